@@ -1,0 +1,41 @@
+# Newcomers' commands. Meson does the building; this file installs what is missing and calls it.
+#
+#   make          builds build/karma, build/libkarma.so and build/libkarma.a
+#   make demo     trains on a table with holes, predicts unseen rows, compares
+#   make test     all tests, then all of them again under the address and undefined-behaviour sanitizers
+#   make bench    speed beside peers (docs/benchmarks.md)
+#   make lint     clang-tidy, formatting of includes, shell scripts
+#   make install  honours PREFIX and DESTDIR
+
+PREFIX ?= /usr/local
+
+BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
+TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3
+LINT_PACKAGES  = $(TEST_PACKAGES) clang-tidy shellcheck
+
+all: build/build.ninja
+	@ninja -C build --quiet
+
+build/build.ninja:
+	@dev/install-packages $(BUILD_PACKAGES)
+	@meson setup build --prefix "$(PREFIX)" >/dev/null
+
+demo: all
+	@examples/demo.sh build/karma
+
+test:
+	@dev/install-packages $(TEST_PACKAGES)
+	@dev/run-tests
+
+lint:
+	@dev/install-packages $(LINT_PACKAGES)
+	@dev/lint
+
+install: all
+	@meson configure build --prefix "$(PREFIX)" >/dev/null
+	@meson install -C build --no-rebuild --quiet
+
+clean:
+	rm -rf build build-sanitize
+
+.PHONY: all demo test lint install clean

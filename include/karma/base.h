@@ -1,0 +1,82 @@
+/* Status codes, errors, hooks and whole-or-nothing output files: what every other header needs. */
+#ifndef KARMA_BASE_H
+#define KARMA_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+#define KARMA_API __attribute__((visibility("default")))
+#define KARMA_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define KARMA_API
+#define KARMA_PRINTF(text, first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What went wrong. How a solver ended (converged, out of passes, cancelled) is not an error: see
+ * karma_fit_info.stop. */
+typedef enum karma_status {
+    KARMA_OK = 0,
+    KARMA_ERR_MEMORY,   /* an allocation failed, or a size does not fit in memory */
+    KARMA_ERR_IO,       /* the operating system refused to open, read, write or rename */
+    KARMA_ERR_FORMAT,   /* a file is not what its format demands */
+    KARMA_ERR_DATA,     /* the table is well formed but cannot be used for what was asked */
+    KARMA_ERR_OPTION,   /* an option is unknown or out of its range */
+    KARMA_ERR_CANCELLED /* the progress callback asked to stop and there is nothing to keep */
+} karma_status;
+
+/* Filled by the function that failed; owned by the caller, who may pass NULL instead. */
+typedef struct karma_error {
+    karma_status status;
+    char message[480];
+} karma_error;
+
+/* Called now and then during long work. A non-zero answer asks the work to stop early.
+ * `done` of `total` counts the units that `stage` names. Always called from the caller's thread. */
+typedef int (*karma_progress_fn)(void *payload, const char *stage, size_t done, size_t total);
+
+/* Called with one sentence the user should know but that is no error ("3 rows have no label"). */
+typedef void (*karma_notice_fn)(void *payload, const char *sentence);
+
+/* Both may be NULL, and so may a pointer to the whole struct. */
+typedef struct karma_hooks {
+    karma_progress_fn progress;
+    karma_notice_fn notice;
+    void *payload;
+} karma_hooks;
+
+/* "MAJOR.MINOR.PATCH" of the library that is running. */
+KARMA_API const char *karma_version(void);
+
+/* A short lower-case name such as "format". */
+KARMA_API const char *karma_status_name(karma_status status);
+
+/* An output file that appears under its name only when it is complete: it is written beside the target,
+ * synced and renamed by karma_output_commit. `path` NULL or "-" is standard output; devices and pipes are
+ * written in place. */
+typedef struct karma_output karma_output;
+KARMA_API karma_status karma_output_open(karma_output **out, const char *path, karma_error *err);
+KARMA_API FILE *karma_output_stream(karma_output *output);
+/* Both end the object, whatever they return. Discard leaves nothing behind and accepts NULL. */
+KARMA_API karma_status karma_output_commit(karma_output *output, karma_error *err);
+KARMA_API void karma_output_discard(karma_output *output);
+
+/* Writes `value` with the fewest digits that read back as the same number ("0.1", "1e-07", "nan"), whatever
+ * the locale. `text` holds at least KARMA_NUMBER_SIZE characters; returns `text`. */
+enum { KARMA_NUMBER_SIZE = 32 };
+KARMA_API char *karma_number_text(char *text, double value);
+
+/* The candidate that `word` was probably meant to be, or NULL if none is close: about one slip (a letter wrong,
+ * missing, added, or two swapped) in three letters is forgiven, and the case of ASCII letters does not count. Among
+ * equally close ones the first. Words beyond 63 bytes have no neighbours. */
+KARMA_API const char *karma_nearest_word(const char *word, const char *const *candidates, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,96 @@
+/* Tables with holes: attributes, observed cells, labels and row names; where they come from. */
+#ifndef KARMA_DATA_H
+#define KARMA_DATA_H
+
+#include "karma/base.h"
+#include "karma/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum karma_column_kind { KARMA_COLUMN_NUMBER, KARMA_COLUMN_CATEGORY } karma_column_kind;
+
+/* The rows of a data set as the user knows them: for each row the observed cells and nothing else, so that a
+ * missing cell takes no room and a table of ratings costs what its ratings cost. */
+typedef struct karma_table karma_table;
+
+/* Reads a whole file (or standard input for "-") into a new table. Column types are inferred from all rows
+ * unless the options force them. Cost: two passes over the text, which is held in memory. */
+KARMA_API karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
+                                        const karma_hooks *hooks, karma_error *err);
+
+/* A table of numbers from a row-major array; NaN is missing, an infinity is an error. `names` may be NULL
+ * (then c1, c2, ...). Copies everything. */
+KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows,
+                                              size_t n_columns, const char *const *names, karma_error *err);
+/* Gives a table its label: numbers (NaN: missing) or class names (NULL: missing), one a row. */
+KARMA_API karma_status karma_table_set_target_numbers(karma_table *table, const char *name, const double *values,
+                                                      karma_error *err);
+KARMA_API karma_status karma_table_set_target_classes(karma_table *table, const char *name,
+                                                      const char *const *classes, karma_error *err);
+
+/* A new table of the rows rows[0..count), in that order; a row may be named twice. */
+KARMA_API karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows,
+                                          size_t count, karma_error *err);
+KARMA_API void karma_table_free(karma_table *table);
+
+KARMA_API size_t karma_table_n_rows(const karma_table *table);
+KARMA_API size_t karma_table_n_attributes(const karma_table *table);
+KARMA_API size_t karma_table_n_observed(const karma_table *table); /* cells in all rows together */
+
+/* Attributes. What is returned belongs to the table. */
+KARMA_API const char *karma_table_attribute_name(const karma_table *table, size_t attribute);
+KARMA_API karma_column_kind karma_table_attribute_kind(const karma_table *table, size_t attribute);
+KARMA_API size_t karma_table_n_levels(const karma_table *table, size_t attribute); /* 0 for numbers */
+KARMA_API const char *karma_table_level(const karma_table *table, size_t attribute, size_t level);
+
+/* One cell: true and *value (a number, or the index of a level) if it is observed. Cost: log of the row's
+ * observed cells. */
+KARMA_API int karma_table_cell(const karma_table *table, size_t row, size_t attribute, double *value);
+
+/* The label. */
+KARMA_API int karma_table_has_target(const karma_table *table);
+KARMA_API const char *karma_table_target_name(const karma_table *table);
+KARMA_API karma_column_kind karma_table_target_kind(const karma_table *table);
+KARMA_API size_t karma_table_n_classes(const karma_table *table);
+KARMA_API const char *karma_table_class(const karma_table *table, size_t index);
+KARMA_API int karma_table_target(const karma_table *table, size_t row, double *value); /* false: missing */
+
+/* Identifying columns, copied through to predictions. */
+KARMA_API size_t karma_table_n_ids(const karma_table *table);
+KARMA_API const char *karma_table_id_name(const karma_table *table, size_t id);
+KARMA_API const char *karma_table_id(const karma_table *table, size_t id, size_t row);
+
+/* Checks the invariants: cells of a row in ascending order of attributes, finite, level indices in range. */
+KARMA_API karma_status karma_table_validate(const karma_table *table, karma_error *err);
+
+/* Rows of a hidden low-rank subspace with holes: attributes x1, x2, ... and the label `target`. If
+ * `complete` is not NULL it receives the same rows without holes. */
+KARMA_API karma_status karma_table_synthesise(karma_table **out, karma_table **complete,
+                                              const karma_synth_options *options, karma_error *err);
+
+/* Writes a table as CSV: ids, attributes, target; missing cells are empty. */
+KARMA_API karma_status karma_table_write_csv(const karma_table *table, FILE *stream, karma_error *err);
+
+/* Writes one CSV field, quoted where it must be. */
+KARMA_API void karma_csv_write_field(FILE *stream, const char *text);
+
+/* What a table looks like: the count of observed cells of each attribute and the commonest sets of holes. */
+typedef struct karma_pattern {
+    size_t n_rows;    /* rows with exactly this set of observed attributes */
+    size_t n_missing; /* attributes missing in it */
+    size_t example;   /* the first such row */
+} karma_pattern;
+
+/* n_observed[0..n_attributes) */
+KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);
+/* Fills at most `max_patterns`, commonest first (ties: first seen first), and tells in *n_distinct how many
+ * there are in all. */
+KARMA_API karma_status karma_table_patterns(const karma_table *table, karma_pattern *patterns,
+                                            size_t max_patterns, size_t *n_distinct, karma_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,99 @@
+/* Learning a model from a table, keeping it in a file, predicting with it. */
+#ifndef KARMA_LEARN_H
+#define KARMA_LEARN_H
+
+#include "karma/base.h"
+#include "karma/data.h"
+#include "karma/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Owns all it needs. Any number of threads may predict with one model at the same time. */
+typedef struct karma_model karma_model;
+
+/* How training ended. None of these is an error. */
+typedef enum karma_stop {
+    KARMA_STOP_FINISHED, /* all passes were made */
+    KARMA_STOP_CANCELLED /* the progress callback asked to stop; the model is the best so far */
+} karma_stop;
+
+typedef struct karma_fit_info {
+    karma_stop stop;
+    size_t n_rows;       /* training rows */
+    size_t n_unlabelled; /* rows left out because their label is missing */
+    size_t n_support;    /* rows kept in the model */
+    size_t rounds;       /* updates made, T of Algorithm 1 */
+    double kernel_evaluations;
+    double C, rho, scale; /* as used, where the options said auto or mean */
+    double log_norm;      /* the kernel is divided by exp(log_norm); 0 unless w(c) would overflow */
+    double mean_loss;     /* suffered before each update, on the standardised target */
+    double error_rate;    /* of the decisions taken before each update; 0 for regression */
+} karma_fit_info;
+
+/* Learns from the rows of `table` that have a label. Cost of the online solver: T times the number of kept rows
+ * kernel evaluations. */
+KARMA_API karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
+                                 const karma_hooks *hooks, karma_error *err);
+KARMA_API void karma_model_free(karma_model *model);
+
+/* Model files: docs/model-format.md. A file appears whole or not at all; loading checks every field. */
+KARMA_API karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err);
+KARMA_API karma_status karma_model_load(karma_model **out, const char *path, karma_error *err);
+
+/* Reads data for this model: like karma_table_read, but columns take the types the model learned, and the
+ * model's target, if it is there, is the target. */
+KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
+                                              const karma_read_options *options, const karma_hooks *hooks,
+                                              karma_error *err);
+
+/* Scores of every row: scores[row * karma_model_n_outputs + output]. For two classes one output, positive for the
+ * second class; for more classes one each; for regression the predicted number. threads 0: all processors. */
+KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table,
+                                     size_t threads, const karma_hooks *hooks, karma_error *err);
+/* The class that one row's scores speak for; ties go to the class that comes first. */
+KARMA_API size_t karma_model_decide(const karma_model *model, const double *scores);
+/* Probabilities of the classes from one row's scores; false when this model has none. */
+KARMA_API int karma_model_probabilities(const karma_model *model, const double *scores, double *probabilities);
+
+KARMA_API karma_task karma_model_task(const karma_model *model);
+KARMA_API size_t karma_model_n_outputs(const karma_model *model);
+KARMA_API size_t karma_model_n_classes(const karma_model *model); /* 0 for regression */
+KARMA_API const char *karma_model_class(const karma_model *model, size_t index);
+KARMA_API size_t karma_model_class_count(const karma_model *model, size_t index); /* in training */
+KARMA_API double karma_model_target_mean(const karma_model *model);               /* in training */
+KARMA_API const char *karma_model_target_name(const karma_model *model);
+KARMA_API size_t karma_model_n_attributes(const karma_model *model);
+KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_t attribute);
+KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
+KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
+KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
+KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
+KARMA_API const char *karma_model_loss_name(const karma_model *model);
+
+/* The Gram matrix of a table's rows under the kernel that the options describe; the recipe is learned on these
+ * very rows. */
+typedef struct karma_gram karma_gram;
+KARMA_API karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_fit_options *options,
+                                      const karma_hooks *hooks, karma_error *err);
+KARMA_API void karma_gram_free(karma_gram *gram);
+KARMA_API size_t karma_gram_n_rows(const karma_gram *gram);
+/* out[i * n_rows + j] = k(row first + i, row j) for i < count. */
+KARMA_API void karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count);
+KARMA_API double karma_gram_log_norm(const karma_gram *gram);
+KARMA_API double karma_gram_scale(const karma_gram *gram);
+
+/* How far the encoded rows are from the paper's assumption |P_o x| <= 1. */
+typedef struct karma_norm_check {
+    double largest;
+    size_t n_above_one;
+    size_t n_rows; /* that were looked at */
+} karma_norm_check;
+KARMA_API karma_status karma_check_norms(karma_norm_check *out, const karma_table *table,
+                                         const karma_fit_options *options, karma_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,194 @@
+/* Options: what can be set, between which bounds, with which default. One table of records per struct drives
+ * the defaults, the checks, the command line, the help, the manual and the header of a model file. */
+#ifndef KARMA_OPTIONS_H
+#define KARMA_OPTIONS_H
+
+#include "karma/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Each list gives the constants of an enum and the words a user writes for them; a new choice is one line. */
+#define KARMA_TASK_LIST(X)                                                                                   \
+    X(KARMA_TASK_AUTO, "auto")                                                                               \
+    X(KARMA_TASK_CLASSIFY, "classify")                                                                       \
+    X(KARMA_TASK_REGRESS, "regress")
+
+#define KARMA_KERNEL_LIST(X) X(KARMA_KERNEL_LINEAR, "linear")
+
+#define KARMA_LOSS_LIST(X)                                                                                   \
+    X(KARMA_LOSS_AUTO, "auto")                                                                               \
+    X(KARMA_LOSS_HINGE, "hinge")                                                                             \
+    X(KARMA_LOSS_SQUARED_HINGE, "squared-hinge")                                                             \
+    X(KARMA_LOSS_LOGISTIC, "logistic")                                                                       \
+    X(KARMA_LOSS_EPSILON_INSENSITIVE, "epsilon-insensitive")                                                 \
+    X(KARMA_LOSS_ABSOLUTE, "absolute")                                                                       \
+    X(KARMA_LOSS_HUBER, "huber")                                                                             \
+    X(KARMA_LOSS_PINBALL, "pinball")                                                                         \
+    X(KARMA_LOSS_SQUARED, "squared")
+
+#define KARMA_SOLVER_LIST(X) X(KARMA_SOLVER_ONLINE, "online")
+
+#define KARMA_SCHEDULE_LIST(X)                                                                               \
+    X(KARMA_SCHEDULE_PEGASOS, "pegasos")                                                                     \
+    X(KARMA_SCHEDULE_REGRET, "regret")
+
+#define KARMA_FORMAT_LIST(X)                                                                                 \
+    X(KARMA_FORMAT_AUTO, "auto")                                                                             \
+    X(KARMA_FORMAT_CSV, "csv")                                                                               \
+    X(KARMA_FORMAT_LIBSVM, "libsvm")
+
+#define KARMA_ABSENT_LIST(X)                                                                                 \
+    X(KARMA_ABSENT_UNSAID, "unsaid")                                                                         \
+    X(KARMA_ABSENT_ZERO, "zero")                                                                             \
+    X(KARMA_ABSENT_MISSING, "missing")
+
+#define KARMA_MECHANISM_LIST(X)                                                                              \
+    X(KARMA_MECHANISM_MCAR, "mcar")                                                                          \
+    X(KARMA_MECHANISM_MAR, "mar")                                                                            \
+    X(KARMA_MECHANISM_MNAR, "mnar")                                                                          \
+    X(KARMA_MECHANISM_BLOCK, "block")
+
+#define KARMA_ENUM_ITEM(constant, word) constant,
+typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
+typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
+typedef enum karma_loss_kind { KARMA_LOSS_LIST(KARMA_ENUM_ITEM) KARMA_N_LOSSES } karma_loss_kind;
+typedef enum karma_solver_kind { KARMA_SOLVER_LIST(KARMA_ENUM_ITEM) KARMA_N_SOLVERS } karma_solver_kind;
+typedef enum karma_schedule { KARMA_SCHEDULE_LIST(KARMA_ENUM_ITEM) KARMA_N_SCHEDULES } karma_schedule;
+typedef enum karma_format { KARMA_FORMAT_LIST(KARMA_ENUM_ITEM) KARMA_N_FORMATS } karma_format;
+typedef enum karma_absent { KARMA_ABSENT_LIST(KARMA_ENUM_ITEM) KARMA_N_ABSENTS } karma_absent;
+typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
+#undef KARMA_ENUM_ITEM
+
+/* A list of texts, owned by the options struct it stands in. */
+typedef struct karma_names {
+    char **items;
+    size_t count;
+} karma_names;
+
+/* How a file becomes a table. */
+typedef struct karma_read_options {
+    int format;          /* karma_format */
+    int delimiter;       /* a character; 0: guessed */
+    int header;          /* the first record names the columns; otherwise they are c1, c2, ... */
+    int absent;          /* karma_absent; LIBSVM files only, and there it must be said */
+    karma_names missing; /* texts that mean "missing" beside the usual ones */
+    karma_names numeric, category, ignore, id; /* columns by name */
+    char *target;        /* the label's column; NULL: none */
+} karma_read_options;
+
+/* eta_t of Algorithm 1 for round t = 1, 2, ... */
+typedef double (*karma_step_fn)(void *payload, size_t t);
+
+#define KARMA_AUTO (-1.0)       /* for C and rho: chosen from the training rows */
+#define KARMA_SCALE_MEAN (-1.0) /* nu is the mean number of observed attributes of the training rows */
+#define KARMA_SCALE_PAPER 1.0
+
+/* How a model is learned. Symbols as in the paper and docs/mathematics.md. */
+typedef struct karma_fit_options {
+    int task;        /* karma_task */
+    int kernel;      /* karma_kernel_kind */
+    int64_t gamma;   /* longest index sequence of the embedding; 1 is 0-imputation */
+    double scale;    /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
+    double bias;     /* value of an attribute that is always observed; 0: none */
+    int standardise; /* centre and scale observed cells, and the target of a regression */
+    int unit_ball;   /* shrink rows so that |P_o x| <= 1, as the paper assumes */
+    int loss;        /* karma_loss_kind */
+    double tube;     /* half width of the epsilon-insensitive loss */
+    double huber;    /* where the Huber loss turns linear */
+    double quantile; /* of the pinball loss */
+    int solver;      /* karma_solver_kind */
+    double C;        /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
+    int schedule;    /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
+    double rho;      /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
+    double B;        /* bound on |v|^2 assumed by that choice of rho */
+    int64_t passes;  /* over the rows; T = passes * rows */
+    int shuffle;     /* visit rows in a seeded random order in every pass */
+    int average;     /* keep the mean of all iterates instead of the last one */
+    int64_t seed;
+    int64_t threads;    /* 0: as many as there are processors */
+    karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */
+    void *step_payload;
+} karma_fit_options;
+
+/* Low-rank rows with holes: x = U z + noise. */
+typedef struct karma_synth_options {
+    int64_t rows, dim, rank;
+    double noise;   /* standard deviation of what is added to every cell */
+    double missing; /* share of cells that are hidden */
+    int mechanism;  /* karma_mechanism */
+    int task;       /* karma_task, not auto */
+    int64_t classes;
+    int64_t seed;
+} karma_synth_options;
+
+/* Arguments of the paper's quantities. */
+typedef struct karma_theory_options {
+    double lambda, epsilon, lipschitz, delta;
+    int64_t dim;
+    int64_t rounds;   /* T of the regret bound */
+    double magnitude; /* X, bound on the cells */
+    double B;
+} karma_theory_options;
+
+typedef enum karma_option_kind {
+    KARMA_OPTION_INTEGER, /* int64_t */
+    KARMA_OPTION_REAL,    /* double; `words` may name special values */
+    KARMA_OPTION_CHOICE,  /* int; one of `words` */
+    KARMA_OPTION_SWITCH,  /* int; on or off */
+    KARMA_OPTION_TEXT,    /* char *, owned by the struct */
+    KARMA_OPTION_NAMES    /* karma_names; may be given several times */
+} karma_option_kind;
+
+typedef struct karma_option_word {
+    const char *word; /* NULL ends a list */
+    double value;
+} karma_option_word;
+
+typedef struct karma_option {
+    const char *name; /* the flag is --name */
+    karma_option_kind kind;
+    size_t offset;
+    double initial, min, max;
+    const karma_option_word *words;
+    const char *placeholder; /* what the help calls the value; NULL: derived from the kind */
+    const char *help;
+} karma_option;
+
+typedef struct karma_option_table {
+    const karma_option *options;
+    size_t count;
+    size_t struct_size;
+} karma_option_table;
+
+KARMA_API const karma_option_table *karma_read_option_table(void);
+KARMA_API const karma_option_table *karma_fit_option_table(void);
+KARMA_API const karma_option_table *karma_synth_option_table(void);
+KARMA_API const karma_option_table *karma_theory_option_table(void);
+
+/* `options` is the struct the table belongs to. */
+
+/* Fills in the defaults; members that no record names become 0. What was there before is not looked at. */
+KARMA_API void karma_options_init(const karma_option_table *table, void *options);
+/* Frees texts and lists. The struct can then be filled by karma_options_init again. */
+KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
+KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);
+/* Reads `text` into the option; a list gets one more item. Fails with KARMA_ERR_OPTION and a message that says
+ * what is allowed. */
+KARMA_API karma_status karma_option_set(const karma_option *option, void *options, const char *text,
+                                        karma_error *err);
+/* Checks every bound (NaN is out of every bound). */
+KARMA_API karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err);
+/* The value as text that karma_option_set reads back; lists are joined by commas. Returns the length that
+ * snprintf would. */
+KARMA_API int karma_option_text(const karma_option *option, const void *options, char *text, size_t size);
+/* What is allowed, for help and messages: "hinge|logistic", "NUMBER|mean", "on|off". */
+KARMA_API int karma_option_values(const karma_option *option, char *text, size_t size);
+/* The default, as text; empty where there is none. */
+KARMA_API int karma_option_initial(const karma_option *option, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+/* The paper's own objects: the embedding, the classes F0 and F^gamma, and its bounds. For tests, teaching and
+ * diagnostics: sizes are those of small d and gamma. A row is given by d values and d flags (non-zero:
+ * observed); matrices are row-major. */
+#ifndef KARMA_THEORY_H
+#define KARMA_THEORY_H
+
+#include "karma/base.h"
+#include "karma/options.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ln Γ, Γ = Σ_{k=1..γ} d^k = (d^(γ+1) - d)/(d - 1), and γ for d = 1 (theorem main2). The logarithm because Γ
+ * soon passes every floating-point range. */
+KARMA_API double karma_theory_log_big_gamma(size_t dim, double gamma);
+
+/* γ(ε) = ln(2L/(λε))/λ, rounded up to a whole number and at least 1 (theorem main). */
+KARMA_API double karma_theory_gamma(double lambda, double epsilon, double lipschitz);
+
+/* ln m, m = L² Γ² ln(1/δ)/ε²: the order of the sample size of theorem main (its constant is not stated). */
+KARMA_API double karma_theory_log_sample_size(double log_big_gamma, double epsilon, double lipschitz, double delta);
+
+/* (1-λ)^γ/λ: how far f^γ_{w,I-Q} may be from f_{w,Q} (lemma approximation); λ is the smallest positive
+ * eigenvalue of Q_oo. */
+KARMA_API double karma_theory_approximation_bound(double lambda, double gamma);
+
+/* The bound of theorem regret, 2L²X²Γ(1 + ln T)/ρ + ρTB/2 + e^(-λγ)LT/λ, as a logarithm; and the ρ that
+ * theorem takes, LX√Γ/√(BT), as a logarithm. */
+typedef struct karma_regret_terms {
+    double lipschitz, magnitude, log_big_gamma, B, lambda, gamma;
+    double rounds;
+} karma_regret_terms;
+KARMA_API double karma_theory_log_rho(const karma_regret_terms *terms);
+KARMA_API double karma_theory_log_regret_bound(const karma_regret_terms *terms, double log_rho);
+
+/* Number of coordinates of φ_γ, or 0 if it does not fit a size_t. Coordinates are ordered by length of the
+ * sequence, then lexicographically. */
+KARMA_API size_t karma_theory_embedding_size(size_t dim, size_t gamma);
+/* φ_γ(x_o) into phi[0..embedding_size) (definition phi). */
+KARMA_API karma_status karma_theory_embed(double *phi, const double *x, const unsigned char *observed, size_t dim,
+                                          size_t gamma, karma_error *err);
+/* The v of corollary improper: v·φ_γ(x_o) = f^γ_{w,Q}(x_o), |v| <= √Γ |w| when |Q_ij| <= 1. */
+KARMA_API karma_status karma_theory_unfold(double *v, const double *w, const double *Q, size_t dim, size_t gamma,
+                                           karma_error *err);
+
+/* f_{w,Q}(x_o) = (P_o w) · Q_oo^† (P_o x), Q symmetric (definition F0). */
+KARMA_API karma_status karma_theory_f0(double *out, const double *w, const double *Q, const double *x,
+                                       const unsigned char *observed, size_t dim, karma_error *err);
+/* f^γ_{w,Q}(x_o) = (P_o w) · Σ_{j<γ} (Q_oo)^j (P_o x). */
+KARMA_API karma_status karma_theory_f_gamma(double *out, const double *w, const double *Q, const double *x,
+                                            const unsigned char *observed, size_t dim, size_t gamma,
+                                            karma_error *err);
+/* λ of one row: the smallest positive eigenvalue of Q_oo; *reconstructible tells whether rank Q_oo = rank Q,
+ * i.e. ker(P_o P_E) = ker(P_E) (definition regularity). λ is 0 when Q_oo is 0. */
+KARMA_API karma_status karma_theory_regularity(double *lambda, int *reconstructible, const double *Q,
+                                               const unsigned char *observed, size_t dim, karma_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,33 @@
+/* Masks: one bit an attribute, packed into 64-bit words; bits beyond the last attribute are 0. */
+#ifndef KARMA_I_BITS_H
+#define KARMA_I_BITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+static inline size_t karma_i_mask_words(size_t n_bits) { return (n_bits + 63) / 64; }
+
+static inline int karma_i_mask_get(const uint64_t *mask, size_t bit) {
+    return (int)(mask[bit / 64] >> (bit % 64) & 1);
+}
+
+static inline void karma_i_mask_set(uint64_t *mask, size_t bit) { mask[bit / 64] |= UINT64_C(1) << (bit % 64); }
+
+static inline unsigned karma_i_popcount(uint64_t word) {
+#if defined(__GNUC__)
+    return (unsigned)__builtin_popcountll(word);
+#else
+    unsigned n = 0;
+    for (; word; word &= word - 1) n++;
+    return n;
+#endif
+}
+
+/* |o ∩ o'| */
+static inline size_t karma_i_mask_overlap(const uint64_t *a, const uint64_t *b, size_t n_words) {
+    size_t n = 0;
+    for (size_t w = 0; w < n_words; w++) n += karma_i_popcount(a[w] & b[w]);
+    return n;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* Status names, failure messages and the hooks. */
+#include "base/error.h"
+
+#include <stdarg.h>
+
+#include "version.h"
+
+const char *karma_version(void) { return KARMA_VERSION; }
+
+const char *karma_status_name(karma_status status) {
+    switch (status) {
+    case KARMA_OK: return "ok";
+    case KARMA_ERR_MEMORY: return "memory";
+    case KARMA_ERR_IO: return "io";
+    case KARMA_ERR_FORMAT: return "format";
+    case KARMA_ERR_DATA: return "data";
+    case KARMA_ERR_OPTION: return "option";
+    case KARMA_ERR_CANCELLED: return "cancelled";
+    }
+    return "unknown";
+}
+
+karma_status karma_i_fail(karma_error *err, karma_status status, const char *format, ...) {
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->status = status;
+        (void)vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+karma_status karma_i_fail_memory(karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_MEMORY, "out of memory");
+}
+
+void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
+    if (!hooks || !hooks->notice) return;
+    char sentence[480];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    hooks->notice(hooks->payload, sentence);
+}
+
+int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total) {
+    return hooks && hooks->progress && hooks->progress(hooks->payload, stage, done, total);
+}

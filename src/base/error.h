@@ -1,0 +1,26 @@
+/* Reporting failures and notices. */
+#ifndef KARMA_I_ERROR_H
+#define KARMA_I_ERROR_H
+
+#include "karma/base.h"
+
+/* Fills *err (if not NULL) and returns `status`, so that a failure is one return statement. */
+karma_status karma_i_fail(karma_error *err, karma_status status, const char *format, ...) KARMA_PRINTF(3, 4);
+
+/* KARMA_ERR_MEMORY with the customary message. */
+karma_status karma_i_fail_memory(karma_error *err);
+
+/* Sends one formatted sentence to the notice hook, if there is one. */
+void karma_i_notice(const karma_hooks *hooks, const char *format, ...) KARMA_PRINTF(2, 3);
+
+/* True when the progress hook asks to stop. */
+int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total);
+
+/* Forwards a failure. Only while the function owns nothing. */
+#define KARMA_TRY(call)                                                                                      \
+    do {                                                                                                     \
+        karma_status try_status_ = (call);                                                                   \
+        if (try_status_ != KARMA_OK) return try_status_;                                                     \
+    } while (0)
+
+#endif

@@ -1,0 +1,210 @@
+/* The machinery of options: everything here works from the records of a table. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "karma/options.h"
+
+static void *field_of(const karma_option *option, void *options) { return (char *)options + option->offset; }
+
+static const void *const_field_of(const karma_option *option, const void *options) {
+    return (const char *)options + option->offset;
+}
+
+void karma_options_init(const karma_option_table *table, void *options) {
+    memset(options, 0, table->struct_size);
+    for (size_t i = 0; i < table->count; i++) {
+        const karma_option *o = &table->options[i];
+        void *field = field_of(o, options);
+        switch (o->kind) {
+        case KARMA_OPTION_INTEGER: *(int64_t *)field = (int64_t)o->initial; break;
+        case KARMA_OPTION_REAL: *(double *)field = o->initial; break;
+        case KARMA_OPTION_CHOICE:
+        case KARMA_OPTION_SWITCH: *(int *)field = (int)o->initial; break;
+        case KARMA_OPTION_TEXT:
+        case KARMA_OPTION_NAMES: break; /* empty */
+        }
+    }
+}
+
+void karma_options_clear(const karma_option_table *table, void *options) {
+    for (size_t i = 0; i < table->count; i++) {
+        const karma_option *o = &table->options[i];
+        void *field = field_of(o, options);
+        if (o->kind == KARMA_OPTION_TEXT) {
+            karma_i_free(*(char **)field);
+            *(char **)field = NULL;
+        } else if (o->kind == KARMA_OPTION_NAMES) {
+            karma_names *names = field;
+            for (size_t n = 0; n < names->count; n++) karma_i_free(names->items[n]);
+            karma_i_free(names->items);
+            *names = (karma_names){NULL, 0};
+        }
+    }
+}
+
+const karma_option *karma_option_find(const karma_option_table *table, const char *name) {
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->options[i].name, name) == 0) return &table->options[i];
+    return NULL;
+}
+
+static const karma_option_word *find_word(const karma_option *option, const char *text) {
+    for (const karma_option_word *w = option->words; w && w->word; w++)
+        if (strcmp(w->word, text) == 0) return w;
+    return NULL;
+}
+
+static const char *word_of_value(const karma_option *option, double value) {
+    for (const karma_option_word *w = option->words; w && w->word; w++)
+        if (w->value == value) return w->word;
+    return NULL;
+}
+
+static int within(const karma_option *option, double value) {
+    return value >= option->min && value <= option->max; /* false for NaN */
+}
+
+static karma_status fail_value(const karma_option *option, const char *text, karma_error *err) {
+    char allowed[256], low[KARMA_NUMBER_SIZE], high[KARMA_NUMBER_SIZE];
+    (void)karma_option_values(option, allowed, sizeof allowed);
+    if (option->kind == KARMA_OPTION_INTEGER || option->kind == KARMA_OPTION_REAL)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--%s takes %s, numbers from %s to %s; it cannot be '%s'",
+                            option->name, allowed, karma_number_text(low, option->min),
+                            karma_number_text(high, option->max), text);
+    return karma_i_fail(err, KARMA_ERR_OPTION, "--%s takes %s; it cannot be '%s'", option->name, allowed, text);
+}
+
+static karma_status add_name(karma_names *names, const char *text, karma_error *err) {
+    char *copy = karma_i_strdup(text);
+    char **grown = copy ? karma_i_realloc(names->items, names->count + 1, sizeof *grown) : NULL;
+    if (!grown) {
+        karma_i_free(copy);
+        return karma_i_fail_memory(err);
+    }
+    grown[names->count++] = copy;
+    names->items = grown;
+    return KARMA_OK;
+}
+
+static karma_status set_text(char **field, const char *text, karma_error *err) {
+    char *copy = karma_i_strdup(text);
+    if (!copy) return karma_i_fail_memory(err);
+    karma_i_free(*field);
+    *field = copy;
+    return KARMA_OK;
+}
+
+karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err) {
+    void *field = field_of(option, options);
+    const karma_option_word *word = find_word(option, text);
+    double value = 0.0;
+    switch (option->kind) {
+    case KARMA_OPTION_TEXT: return set_text(field, text, err);
+    case KARMA_OPTION_NAMES: return add_name(field, text, err);
+    case KARMA_OPTION_CHOICE:
+        if (!word) return fail_value(option, text, err);
+        *(int *)field = (int)word->value;
+        return KARMA_OK;
+    case KARMA_OPTION_SWITCH:
+        if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) return fail_value(option, text, err);
+        *(int *)field = strcmp(text, "on") == 0;
+        return KARMA_OK;
+    case KARMA_OPTION_INTEGER:
+    case KARMA_OPTION_REAL: break;
+    }
+    if (word) {
+        value = word->value;
+    } else if (!karma_i_number_parse(&value, text, strlen(text)) || !within(option, value) ||
+               (option->kind == KARMA_OPTION_INTEGER && value != floor(value))) {
+        return fail_value(option, text, err);
+    }
+    if (option->kind == KARMA_OPTION_INTEGER)
+        *(int64_t *)field = (int64_t)value;
+    else
+        *(double *)field = value;
+    return KARMA_OK;
+}
+
+karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err) {
+    for (size_t i = 0; i < table->count; i++) {
+        const karma_option *o = &table->options[i];
+        const void *field = const_field_of(o, options);
+        double value = 0.0;
+        int ok = 1;
+        switch (o->kind) {
+        case KARMA_OPTION_INTEGER: ok = within(o, value = (double)*(const int64_t *)field); break;
+        case KARMA_OPTION_REAL:
+            value = *(const double *)field;
+            ok = within(o, value) || word_of_value(o, value);
+            break;
+        case KARMA_OPTION_CHOICE: ok = word_of_value(o, value = *(const int *)field) != NULL; break;
+        case KARMA_OPTION_SWITCH: ok = (value = *(const int *)field) == 0.0 || value == 1.0; break;
+        case KARMA_OPTION_TEXT:
+        case KARMA_OPTION_NAMES: break;
+        }
+        char text[KARMA_NUMBER_SIZE];
+        if (!ok) return fail_value(o, karma_number_text(text, value), err);
+    }
+    return KARMA_OK;
+}
+
+static int value_text(const karma_option *option, double value, char *text, size_t size) {
+    char number[KARMA_NUMBER_SIZE];
+    const char *word = word_of_value(option, value);
+    if (option->kind == KARMA_OPTION_SWITCH) word = value != 0.0 ? "on" : "off";
+    return snprintf(text, size, "%s", word ? word : karma_number_text(number, value));
+}
+
+static int join_names(const karma_names *names, char *text, size_t size) {
+    int length = 0;
+    if (size) text[0] = '\0';
+    for (size_t i = 0; i < names->count; i++) {
+        size_t used = (size_t)length < size ? (size_t)length : size;
+        length += snprintf(size ? text + used : NULL, size - used, "%s%s", i ? "," : "", names->items[i]);
+    }
+    return length;
+}
+
+int karma_option_text(const karma_option *option, const void *options, char *text, size_t size) {
+    const void *field = const_field_of(option, options);
+    switch (option->kind) {
+    case KARMA_OPTION_INTEGER: return snprintf(text, size, "%lld", (long long)*(const int64_t *)field);
+    case KARMA_OPTION_REAL: return value_text(option, *(const double *)field, text, size);
+    case KARMA_OPTION_CHOICE:
+    case KARMA_OPTION_SWITCH: return value_text(option, *(const int *)field, text, size);
+    case KARMA_OPTION_TEXT: {
+        const char *value = *(char *const *)field;
+        return snprintf(text, size, "%s", value ? value : "");
+    }
+    case KARMA_OPTION_NAMES: return join_names(field, text, size);
+    }
+    return 0;
+}
+
+int karma_option_values(const karma_option *option, char *text, size_t size) {
+    const char *plain = NULL;
+    switch (option->kind) {
+    case KARMA_OPTION_INTEGER: plain = "N"; break;
+    case KARMA_OPTION_REAL: plain = "NUMBER"; break;
+    case KARMA_OPTION_SWITCH: plain = "on|off"; break;
+    case KARMA_OPTION_TEXT: plain = "TEXT"; break;
+    case KARMA_OPTION_NAMES: plain = "NAME"; break;
+    case KARMA_OPTION_CHOICE: plain = NULL; break;
+    }
+    if (option->placeholder) plain = option->placeholder;
+    int length = snprintf(text, size, "%s", plain ? plain : "");
+    if (option->kind == KARMA_OPTION_CHOICE && option->placeholder) return length;
+    for (const karma_option_word *w = option->words; w && w->word; w++) {
+        size_t used = (size_t)length < size ? (size_t)length : size;
+        length += snprintf(size ? text + used : NULL, size - used, "%s%s", length ? "|" : "", w->word);
+    }
+    return length;
+}
+
+int karma_option_initial(const karma_option *option, char *text, size_t size) {
+    if (option->kind == KARMA_OPTION_TEXT || option->kind == KARMA_OPTION_NAMES) return snprintf(text, size, "%s", "");
+    return value_text(option, option->initial, text, size);
+}

@@ -1,0 +1,136 @@
+/* Output files that are whole or absent: written to a temporary name in the same directory, flushed, synced,
+ * renamed, and the directory synced too, so that a crash leaves the old file or the new one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+struct karma_output {
+    FILE *stream;
+    char *final_path;     /* NULL: written in place (standard output, a device, a pipe) */
+    char *temporary_path; /* NULL with final_path */
+    char *name;           /* what messages call it */
+};
+
+static void free_output(karma_output *output) {
+    karma_i_free(output->final_path);
+    karma_i_free(output->temporary_path);
+    karma_i_free(output->name);
+    karma_i_free(output);
+}
+
+static karma_status fail_io(karma_error *err, const char *name, const char *what, int code) {
+    return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot %s: %s", name, what, strerror(code));
+}
+
+/* The file a symbolic link points to, so that the rename replaces the file and not the link. */
+static char *resolved_path(const char *path) {
+    char *real = realpath(path, NULL);
+    char *copy = karma_i_strdup(real ? real : path);
+    free(real);
+    return copy;
+}
+
+/* A new file next to `path`, as readable as the user's other files (which mkstemp's would not be). Its name
+ * goes to *name; on failure that stays NULL, the answer is negative and errno says why. */
+static int create_beside(char **name, const char *path) {
+    size_t size = strlen(path) + 32;
+    char *candidate = karma_i_alloc(size, 1);
+    int file = -1;
+    errno = ENOMEM;
+    for (int attempt = 0; candidate && attempt < 100; attempt++) {
+        (void)snprintf(candidate, size, "%s.%ld.%d.part", path, (long)getpid(), attempt);
+        file = open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file >= 0 || errno != EEXIST) break;
+    }
+    if (file >= 0) {
+        *name = candidate;
+        return file;
+    }
+    int code = errno;
+    karma_i_free(candidate);
+    errno = code;
+    return -1;
+}
+
+static karma_status open_temporary(karma_output *output, const char *path, karma_error *err) {
+    struct stat info;
+    int exists = stat(path, &info) == 0;
+    if (exists && S_ISDIR(info.st_mode))
+        return karma_i_fail(err, KARMA_ERR_IO, "%s: is a directory, not a file to write", path);
+    if (exists && !S_ISREG(info.st_mode)) {
+        output->stream = fopen(path, "wbe");
+        return output->stream ? KARMA_OK : fail_io(err, path, "open for writing", errno);
+    }
+    if (exists && access(path, W_OK) != 0) return fail_io(err, path, "write", errno);
+    output->final_path = resolved_path(path);
+    if (!output->final_path) return karma_i_fail_memory(err);
+    int file = create_beside(&output->temporary_path, output->final_path);
+    if (file < 0) return fail_io(err, path, "write", errno);
+    if (exists) (void)fchmod(file, info.st_mode & 07777);
+    output->stream = fdopen(file, "wb");
+    if (output->stream) return KARMA_OK;
+    int code = errno;
+    close(file);
+    return fail_io(err, path, "write", code);
+}
+
+karma_status karma_output_open(karma_output **out, const char *path, karma_error *err) {
+    karma_output *output = karma_i_zalloc(1, sizeof *output);
+    if (!output) return karma_i_fail_memory(err);
+    int standard = !path || strcmp(path, "-") == 0;
+    output->name = karma_i_strdup(standard ? "standard output" : path);
+    karma_status st = output->name ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK && standard) output->stream = stdout;
+    if (st == KARMA_OK && !standard) st = open_temporary(output, path, err);
+    if (st == KARMA_OK)
+        *out = output;
+    else
+        karma_output_discard(output);
+    return st;
+}
+
+FILE *karma_output_stream(karma_output *output) { return output->stream; }
+
+static void sync_directory(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *directory = slash ? karma_i_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : karma_i_strdup(".");
+    if (!directory) return;
+    int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file >= 0) {
+        (void)fsync(file); /* some file systems refuse; the data itself is already synced */
+        close(file);
+    }
+    karma_i_free(directory);
+}
+
+karma_status karma_output_commit(karma_output *output, karma_error *err) {
+    FILE *stream = output->stream;
+    int code = 0;
+    errno = 0;
+    if (fflush(stream) != 0 || ferror(stream)) code = errno ? errno : EIO;
+    if (!code && output->final_path && fsync(fileno(stream)) != 0) code = errno;
+    output->stream = NULL;
+    if (stream != stdout && fclose(stream) != 0 && !code) code = errno;
+    if (!code && output->final_path && rename(output->temporary_path, output->final_path) != 0) code = errno;
+    karma_status st = code ? fail_io(err, output->name, "write", code) : KARMA_OK;
+    if (st == KARMA_OK && output->final_path) {
+        sync_directory(output->final_path);
+        karma_i_free(output->temporary_path);
+        output->temporary_path = NULL; /* nothing left to remove */
+    }
+    karma_output_discard(output);
+    return st;
+}
+
+void karma_output_discard(karma_output *output) {
+    if (!output) return;
+    if (output->stream && output->stream != stdout) (void)fclose(output->stream);
+    if (output->temporary_path) (void)unlink(output->temporary_path);
+    free_output(output);
+}

@@ -1,0 +1,126 @@
+/* The option tables: the only place that names a setting, its default and its bounds. */
+#include <math.h>
+#include <stdint.h>
+
+#include "karma/options.h"
+
+#define WORD(constant, text) {text, constant},
+#define END_OF_WORDS {NULL, 0}
+static const karma_option_word task_words[] = {KARMA_TASK_LIST(WORD) END_OF_WORDS};
+static const karma_option_word kernel_words[] = {KARMA_KERNEL_LIST(WORD) END_OF_WORDS};
+static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
+static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
+static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
+static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
+static const karma_option_word absent_words[] = {KARMA_ABSENT_LIST(WORD) END_OF_WORDS};
+static const karma_option_word mechanism_words[] = {KARMA_MECHANISM_LIST(WORD) END_OF_WORDS};
+static const karma_option_word scale_words[] = {
+    {"mean", KARMA_SCALE_MEAN}, {"paper", KARMA_SCALE_PAPER}, END_OF_WORDS};
+static const karma_option_word auto_words[] = {{"auto", KARMA_AUTO}, END_OF_WORDS};
+static const karma_option_word synth_task_words[] = {
+    {"classify", KARMA_TASK_CLASSIFY}, {"regress", KARMA_TASK_REGRESS}, END_OF_WORDS};
+static const karma_option_word delimiter_words[] = {
+    {"auto", 0},   {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '},
+    {",", ','},    {";", ';'},     {"\\t", '\t'},      {"\t", '\t'},  {"|", '|'},    {" ", ' '},
+    END_OF_WORDS};
+
+#define FIELD(type, member) offsetof(type, member)
+#define INTEGER(type, member, name, initial, min, max, help)                                                 \
+    {name, KARMA_OPTION_INTEGER, FIELD(type, member), initial, min, max, NULL, NULL, help}
+#define REAL(type, member, name, initial, min, max, words, help)                                             \
+    {name, KARMA_OPTION_REAL, FIELD(type, member), initial, min, max, words, NULL, help}
+#define CHOICE(type, member, name, initial, words, help)                                                     \
+    {name, KARMA_OPTION_CHOICE, FIELD(type, member), initial, 0, 0, words, NULL, help}
+#define SWITCH(type, member, name, initial, help)                                                            \
+    {name, KARMA_OPTION_SWITCH, FIELD(type, member), initial, 0, 1, NULL, NULL, help}
+#define TEXT(type, member, name, placeholder, help)                                                          \
+    {name, KARMA_OPTION_TEXT, FIELD(type, member), 0, 0, 0, NULL, placeholder, help}
+#define NAMES(type, member, name, placeholder, help)                                                         \
+    {name, KARMA_OPTION_NAMES, FIELD(type, member), 0, 0, 0, NULL, placeholder, help}
+#define TABLE(records, type) {records, sizeof records / sizeof records[0], sizeof(type)}
+
+#define R karma_read_options
+static const karma_option read_records[] = {
+    TEXT(R, target, "target", "COL", "column that holds the label"),
+    NAMES(R, numeric, "numeric", "COL", "read this column as numbers; anything else in it is an error"),
+    NAMES(R, category, "category", "COL", "read this column as categories, even if it looks like numbers"),
+    NAMES(R, ignore, "ignore", "COL", "leave this column out"),
+    NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions"),
+    NAMES(R, missing, "missing", "TOKEN",
+          "one more text that means missing, beside empty, NA, N/A, NaN, nan, ?, null, NULL, None"),
+    CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words, "file format; auto goes by the name's ending"),
+    {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
+     "auto|comma|semicolon|tab|pipe|space", "what separates the fields of a CSV file"},
+    SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
+    CHOICE(R, absent, "absent", KARMA_ABSENT_UNSAID, absent_words,
+           "what an index that a LIBSVM line leaves out means; must be said for such files"),
+};
+#undef R
+
+#define F karma_fit_options
+static const karma_option fit_records[] = {
+    CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
+    CHOICE(F, kernel, "kernel", KARMA_KERNEL_LINEAR, kernel_words, "what two observed cells contribute"),
+    INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
+    REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
+         "overlap that weighs 1 for every sequence length; mean: the training rows' mean observed count"),
+    REAL(F, bias, "bias", 1, 0, 1e6, NULL, "value of an attribute that is always observed; 0: none"),
+    SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
+    SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
+    CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words, "auto: hinge to classify, huber to regress"),
+    REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
+    REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
+    REAL(F, quantile, "quantile", 0.5, 1e-6, 1 - 1e-6, NULL, "quantile that the pinball loss asks for"),
+    CHOICE(F, solver, "solver", KARMA_SOLVER_ONLINE, solver_words, "online: the paper's Algorithm 1"),
+    REAL(F, C, "C", KARMA_AUTO, 1e-12, 1e15, auto_words,
+         "weight of the loss against the norm; auto: rows / mean of k(x,x)"),
+    CHOICE(F, schedule, "schedule", KARMA_SCHEDULE_PEGASOS, schedule_words,
+           "step sizes of the online solver: pegasos C/t with rho = 1/C, regret 1/(rho t)"),
+    REAL(F, rho, "rho", KARMA_AUTO, 1e-12, 1e15, auto_words,
+         "shrinkage of the regret schedule; auto: L X sqrt(Gamma) / sqrt(B T)"),
+    REAL(F, B, "B", 1, 1e-12, 1e15, NULL, "bound on the squared norm that rho = auto assumes"),
+    INTEGER(F, passes, "passes", 10, 1, 100000, "passes of the online solver over the rows"),
+    SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
+    SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),
+    INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
+    INTEGER(F, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+};
+#undef F
+
+#define S karma_synth_options
+static const karma_option synth_records[] = {
+    INTEGER(S, rows, "rows", 1000, 1, 100000000, "number of rows"),
+    INTEGER(S, dim, "dim", 20, 1, 1000000, "number of attributes"),
+    INTEGER(S, rank, "rank", 3, 1, 100000, "dimension of the hidden subspace"),
+    REAL(S, noise, "noise", 0, 0, 1e6, NULL, "standard deviation of noise added to every cell"),
+    REAL(S, missing, "missing", 0.3, 0, 0.999, NULL, "share of cells that are hidden"),
+    CHOICE(S, mechanism, "mechanism", KARMA_MECHANISM_MCAR, mechanism_words,
+           "what decides on holes: nothing, other cells, the cell itself, or whole blocks of columns"),
+    CHOICE(S, task, "task", KARMA_TASK_CLASSIFY, synth_task_words, "kind of label"),
+    INTEGER(S, classes, "classes", 2, 2, 10000, "number of classes"),
+    INTEGER(S, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
+};
+#undef S
+
+#define T karma_theory_options
+static const karma_option theory_records[] = {
+    REAL(T, lambda, "lambda", 0.5, 1e-9, 1, NULL, "smallest positive eigenvalue of Q_oo (regularity)"),
+    REAL(T, epsilon, "epsilon", 0.1, 1e-300, 1e9, NULL, "excess loss that is allowed"),
+    REAL(T, lipschitz, "lipschitz", 1, 1e-300, 1e9, NULL, "Lipschitz constant L of the loss"),
+    INTEGER(T, dim, "dim", 10, 1, 1000000000, "number of attributes d"),
+    REAL(T, delta, "delta", 0.05, 1e-300, 1 - 1e-9, NULL, "probability of failure that is allowed"),
+    INTEGER(T, rounds, "rounds", 1000, 1, 9007199254740992.0, "rounds T of the regret bound"),
+    REAL(T, magnitude, "magnitude", 1, 1e-300, 1e9, NULL, "bound X on the absolute value of a cell"),
+    REAL(T, B, "B", 1, 1e-300, 1e300, NULL, "bound B on the squared norm of the comparator"),
+};
+#undef T
+
+static const karma_option_table read_table = TABLE(read_records, karma_read_options);
+static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options);
+static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
+static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
+
+const karma_option_table *karma_read_option_table(void) { return &read_table; }
+const karma_option_table *karma_fit_option_table(void) { return &fit_table; }
+const karma_option_table *karma_synth_option_table(void) { return &synth_table; }
+const karma_option_table *karma_theory_option_table(void) { return &theory_table; }

@@ -1,0 +1,161 @@
+#include "io/csv_scan.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { N_GUESS_RECORDS = 20 };
+
+void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, char delimiter) {
+    *scan = (karma_i_csv_scan){.source = source, .next = source->text, .line = 1, .delimiter = delimiter};
+    scan->ends_field[(unsigned char)delimiter] = 1;
+    scan->ends_field['\r'] = scan->ends_field['\n'] = scan->ends_field['\0'] = 1;
+}
+
+void karma_i_csv_scan_clear(karma_i_csv_scan *scan) {
+    karma_i_free(scan->unquoted);
+    scan->unquoted = NULL;
+    scan->unquoted_capacity = 0;
+}
+
+static int is_blank(const karma_i_csv_scan *scan, char c) {
+    return (c == ' ' || c == '\t') && c != scan->delimiter;
+}
+
+/* Counted in characters from 1, as an editor shows it. */
+static size_t column_of(const karma_i_csv_scan *scan, const char *p) {
+    size_t column = 1;
+    while (p > scan->source->text && p[-1] != '\n') column += (*--p & 0xc0) != 0x80;
+    return column;
+}
+
+/* `p` stands behind a field; takes in the delimiter or the end of the line. */
+static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p,
+                              karma_error *err) {
+    const char *end = scan->source->text + scan->source->length;
+    field->last = p == end || *p != scan->delimiter;
+    if (*p == '\r') {
+        p++;
+        if (p != end && *p != '\n')
+            return karma_i_fail(err, KARMA_ERR_FORMAT,
+                                "%s: line %zu, column %zu: a carriage return without a line feed; lines must "
+                                "end in LF or CRLF",
+                                scan->source->name, scan->line, column_of(scan, p - 1));
+    }
+    if (p != end) scan->line += *p++ == '\n';
+    scan->next = p;
+    return KARMA_OK;
+}
+
+/* The content between the quotes without the doubling. */
+static karma_status undouble(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *first,
+                             const char *end, karma_error *err) {
+    void *room = scan->unquoted;
+    if (!karma_i_reserve(&room, &scan->unquoted_capacity, (size_t)(end - first), 1))
+        return karma_i_fail_memory(err);
+    scan->unquoted = room;
+    char *to = scan->unquoted;
+    for (const char *p = first; p < end; p++) {
+        *to++ = *p;
+        if (*p == '"') p++; /* its twin */
+    }
+    field->text = scan->unquoted;
+    field->length = (size_t)(to - scan->unquoted);
+    return KARMA_OK;
+}
+
+/* `p` stands behind the opening quote. */
+static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p,
+                                 karma_error *err) {
+    const char *first = p, *end = scan->source->text + scan->source->length;
+    int doubled = 0;
+    for (; *p != '"' || p[1] == '"'; p++) {
+        if (p == end)
+            return karma_i_fail(err, KARMA_ERR_FORMAT,
+                                "%s: line %zu: the quote that opens here is never closed", scan->source->name,
+                                field->line);
+        if (*p == '"') doubled = 1, p++;
+        scan->line += *p == '\n';
+    }
+    field->quoted = 1;
+    field->text = first;
+    field->length = (size_t)(p - first);
+    if (doubled) KARMA_TRY(undouble(field, scan, first, p, err));
+    do p++;
+    while (is_blank(scan, *p));
+    if (!scan->ends_field[(unsigned char)*p])
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu, column %zu: text after a closing quote",
+                            scan->source->name, scan->line, column_of(scan, p));
+    return end_field(field, scan, p, err);
+}
+
+karma_status karma_i_csv_next(karma_i_csv_field *out, karma_i_csv_scan *scan, karma_error *err) {
+    const char *p = scan->next;
+    out->line = scan->line;
+    while (is_blank(scan, *p)) p++;
+    if (*p == '"') return quoted_field(out, scan, p + 1, err);
+    const char *first = p;
+    while (!scan->ends_field[(unsigned char)*p]) p++;
+    const char *end = p;
+    while (end > first && is_blank(scan, end[-1])) end--;
+    out->quoted = 0;
+    out->text = first;
+    out->length = (size_t)(end - first);
+    return end_field(out, scan, p, err);
+}
+
+/* How many fields the first record has, and whether the next ones agree. */
+typedef struct fit {
+    size_t n_fields;
+    int even;
+} fit;
+
+/* Records that cannot be read do not agree; they are reported when the delimiter is settled. */
+static karma_status count_fields(size_t *out, karma_i_csv_scan *scan, int *empty_line) {
+    karma_i_csv_field field = {0};
+    size_t n = 0;
+    do {
+        KARMA_TRY(karma_i_csv_next(&field, scan, NULL));
+        n++;
+    } while (!field.last);
+    *empty_line = n == 1 && karma_i_csv_is_empty_line(&field);
+    *out = n;
+    return KARMA_OK;
+}
+
+/* Fails with KARMA_ERR_MEMORY only. */
+static karma_status try_delimiter(fit *out, const karma_i_source *source, char delimiter) {
+    karma_i_csv_scan scan;
+    karma_i_csv_scan_init(&scan, source, delimiter);
+    karma_status st = KARMA_OK;
+    size_t n = 0, n_records = 0;
+    int empty_line = 0;
+    *out = (fit){0, 1};
+    while (n_records < N_GUESS_RECORDS && !karma_i_csv_at_end(&scan)) {
+        st = count_fields(&n, &scan, &empty_line);
+        if (st != KARMA_OK) break;
+        if (empty_line) continue;
+        if (n_records++ == 0) out->n_fields = n;
+        if (n != out->n_fields) out->even = 0;
+    }
+    karma_i_csv_scan_clear(&scan);
+    if (st != KARMA_OK) out->even = 0;
+    return st == KARMA_ERR_MEMORY ? st : KARMA_OK;
+}
+
+karma_status karma_i_csv_guess_delimiter(char *out, const karma_i_source *source, karma_error *err) {
+    static const char candidates[] = {',', ';', '\t', '|'};
+    char best = ',';
+    fit best_fit = {1, 0};
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        fit f;
+        if (try_delimiter(&f, source, candidates[i]) != KARMA_OK) return karma_i_fail_memory(err);
+        int better = f.even ? !best_fit.even || f.n_fields > best_fit.n_fields : best_fit.n_fields < 2;
+        if (f.n_fields < 2 || !better) continue;
+        best = candidates[i];
+        best_fit = f;
+    }
+    *out = best;
+    return KARMA_OK;
+}

@@ -1,0 +1,45 @@
+/* Delimited text cut into fields: RFC 4180 quoting, lines ending in LF or CRLF. */
+#ifndef KARMA_I_CSV_SCAN_H
+#define KARMA_I_CSV_SCAN_H
+
+#include "io/source.h"
+
+typedef struct karma_i_csv_scan {
+    const karma_i_source *source; /* checked text */
+    const char *next;
+    size_t line; /* of `next`, from 1 */
+    char delimiter;
+    unsigned char ends_field[256]; /* the delimiter, CR, LF and the '\0' behind the text */
+    char *unquoted;                /* the last field that had doubled quotes */
+    size_t unquoted_capacity;
+} karma_i_csv_scan;
+
+typedef struct karma_i_csv_field {
+    const char *text; /* valid until the next field is read */
+    size_t length;
+    size_t line; /* where it starts */
+    int quoted;
+    int last; /* of its record */
+} karma_i_csv_field;
+
+/* The delimiter, one of , ; tab and |, that cuts the first records best: of those that cut all alike the one
+ * with most fields; failing that, the first that cuts the first record at all, so that a ragged file is
+ * called ragged; failing that, a comma. Fails with KARMA_ERR_MEMORY only. */
+karma_status karma_i_csv_guess_delimiter(char *out, const karma_i_source *source, karma_error *err);
+
+void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, char delimiter);
+void karma_i_csv_scan_clear(karma_i_csv_scan *scan);
+
+/* Between records: is there none left? */
+static inline int karma_i_csv_at_end(const karma_i_csv_scan *scan) {
+    return scan->next == scan->source->text + scan->source->length;
+}
+
+karma_status karma_i_csv_next(karma_i_csv_field *out, karma_i_csv_scan *scan, karma_error *err);
+
+/* A line with nothing on it: the first field of its record says so. */
+static inline int karma_i_csv_is_empty_line(const karma_i_csv_field *first) {
+    return first->last && !first->quoted && first->length == 0;
+}
+
+#endif

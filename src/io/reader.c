@@ -1,0 +1,76 @@
+#include "io/reader.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "io/csv.h"
+#include "io/libsvm.h"
+
+enum { MAX_ENDINGS = 4 };
+
+/* A new format is one more record. The first one that fits is taken; one without endings fits every name. */
+typedef struct reader {
+    karma_format format;
+    const char *endings[MAX_ENDINGS]; /* lower case, also followed by ".gz"; NULL ends the list */
+    char likely_delimiter;
+    karma_status (*read)(karma_table **out, const karma_i_read_request *request, karma_error *err);
+} reader;
+
+static const reader readers[] = {
+    {KARMA_FORMAT_LIBSVM, {".libsvm", ".svm", ".svmlight"}, 0,    karma_i_libsvm_read},
+    {KARMA_FORMAT_CSV,    {".tsv", ".tab"},                 '\t', karma_i_csv_read   },
+    {KARMA_FORMAT_CSV,    {NULL},                           0,    karma_i_csv_read   },
+};
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* Does name[0..length) end so, whatever the case? */
+static int ends_in(const char *name, size_t length, const char *ending) {
+    size_t n = strlen(ending);
+    if (n > length) return 0;
+    for (size_t i = 0; i < n; i++)
+        if (lower(name[length - n + i]) != ending[i]) return 0;
+    return 1;
+}
+
+static int fits_name(const reader *r, const char *path) {
+    size_t length = strlen(path);
+    if (ends_in(path, length, ".gz")) length -= 3;
+    if (!r->endings[0]) return 1;
+    for (size_t i = 0; i < MAX_ENDINGS && r->endings[i]; i++)
+        if (ends_in(path, length, r->endings[i])) return 1;
+    return 0;
+}
+
+/* By the name among the readers of the format; if the name fits none of them, the last. */
+static const reader *choose_reader(int format, const char *path) {
+    const reader *chosen = NULL;
+    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
+        if (format != KARMA_FORMAT_AUTO && (int)readers[i].format != format) continue;
+        chosen = &readers[i];
+        if (fits_name(chosen, path)) break;
+    }
+    return chosen;
+}
+
+karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
+                                const karma_i_expectation *expectation, const karma_hooks *hooks,
+                                karma_error *err) {
+    karma_read_options defaults;
+    karma_options_init(karma_read_option_table(), &defaults); /* owns nothing */
+    if (!options) options = &defaults;
+    KARMA_TRY(karma_options_check(karma_read_option_table(), options, err));
+    const reader *chosen = choose_reader(options->format, path);
+    karma_i_source source;
+    KARMA_TRY(karma_i_source_load(&source, path, err));
+    karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter};
+    karma_status st = karma_i_source_check_text(&source, err);
+    if (st == KARMA_OK) st = chosen->read(out, &request, err);
+    karma_i_source_clear(&source);
+    return st;
+}
+
+karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
+                              const karma_hooks *hooks, karma_error *err) {
+    return karma_i_table_read(out, path, options, NULL, hooks, err);
+}

@@ -1,0 +1,29 @@
+/* From a file to a table: which reader, and what every reader is told. */
+#ifndef KARMA_I_READER_H
+#define KARMA_I_READER_H
+
+#include "io/source.h"
+#include "table/table.h"
+
+/* What a model knows about the columns it was learned from. Columns of these names take these kinds unless
+ * the options say otherwise; names that are not in the file do no harm. */
+typedef struct karma_i_expectation {
+    const karma_i_column *columns;
+    size_t n_columns;
+    const char *target; /* the label's column if the options name none and the file has it; NULL: none */
+} karma_i_expectation;
+
+typedef struct karma_i_read_request {
+    const karma_i_source *source;           /* checked */
+    const karma_read_options *options;      /* checked */
+    const karma_i_expectation *expectation; /* NULL: nothing is expected */
+    const karma_hooks *hooks;
+    char likely_delimiter; /* what the file's name suggests; 0: nothing */
+} karma_i_read_request;
+
+/* karma_table_read with an expectation, which may be NULL. `options` NULL: the defaults. */
+karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
+                                const karma_i_expectation *expectation, const karma_hooks *hooks,
+                                karma_error *err);
+
+#endif

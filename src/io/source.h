@@ -1,0 +1,31 @@
+/* The text of a file, whole in memory, and how messages quote from it. */
+#ifndef KARMA_I_SOURCE_H
+#define KARMA_I_SOURCE_H
+
+#include <stddef.h>
+
+#include "karma/base.h"
+
+typedef struct karma_i_source {
+    const char *name; /* what messages call it: the path (borrowed) or "standard input" */
+    char *text;       /* owned; text[length] is '\0' */
+    size_t length;
+} karma_i_source;
+
+/* Reads the file, or standard input for "-", and unpacks it if it starts like gzip. An empty one is an error.
+ * `path` must outlive the source. */
+karma_status karma_i_source_load(karma_i_source *out, const char *path, karma_error *err);
+void karma_i_source_clear(karma_i_source *source);
+
+/* Fails with the line if the text is not UTF-8 or has NUL bytes; takes the byte order mark off the front. */
+karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err);
+
+/* The bytes of memory this machine has; what needs more is refused before the system kills the process. */
+size_t karma_i_memory_limit(void);
+
+/* A piece of text fit for one line of a message: control characters become '?', and what is too long ends in
+ * "..." after a whole character. Returns `out`. */
+enum { KARMA_I_EXCERPT_SIZE = 64 };
+char *karma_i_excerpt(char out[KARMA_I_EXCERPT_SIZE], const char *text, size_t length);
+
+#endif

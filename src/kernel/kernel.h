@@ -1,0 +1,48 @@
+/* The kernel between rows with holes (theorem ktrick, with the scale ν and the bias of docs/mathematics.md):
+ *
+ *     k(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} x_i y_i + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l
+ *
+ * The bias b is one more attribute that is always observed. ν = 1 and b = 0 is the paper's kernel. */
+#ifndef KARMA_I_KERNEL_H
+#define KARMA_I_KERNEL_H
+
+#include "karma/base.h"
+#include "table/rows.h"
+
+typedef struct karma_i_kernel {
+    size_t gamma;
+    double scale; /* ν */
+    double bias;  /* b */
+    size_t n_attributes;
+    /* Where w of the largest possible overlap would leave the range of single precision, all of w is divided
+     * by exp(log_norm); otherwise log_norm is 0. */
+    double log_norm;
+    float *weight; /* weight[|o ∩ o'|]: the bias is counted in */
+} karma_i_kernel;
+
+karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
+                                 size_t n_attributes, karma_error *err);
+void karma_i_kernel_clear(karma_i_kernel *kernel);
+
+/* ln w(c), and w(c)/exp(log_norm) as it is used, both in double precision. */
+double karma_i_log_weight(size_t c, size_t gamma, double scale);
+double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm);
+
+/* out[i * ld + j] = k(a_i, b_j), by `threads` threads (at least 1). Every value is computed in tiles of a fixed
+ * size, so the result does not depend on the number of threads. */
+void karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
+                          int threads);
+
+/* out[i] = k(a_i, a_i). */
+void karma_i_kernel_diagonal(double *out, const karma_i_kernel *kernel, karma_i_view a);
+
+/* scores[i * n_outputs + o] = Σ_j k(a_i, b_j) coefficients[j * n_outputs + o], summed in double precision in a
+ * fixed order. Training and prediction both go through here. */
+karma_status karma_i_kernel_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
+                                   const double *coefficients, size_t n_outputs, int threads, karma_error *err);
+
+/* The slow twin: one pair, straight from the formula in double precision. The oracle of tests. */
+double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
+                                size_t j);
+
+#endif

@@ -1,0 +1,25 @@
+/* The kernel straight from its formula: attribute by attribute, power by power, in double precision. */
+#include <math.h>
+
+#include "base/bits.h"
+#include "kernel/kernel.h"
+
+double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
+                                size_t j) {
+    const float *x = karma_i_rows_values(a, i), *y = karma_i_rows_values(b, j);
+    double c = 0.0, sum = 0.0;
+    for (size_t k = 0; k < a->n_attributes; k++) {
+        if (!karma_i_mask_get(karma_i_rows_mask(a, i), k) || !karma_i_mask_get(karma_i_rows_mask(b, j), k)) continue;
+        c += 1.0;
+        for (size_t f = a->feature_start[k]; f < a->feature_start[k + 1]; f++) sum += (double)x[f] * (double)y[f];
+    }
+    if (kernel->bias != 0.0) {
+        c += 1.0;
+        sum += kernel->bias * kernel->bias;
+    }
+    double w = 0.0;
+    for (size_t l = 0; l < kernel->gamma; l++)
+        w += l == 0 ? exp(-kernel->log_norm)
+                    : (c > 0.0 ? exp((double)l * log(c / kernel->scale) - kernel->log_norm) : 0.0);
+    return w * sum;
+}

@@ -1,0 +1,56 @@
+/* Linear algebra by OpenBLAS. */
+#include "linalg/linalg.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include <cblas.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* LAPACK's eigenvalues of a real symmetric matrix, by its Fortran interface: arguments by address, matrices
+ * by columns, and after the others the length of every text (gfortran's convention since version 8). */
+void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
+            double *work, const int *lwork, int *info, size_t jobz_length, size_t uplo_length);
+
+void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b,
+                     size_t ld_b, size_t n_b, size_t inner) {
+    if (n_a == 0 || n_b == 0) return;
+    if (inner == 0) { /* BLAS wants ld >= 1 even of a matrix without columns */
+        for (size_t i = 0; i < n_a; i++) memset(out + i * ld_out, 0, n_b * sizeof *out);
+        return;
+    }
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n_a, (int)n_b, (int)inner, 1.0f, a, (int)ld_a,
+                b, (int)ld_b, 0.0f, out, (int)ld_out);
+}
+
+/* LAPACK may loop for ever on a NaN. */
+static int all_finite(const double *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(values[i])) return 0;
+    return 1;
+}
+
+karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, karma_error *err) {
+    if (n == 0) return KARMA_OK;
+    if (n > INT_MAX) return karma_i_fail_memory(err);
+    if (!all_finite(matrix, n * n))
+        return karma_i_fail(err, KARMA_ERR_DATA, "a matrix of size %zu has an entry that is not finite", n);
+
+    /* Upper or lower does not matter, and column i of LAPACK's result is row i of ours. */
+    int order = (int)n, query = -1, info = 0;
+    double best_size = 0.0;
+    dsyev_("V", "U", &order, matrix, &order, values, &best_size, &query, &info, 1, 1);
+    if (!(best_size >= 1.0 && best_size <= INT_MAX)) return karma_i_fail_memory(err);
+    int work_size = (int)best_size;
+    double *work = karma_i_alloc((size_t)work_size, sizeof *work);
+    if (!work) return karma_i_fail_memory(err);
+    dsyev_("V", "U", &order, matrix, &order, values, work, &work_size, &info, 1, 1);
+    karma_i_free(work);
+    if (info != 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the eigenvalues of a matrix of size %zu do not converge",
+                            n);
+    return KARMA_OK;
+}

@@ -1,0 +1,63 @@
+/* The Gram matrix of a table, for users who bring their own learner, and the check of the norm assumption. */
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/model.h"
+#include "solve/solver.h"
+
+struct karma_gram {
+    karma_i_rows *rows;
+    karma_i_kernel kernel;
+    int threads;
+};
+
+void karma_gram_free(karma_gram *gram) {
+    if (!gram) return;
+    karma_i_rows_free(gram->rows);
+    karma_i_kernel_clear(&gram->kernel);
+    karma_i_free(gram);
+}
+
+static karma_status encode(karma_i_rows **out, const karma_table *table, const karma_fit_options *options,
+                           const karma_hooks *hooks, karma_error *err) {
+    karma_i_recipe *recipe = NULL;
+    KARMA_TRY(karma_i_recipe_learn(&recipe, table, options, hooks, err));
+    karma_status st = karma_i_recipe_apply(out, recipe, table, NULL, err);
+    karma_i_recipe_free(recipe);
+    return st;
+}
+
+karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_fit_options *options,
+                            const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    karma_gram *gram = karma_i_zalloc(1, sizeof *gram);
+    if (!gram) return karma_i_fail_memory(err);
+    gram->threads = karma_i_threads(options->threads);
+    karma_status st = encode(&gram->rows, table, options, hooks, err);
+    if (st == KARMA_OK)
+        st = karma_i_kernel_init(&gram->kernel, (size_t)options->gamma, karma_i_choose_scale(options, gram->rows),
+                                 options->bias, gram->rows->n_attributes, err);
+    if (st == KARMA_OK)
+        *out = gram;
+    else
+        karma_gram_free(gram);
+    return st;
+}
+
+size_t karma_gram_n_rows(const karma_gram *gram) { return gram->rows->n_rows; }
+double karma_gram_log_norm(const karma_gram *gram) { return gram->kernel.log_norm; }
+double karma_gram_scale(const karma_gram *gram) { return gram->kernel.scale; }
+
+void karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count) {
+    karma_i_view part = {gram->rows, first, count};
+    karma_i_kernel_block(out, gram->rows->n_rows, &gram->kernel, part, karma_i_rows_all(gram->rows), gram->threads);
+}
+
+karma_status karma_check_norms(karma_norm_check *out, const karma_table *table, const karma_fit_options *options,
+                               karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(encode(&rows, table, options, NULL, err));
+    karma_i_norms norms = karma_i_rows_norms(rows);
+    *out = (karma_norm_check){norms.largest, norms.n_above_one, rows->n_rows};
+    karma_i_rows_free(rows);
+    return KARMA_OK;
+}

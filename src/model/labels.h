@@ -1,0 +1,32 @@
+/* From a label column to what solvers want: the task, the classes, one target a row and output. */
+#ifndef KARMA_I_LABELS_H
+#define KARMA_I_LABELS_H
+
+#include "karma/options.h"
+#include "table/table.h"
+
+typedef struct karma_i_labels {
+    karma_task task;
+    size_t n_classes;    /* 0 for regression */
+    char **classes;      /* original spelling; numbers in ascending order, else in byte order */
+    size_t *class_count; /* in the training rows */
+    double shift, factor; /* of a regression: the solver sees (y - shift) * factor */
+} karma_i_labels;
+
+/* Every row of the table has a label. */
+karma_status karma_i_labels_learn(karma_i_labels *out, const karma_table *table, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err);
+void karma_i_labels_clear(karma_i_labels *labels);
+
+/* 1 for regression and for two classes, else one a class. */
+size_t karma_i_labels_n_outputs(const karma_i_labels *labels);
+
+/* The class of each row's label: by its text or, where both are numbers, by its value. n_classes: missing or
+ * unknown. */
+karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_table *table,
+                                    karma_error *err);
+/* targets[row * n_outputs + output]: -1 or 1, or the shifted number. Every row has a known label. */
+karma_status karma_i_labels_targets(double *targets, const karma_i_labels *labels, const karma_table *table,
+                                    karma_error *err);
+
+#endif

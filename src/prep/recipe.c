@@ -1,0 +1,345 @@
+#include "prep/recipe.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+/* Encoded values are kept within this, so that inner products stay in the range of single precision. */
+static const double LARGEST_VALUE = 1e9;
+
+void karma_i_recipe_free(karma_i_recipe *recipe) {
+    if (!recipe) return;
+    for (size_t j = 0; recipe->columns && j < recipe->n_attributes; j++) karma_i_column_clear(&recipe->columns[j]);
+    karma_i_free(recipe->columns);
+    karma_i_free(recipe->feature_start);
+    karma_i_free(recipe->shift);
+    karma_i_free(recipe->factor);
+    karma_i_free(recipe);
+}
+
+/* --- learning ------------------------------------------------------------------------------------------ */
+
+/* Sums over the observed cells of every attribute. For a category the level counts take the place of moments. */
+typedef struct moments {
+    size_t *count;        /* per attribute */
+    double *mean, *spread; /* per attribute: mean, then mean squared deviation */
+    size_t *level_start;  /* where an attribute's levels begin in level_count */
+    size_t *level_count;
+} moments;
+
+static void free_moments(moments *m) {
+    karma_i_free(m->count);
+    karma_i_free(m->mean);
+    karma_i_free(m->spread);
+    karma_i_free(m->level_start);
+    karma_i_free(m->level_count);
+}
+
+/* Two passes: the second takes deviations from the mean, so large offsets do no harm. */
+static karma_status take_moments(moments *m, const karma_table *table, karma_error *err) {
+    size_t n = table->n_attributes, n_cells = karma_table_n_observed(table), n_levels = 0;
+    *m = (moments){karma_i_zalloc(n, sizeof(size_t)), karma_i_zalloc(n, sizeof(double)),
+                   karma_i_zalloc(n, sizeof(double)), karma_i_zalloc(n, sizeof(size_t)), NULL};
+    for (size_t j = 0; m->level_start && j < n; j++) {
+        m->level_start[j] = n_levels;
+        n_levels += table->attributes[j].n_levels;
+    }
+    m->level_count = karma_i_zalloc(n_levels, sizeof(size_t));
+    if (!m->count || !m->mean || !m->spread || !m->level_start || !m->level_count) return karma_i_fail_memory(err);
+
+    karma_table_count_observed(table, m->count);
+    for (size_t k = 0; k < n_cells; k++) {
+        size_t j = table->cell_owner[k];
+        double value = table->cell_value[k];
+        if (table->attributes[j].kind == KARMA_COLUMN_CATEGORY)
+            m->level_count[m->level_start[j] + (size_t)value]++;
+        else
+            m->mean[j] += value / (double)m->count[j];
+    }
+    for (size_t k = 0; k < n_cells; k++) {
+        size_t j = table->cell_owner[k];
+        double deviation = table->cell_value[k] - m->mean[j];
+        m->spread[j] += deviation * deviation / (double)m->count[j];
+    }
+    return KARMA_OK;
+}
+
+/* Keeps the levels that occur in the training rows; their shares go to shift. */
+static karma_status learn_category(karma_i_recipe *r, size_t to, const karma_i_column *column, const size_t *counts,
+                                   size_t n_observed, int standardise, karma_error *err) {
+    karma_i_column kept = {karma_i_strdup(column->name), KARMA_COLUMN_CATEGORY, NULL, 0};
+    kept.levels = karma_i_zalloc(column->n_levels, sizeof *kept.levels);
+    karma_status st = kept.name && kept.levels ? KARMA_OK : karma_i_fail_memory(err);
+    size_t feature = r->feature_start[to];
+    for (size_t l = 0; st == KARMA_OK && l < column->n_levels; l++) {
+        if (counts[l] == 0) continue;
+        kept.levels[kept.n_levels] = karma_i_strdup(column->levels[l]);
+        if (!kept.levels[kept.n_levels]) st = karma_i_fail_memory(err);
+        r->shift[feature] = standardise ? (double)counts[l] / (double)n_observed : 0.0;
+        r->factor[feature++] = 1.0;
+        kept.n_levels++;
+    }
+    if (st != KARMA_OK) {
+        karma_i_column_clear(&kept);
+        return st;
+    }
+    r->columns[to] = kept;
+    r->feature_start[to + 1] = feature;
+    return KARMA_OK;
+}
+
+static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, double mean,
+                                 double spread, int standardise, karma_error *err) {
+    size_t feature = r->feature_start[to];
+    if (!isfinite(mean) || !isfinite(spread))
+        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large to be standardised",
+                            column->name);
+    double sd = sqrt(spread);
+    /* what is left of a constant after rounding is not spread */
+    int constant = !(sd > 1e-12 * fabs(mean)) || !(sd > 0.0);
+    r->shift[feature] = standardise ? mean : 0.0;
+    r->factor[feature] = standardise && !constant ? 1.0 / sd : 1.0;
+    if (!isfinite(r->factor[feature])) r->factor[feature] = 1.0;
+    r->columns[to] = (karma_i_column){karma_i_strdup(column->name), KARMA_COLUMN_NUMBER, NULL, 0};
+    if (!r->columns[to].name) return karma_i_fail_memory(err);
+    r->feature_start[to + 1] = feature + 1;
+    return KARMA_OK;
+}
+
+static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
+    for (size_t k = 0; k < karma_table_n_observed(table); k++)
+        if (fabs(table->cell_value[k]) > LARGEST_VALUE)
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "column '%s': values beyond 1e9 need --standardise on",
+                                table->attributes[table->cell_owner[k]].name);
+    return KARMA_OK;
+}
+
+static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m, int standardise,
+                                  const karma_hooks *hooks, karma_error *err) {
+    size_t n_features = 0;
+    for (size_t j = 0; j < table->n_attributes; j++)
+        n_features += table->attributes[j].kind == KARMA_COLUMN_NUMBER ? 1 : table->attributes[j].n_levels;
+    r->columns = karma_i_zalloc(table->n_attributes, sizeof *r->columns);
+    r->feature_start = karma_i_zalloc(table->n_attributes + 1, sizeof *r->feature_start);
+    r->shift = karma_i_zalloc(n_features, sizeof *r->shift);
+    r->factor = karma_i_zalloc(n_features, sizeof *r->factor);
+    if (!r->columns || !r->feature_start || !r->shift || !r->factor) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        const karma_i_column *column = &table->attributes[j];
+        if (m->count[j] == 0) {
+            karma_i_notice(hooks, "column '%s' has no observed cell and is left out", column->name);
+            continue;
+        }
+        if (column->kind == KARMA_COLUMN_CATEGORY)
+            KARMA_TRY(learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j],
+                                     standardise, err));
+        else
+            KARMA_TRY(learn_number(r, r->n_attributes, column, m->mean[j], m->spread[j], standardise, err));
+        r->n_attributes++;
+    }
+    return KARMA_OK;
+}
+
+karma_i_norms karma_i_rows_norms(const karma_i_rows *rows) {
+    karma_i_norms norms = {0.0, 0};
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        const float *x = karma_i_rows_values(rows, i);
+        double sum = 0.0;
+        for (size_t f = 0; f < rows->n_features; f++) sum += (double)x[f] * (double)x[f];
+        double norm = sqrt(sum);
+        if (norm > norms.largest) norms.largest = norm;
+        if (norm > 1.0 + 1e-6) norms.n_above_one++; /* single precision */
+    }
+    return norms;
+}
+
+static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(karma_i_recipe_apply(&rows, recipe, table, NULL, err));
+    double largest = karma_i_rows_norms(rows).largest;
+    recipe->radius = largest > 0.0 ? largest : 1.0;
+    karma_i_rows_free(rows);
+    return KARMA_OK;
+}
+
+karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err) {
+    if (karma_table_n_observed(table) == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
+    if (!options->standardise) KARMA_TRY(check_magnitudes(table, err));
+    karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
+    if (!recipe) return karma_i_fail_memory(err);
+    moments m = {0};
+    karma_status st = take_moments(&m, table, err);
+    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, options->standardise, hooks, err);
+    if (st == KARMA_OK && options->unit_ball) st = learn_radius(recipe, table, err);
+    free_moments(&m);
+    if (st == KARMA_OK)
+        *out = recipe;
+    else
+        karma_i_recipe_free(recipe);
+    return st;
+}
+
+/* --- applying ------------------------------------------------------------------------------------------ */
+
+enum { UNKNOWN = -1 };
+
+typedef struct named {
+    const char *name;
+    size_t index;
+} named;
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const named *)a)->name, ((const named *)b)->name);
+}
+
+/* For every attribute of the table its index in the recipe, or UNKNOWN. */
+static karma_status match_attributes(ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
+                                     karma_error *err) {
+    size_t n = recipe->n_attributes;
+    named *index = karma_i_alloc(n, sizeof *index);
+    if (!index) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < n; j++) index[j] = (named){recipe->columns[j].name, j};
+    if (n > 1) qsort(index, n, sizeof *index, by_name);
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        named key = {table->attributes[j].name, 0};
+        const named *found = n ? bsearch(&key, index, n, sizeof *index, by_name) : NULL;
+        match[j] = found ? (ptrdiff_t)found->index : UNKNOWN;
+    }
+    karma_i_free(index);
+    return KARMA_OK;
+}
+
+/* Writes up to three names into `text` for a notice: "'a', 'b', 'c' and 4 more". */
+static void list_names(char *text, size_t size, const char *const *names, size_t n) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < n && i < 3 && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s'%s'", i ? ", " : "", names[i]);
+    if (n > 3 && used < size) (void)snprintf(text + used, size - used, " and %zu more", n - 3);
+}
+
+static karma_status report_differences(const ptrdiff_t *match, const karma_i_recipe *recipe,
+                                       const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+    size_t n = recipe->n_attributes, n_found = 0, n_unknown = 0, n_absent = 0;
+    const char **unknown = karma_i_zalloc(table->n_attributes, sizeof *unknown);
+    const char **absent = karma_i_zalloc(n, sizeof *absent);
+    unsigned char *found = karma_i_zalloc(n, 1);
+    karma_status st = unknown && absent && found ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        for (size_t j = 0; j < table->n_attributes; j++) {
+            if (match[j] == UNKNOWN)
+                unknown[n_unknown++] = table->attributes[j].name;
+            else
+                n_found += !found[match[j]], found[match[j]] = 1;
+        }
+        for (size_t j = 0; j < n; j++)
+            if (!found[j]) absent[n_absent++] = recipe->columns[j].name;
+        char names[300];
+        if (n_found == 0) {
+            list_names(names, sizeof names, absent, n_absent);
+            st = karma_i_fail(err, KARMA_ERR_DATA, "the data have none of the model's columns (%s)", names);
+        } else {
+            list_names(names, sizeof names, unknown, n_unknown);
+            if (n_unknown) karma_i_notice(hooks, "columns that the model does not know are ignored: %s", names);
+            list_names(names, sizeof names, absent, n_absent);
+            if (n_absent) karma_i_notice(hooks, "columns of the model that the data lack count as missing: %s", names);
+        }
+    }
+    karma_i_free(unknown);
+    karma_i_free(absent);
+    karma_i_free(found);
+    return st;
+}
+
+/* For a category of the table: the recipe's index of each of its levels, or UNKNOWN. */
+static ptrdiff_t *match_levels(const karma_i_column *known, const karma_i_column *column) {
+    ptrdiff_t *match = karma_i_alloc(column->n_levels, sizeof *match);
+    for (size_t l = 0; match && l < column->n_levels; l++) {
+        size_t level = karma_i_column_find_level(known, column->levels[l], strlen(column->levels[l]));
+        match[l] = level < known->n_levels ? (ptrdiff_t)level : UNKNOWN;
+    }
+    return match;
+}
+
+static float encode(const karma_i_recipe *r, size_t feature, double raw) {
+    double value = (raw - r->shift[feature]) * r->factor[feature];
+    if (!(value <= LARGEST_VALUE)) value = LARGEST_VALUE;
+    if (!(value >= -LARGEST_VALUE)) value = -LARGEST_VALUE;
+    return (float)value;
+}
+
+/* Writes one cell; false when it counts as missing. */
+static int encode_cell(float *values, const karma_i_recipe *r, size_t attribute, const ptrdiff_t *levels,
+                       double raw) {
+    size_t first = r->feature_start[attribute], end = r->feature_start[attribute + 1];
+    if (r->columns[attribute].kind == KARMA_COLUMN_NUMBER) {
+        values[first] = encode(r, first, raw);
+        return 1;
+    }
+    ptrdiff_t level = levels[(size_t)raw];
+    if (level == UNKNOWN) return 0;
+    for (size_t f = first; f < end; f++) values[f] = encode(r, f, f - first == (size_t)level ? 1.0 : 0.0);
+    return 1;
+}
+
+/* Into the unit ball: the largest training row gets norm 1, and no later row passes it. */
+static void shrink_row(float *values, size_t n, double radius) {
+    double sum = 0.0;
+    for (size_t f = 0; f < n; f++) sum += (double)values[f] * (double)values[f];
+    double norm = sqrt(sum), divisor = norm > radius ? norm : radius;
+    for (size_t f = 0; f < n; f++) values[f] = (float)((double)values[f] / divisor);
+}
+
+static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const karma_table *table,
+                        const ptrdiff_t *match, ptrdiff_t *const *levels) {
+    for (size_t i = 0; i < table->n_rows; i++) {
+        float *values = rows->values + i * rows->n_features;
+        uint64_t *mask = rows->mask + i * rows->n_words;
+        karma_i_cells cells = karma_i_table_cells(table, i);
+        for (size_t k = 0; k < cells.count; k++) {
+            size_t column = cells.attribute[k];
+            if (match[column] == UNKNOWN) continue;
+            size_t attribute = (size_t)match[column];
+            if (encode_cell(values, recipe, attribute, levels[column], cells.value[k]))
+                karma_i_mask_set(mask, attribute);
+        }
+        if (recipe->radius > 0.0) shrink_row(values, rows->n_features, recipe->radius);
+    }
+    rows->n_rows = table->n_rows;
+}
+
+karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
+                                  const karma_hooks *hooks, karma_error *err) {
+    size_t n = table->n_attributes;
+    ptrdiff_t *match = karma_i_alloc(n, sizeof *match);
+    ptrdiff_t **levels = karma_i_zalloc(n, sizeof *levels);
+    karma_i_rows *rows = NULL;
+    karma_status st = match && levels ? match_attributes(match, recipe, table, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = report_differences(match, recipe, table, hooks, err);
+    for (size_t j = 0; st == KARMA_OK && j < n; j++) {
+        if (match[j] == UNKNOWN) continue;
+        const karma_i_column *known = &recipe->columns[match[j]];
+        if (known->kind != table->attributes[j].kind)
+            st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds %s, but the model learned it as %s", known->name,
+                              known->kind == KARMA_COLUMN_NUMBER ? "categories" : "numbers",
+                              known->kind == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+        else if (known->kind == KARMA_COLUMN_CATEGORY && !(levels[j] = match_levels(known, &table->attributes[j])))
+            st = karma_i_fail_memory(err);
+    }
+    if (st == KARMA_OK) st = karma_i_rows_new(&rows, recipe->n_attributes, recipe->feature_start, table->n_rows, err);
+    if (st == KARMA_OK) {
+        encode_rows(rows, recipe, table, match, levels);
+        *out = rows;
+    }
+    for (size_t j = 0; levels && j < n; j++) karma_i_free(levels[j]);
+    karma_i_free(levels);
+    karma_i_free(match);
+    return st;
+}

@@ -1,0 +1,41 @@
+/* The recipe: how a table becomes encoded rows. Learned on training rows only, kept in the model, applied to
+ * any table: attributes are matched by name.
+ *
+ *   number    one feature, (x - mean)/sd over the observed training cells (population sd; 1 where that is 0)
+ *   category  one indicator a level, centred by the level's share but not scaled; a level that training did not
+ *             know is missing
+ *
+ * Without standardising, values and indicators stay as they are. A centred cell that is missing (0) contributes
+ * what an average one would. */
+#ifndef KARMA_I_RECIPE_H
+#define KARMA_I_RECIPE_H
+
+#include "karma/options.h"
+#include "table/rows.h"
+#include "table/table.h"
+
+typedef struct karma_i_recipe {
+    size_t n_attributes;
+    karma_i_column *columns; /* the attributes observed in training, with the levels seen there */
+    size_t *feature_start;   /* n_attributes + 1 */
+    double *shift, *factor;  /* per feature: encoded = (raw - shift) * factor */
+    double radius;           /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
+} karma_i_recipe;
+
+karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err);
+void karma_i_recipe_free(karma_i_recipe *recipe);
+
+/* New rows, one a table row. Attributes of the table that the recipe does not know are left out, attributes it
+ * knows but the table lacks are missing, each with a notice; a table that has none of them is an error. */
+karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
+                                  const karma_hooks *hooks, karma_error *err);
+
+/* Largest |P_o x| and how many rows pass 1 (assumption of definition regularity). */
+typedef struct karma_i_norms {
+    double largest;
+    size_t n_above_one;
+} karma_i_norms;
+karma_i_norms karma_i_rows_norms(const karma_i_rows *rows);
+
+#endif

@@ -1,0 +1,144 @@
+/* With m = y z (margin) for classification and r = z - y (residual) for regression:
+ *
+ *   hinge                max(0, 1 - m)                 conjugate, u = y a:  u             on -1 <= u <= 0
+ *   squared hinge        max(0, 1 - m)²                                     u + u²/4      on u <= 0
+ *   logistic             ln(1 + exp(-m))                   -u ln(-u) + (1+u) ln(1+u)      on -1 <= u <= 0
+ *   ε-insensitive        max(0, |r| - ε)               conjugate:           a y + ε|a|    on |a| <= 1
+ *   absolute             |r|                                                a y           on |a| <= 1
+ *   Huber                r²/2, or δ(|r| - δ/2) beyond δ                     a y + a²/2    on |a| <= δ
+ *   pinball              -τ r below, (1-τ) r above                          a y           on -τ <= a <= 1-τ
+ *   squared              r²/2                                               a y + a²/2 */
+#include "solve/loss.h"
+
+#include <math.h>
+
+#include "base/error.h"
+
+static double positive(double x) { return x > 0.0 ? x : 0.0; }
+
+static double hinge_value(double z, double y, double p) { return (void)p, positive(1.0 - y * z); }
+static double hinge_derivative(double z, double y, double p) { return (void)p, y * z < 1.0 ? -y : 0.0; }
+static double hinge_conjugate(double a, double y, double p) {
+    (void)p;
+    double u = y * a;
+    return u >= -1.0 && u <= 0.0 ? u : INFINITY;
+}
+
+static double squared_hinge_value(double z, double y, double p) {
+    double slack = hinge_value(z, y, p);
+    return slack * slack;
+}
+static double squared_hinge_derivative(double z, double y, double p) { return -2.0 * y * hinge_value(z, y, p); }
+static double squared_hinge_conjugate(double a, double y, double p) {
+    (void)p;
+    double u = y * a;
+    return u <= 0.0 ? u + 0.25 * u * u : INFINITY;
+}
+
+static double logistic_value(double z, double y, double p) {
+    (void)p;
+    double m = y * z;
+    return m > 0.0 ? log1p(exp(-m)) : log1p(exp(m)) - m; /* neither overflows */
+}
+static double logistic_derivative(double z, double y, double p) {
+    (void)p;
+    double m = y * z;
+    return m > 0.0 ? -y * exp(-m) / (1.0 + exp(-m)) : -y / (1.0 + exp(m));
+}
+static double entropy(double x) { return x > 0.0 ? x * log(x) : 0.0; }
+static double logistic_conjugate(double a, double y, double p) {
+    (void)p;
+    double u = y * a;
+    return u >= -1.0 && u <= 0.0 ? entropy(-u) + entropy(1.0 + u) : INFINITY;
+}
+
+static double tube_value(double z, double y, double tube) { return positive(fabs(z - y) - tube); }
+static double tube_derivative(double z, double y, double tube) {
+    double r = z - y;
+    return r > tube ? 1.0 : r < -tube ? -1.0 : 0.0;
+}
+static double tube_conjugate(double a, double y, double tube) {
+    return fabs(a) <= 1.0 ? a * y + tube * fabs(a) : INFINITY;
+}
+
+static double huber_value(double z, double y, double delta) {
+    double r = fabs(z - y);
+    return r <= delta ? 0.5 * r * r : delta * (r - 0.5 * delta);
+}
+static double huber_derivative(double z, double y, double delta) {
+    double r = z - y;
+    return r > delta ? delta : r < -delta ? -delta : r;
+}
+static double huber_conjugate(double a, double y, double delta) {
+    return fabs(a) <= delta ? a * y + 0.5 * a * a : INFINITY;
+}
+
+static double pinball_value(double z, double y, double tau) {
+    double r = z - y;
+    return r < 0.0 ? -tau * r : (1.0 - tau) * r;
+}
+static double pinball_derivative(double z, double y, double tau) {
+    double r = z - y;
+    return r < 0.0 ? -tau : r > 0.0 ? 1.0 - tau : 0.0;
+}
+static double pinball_conjugate(double a, double y, double tau) {
+    return a >= -tau && a <= 1.0 - tau ? a * y : INFINITY;
+}
+
+static double squared_value(double z, double y, double p) { return (void)p, 0.5 * (z - y) * (z - y); }
+static double squared_derivative(double z, double y, double p) { return (void)p, z - y; }
+static double squared_conjugate(double a, double y, double p) { return (void)p, a * y + 0.5 * a * a; }
+
+#define FUNCTIONS(prefix) prefix##_value, prefix##_derivative, prefix##_conjugate
+#define CLASSIFY KARMA_TASK_CLASSIFY
+#define REGRESS KARMA_TASK_REGRESS
+
+/* The absolute loss is the tube of width 0. */
+static const karma_i_loss losses[] = {
+    {KARMA_LOSS_HINGE, CLASSIFY, 0.0, 1.0, FUNCTIONS(hinge)},
+    {KARMA_LOSS_SQUARED_HINGE, CLASSIFY, 0.0, INFINITY, FUNCTIONS(squared_hinge)},
+    {KARMA_LOSS_LOGISTIC, CLASSIFY, 0.0, 1.0, FUNCTIONS(logistic)},
+    {KARMA_LOSS_EPSILON_INSENSITIVE, REGRESS, 0.0, 1.0, FUNCTIONS(tube)},
+    {KARMA_LOSS_ABSOLUTE, REGRESS, 0.0, 1.0, FUNCTIONS(tube)},
+    {KARMA_LOSS_HUBER, REGRESS, 0.0, 1.0, FUNCTIONS(huber)},
+    {KARMA_LOSS_PINBALL, REGRESS, 0.0, 1.0, FUNCTIONS(pinball)},
+    {KARMA_LOSS_SQUARED, REGRESS, 0.0, INFINITY, FUNCTIONS(squared)},
+};
+
+/* Fills in what depends on the options. */
+static void set_parameter(karma_i_loss *loss, const karma_fit_options *options) {
+    if (loss->kind == KARMA_LOSS_EPSILON_INSENSITIVE) loss->parameter = options->tube;
+    if (loss->kind == KARMA_LOSS_HUBER) loss->parameter = loss->lipschitz = options->huber;
+    if (loss->kind == KARMA_LOSS_PINBALL) {
+        loss->parameter = options->quantile;
+        loss->lipschitz = fmax(options->quantile, 1.0 - options->quantile);
+    }
+}
+
+karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options,
+                               karma_error *err) {
+    int kind = options->loss;
+    if (kind == KARMA_LOSS_AUTO) kind = task == KARMA_TASK_CLASSIFY ? KARMA_LOSS_HINGE : KARMA_LOSS_HUBER;
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        if ((int)losses[i].kind != kind) continue;
+        if (losses[i].task != task)
+            return karma_i_fail(err, KARMA_ERR_OPTION, "--loss %s is for %s, but the task is to %s",
+                                karma_i_loss_name(losses[i].kind),
+                                losses[i].task == CLASSIFY ? "classification" : "regression",
+                                task == CLASSIFY ? "classify" : "regress");
+        *out = losses[i];
+        set_parameter(out, options);
+        return KARMA_OK;
+    }
+    return karma_i_fail(err, KARMA_ERR_OPTION, "loss %d is unknown", kind);
+}
+
+const char *karma_i_loss_name(karma_loss_kind kind) {
+#define WORD(constant, word)                                                                                 \
+    case constant: return word;
+    switch (kind) {
+        KARMA_LOSS_LIST(WORD)
+    case KARMA_N_LOSSES: break;
+    }
+    return "unknown";
+}

@@ -1,0 +1,26 @@
+/* Losses: convex functions ℓ(z, y) of a score z and a target y. One record each. */
+#ifndef KARMA_I_LOSS_H
+#define KARMA_I_LOSS_H
+
+#include "karma/options.h"
+
+typedef struct karma_i_loss {
+    karma_loss_kind kind;
+    karma_task task;  /* classify: y is -1 or 1 */
+    double parameter; /* tube, huber or quantile; 0 for losses without one */
+    double lipschitz; /* in z, for this parameter; INFINITY where there is none */
+    double (*value)(double z, double y, double parameter);
+    /* ∂ℓ/∂z; at a kink the subgradient 0 */
+    double (*derivative)(double z, double y, double parameter);
+    /* ℓ*(a) = sup_z (a z - ℓ(z, y)); INFINITY outside its domain */
+    double (*conjugate)(double a, double y, double parameter);
+} karma_i_loss;
+
+/* The loss that the options name, or the default of the task, with its parameter. Fails when the loss is not one
+ * for the task. */
+karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options,
+                               karma_error *err);
+/* The word for a loss: "hinge". */
+const char *karma_i_loss_name(karma_loss_kind kind);
+
+#endif

@@ -1,0 +1,41 @@
+/* What a solver is given and what it gives back. A solver is one record; fit picks it by kind. */
+#ifndef KARMA_I_SOLVER_H
+#define KARMA_I_SOLVER_H
+
+#include "karma/learn.h"
+#include "kernel/kernel.h"
+#include "solve/loss.h"
+
+/* min over v of ½|v|² + (C/m) Σ_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
+typedef struct karma_i_problem {
+    const karma_i_kernel *kernel;
+    const karma_i_rows *rows;
+    const double *targets; /* row-major, n_outputs a row; -1 or 1 to classify */
+    size_t n_outputs;
+    karma_i_loss loss;
+} karma_i_problem;
+
+/* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and what it knows of `info`. In
+ * `options` C is a number, never KARMA_AUTO. */
+typedef karma_status (*karma_i_solve_fn)(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                         const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+
+karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+
+/* The solver of a kind. */
+karma_i_solve_fn karma_i_solver(karma_solver_kind kind);
+
+/* Threads to use when the options ask for `wanted` (0: all processors). */
+int karma_i_threads(int64_t wanted);
+
+/* The class that scores speak for: the sign of one output, or the largest of several; ties go to the first. */
+static inline size_t karma_i_decide(const double *scores, size_t n_outputs) {
+    if (n_outputs == 1) return scores[0] > 0.0;
+    size_t best = 0;
+    for (size_t k = 1; k < n_outputs; k++)
+        if (scores[k] > scores[best]) best = k;
+    return best;
+}
+
+#endif

@@ -1,0 +1,96 @@
+#include "table/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+static int set_capacity(karma_i_rows *rows, size_t capacity) {
+    float *values = karma_i_alloc_aligned(capacity ? capacity : 1, (rows->n_features + 1) * sizeof *values);
+    uint64_t *mask = karma_i_zalloc(capacity, (rows->n_words + 1) * sizeof *mask);
+    if (!values || !mask) {
+        karma_i_free(values);
+        karma_i_free(mask);
+        return 0;
+    }
+    size_t used = rows->n_rows * rows->n_features;
+    memset(values + used, 0, (capacity * rows->n_features - used) * sizeof *values);
+    if (rows->n_rows) {
+        memcpy(values, rows->values, used * sizeof *values);
+        memcpy(mask, rows->mask, rows->n_rows * rows->n_words * sizeof *mask);
+    }
+    karma_i_free(rows->values);
+    karma_i_free(rows->mask);
+    rows->values = values;
+    rows->mask = mask;
+    rows->capacity = capacity;
+    return 1;
+}
+
+karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const size_t *feature_start, size_t capacity,
+                              karma_error *err) {
+    karma_i_rows *rows = karma_i_zalloc(1, sizeof *rows);
+    if (!rows) return karma_i_fail_memory(err);
+    rows->n_attributes = n_attributes;
+    rows->n_features = feature_start[n_attributes];
+    rows->n_words = karma_i_mask_words(n_attributes);
+    rows->feature_start = karma_i_alloc(n_attributes + 1, sizeof *rows->feature_start);
+    if (!rows->feature_start || !set_capacity(rows, capacity)) {
+        karma_i_rows_free(rows);
+        return karma_i_fail_memory(err);
+    }
+    memcpy(rows->feature_start, feature_start, (n_attributes + 1) * sizeof *feature_start);
+    *out = rows;
+    return KARMA_OK;
+}
+
+void karma_i_rows_free(karma_i_rows *rows) {
+    if (!rows) return;
+    karma_i_free(rows->feature_start);
+    karma_i_free(rows->values);
+    karma_i_free(rows->mask);
+    karma_i_free(rows);
+}
+
+static void copy_row(karma_i_rows *rows, size_t to, const karma_i_rows *source, size_t from) {
+    memcpy(rows->values + to * rows->n_features, karma_i_rows_values(source, from),
+           rows->n_features * sizeof *rows->values);
+    memcpy(rows->mask + to * rows->n_words, karma_i_rows_mask(source, from), rows->n_words * sizeof *rows->mask);
+}
+
+karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
+    if (rows->n_rows == rows->capacity && !set_capacity(rows, rows->capacity + rows->capacity / 2 + 64))
+        return karma_i_fail_memory(err);
+    copy_row(rows, rows->n_rows, source, index);
+    rows->n_rows++;
+    return KARMA_OK;
+}
+
+karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source, const size_t *index, size_t count,
+                                 karma_error *err) {
+    rows->n_rows = 0;
+    if (count > rows->capacity && !set_capacity(rows, count)) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < count; i++) copy_row(rows, i, source, index[i]);
+    rows->n_rows = count;
+    return KARMA_OK;
+}
+
+karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        const float *values = karma_i_rows_values(rows, i);
+        const uint64_t *mask = karma_i_rows_mask(rows, i);
+        for (size_t j = 0; j < rows->n_attributes; j++) {
+            int observed = karma_i_mask_get(mask, j);
+            for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
+                if (observed ? !isfinite(values[f]) : values[f] != 0.0F)
+                    return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu, attribute %zu: %s", i, j,
+                                        observed ? "a value is not finite" : "unobserved, but its value is not 0");
+        }
+        size_t used = rows->n_attributes % 64;
+        if (used && mask[rows->n_words - 1] >> used)
+            return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu: mask bits beyond the last attribute", i);
+    }
+    return KARMA_OK;
+}

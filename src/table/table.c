@@ -1,0 +1,417 @@
+/* Tables: construction through the builder, selection of rows, validation, access. */
+#include "table/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* --- columns ------------------------------------------------------------------------------------------- */
+
+static void free_texts(char **texts, size_t n) {
+    if (!texts) return;
+    for (size_t i = 0; i < n; i++) karma_i_free(texts[i]);
+    karma_i_free(texts);
+}
+
+void karma_i_column_clear(karma_i_column *column) {
+    karma_i_free(column->name);
+    free_texts(column->levels, column->n_levels);
+    *column = (karma_i_column){0};
+}
+
+static char **copy_texts(char *const *texts, size_t n) {
+    char **copy = karma_i_zalloc(n, sizeof *copy);
+    for (size_t i = 0; copy && i < n; i++) {
+        copy[i] = karma_i_strdup(texts[i]);
+        if (!copy[i]) {
+            free_texts(copy, n);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err) {
+    karma_i_column copy = {.kind = column->kind, .n_levels = column->n_levels};
+    copy.name = karma_i_strdup(column->name);
+    copy.levels = column->levels ? copy_texts(column->levels, column->n_levels) : NULL;
+    if (!copy.name || (column->levels && !copy.levels)) {
+        if (!copy.levels) copy.n_levels = 0;
+        karma_i_column_clear(&copy);
+        return karma_i_fail_memory(err);
+    }
+    *out = copy;
+    return KARMA_OK;
+}
+
+size_t karma_i_column_find_level(const karma_i_column *column, const char *text, size_t length) {
+    size_t low = 0, high = column->n_levels;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const char *level = column->levels[middle];
+        int order = strncmp(level, text, length);
+        if (order == 0 && level[length] != '\0') order = 1;
+        if (order == 0) return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return column->n_levels;
+}
+
+static int compare_texts(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void karma_i_sort_texts(char **texts, size_t n) {
+    if (n > 1) qsort(texts, n, sizeof *texts, compare_texts);
+}
+
+/* --- builder ------------------------------------------------------------------------------------------- */
+
+karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err) {
+    *builder = (karma_i_builder){0};
+    karma_table *table = karma_i_zalloc(1, sizeof *table);
+    if (!table) return karma_i_fail_memory(err);
+    builder->table = table;
+    /* never NULL, so that a row without cells has pointers to nothing and not nothing to point at */
+    if (karma_i_reserve(&table->row_start, &builder->row_capacity, 1, sizeof *table->row_start) &&
+        karma_i_reserve(&table->cell_owner, &builder->owner_capacity, 1, sizeof *table->cell_owner) &&
+        karma_i_reserve(&table->cell_value, &builder->cell_capacity, 1, sizeof *table->cell_value)) {
+        table->row_start[0] = 0;
+        return KARMA_OK;
+    }
+    karma_i_builder_clear(builder);
+    return karma_i_fail_memory(err);
+}
+
+void karma_i_builder_clear(karma_i_builder *builder) {
+    karma_table_free(builder->table);
+    *builder = (karma_i_builder){0};
+}
+
+/* Takes `levels` over in any case. */
+static karma_status fill_column(karma_i_column *column, const char *name, karma_column_kind kind, char **levels,
+                                size_t n_levels, karma_error *err) {
+    *column = (karma_i_column){karma_i_strdup(name), kind, levels, n_levels};
+    if (column->name) return KARMA_OK;
+    karma_i_column_clear(column);
+    return karma_i_fail_memory(err);
+}
+
+karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
+                                           char **levels, size_t n_levels, karma_error *err) {
+    karma_table *t = builder->table;
+    if (t->n_attributes >= UINT32_MAX || !karma_i_reserve(&t->attributes, &builder->attribute_capacity,
+                                                          t->n_attributes + 1, sizeof *t->attributes)) {
+        free_texts(levels, n_levels);
+        return karma_i_fail_memory(err);
+    }
+    KARMA_TRY(fill_column(&t->attributes[t->n_attributes], name, kind, levels, n_levels, err));
+    t->n_attributes++;
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_set_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
+                                        char **levels, size_t n_levels, karma_error *err) {
+    KARMA_TRY(fill_column(&builder->table->target, name, kind, levels, n_levels, err));
+    builder->table->has_target = 1;
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, karma_error *err) {
+    karma_table *t = builder->table;
+    char **grown = karma_i_realloc(t->id_names, t->n_ids + 1, sizeof *grown);
+    if (!grown) return karma_i_fail_memory(err);
+    t->id_names = grown;
+    grown[t->n_ids] = karma_i_strdup(name);
+    if (!grown[t->n_ids]) return karma_i_fail_memory(err);
+    t->n_ids++;
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err) {
+    karma_table *t = builder->table;
+    size_t needed = builder->n_cells + 1;
+    if (!karma_i_reserve(&t->cell_owner, &builder->owner_capacity, needed, sizeof *t->cell_owner) ||
+        !karma_i_reserve(&t->cell_value, &builder->cell_capacity, needed, sizeof *t->cell_value))
+        return karma_i_fail_memory(err);
+    t->cell_owner[builder->n_cells] = (uint32_t)attribute;
+    t->cell_value[builder->n_cells] = value;
+    builder->n_cells = needed;
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, const karma_i_text *ids,
+                                     karma_error *err) {
+    karma_table *t = builder->table;
+    size_t rows = t->n_rows + 1;
+    if (!karma_i_reserve(&t->row_start, &builder->row_capacity, rows + 1, sizeof *t->row_start))
+        return karma_i_fail_memory(err);
+    if (t->has_target &&
+        !karma_i_reserve(&t->target_value, &builder->target_capacity, rows, sizeof *t->target_value))
+        return karma_i_fail_memory(err);
+    if (t->n_ids && !karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids))
+        return karma_i_fail_memory(err);
+    char **row_ids = t->ids ? t->ids + t->n_rows * t->n_ids : NULL;
+    for (size_t i = 0; i < t->n_ids; i++) {
+        row_ids[i] = karma_i_strndup(ids[i].text, ids[i].length);
+        if (!row_ids[i]) {
+            while (i > 0) karma_i_free(row_ids[--i]);
+            return karma_i_fail_memory(err);
+        }
+    }
+    if (t->has_target) t->target_value[t->n_rows] = target;
+    t->row_start[rows] = builder->n_cells;
+    t->n_rows = rows;
+    return KARMA_OK;
+}
+
+void karma_i_builder_finish(karma_table **out, karma_i_builder *builder) {
+    *out = builder->table;
+    *builder = (karma_i_builder){0};
+}
+
+/* --- other ways to a table ----------------------------------------------------------------------------- */
+
+static karma_status fill_from_array(karma_i_builder *b, const double *cells, size_t n_rows, size_t n_columns,
+                                    const char *const *names, karma_error *err) {
+    for (size_t j = 0; j < n_columns; j++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "c%zu", j + 1);
+        KARMA_TRY(karma_i_builder_add_attribute(b, names ? names[j] : name, KARMA_COLUMN_NUMBER, NULL, 0, err));
+    }
+    for (size_t i = 0; i < n_rows; i++) {
+        for (size_t j = 0; j < n_columns; j++) {
+            double value = cells[i * n_columns + j];
+            if (isnan(value)) continue;
+            if (isinf(value))
+                return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, column %zu: the value is infinite", i + 1, j + 1);
+            KARMA_TRY(karma_i_builder_add_cell(b, j, value, err));
+        }
+        KARMA_TRY(karma_i_builder_end_row(b, NAN, NULL, err));
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
+                                    const char *const *names, karma_error *err) {
+    karma_i_builder builder;
+    KARMA_TRY(karma_i_builder_init(&builder, err));
+    karma_status st = fill_from_array(&builder, cells, n_rows, n_columns, names, err);
+    if (st == KARMA_OK)
+        karma_i_builder_finish(out, &builder);
+    else
+        karma_i_builder_clear(&builder);
+    return st;
+}
+
+/* Replaces the label; takes `column` and `values` over. */
+static void replace_target(karma_table *table, karma_i_column column, double *values) {
+    karma_i_column_clear(&table->target);
+    karma_i_free(table->target_value);
+    table->target = column;
+    table->target_value = values;
+    table->has_target = 1;
+}
+
+karma_status karma_table_set_target_numbers(karma_table *table, const char *name, const double *values,
+                                            karma_error *err) {
+    for (size_t i = 0; i < table->n_rows; i++)
+        if (isinf(values[i])) return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the label is infinite", i + 1);
+    karma_i_column column;
+    KARMA_TRY(fill_column(&column, name, KARMA_COLUMN_NUMBER, NULL, 0, err));
+    double *copy = karma_i_alloc(table->n_rows, sizeof *copy);
+    if (!copy) {
+        karma_i_column_clear(&column);
+        return karma_i_fail_memory(err);
+    }
+    memcpy(copy, values, table->n_rows * sizeof *copy);
+    replace_target(table, column, copy);
+    return KARMA_OK;
+}
+
+/* The distinct texts among texts[0..n) (NULL entries left out), sorted; *n_out of them. NULL: out of memory. */
+static char **distinct_texts(const char *const *texts, size_t n, size_t *n_out) {
+    char **all = karma_i_alloc(n, sizeof *all);
+    if (!all) return NULL;
+    size_t used = 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (texts[i]) all[used++] = (char *)(uintptr_t)texts[i];
+    karma_i_sort_texts(all, used);
+    for (size_t i = 0; i < used; i++)
+        if (kept == 0 || strcmp(all[kept - 1], all[i]) != 0) all[kept++] = all[i];
+    char **copy = copy_texts(all, kept);
+    karma_i_free(all);
+    *n_out = kept;
+    return copy;
+}
+
+karma_status karma_table_set_target_classes(karma_table *table, const char *name, const char *const *classes,
+                                            karma_error *err) {
+    size_t n_levels = 0;
+    char **levels = distinct_texts(classes, table->n_rows, &n_levels);
+    double *codes = karma_i_alloc(table->n_rows, sizeof *codes);
+    karma_i_column column = {0};
+    karma_status st = levels && codes ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK)
+        st = fill_column(&column, name, KARMA_COLUMN_CATEGORY, levels, n_levels, err);
+    else
+        free_texts(levels, n_levels);
+    if (st != KARMA_OK) {
+        karma_i_free(codes);
+        return st;
+    }
+    for (size_t i = 0; i < table->n_rows; i++)
+        codes[i] = classes[i] ? (double)karma_i_column_find_level(&column, classes[i], strlen(classes[i])) : NAN;
+    replace_target(table, column, codes);
+    return KARMA_OK;
+}
+
+static karma_status copy_columns(karma_i_builder *b, const karma_table *table, karma_error *err) {
+    karma_i_column copy;
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        KARMA_TRY(karma_i_column_copy(&copy, &table->attributes[j], err));
+        karma_status st = karma_i_builder_add_attribute(b, copy.name, copy.kind, copy.levels, copy.n_levels, err);
+        karma_i_free(copy.name);
+        KARMA_TRY(st);
+    }
+    if (table->has_target) {
+        KARMA_TRY(karma_i_column_copy(&b->table->target, &table->target, err));
+        b->table->has_target = 1;
+    }
+    for (size_t i = 0; i < table->n_ids; i++) KARMA_TRY(karma_i_builder_add_id(b, table->id_names[i], err));
+    return KARMA_OK;
+}
+
+static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, karma_i_text *ids,
+                             karma_error *err) {
+    karma_i_cells cells = karma_i_table_cells(table, row);
+    for (size_t k = 0; k < cells.count; k++)
+        KARMA_TRY(karma_i_builder_add_cell(b, cells.attribute[k], cells.value[k], err));
+    for (size_t i = 0; i < table->n_ids; i++) {
+        const char *text = table->ids[row * table->n_ids + i];
+        ids[i] = (karma_i_text){text, strlen(text)};
+    }
+    return karma_i_builder_end_row(b, table->has_target ? table->target_value[row] : NAN, ids, err);
+}
+
+karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
+                                karma_error *err) {
+    for (size_t i = 0; i < count; i++)
+        if (rows[i] >= table->n_rows)
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu of a table of %zu rows", rows[i], table->n_rows);
+    karma_i_builder builder;
+    KARMA_TRY(karma_i_builder_init(&builder, err));
+    karma_i_text *ids = karma_i_alloc(table->n_ids, sizeof *ids);
+    karma_status st = ids ? copy_columns(&builder, table, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], ids, err);
+    karma_i_free(ids);
+    if (st == KARMA_OK)
+        karma_i_builder_finish(out, &builder);
+    else
+        karma_i_builder_clear(&builder);
+    return st;
+}
+
+void karma_table_free(karma_table *table) {
+    if (!table) return;
+    for (size_t j = 0; j < table->n_attributes; j++) karma_i_column_clear(&table->attributes[j]);
+    karma_i_free(table->attributes);
+    karma_i_column_clear(&table->target);
+    karma_i_free(table->row_start);
+    karma_i_free(table->cell_owner);
+    karma_i_free(table->cell_value);
+    karma_i_free(table->target_value);
+    free_texts(table->id_names, table->n_ids);
+    free_texts(table->ids, table->n_rows * table->n_ids);
+    karma_i_free(table);
+}
+
+/* --- validation ---------------------------------------------------------------------------------------- */
+
+static int valid_value(const karma_i_column *column, double value) {
+    if (column->kind == KARMA_COLUMN_NUMBER) return isfinite(value) != 0;
+    return value >= 0.0 && value < (double)column->n_levels && value == floor(value);
+}
+
+static karma_status validate_row(const karma_table *table, size_t row, karma_error *err) {
+    karma_i_cells cells = karma_i_table_cells(table, row);
+    for (size_t k = 0; k < cells.count; k++) {
+        if (cells.attribute[k] >= table->n_attributes || (k && cells.attribute[k] <= cells.attribute[k - 1]))
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: cells are not in ascending order of attributes",
+                                row + 1);
+        if (!valid_value(&table->attributes[cells.attribute[k]], cells.value[k]))
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, attribute '%s': the value is not allowed", row + 1,
+                                table->attributes[cells.attribute[k]].name);
+    }
+    if (table->has_target && !isnan(table->target_value[row]) &&
+        !valid_value(&table->target, table->target_value[row]))
+        return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the label is not allowed", row + 1);
+    return KARMA_OK;
+}
+
+karma_status karma_table_validate(const karma_table *table, karma_error *err) {
+    for (size_t row = 0; row < table->n_rows; row++) {
+        if (table->row_start[row + 1] < table->row_start[row])
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu ends before it starts", row + 1);
+        KARMA_TRY(validate_row(table, row, err));
+    }
+    return KARMA_OK;
+}
+
+/* --- access -------------------------------------------------------------------------------------------- */
+
+size_t karma_table_n_rows(const karma_table *table) { return table->n_rows; }
+size_t karma_table_n_attributes(const karma_table *table) { return table->n_attributes; }
+size_t karma_table_n_observed(const karma_table *table) { return table->row_start[table->n_rows]; }
+
+const char *karma_table_attribute_name(const karma_table *table, size_t attribute) {
+    return table->attributes[attribute].name;
+}
+karma_column_kind karma_table_attribute_kind(const karma_table *table, size_t attribute) {
+    return table->attributes[attribute].kind;
+}
+size_t karma_table_n_levels(const karma_table *table, size_t attribute) {
+    return table->attributes[attribute].n_levels;
+}
+const char *karma_table_level(const karma_table *table, size_t attribute, size_t level) {
+    return table->attributes[attribute].levels[level];
+}
+
+int karma_table_cell(const karma_table *table, size_t row, size_t attribute, double *value) {
+    karma_i_cells cells = karma_i_table_cells(table, row);
+    size_t low = 0, high = cells.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (cells.attribute[middle] < attribute)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == cells.count || cells.attribute[low] != attribute) return 0;
+    *value = cells.value[low];
+    return 1;
+}
+
+int karma_table_has_target(const karma_table *table) { return table->has_target; }
+const char *karma_table_target_name(const karma_table *table) { return table->target.name; }
+karma_column_kind karma_table_target_kind(const karma_table *table) { return table->target.kind; }
+size_t karma_table_n_classes(const karma_table *table) { return table->target.n_levels; }
+const char *karma_table_class(const karma_table *table, size_t index) { return table->target.levels[index]; }
+
+int karma_table_target(const karma_table *table, size_t row, double *value) {
+    if (!table->has_target || isnan(table->target_value[row])) return 0;
+    *value = table->target_value[row];
+    return 1;
+}
+
+size_t karma_table_n_ids(const karma_table *table) { return table->n_ids; }
+const char *karma_table_id_name(const karma_table *table, size_t id) { return table->id_names[id]; }
+const char *karma_table_id(const karma_table *table, size_t id, size_t row) {
+    return table->ids[row * table->n_ids + id];
+}

@@ -1,0 +1,80 @@
+/* The inside of a table, and the builder that readers fill it through. */
+#ifndef KARMA_I_TABLE_H
+#define KARMA_I_TABLE_H
+
+#include "karma/data.h"
+
+/* A column's name, kind and, for categories, its levels in ascending byte order. */
+typedef struct karma_i_column {
+    char *name;
+    karma_column_kind kind;
+    char **levels;
+    size_t n_levels;
+} karma_i_column;
+
+/* Compressed rows: the cells of row i are those from row_start[i] to row_start[i + 1]. Invariants: attributes
+ * ascend within a row; values are finite; a category's value is the index of one of its levels. */
+struct karma_table {
+    size_t n_rows, n_attributes;
+    karma_i_column *attributes;
+    size_t *row_start;    /* n_rows + 1 */
+    uint32_t *cell_owner; /* the attribute of each observed cell */
+    double *cell_value;
+    int has_target;
+    karma_i_column target;
+    double *target_value; /* NaN: missing */
+    size_t n_ids;
+    char **id_names;
+    char **ids; /* row-major, n_rows * n_ids */
+};
+
+/* The observed cells of one row, borrowed. */
+typedef struct karma_i_cells {
+    size_t count;
+    const uint32_t *attribute;
+    const double *value;
+} karma_i_cells;
+
+static inline karma_i_cells karma_i_table_cells(const karma_table *table, size_t row) {
+    size_t first = table->row_start[row];
+    return (karma_i_cells){table->row_start[row + 1] - first, table->cell_owner + first,
+                           table->cell_value + first};
+}
+
+/* A builder owns the table it makes until karma_i_builder_finish hands it over. Order of calls: columns, then
+ * rows: for each row its cells in ascending order of attributes, then karma_i_builder_end_row. All functions
+ * fail with KARMA_ERR_MEMORY only. */
+typedef struct karma_i_builder {
+    karma_table *table;
+    size_t n_cells, cell_capacity, owner_capacity, row_capacity, target_capacity, id_capacity;
+    size_t attribute_capacity;
+} karma_i_builder;
+
+karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err);
+void karma_i_builder_clear(karma_i_builder *builder);
+/* Columns. `name` is copied. Levels, if any, are moved: the builder frees them, also when it fails. They must
+ * be in ascending byte order without repeats. */
+karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
+                                           char **levels, size_t n_levels, karma_error *err);
+karma_status karma_i_builder_set_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
+                                        char **levels, size_t n_levels, karma_error *err);
+karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, karma_error *err);
+/* Rows. */
+karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
+/* `target` is looked at only if there is one (NaN: missing); `ids` are n_ids texts with their lengths. */
+typedef struct karma_i_text {
+    const char *text;
+    size_t length;
+} karma_i_text;
+karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, const karma_i_text *ids,
+                                     karma_error *err);
+void karma_i_builder_finish(karma_table **out, karma_i_builder *builder);
+
+void karma_i_column_clear(karma_i_column *column);
+karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err);
+/* Index of a level, or n_levels if it is none. Cost: log of the number of levels. */
+size_t karma_i_column_find_level(const karma_i_column *column, const char *text, size_t length);
+/* Sorts texts in ascending byte order. */
+void karma_i_sort_texts(char **texts, size_t n);
+
+#endif

@@ -1,0 +1,733 @@
+/* Reading and writing delimited text, through the same door as users. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "karma/base.h"
+#include "base/rng.h"
+#include "readcase.h"
+
+#define NAMES(...)                                                                                           \
+    { (char *[]){__VA_ARGS__}, sizeof((char *[]){__VA_ARGS__}) / sizeof(char *) }
+
+/* Reads `text` as a file called table.csv. */
+static void read_text(reading *r, const char *text, const karma_read_options *options) {
+    read_bytes(r, ".csv", text, strlen(text), options, NULL);
+}
+
+static void refuse(const char *text, const karma_read_options *options, karma_status status,
+                   const char *sentence) {
+    reading r;
+    read_text(&r, text, options);
+    assert_refused(&r, status, sentence);
+}
+
+static void check_names(const char *text, const karma_read_options *options, const char *names) {
+    reading r;
+    char joined[256];
+    read_text(&r, text, options);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, joined, sizeof joined), names);
+    reading_clear(&r);
+}
+
+/* --- what is read -------------------------------------------------------------------------------------- */
+
+static void test_simple(void **state) {
+    (void)state;
+    reading r;
+    read_text(&r, "a,b,c\n1,x,\n-2.5e1,,7\n", NULL);
+    assert_read(&r);
+    assert_int_equal(karma_table_n_rows(r.table), 2);
+    assert_int_equal(karma_table_n_attributes(r.table), 3);
+    assert_int_equal(karma_table_n_observed(r.table), 4);
+    assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_attribute_kind(r.table, 1), KARMA_COLUMN_CATEGORY);
+    assert_true(cell_of(&r, 0, 0) == 1.0 && cell_of(&r, 1, 0) == -25.0 && cell_of(&r, 1, 2) == 7.0);
+    assert_true(isnan(cell_of(&r, 0, 2)));
+    assert_string_equal(level_of(&r, 0, 1), "x");
+    assert_false(karma_table_has_target(r.table));
+    reading_clear(&r);
+}
+
+static void test_line_ends(void **state) {
+    (void)state;
+    static const char *const texts[] = {"a,b\n1,2\n3,4\n",       "a,b\n1,2\n3,4",
+                                        "a,b\r\n1,2\r\n3,4\r\n", "a,b\r\n1,2\r\n3,4",
+                                        "a,b\n1,2\r\n3,4\r",     "\n\na,b\n\n1,2\n \n3,4\n\n",
+                                        "\r\na,b\r\n1,2\n3,4\n", "\xef\xbb\xbf\141,b\n1,2\n3,4"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        reading r;
+        char names[64];
+        read_text(&r, texts[i], NULL);
+        assert_read(&r);
+        assert_string_equal(names_of(&r, names, sizeof names), "a,b");
+        assert_int_equal(karma_table_n_rows(r.table), 2);
+        assert_true(cell_of(&r, 0, 0) == 1.0 && cell_of(&r, 1, 1) == 4.0);
+        reading_clear(&r);
+    }
+    refuse("a,b\n1,2\r3,4\r", NULL, KARMA_ERR_FORMAT,
+           "line 2, column 4: a carriage return without a line feed; lines must end in LF or CRLF");
+}
+
+static void test_quotes(void **state) {
+    (void)state;
+    reading r;
+    char names[64];
+    read_text(&r, "\"a,b\",\"c \"\"d\"\"\" ,e\n \"x\ny\" ,\" z \",\"1\"\n\"\",\"NA\",2\n\"\"\"\",q\"q, 3 \n",
+              NULL);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "a,b,c \"d\",e");
+    assert_int_equal(karma_table_n_attributes(r.table), 3);
+    assert_string_equal(level_of(&r, 0, 0), "x\ny");
+    assert_string_equal(level_of(&r, 0, 1), " z ");
+    assert_true(cell_of(&r, 0, 2) == 1.0 && cell_of(&r, 1, 2) == 2.0 && cell_of(&r, 2, 2) == 3.0);
+    assert_true(isnan(cell_of(&r, 1, 0)) && isnan(cell_of(&r, 1, 1)));
+    assert_string_equal(level_of(&r, 2, 0), "\"");
+    assert_string_equal(level_of(&r, 2, 1), "q\"q");
+    reading_clear(&r);
+}
+
+static void test_bad_quotes(void **state) {
+    (void)state;
+    refuse("a,b\n1,2\n3,\"x\n5,6\n", NULL, KARMA_ERR_FORMAT,
+           "line 3: the quote that opens here is never closed");
+    refuse("a,b\n1,\"x\ny\"\n3,\"\"\"", NULL, KARMA_ERR_FORMAT,
+           "line 4: the quote that opens here is never closed");
+    refuse("a,b\n1,\"x\"y\n", NULL, KARMA_ERR_FORMAT, "line 2, column 6: text after a closing quote");
+    refuse("a,b\n\"\xc3\xa4\n\xc3\xa4\" y,1\n", NULL, KARMA_ERR_FORMAT,
+           "line 3, column 4: text after a closing quote");
+}
+
+static void test_missing_tokens(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.missing = (karma_names)NAMES("-999", " unknown ", "");
+    reading r;
+    read_text(&r, "a\n1\n\nNA\nN/A\nNaN\nnan\n?\nnull\nNULL\nNone\n-999\n unknown \n\"unknown\"\n-998\n", &o);
+    assert_read(&r);
+    assert_int_equal(karma_table_n_rows(r.table), 14);
+    assert_int_equal(karma_table_n_observed(r.table), 2);
+    assert_true(cell_of(&r, 13, 0) == -998.0);
+    reading_clear(&r);
+    read_text(&r, "a\nna\nNan\nNONE\n", NULL); /* tokens are exact */
+    assert_read(&r);
+    assert_int_equal(karma_table_n_levels(r.table, 0), 3);
+    reading_clear(&r);
+    read_text(&r, "a,b\n,\n?,NA\n", NULL);
+    assert_read(&r);
+    assert_int_equal(karma_table_n_rows(r.table), 2);
+    assert_int_equal(karma_table_n_observed(r.table), 0);
+    assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+    reading_clear(&r);
+}
+
+static void test_delimiters(void **state) {
+    (void)state;
+    check_names("a,b\n1,2\n", NULL, "a,b");
+    check_names("a;b\n1,5;2,5\n", NULL, "a,b");
+    check_names("a\tb\n1\t2\n", NULL, "a,b");
+    check_names("a|b|c\n1|2,3|4\n", NULL, "a,b,c");
+    check_names("a;b,c;d\n1;2,3;4\n", NULL, "a,b,c,d");
+    check_names("\"a;x\",b\n\"1;2\",3\n", NULL, "a;x,b");
+    check_names("word\nx;y\nz\n", NULL, "word");
+    refuse("a;b\n1;2\n3\n", NULL, KARMA_ERR_FORMAT, "line 3: 1 field, header has 2");
+    karma_read_options o = read_defaults();
+    o.delimiter = '\t';
+    check_names(" a \tb c\n1\t2\n", &o, "a,b c");
+    o.delimiter = ' ';
+    check_names("a b\n1 2\n", &o, "a,b");
+    o.delimiter = ',';
+    check_names("a;b\n1;2\n", &o, "a;b");
+    o.delimiter = '"';
+    reading r;
+    read_text(&r, "a\n1\n", &o);
+    assert_int_equal(r.status, KARMA_ERR_OPTION);
+}
+
+static void test_names_by_ending(void **state) {
+    (void)state;
+    reading r;
+    char names[64];
+    static const char *const endings[] = {".tsv", ".tab", ".TSV", ".tsv.gz"};
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        read_bytes(&r, endings[i], "a,b,c\n1,2,3\n", 12, NULL, NULL);
+        assert_read(&r);
+        assert_string_equal(names_of(&r, names, sizeof names), "a,b,c");
+        assert_int_equal(karma_table_n_attributes(r.table), 1);
+        reading_clear(&r);
+    }
+}
+
+static void test_header(void **state) {
+    (void)state;
+    check_names("a,,c,\n1,2,3,4\n", NULL, "a,c2,c,c4");
+    refuse("a,b,x,b\n1,2,3,4\n", NULL, KARMA_ERR_FORMAT, "line 1: columns 2 and 4 are both called 'b'");
+    refuse("\nc2,\n1,2\n", NULL, KARMA_ERR_FORMAT, "line 2: columns 1 and 2 are both called 'c2'");
+    karma_read_options o = read_defaults();
+    o.header = 0;
+    check_names("1,2,3\n4,5,6\n", &o, "c1,c2,c3");
+    refuse("1,2,3\n4,5\n", &o, KARMA_ERR_FORMAT, "line 2: 2 fields, the first record has 3");
+    reading r;
+    read_text(&r, "\n5\n\n", &o); /* one column: empty lines are missing cells */
+    assert_read(&r);
+    assert_int_equal(karma_table_n_rows(r.table), 3);
+    assert_int_equal(karma_table_n_observed(r.table), 1);
+    reading_clear(&r);
+}
+
+static void test_ragged(void **state) {
+    (void)state;
+    refuse("a,b\n1,2\n1,2,3\n", NULL, KARMA_ERR_FORMAT, "line 3: 3 fields, header has 2");
+    refuse("a,b\n\"1\n\",2\n\n1\n", NULL, KARMA_ERR_FORMAT, "line 5: 1 field, header has 2");
+    karma_read_options o = read_defaults();
+    o.numeric = (karma_names)NAMES("a", "b");
+    refuse("a,b\nx,1,2\n", &o, KARMA_ERR_FORMAT, "line 2: 3 fields, header has 2");
+}
+
+static void test_no_rows(void **state) {
+    (void)state;
+    refuse("a,b\n", NULL, KARMA_ERR_DATA, "no rows");
+    refuse("a,b", NULL, KARMA_ERR_DATA, "no rows");
+    refuse("\n\n", NULL, KARMA_ERR_DATA, "no rows");
+    refuse("a,b\n\n\n", NULL, KARMA_ERR_DATA, "no rows");
+    refuse("", NULL, KARMA_ERR_DATA, "the file is empty");
+    refuse("\xef\xbb\xbf", NULL, KARMA_ERR_DATA, "the file is empty");
+}
+
+static void test_encoding(void **state) {
+    (void)state;
+    refuse("\xff\xfe"
+           "ab",
+           NULL, KARMA_ERR_FORMAT, "line 1: the text is UTF-16; convert the file to UTF-8");
+    refuse("\xfe\xff"
+           "ab",
+           NULL, KARMA_ERR_FORMAT, "line 1: the text is UTF-16; convert the file to UTF-8");
+    refuse("a,b\n1,M\xfcnchen\n", NULL, KARMA_ERR_FORMAT,
+           "line 2: byte 0xfc is not UTF-8; convert the file to UTF-8");
+    static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80", "\x80",         "\xe2\x82"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[64];
+        reading r;
+        (void)snprintf(text, sizeof text, "a,b\n1,2\n3,%s", bad[i]);
+        read_text(&r, text, NULL);
+        assert_int_equal(r.status, KARMA_ERR_FORMAT);
+        assert_non_null(strstr(r.err.message, ": line 3: byte 0x"));
+    }
+    check_names("\xc3\xa4,\xe2\x82\xac,\xf0\x9f\x98\x80\n1,2,3\n", NULL,
+                "\xc3\xa4,\xe2\x82\xac,\xf0\x9f\x98\x80");
+    reading r;
+    read_bytes(&r, ".csv", "a,b\n1,2\n3,\0004\n", 13, NULL, NULL);
+    assert_refused(&r, KARMA_ERR_FORMAT, "line 3: a NUL byte; the file is not text in UTF-8");
+}
+
+/* --- kinds and roles ----------------------------------------------------------------------------------- */
+
+static void test_levels_are_sorted(void **state) {
+    (void)state;
+    reading r;
+    read_text(&r, "a,b\n2,zeta\n1,Beta\n10,\xc3\xa4\nx,beta\n2,Beta\n",
+              NULL); /* a: numbers first, a word late */
+    assert_read(&r);
+    static const char *const a[] = {"1", "10", "2", "x"}, *const b[] = {"Beta", "beta", "zeta", "\xc3\xa4"};
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(karma_table_level(r.table, 0, i), a[i]);
+        assert_string_equal(karma_table_level(r.table, 1, i), b[i]);
+    }
+    assert_string_equal(level_of(&r, 0, 0), "2");
+    assert_string_equal(level_of(&r, 3, 0), "x");
+    assert_string_equal(level_of(&r, 4, 1), "Beta");
+    reading_clear(&r);
+}
+
+static void test_forced_kinds(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.numeric = (karma_names)NAMES("a");
+    o.category = (karma_names)NAMES("b");
+    reading r;
+    read_text(&r, "a,b\n1,2\nNA,1\n", &o);
+    assert_read(&r);
+    assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_attribute_kind(r.table, 1), KARMA_COLUMN_CATEGORY);
+    assert_string_equal(level_of(&r, 0, 1), "2");
+    reading_clear(&r);
+    refuse("a,b\n1,2\nsome\ttext,1\n", &o, KARMA_ERR_DATA, "line 3, column 'a': 'some?text' is not a number");
+    refuse("a,b\n1,2\n\"x\ny\",1\n", &o, KARMA_ERR_DATA, "line 3, column 'a': 'x?y' is not a number");
+}
+
+static void test_infinities(void **state) {
+    (void)state;
+    refuse("a,b\n1,2\n1,inf\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': 'inf' is not a finite number");
+    refuse("a,b\n1,2\n1,-1e999\n", NULL, KARMA_ERR_DATA,
+           "line 3, column 'b': '-1e999' is not a finite number");
+    karma_read_options o = read_defaults();
+    o.target = "b";
+    refuse("a,b\n1,Infinity\n", &o, KARMA_ERR_DATA, "line 2, column 'b': 'Infinity' is not a finite number");
+    check_names("a,b\n1,inf\n1,word\n", NULL, "a,b"); /* a level like any other */
+    o.target = NULL;
+    o.ignore = (karma_names)NAMES("b");
+    check_names("a,b\n1,inf\n", &o, "a");
+}
+
+static void test_roles(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.target = "y";
+    o.id = (karma_names)NAMES("name", "key");
+    o.ignore = (karma_names)NAMES("junk", "junk");
+    reading r;
+    char names[64];
+    read_text(&r, "key,a,y,junk,name,b\n007,1,u,x,\"say \"\"hi\"\"\",2\nNA,3,NA,y,,4\n", &o);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "a,b");
+    assert_int_equal(karma_table_n_ids(r.table), 2);
+    assert_string_equal(karma_table_id_name(r.table, 0), "key");
+    assert_string_equal(karma_table_id(r.table, 0, 0), "007");
+    assert_string_equal(karma_table_id(r.table, 1, 0), "say \"hi\"");
+    assert_string_equal(karma_table_id(r.table, 0, 1), "NA");
+    assert_string_equal(karma_table_id(r.table, 1, 1), "");
+    assert_string_equal(karma_table_target_name(r.table), "y");
+    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
+    assert_true(target_of(&r, 0) == 0.0 && isnan(target_of(&r, 1)));
+    assert_true(cell_of(&r, 1, 1) == 4.0);
+    reading_clear(&r);
+}
+
+static void test_unknown_columns(void **state) {
+    (void)state;
+    const char *text = "height,weight,sex\n1,2,f\n";
+    karma_read_options o = read_defaults();
+    o.target = "wieght";
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
+    o.target = "colour";
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'colour'");
+    o.target = NULL;
+    o.ignore = (karma_names)NAMES("Sex");
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'Sex'; is 'sex' meant?");
+}
+
+static void test_contradictions(void **state) {
+    (void)state;
+    const char *text = "a,b\n1,2\n";
+    karma_read_options o = read_defaults();
+    o.target = "a";
+    o.id = (karma_names)NAMES("a");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'a' cannot be both --target and --id");
+    o.target = NULL;
+    o.ignore = (karma_names)NAMES("a");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'a' cannot be both --id and --ignore");
+    o = read_defaults();
+    o.numeric = (karma_names)NAMES("b");
+    o.category = (karma_names)NAMES("a", "b");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'b' cannot be both --numeric and --category");
+    o.target = "b";
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'b' cannot be both --numeric and --category");
+    o.category.count = 1;
+    check_names(text, &o, "a");
+}
+
+static void test_target_levels(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.target = "y";
+    reading r;
+    read_text(&r, "a,y\n1,+1\n2,-1\n3,01\n4,?\n5,-1\n", &o);
+    assert_read(&r);
+    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_classes(r.table), 3);
+    assert_string_equal(karma_table_class(r.table, 0), "+1");
+    assert_string_equal(karma_table_class(r.table, 1), "-1");
+    assert_string_equal(karma_table_class(r.table, 2), "01");
+    assert_true(target_of(&r, 2) == 1.0 && isnan(target_of(&r, 3)) && target_of(&r, 4) == -1.0);
+    reading_clear(&r);
+    o.category = (karma_names)NAMES("y");
+    read_text(&r, "a,y\n1,2\n2,1\n", &o);
+    assert_read(&r);
+    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
+    assert_true(target_of(&r, 0) == 1.0 && target_of(&r, 1) == 0.0);
+    reading_clear(&r);
+}
+
+/* `n` rows with the label 1, 2, ..., and one more with the label `last`. */
+static void read_labels(reading *r, size_t n, const char *last) {
+    size_t used = 0, size = 20 * n + 100;
+    char *text = malloc(size);
+    assert_non_null(text);
+    used += (size_t)snprintf(text, size, "a,y\n");
+    for (size_t i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, "0,%zu\n", i + 1);
+    (void)snprintf(text + used, size - used, "0,%s\n", last);
+    karma_read_options o = read_defaults();
+    o.target = "y";
+    read_text(r, text, &o);
+    free(text);
+    assert_read(r);
+}
+
+static void test_many_target_levels(void **state) {
+    (void)state;
+    reading r;
+    read_labels(&r, 1000, "1");
+    assert_int_equal(karma_table_n_classes(r.table), 1000);
+    reading_clear(&r);
+    read_labels(&r, 1000, "1001");
+    assert_int_equal(karma_table_n_classes(r.table), 0);
+    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
+    assert_true(target_of(&r, 1000) == 1001.0);
+    reading_clear(&r);
+    read_labels(&r, 2000, "word"); /* the numbers were no longer collected when the word came */
+    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_n_classes(r.table), 2001);
+    assert_string_equal(karma_table_class(r.table, (size_t)target_of(&r, 1999)), "2000");
+    assert_int_equal(r.n_notices, 1);
+    reading_clear(&r);
+}
+
+static void test_notice(void **state) {
+    (void)state;
+    reading r;
+    read_text(&r, "a,b\n1,1\n2,2\n3,3\n4,4\n5,5\n6,6\n7,7\n8,8\n9,9\n-,-\n10,-\n", NULL);
+    assert_read(&r);
+    assert_int_equal(r.n_notices, 1); /* a: 10 of 11 are numbers; b: 9 of 11 */
+    assert_non_null(strstr(r.notice, "table.csv: column 'a' is read as categories because of '-' (line 11)"));
+    assert_non_null(strstr(r.notice, "10 of its 11 cells are numbers"));
+    assert_non_null(strstr(r.notice, "--missing '-'"));
+    assert_non_null(strstr(r.notice, "--numeric 'a'"));
+    reading_clear(&r);
+    karma_read_options o = read_defaults();
+    o.category = (karma_names)NAMES("a");
+    read_text(&r, "a\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n-\n", &o);
+    assert_read(&r);
+    assert_int_equal(r.n_notices, 0); /* as asked for */
+    reading_clear(&r);
+}
+
+static void test_expectation(void **state) {
+    (void)state;
+    karma_i_column columns[] = {
+        {"n",      KARMA_COLUMN_NUMBER,   NULL, 0},
+        {"c",      KARMA_COLUMN_CATEGORY, NULL, 0},
+        {"absent", KARMA_COLUMN_CATEGORY, NULL, 0}
+    };
+    karma_i_expectation e = {columns, 3, "y"};
+    reading r;
+    char names[64];
+    read_bytes(&r, ".csv", "y,c,n,z\n1,2,3,4\n", 16, NULL, &e);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "c,n,z");
+    assert_string_equal(karma_table_target_name(r.table), "y");
+    assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_attribute_kind(r.table, 2), KARMA_COLUMN_NUMBER);
+    reading_clear(&r);
+    read_bytes(&r, ".csv", "c,n\n1,2\n3,x\n", 12, NULL, &e);
+    assert_refused(&r, KARMA_ERR_DATA, "line 3, column 'n': 'x' is not a number");
+    karma_read_options o = read_defaults();
+    o.category = (karma_names)NAMES("n");
+    o.numeric = (karma_names)NAMES("c");
+    o.ignore = (karma_names)NAMES("y");
+    read_bytes(&r, ".csv", "y,c,n\n1,2,3\n", 12, &o, &e); /* the options win */
+    assert_read(&r);
+    assert_false(karma_table_has_target(r.table));
+    assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_attribute_kind(r.table, 1), KARMA_COLUMN_CATEGORY);
+    reading_clear(&r);
+    o = read_defaults();
+    o.target = "c";
+    read_bytes(&r, ".csv", "y,c,n\n1,2,3\n", 12, &o, &e);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "y,n");
+    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
+    reading_clear(&r);
+}
+
+static void test_nearest(void **state) {
+    (void)state;
+    static const char *const words[] = {"target", "age", "income", "AGE"};
+    assert_string_equal(karma_nearest_word("taregt", words, 4), "target");
+    assert_string_equal(karma_nearest_word("incom", words, 4), "income");
+    assert_string_equal(karma_nearest_word("ages", words, 4), "age");
+    assert_string_equal(karma_nearest_word("Age", words, 4), "age");
+    assert_null(karma_nearest_word("x", words, 4));
+    assert_null(karma_nearest_word("", words, 4));
+    assert_null(karma_nearest_word("colour", words, 4));
+    char lengthy[200] = {0};
+    memset(lengthy, 'a', sizeof lengthy - 1);
+    const char *const same[] = {lengthy};
+    assert_null(karma_nearest_word(lengthy, same, 1));
+}
+
+/* --- sources ------------------------------------------------------------------------------------------- */
+
+static void test_files(void **state) {
+    (void)state;
+    karma_table *table = NULL;
+    karma_error err;
+    temp_file file;
+    temp_create(&file, ".csv", "a\n1\n", 4);
+    assert_int_equal(karma_table_read(&table, file.directory, NULL, NULL, &err), KARMA_ERR_IO);
+    assert_non_null(strstr(err.message, ": is a directory, not a file"));
+    assert_int_equal(karma_table_read(&table, file.path, NULL, NULL, NULL), KARMA_OK);
+    karma_table_free(table);
+    table = NULL;
+    assert_non_null(freopen(file.path, "rb", stdin));
+    assert_int_equal(karma_table_read(&table, "-", NULL, NULL, &err), KARMA_OK);
+    karma_table_free(table);
+    table = NULL;
+    assert_int_equal(karma_table_read(&table, "-", NULL, NULL, &err), KARMA_ERR_DATA);
+    assert_string_equal(err.message, "standard input: the file is empty");
+    temp_remove(&file);
+    assert_int_equal(karma_table_read(&table, file.path, NULL, NULL, &err), KARMA_ERR_IO);
+    assert_non_null(strstr(err.message, "/table.csv: there is no such file"));
+    assert_int_equal(karma_table_read(&table, file.path, NULL, NULL, NULL), KARMA_ERR_IO);
+    assert_null(table);
+}
+
+/* The bytes of `text` packed by gzip, to be freed. */
+static char *packed(const char *text, size_t *length) {
+    temp_file file;
+    temp_create_gzip(&file, ".gz", text, strlen(text));
+    FILE *stream = fopen(file.path, "rb");
+    char *bytes = malloc(4096);
+    assert_true(stream && bytes);
+    *length = fread(bytes, 1, 4096, stream);
+    (void)fclose(stream);
+    temp_remove(&file);
+    return bytes;
+}
+
+static void test_gzip(void **state) {
+    (void)state;
+    size_t n_first, n_second;
+    char *first = packed("a,b\n1,2\n", &n_first), *second = packed("3,4\n", &n_second);
+    char bytes[1024] = {0};
+    memcpy(bytes, first, n_first);
+    memcpy(bytes + n_first, second, n_second);
+    size_t n = n_first + n_second;
+    reading r;
+    for (size_t padding = 0; padding <= 16; padding += 16) { /* two members, and zeros behind them */
+        read_bytes(&r, ".csv.gz", bytes, n + padding, NULL, NULL);
+        assert_read(&r);
+        assert_int_equal(karma_table_n_rows(r.table), 2);
+        assert_true(cell_of(&r, 1, 1) == 4.0);
+        reading_clear(&r);
+    }
+    for (size_t cut = 2; cut < n; cut++) { /* at a member's end it is whole */
+        read_bytes(&r, ".csv", bytes, cut, NULL, NULL);
+        if (cut == n_first)
+            assert_read(&r);
+        else
+            assert_int_equal(r.status, KARMA_ERR_FORMAT);
+        if (cut == n - 1)
+            assert_refused(&r, KARMA_ERR_FORMAT, "the gzip data end too early; the file is cut short");
+        reading_clear(&r);
+    }
+    memcpy(bytes + n, "junk", 4);
+    read_bytes(&r, ".csv.gz", bytes, n + 4, NULL, NULL);
+    assert_refused(&r, KARMA_ERR_FORMAT, "something follows the end of the gzip data");
+    bytes[n_first - 6] ^= 1; /* the check sum */
+    read_bytes(&r, ".csv.gz", bytes, n, NULL, NULL);
+    assert_refused(&r, KARMA_ERR_FORMAT, "the gzip data are damaged (incorrect data check)");
+    free(first);
+    free(second);
+    first = packed("", &n_first);
+    read_bytes(&r, ".csv.gz", first, n_first, NULL, NULL);
+    assert_refused(&r, KARMA_ERR_DATA, "the file is empty");
+    free(first);
+}
+
+static void test_wide(void **state) {
+    (void)state;
+    enum { N = 50000 };
+    size_t size = N * 16, used = 0;
+    char *text = malloc(size);
+    karma_i_column *columns = calloc(N, sizeof *columns);
+    assert_true(text && columns);
+    for (size_t j = 0; j < N; j++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "x%zu", j);
+        columns[j].name = strdup(name);
+        columns[j].kind = j % 2 ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", j ? "," : "", name);
+    }
+    text[used++] = '\n';
+    for (size_t j = 0; j < N; j++)
+        used += (size_t)snprintf(text + used, size - used, "%s%zu", j ? "," : "", j % 7);
+    reading r;
+    karma_i_expectation e = {columns, N, NULL};
+    read_bytes(&r, ".csv", text, used, NULL, &e);
+    assert_read(&r);
+    assert_int_equal(karma_table_n_attributes(r.table), N);
+    assert_int_equal(karma_table_n_observed(r.table), N);
+    assert_int_equal(karma_table_attribute_kind(r.table, N - 1), KARMA_COLUMN_CATEGORY);
+    assert_string_equal(karma_table_attribute_name(r.table, N - 1), "x49999");
+    reading_clear(&r);
+    for (size_t j = 0; j < N; j++) free(columns[j].name);
+    free(columns);
+    free(text);
+}
+
+static void test_many_levels(void **state) {
+    (void)state;
+    enum { N = 30000 };
+    size_t size = N * 16, used = 0;
+    char *text = malloc(size);
+    assert_non_null(text);
+    used += (size_t)snprintf(text, size, "a\n");
+    for (size_t i = 0; i < N; i++)
+        used += (size_t)snprintf(text + used, size - used, "level%zu\n", i * 7919 % N);
+    reading r;
+    read_bytes(&r, ".csv", text, used, NULL, NULL);
+    assert_read(&r);
+    assert_int_equal(karma_table_n_levels(r.table, 0), N);
+    for (size_t i = 0; i < N; i++) {
+        char expected[16];
+        (void)snprintf(expected, sizeof expected, "level%zu", i * 7919 % N);
+        assert_string_equal(level_of(&r, i, 0), expected);
+    }
+    reading_clear(&r);
+    free(text);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------- */
+
+/* What the table is as CSV text, to be freed. */
+static char *written(const karma_table *table) {
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    assert_non_null(stream);
+    assert_int_equal(karma_table_write_csv(table, stream, NULL), KARMA_OK);
+    (void)fclose(stream);
+    return text;
+}
+
+static void test_write(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.target = "y";
+    o.id = (karma_names)NAMES("id");
+    reading r;
+    read_text(&r, "y,a,id,\"b,c\"\nu,0.10,k 1,\" x\"\n?,,\"k\"\"2\",\"p;q\"\nv,1e-07,,\"n\nl\"\n", &o);
+    assert_read(&r);
+    char *text = written(r.table);
+    assert_string_equal(text, "id,a,\"b,c\",y\nk 1,0.1,\" x\",u\n\"k\"\"2\",,\"p;q\",\n,1e-07,\"n\nl\",v\n");
+    reading again;
+    read_text(&again, text, &o);
+    assert_read(&again);
+    char *twice = written(again.table);
+    assert_string_equal(twice, text);
+    free(text);
+    free(twice);
+    reading_clear(&r);
+    reading_clear(&again);
+}
+
+static void test_write_one_column(void **state) {
+    (void)state;
+    reading r;
+    read_text(&r, "a\n1\n\n2\n\n", NULL);
+    assert_read(&r);
+    char *text = written(r.table);
+    assert_string_equal(text, "a\n1\n\"\"\n2\n\"\"\n");
+    reading again;
+    read_text(&again, text, NULL);
+    assert_read(&again);
+    assert_int_equal(karma_table_n_rows(again.table), 4);
+    assert_int_equal(karma_table_n_observed(again.table), 2);
+    free(text);
+    reading_clear(&r);
+    reading_clear(&again);
+}
+
+static void test_write_error(void **state) {
+    (void)state;
+    FILE *full = fopen("/dev/full", "wb");
+    if (!full) skip();
+    reading r;
+    karma_error err;
+    read_text(&r, "a\n1\n", NULL);
+    assert_read(&r);
+    assert_int_equal(karma_table_write_csv(r.table, full, &err), KARMA_ERR_IO);
+    assert_non_null(strstr(err.message, "cannot write"));
+    (void)fclose(full);
+    reading_clear(&r);
+}
+
+/* --- hostile input ------------------------------------------------------------------------------------- */
+
+/* Bytes that matter to a reader are tried more often than others. */
+static char mutant(karma_i_rng *rng) {
+    static const char liked[] = ",;|\t\"\r\n \0"
+                                "0-.eNinf?\xc3\xff";
+    if (karma_i_rng_below(rng, 4) == 0) return (char)karma_i_rng_below(rng, 256);
+    return liked[karma_i_rng_below(rng, sizeof liked - 1)];
+}
+
+static void test_mutations(void **state) {
+    (void)state;
+    static const char valid[] =
+        "id,a,b,\"c d\",y\n1,2.5,x,\"p \"\"q\"\"\",u\n2,,y,\"r\ns\",v\n3,1e3,NA,t,u\n";
+    enum { ROUNDS = 5000 };
+    karma_read_options plain = read_defaults(), roles = read_defaults();
+    roles.target = "y";
+    roles.id = (karma_names)NAMES("id");
+    roles.numeric = (karma_names)NAMES("a");
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 1);
+    size_t n_read = 0;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        char bytes[sizeof valid];
+        memcpy(bytes, valid, sizeof valid);
+        for (size_t n = 1 + karma_i_rng_below(&rng, 4); n > 0; n--)
+            bytes[karma_i_rng_below(&rng, sizeof valid - 1)] = mutant(&rng);
+        size_t length = karma_i_rng_below(&rng, 4) ? sizeof valid - 1 : karma_i_rng_below(&rng, sizeof valid);
+        reading r;
+        read_bytes(&r, ".csv", bytes, length, round % 2 ? &plain : &roles, NULL);
+        n_read += r.status == KARMA_OK;
+        if (r.status != KARMA_OK) assert_non_null(strstr(r.err.message, "table.csv: "));
+        if (r.table) free(written(r.table));
+        reading_clear(&r);
+    }
+    assert_true(n_read > ROUNDS / 10 && n_read < ROUNDS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_simple),
+        cmocka_unit_test(test_line_ends),
+        cmocka_unit_test(test_quotes),
+        cmocka_unit_test(test_bad_quotes),
+        cmocka_unit_test(test_missing_tokens),
+        cmocka_unit_test(test_delimiters),
+        cmocka_unit_test(test_names_by_ending),
+        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_ragged),
+        cmocka_unit_test(test_no_rows),
+        cmocka_unit_test(test_encoding),
+        cmocka_unit_test(test_levels_are_sorted),
+        cmocka_unit_test(test_forced_kinds),
+        cmocka_unit_test(test_infinities),
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_unknown_columns),
+        cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_target_levels),
+        cmocka_unit_test(test_many_target_levels),
+        cmocka_unit_test(test_notice),
+        cmocka_unit_test(test_expectation),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_many_levels),
+        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_write_one_column),
+        cmocka_unit_test(test_write_error),
+        cmocka_unit_test(test_mutations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* Reading the command line from the option tables. */
+#include <string.h>
+
+#include "tool.h"
+
+static const karma_option tool_records[] = {
+    {"output", KARMA_OPTION_TEXT, offsetof(tool_options, output), 0, 0, 0, NULL, "FILE",
+     "where to write (also -o); - is standard output"},
+    {"complete", KARMA_OPTION_TEXT, offsetof(tool_options, complete), 0, 0, 0, NULL, "FILE",
+     "write the same rows without holes here"},
+    {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output"},
+    {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "", "no notices, no progress, no summary"},
+};
+static const karma_option_table tool_table = {tool_records, sizeof tool_records / sizeof tool_records[0],
+                                              sizeof(tool_options)};
+
+const karma_option_table *tool_option_table(void) { return &tool_table; }
+
+void tool_init(tool *t, const tool_command *command) {
+    memset(t, 0, sizeof *t);
+    t->command = command;
+    karma_options_init(karma_read_option_table(), &t->read);
+    karma_options_init(karma_fit_option_table(), &t->fit);
+    karma_options_init(karma_synth_option_table(), &t->synth);
+    karma_options_init(karma_theory_option_table(), &t->theory);
+    karma_options_init(&tool_table, &t->options);
+    if (command->prepare) command->prepare(t);
+}
+
+void tool_clear(tool *t) {
+    karma_options_clear(karma_read_option_table(), &t->read);
+    karma_options_clear(&tool_table, &t->options);
+}
+
+void *group_struct(const option_group *group, tool *t) { return (char *)t + group->offset; }
+
+int group_has(const option_group *group, const karma_option *option) {
+    if (!group->names) return 1;
+    for (size_t i = 0; group->names[i]; i++)
+        if (strcmp(group->names[i], option->name) == 0) return 1;
+    return 0;
+}
+
+/* The command's option of this name, and the group it is in. */
+static const karma_option *find_option(const tool_command *c, const char *name, const option_group **group) {
+    for (size_t g = 0; g < c->n_groups; g++) {
+        const karma_option *option = karma_option_find(c->groups[g].table(), name);
+        if (option && group_has(&c->groups[g], option)) {
+            *group = &c->groups[g];
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static int unknown_option(const tool *t, const char *name) {
+    const char *candidates[128];
+    size_t n = 0;
+    for (size_t g = 0; g < t->command->n_groups; g++) {
+        const karma_option_table *table = t->command->groups[g].table();
+        for (size_t i = 0; i < table->count && n < 128; i++)
+            if (group_has(&t->command->groups[g], &table->options[i])) candidates[n++] = table->options[i].name;
+    }
+    const char *nearest = karma_nearest_word(name, candidates, n);
+    if (nearest) return fail_usage(t, "unknown option --%s; did you mean --%s?", name, nearest);
+    return fail_usage(t, "unknown option --%s", name);
+}
+
+/* Bare switches of the tool (--json) take no value; everything else takes one, after = or as the next word. */
+static int set_option(tool *t, const char *word, int argc, char **argv, int *next) {
+    char name[64];
+    const char *equals = strchr(word, '=');
+    size_t length = equals ? (size_t)(equals - word) : strlen(word);
+    if (length >= sizeof name) return fail_usage(t, "unknown option --%.60s...", word);
+    memcpy(name, word, length);
+    name[length] = '\0';
+    const option_group *group = NULL;
+    const karma_option *option = find_option(t->command, name, &group);
+    if (!option) return unknown_option(t, name);
+    int bare = option->kind == KARMA_OPTION_SWITCH && group->table() == &tool_table;
+    const char *value = equals ? equals + 1 : NULL;
+    if (bare && value) return fail_usage(t, "--%s takes no value", name);
+    if (bare) value = "on";
+    if (!value) {
+        if (*next >= argc) return fail_usage(t, "--%s wants a value", name);
+        value = argv[(*next)++];
+    }
+    karma_error err;
+    if (karma_option_set(option, group_struct(group, t), value, &err) != KARMA_OK)
+        return fail_usage(t, "%s", err.message);
+    return EXIT_DONE;
+}
+
+static int add_argument(tool *t, const char *word) {
+    if (t->n_arguments == t->command->max_arguments)
+        return fail_usage(t, "unexpected argument '%s'; usage: karma %s %s [OPTION]...", word, t->command->name,
+                          t->command->arguments);
+    t->arguments[t->n_arguments++] = word;
+    return EXIT_DONE;
+}
+
+int tool_parse(tool *t, int argc, char **argv, int *wants_help) {
+    int only_arguments = 0;
+    *wants_help = 0;
+    for (int i = 0; i < argc;) {
+        const char *word = argv[i++];
+        int code = EXIT_DONE;
+        if (only_arguments || word[0] != '-' || word[1] == '\0')
+            code = add_argument(t, word);
+        else if (strcmp(word, "--") == 0)
+            only_arguments = 1;
+        else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            *wants_help = 1;
+        else if (strncmp(word, "--", 2) == 0)
+            code = set_option(t, word + 2, argc, argv, &i);
+        else if (word[1] == 'o' && word[2] == '\0')
+            code = set_option(t, "output", argc, argv, &i);
+        else if (word[1] == 'o') {
+            char *rest[] = {argv[i - 1] + 2};
+            int first = 0;
+            code = set_option(t, "output", 1, rest, &first);
+        } else
+            code = fail_usage(t, "unknown option %s", word);
+        if (*wants_help) return EXIT_DONE;
+        if (code != EXIT_DONE) return code;
+    }
+    if (t->n_arguments < t->command->min_arguments)
+        return fail_usage(t, "something is missing; usage: karma %s %s [OPTION]...", t->command->name,
+                          t->command->arguments);
+    return EXIT_DONE;
+}

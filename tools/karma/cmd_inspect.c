@@ -1,0 +1,269 @@
+/* karma inspect: what a table or a model contains. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+enum { MOST_PATTERNS = 10, MOST_NAMES = 6 };
+
+/* A model starts with the length of its header and a brace; no text file does. */
+static int looks_like_model(const char *path) {
+    unsigned char head[9];
+    FILE *stream = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+    if (!stream) return 0;
+    size_t n = fread(head, 1, sizeof head, stream);
+    (void)fclose(stream);
+    return n == sizeof head && head[8] == '{' && head[5] == 0 && head[6] == 0 && head[7] == 0;
+}
+
+static const char *kind_name(karma_column_kind kind) { return kind == KARMA_COLUMN_NUMBER ? "number" : "category"; }
+
+/* --- a table ------------------------------------------------------------------------------------------- */
+
+/* Smallest, largest and mean of a column of numbers. */
+typedef struct summary {
+    double low, high, mean;
+} summary;
+
+static summary *summarise(const karma_table *table, const size_t *observed) {
+    size_t n = karma_table_n_attributes(table);
+    summary *s = malloc((n + 1) * sizeof *s);
+    for (size_t j = 0; s && j < n; j++) {
+        s[j] = (summary){INFINITY, -INFINITY, 0.0};
+        double value;
+        for (size_t i = 0; i < karma_table_n_rows(table); i++)
+            if (karma_table_cell(table, i, j, &value)) {
+                s[j].low = fmin(s[j].low, value);
+                s[j].high = fmax(s[j].high, value);
+                s[j].mean += value / (double)observed[j];
+            }
+    }
+    return s;
+}
+
+static double share(size_t part, size_t whole) { return whole ? (double)part / (double)whole : 0.0; }
+
+/* Names of the attributes that are missing in a pattern's example row, the first few. */
+static void list_missing(char *text, size_t size, const karma_table *table, const karma_pattern *pattern) {
+    size_t used = 0, shown = 0;
+    double value;
+    text[0] = '\0';
+    for (size_t j = 0; j < karma_table_n_attributes(table) && shown < MOST_NAMES && used < size; j++) {
+        if (karma_table_cell(table, pattern->example, j, &value)) continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", shown ? ", " : "", karma_table_attribute_name(table, j));
+        shown++;
+    }
+    if (pattern->n_missing > shown && used < size) (void)snprintf(text + used, size - used, ", ...");
+}
+
+typedef struct table_view {
+    const karma_table *table;
+    size_t *observed;
+    summary *summaries;
+    karma_pattern patterns[MOST_PATTERNS];
+    size_t n_patterns, n_distinct;
+    int norms_known;
+    karma_norm_check norms;
+} table_view;
+
+static void print_columns(const table_view *v) {
+    const karma_table *table = v->table;
+    size_t n_rows = karma_table_n_rows(table);
+    printf("\n  %-24s %-9s %8s   %s\n", "column", "type", "missing", "values");
+    for (size_t j = 0; j < karma_table_n_attributes(table); j++) {
+        char text[16];
+        printf("  %-24.24s %-9s %8s   ", karma_table_attribute_name(table, j),
+               kind_name(karma_table_attribute_kind(table, j)), percent(text, share(n_rows - v->observed[j], n_rows)));
+        if (v->observed[j] == 0)
+            puts("none observed");
+        else if (karma_table_attribute_kind(table, j) == KARMA_COLUMN_NUMBER)
+            printf("%.4g to %.4g, mean %.4g\n", v->summaries[j].low, v->summaries[j].high, v->summaries[j].mean);
+        else
+            printf("%zu levels: %s%s%s%s\n", karma_table_n_levels(table, j), karma_table_level(table, j, 0),
+                   karma_table_n_levels(table, j) > 1 ? ", " : "",
+                   karma_table_n_levels(table, j) > 1 ? karma_table_level(table, j, 1) : "",
+                   karma_table_n_levels(table, j) > 2 ? ", ..." : "");
+    }
+}
+
+static void print_patterns(const table_view *v) {
+    size_t n_rows = karma_table_n_rows(v->table);
+    printf("\n  %zu patterns of holes; the commonest:\n", v->n_distinct);
+    for (size_t p = 0; p < v->n_patterns; p++) {
+        char names[200], text[16];
+        list_missing(names, sizeof names, v->table, &v->patterns[p]);
+        printf("  %8zu rows %7s  %zu missing%s%s\n", v->patterns[p].n_rows,
+               percent(text, share(v->patterns[p].n_rows, n_rows)), v->patterns[p].n_missing,
+               v->patterns[p].n_missing ? ": " : "", names);
+    }
+}
+
+static void print_table(const table_view *v, const char *path) {
+    const karma_table *table = v->table;
+    size_t n_rows = karma_table_n_rows(table), d = karma_table_n_attributes(table);
+    char text[16];
+    printf("%s: %zu rows, %zu columns to learn from, %s of their cells missing\n", path, n_rows, d,
+           percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
+    if (karma_table_has_target(table))
+        printf("  target %s: %s\n", karma_table_target_name(table),
+               karma_table_target_kind(table) == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+    print_columns(v);
+    print_patterns(v);
+    if (v->norms_known)
+        printf("\n  The paper assumes rows of norm at most 1. Encoded as train would: largest %.4g, %zu of %zu above 1%s.\n",
+               v->norms.largest, v->norms.n_above_one, v->norms.n_rows,
+               v->norms.n_above_one ? " (--unit-ball on shrinks them)" : "");
+}
+
+static json_t *table_json(const table_view *v) {
+    const karma_table *table = v->table;
+    size_t n_rows = karma_table_n_rows(table), d = karma_table_n_attributes(table);
+    json_t *columns = json_array(), *patterns = json_array();
+    for (size_t j = 0; j < d; j++) {
+        karma_column_kind kind = karma_table_attribute_kind(table, j);
+        json_t *column = json_pack("{s:s, s:s, s:I, s:f}", "name", karma_table_attribute_name(table, j), "type",
+                                   kind_name(kind), "observed", (json_int_t)v->observed[j], "missing",
+                                   share(n_rows - v->observed[j], n_rows));
+        if (kind == KARMA_COLUMN_CATEGORY)
+            (void)json_object_set_new(column, "levels", json_integer((json_int_t)karma_table_n_levels(table, j)));
+        else if (v->observed[j])
+            (void)json_object_update_new(column, json_pack("{s:f, s:f, s:f}", "min", v->summaries[j].low, "max",
+                                                           v->summaries[j].high, "mean", v->summaries[j].mean));
+        (void)json_array_append_new(columns, column);
+    }
+    for (size_t p = 0; p < v->n_patterns; p++) {
+        json_t *names = json_array();
+        double value;
+        for (size_t j = 0; j < d; j++)
+            if (!karma_table_cell(table, v->patterns[p].example, j, &value))
+                (void)json_array_append_new(names, json_string(karma_table_attribute_name(table, j)));
+        (void)json_array_append_new(patterns, json_pack("{s:I, s:o}", "rows", (json_int_t)v->patterns[p].n_rows,
+                                                        "missing", names));
+    }
+    json_t *object = json_pack("{s:s, s:I, s:I, s:f, s:o, s:I, s:o}", "kind", "table", "rows", (json_int_t)n_rows,
+                               "attributes", (json_int_t)d, "missing",
+                               1.0 - share(karma_table_n_observed(table), n_rows * d), "columns", columns,
+                               "distinct_patterns", (json_int_t)v->n_distinct, "patterns", patterns);
+    if (karma_table_has_target(table))
+        (void)json_object_set_new(object, "target", json_pack("{s:s, s:s}", "name", karma_table_target_name(table), "type",
+                                                              kind_name(karma_table_target_kind(table))));
+    if (v->norms_known)
+        (void)json_object_set_new(object, "norms",
+                                  json_pack("{s:f, s:I, s:I}", "largest", v->norms.largest, "above_one",
+                                            (json_int_t)v->norms.n_above_one, "rows", (json_int_t)v->norms.n_rows));
+    return object;
+}
+
+static int inspect_table(tool *t, const char *path) {
+    karma_error err;
+    karma_table *table = NULL;
+    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK) return fail(path, &err);
+    table_view v = {.table = table};
+    int code = EXIT_DONE;
+    v.observed = calloc(karma_table_n_attributes(table) + 1, sizeof *v.observed);
+    if (v.observed) karma_table_count_observed(table, v.observed);
+    v.summaries = v.observed ? summarise(table, v.observed) : NULL;
+    if (!v.summaries)
+        code = fail(path, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+    else if (karma_table_patterns(table, v.patterns, MOST_PATTERNS, &v.n_distinct, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else {
+        v.n_patterns = v.n_distinct < MOST_PATTERNS ? v.n_distinct : MOST_PATTERNS;
+        v.norms_known = karma_check_norms(&v.norms, table, &t->fit, NULL) == KARMA_OK; /* not for empty tables */
+        if (t->options.json) {
+            code = print_json(table_json(&v));
+        } else {
+            print_table(&v, path);
+            code = finish_stdout();
+        }
+    }
+    free(v.observed);
+    free(v.summaries);
+    karma_table_free(table);
+    return code;
+}
+
+/* --- a model ------------------------------------------------------------------------------------------- */
+
+static json_t *model_json(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    json_t *columns = json_array(), *classes = json_object();
+    for (size_t j = 0; j < karma_model_n_attributes(model); j++)
+        (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j), "type",
+                                                       kind_name(karma_model_attribute_kind(model, j))));
+    for (size_t k = 0; k < karma_model_n_classes(model); k++)
+        (void)json_object_set_new(classes, karma_model_class(model, k),
+                                  json_integer((json_int_t)karma_model_class_count(model, k)));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "kind", "model", "target",
+                     karma_model_target_name(model), "task",
+                     karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "loss",
+                     karma_model_loss_name(model), "classes", classes, "rows", (json_int_t)info->n_rows, "support_rows",
+                     (json_int_t)info->n_support, "rounds", (json_int_t)info->rounds, "C", info->C, "rho", info->rho,
+                     "scale", info->scale, "log_norm", info->log_norm, "columns", columns, "options",
+                     options_json(karma_fit_option_table(), karma_model_options(model)));
+}
+
+static void print_model(const karma_model *model, const char *path) {
+    const karma_fit_info *info = karma_model_info(model);
+    printf("%s: a model that predicts '%s' (%s) from %zu columns\n", path, karma_model_target_name(model),
+           karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classes" : "a number", karma_model_n_attributes(model));
+    printf("  learned from %zu rows, keeps %zu of them; %s loss, C %.4g, %zu rounds%s\n", info->n_rows, info->n_support,
+           karma_model_loss_name(model), info->C, info->rounds,
+           info->stop == KARMA_STOP_CANCELLED ? " (interrupted)" : "");
+    printf("  kernel: gamma %lld, scale %.4g, bias %g\n", (long long)karma_model_options(model)->gamma, info->scale,
+           karma_model_options(model)->bias);
+    if (karma_model_n_classes(model)) printf("\n  %-24s %s\n", "class", "training rows");
+    for (size_t k = 0; k < karma_model_n_classes(model); k++)
+        printf("  %-24.24s %zu\n", karma_model_class(model, k), karma_model_class_count(model, k));
+    printf("\n  %-24s %s\n", "column", "type");
+    for (size_t j = 0; j < karma_model_n_attributes(model); j++) {
+        printf("  %-24.24s %s", karma_model_attribute_name(model, j), kind_name(karma_model_attribute_kind(model, j)));
+        if (karma_model_attribute_n_levels(model, j)) printf(" of %zu levels", karma_model_attribute_n_levels(model, j));
+        putchar('\n');
+    }
+}
+
+static int inspect_model(tool *t, const char *path) {
+    karma_error err;
+    karma_model *model = NULL;
+    int code;
+    if (karma_model_load(&model, path, &err) != KARMA_OK) return fail(path, &err);
+    if (t->options.json) {
+        code = print_json(model_json(model));
+    } else {
+        print_model(model, path);
+        code = finish_stdout();
+    }
+    karma_model_free(model);
+    return code;
+}
+
+static int run(tool *t) {
+    const char *path = t->arguments[0];
+    return looks_like_model(path) ? inspect_model(t, path) : inspect_table(t, path);
+}
+
+static const char *const tool_names[] = {"json", "quiet", NULL};
+static const char *const fit_names[] = {"standardise", "unit-ball", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
+    {"Encoding, for the check of norms", karma_fit_option_table, offsetof(tool, fit), fit_names},
+};
+
+const tool_command command_inspect = {
+    .name = "inspect",
+    .arguments = "DATA|MODEL",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .summary = "tell what a table or a model contains",
+    .description =
+        "For a table: its columns, their types and missing rates, the commonest patterns of holes, and whether its "
+        "rows keep the paper's assumption on their norm. For a model: what it predicts, from which columns, and how "
+        "it was learned.",
+    .example = "  karma inspect patients.csv --target outcome\n  karma inspect patients.karma\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .run = run,
+};

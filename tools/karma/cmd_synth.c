@@ -1,0 +1,56 @@
+/* karma synth: low-rank rows with holes. */
+#include "tool.h"
+
+static int write_table(const karma_table *table, const char *path) {
+    karma_error err;
+    karma_output *output = NULL;
+    if (karma_output_open(&output, path, &err) != KARMA_OK) return fail(path, &err);
+    if (karma_table_write_csv(table, karma_output_stream(output), &err) != KARMA_OK) {
+        karma_output_discard(output);
+        return fail(path, &err);
+    }
+    return karma_output_commit(output, &err) == KARMA_OK ? EXIT_DONE : fail(path, &err);
+}
+
+static int describe_json(const tool *t, const karma_table *table) {
+    double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
+    return print_json(json_pack("{s:s, s:I, s:I, s:f, s:o}", "output", t->options.output, "rows",
+                                (json_int_t)karma_table_n_rows(table), "attributes",
+                                (json_int_t)karma_table_n_attributes(table), "missing",
+                                1.0 - (double)karma_table_n_observed(table) / cells, "options",
+                                options_json(karma_synth_option_table(), &t->synth)));
+}
+
+static int run(tool *t) {
+    karma_error err;
+    karma_table *table = NULL, *complete = NULL;
+    if (t->options.json && !t->options.output) return fail_usage(t, "--json describes the table; it needs -o FILE too");
+    if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
+        return fail(NULL, &err);
+    int code = write_table(table, t->options.output);
+    if (code == EXIT_DONE && complete) code = write_table(complete, t->options.complete);
+    if (code == EXIT_DONE && t->options.json) code = describe_json(t, table);
+    karma_table_free(table);
+    karma_table_free(complete);
+    return code;
+}
+
+static const char *const tool_names[] = {"output", "complete", "json", "quiet", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Rows", karma_synth_option_table, offsetof(tool, synth), NULL},
+};
+
+const tool_command command_synth = {
+    .name = "synth",
+    .arguments = "",
+    .summary = "make a table of low-rank rows with holes",
+    .description =
+        "Makes rows that lie in a hidden subspace, x = U z + noise, with a label that is a linear function of the row, "
+        "and hides cells: completely at random (mcar), depending on other cells (mar), on the cell itself (mnar) or "
+        "whole blocks of columns (block). Attributes are x1, x2, ...; the label column is target.",
+    .example = "  karma synth --rows 1000 --dim 20 --rank 3 --missing 0.5 --seed 1 -o holes.csv --complete full.csv\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .run = run,
+};

@@ -1,0 +1,143 @@
+/* karma train: a table becomes a model file. */
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tool.h"
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The most memory this process has had, in bytes (Linux counts in KiB). */
+static double peak_bytes(void) {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0.0;
+}
+
+static double missing_share(const karma_table *table) {
+    double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
+    return cells > 0.0 ? 1.0 - (double)karma_table_n_observed(table) / cells : 0.0;
+}
+
+/* Share of training rows outside the commonest class. */
+static double majority_error(const karma_model *model, const char **class_name) {
+    size_t best = 0, total = 0;
+    for (size_t k = 0; k < karma_model_n_classes(model); k++) {
+        total += karma_model_class_count(model, k);
+        if (karma_model_class_count(model, k) > karma_model_class_count(model, best)) best = k;
+    }
+    *class_name = karma_model_class(model, best);
+    return 1.0 - (double)karma_model_class_count(model, best) / (double)total;
+}
+
+static json_t *summary_json(const tool *t, const karma_table *table, const karma_model *model, double seconds) {
+    const karma_fit_info *info = karma_model_info(model);
+    int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:f, s:f}", "model",
+        t->options.output, "target", karma_model_target_name(model), "task", classify ? "classify" : "regress", "rows",
+        (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
+        (json_int_t)karma_model_n_attributes(model), "missing", missing_share(table), "loss",
+        karma_model_loss_name(model), "stop", info->stop == KARMA_STOP_CANCELLED ? "cancelled" : "finished",
+        "support_rows", (json_int_t)info->n_support, "rounds", (json_int_t)info->rounds, "kernel_evaluations",
+        info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale", info->scale, "log_norm", info->log_norm,
+        "mean_loss", info->mean_loss, "options", options_json(karma_fit_option_table(), karma_model_options(model)),
+        "seconds", seconds, "peak_bytes", peak_bytes());
+    if (classify) {
+        const char *name;
+        double error = majority_error(model, &name);
+        json_t *classes = json_array();
+        for (size_t k = 0; k < karma_model_n_classes(model); k++)
+            (void)json_array_append_new(classes, json_string(karma_model_class(model, k)));
+        (void)json_object_set_new(o, "classes", classes);
+        (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
+        (void)json_object_set_new(o, "majority", json_real(1.0 - error));
+    }
+    return o;
+}
+
+static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    const karma_fit_options *options = karma_model_options(model);
+    char a[16], b[16];
+    printf("%s: learned from %zu rows and %zu columns, %s of the cells missing\n", t->options.output, info->n_rows,
+           karma_model_n_attributes(model), percent(a, missing_share(table)));
+    printf("  target   %s, ", karma_model_target_name(model));
+    if (karma_model_task(model) == KARMA_TASK_CLASSIFY)
+        printf("%zu classes\n", karma_model_n_classes(model));
+    else
+        printf("a number\n");
+    printf("  kernel   gamma %lld, scale %.4g, bias %g\n", (long long)options->gamma, info->scale, options->bias);
+    printf("  solver   online, %s loss, C %.4g, %zu rounds, %zu support rows\n", karma_model_loss_name(model), info->C,
+           info->rounds, info->n_support);
+    if (karma_model_task(model) == KARMA_TASK_CLASSIFY) {
+        const char *name;
+        double error = majority_error(model, &name);
+        printf("  errors   %s of the decisions taken before each update; always saying '%s': %s\n",
+               percent(a, info->error_rate), name, percent(b, error));
+    } else {
+        printf("  loss     %.4g on average before each update, target in standard deviations\n", info->mean_loss);
+    }
+}
+
+static int save_and_report(tool *t, const karma_table *table, const karma_model *model, double started) {
+    karma_error err;
+    if (karma_model_save(model, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    if (karma_model_info(model)->stop == KARMA_STOP_CANCELLED)
+        fprintf(stderr, "karma: interrupted after %zu rounds; the model learned so far is in %s\n",
+                karma_model_info(model)->rounds, t->options.output);
+    if (t->options.json) return print_json(summary_json(t, table, model, now() - started));
+    if (!t->options.quiet) print_summary(t, table, model);
+    return finish_stdout();
+}
+
+static int run(tool *t) {
+    double started = now();
+    karma_error err;
+    karma_table *table = NULL;
+    karma_model *model = NULL;
+    const char *path = t->arguments[0];
+    if (!t->options.output) return fail_usage(t, "say where to write the model with -o MODEL");
+    if (strcmp(t->options.output, "-") == 0) return fail_usage(t, "a model is written to a file, not to standard output");
+    int code;
+    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else if (!karma_table_has_target(table))
+        code = fail_usage(t, "say which column is the label with --target COL");
+    else if (karma_fit(&model, table, &t->fit, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else {
+        end_progress();
+        code = save_and_report(t, table, model, started);
+    }
+    karma_model_free(model);
+    karma_table_free(table);
+    return code;
+}
+
+static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
+    {"Learning", karma_fit_option_table, offsetof(tool, fit), NULL},
+};
+
+const tool_command command_train = {
+    .name = "train",
+    .arguments = "DATA --target COL -o MODEL",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .summary = "learn a model from a table with holes",
+    .description =
+        "Learns a classifier or a regressor from the rows of DATA that have a label, and writes it to MODEL. DATA is "
+        "a CSV, TSV or LIBSVM file, gzipped or not; - is standard input. Cells may be missing in any pattern: they "
+        "are never filled in. Ctrl-C stops early and keeps the model learned so far.",
+    .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .run = run,
+};

@@ -1,0 +1,65 @@
+/* karma COMMAND [ARGUMENT]... [OPTION]... */
+#include <string.h>
+
+#include "tool.h"
+
+const tool_command *const commands[] = {&command_train,  &command_predict, &command_eval, &command_inspect,
+                                   &command_gram,   &command_theory,  &command_synth};
+const size_t n_commands = sizeof commands / sizeof commands[0];
+
+static const tool_command *find_command(const char *name) {
+    for (size_t i = 0; i < n_commands; i++)
+        if (strcmp(commands[i]->name, name) == 0) return commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    const char *names[16];
+    for (size_t i = 0; i < n_commands; i++) names[i] = commands[i]->name;
+    const char *nearest = karma_nearest_word(name, names, n_commands);
+    if (nearest) return fail_usage(NULL, "unknown command '%s'; did you mean %s?", name, nearest);
+    return fail_usage(NULL, "unknown command '%s'", name);
+}
+
+static int run_command(const tool_command *command, int argc, char **argv) {
+    tool t;
+    int wants_help = 0;
+    tool_init(&t, command);
+    int code = tool_parse(&t, argc, argv, &wants_help);
+    if (wants_help) {
+        print_help(command, stdout);
+        code = finish_stdout();
+    } else if (code == EXIT_DONE) {
+        install_hooks(&t);
+        code = command->run(&t);
+        end_progress();
+    }
+    tool_clear(&t);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "--version") == 0) {
+        printf("karma %s\n", karma_version());
+        return finish_stdout();
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        const tool_command *about = argc > 2 ? find_command(argv[2]) : NULL;
+        if (argc > 2 && !about) return unknown_command(argv[2]);
+        if (about)
+            print_help(about, stdout);
+        else
+            print_overview(stdout);
+        return finish_stdout();
+    }
+    if (strcmp(word, "--manual") == 0) return print_manual(argc > 2 ? argv[2] : NULL);
+    if (strcmp(word, "--completion") == 0) return print_completion(argc > 2 ? argv[2] : "bash");
+    if (argc < 2) {
+        print_overview(stderr);
+        return EXIT_USAGE;
+    }
+    const tool_command *command = find_command(word);
+    if (!command) return unknown_command(word);
+    return run_command(command, argc - 2, argv + 2);
+}

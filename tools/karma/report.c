@@ -1,0 +1,149 @@
+/* Results for people (aligned text) and for programs (one JSON object). */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "tool.h"
+
+json_t *json_number_or_null(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+int finish_stdout(void) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return EXIT_DONE;
+    fprintf(stderr, "karma: cannot write to standard output: %s\n", strerror(errno ? errno : EIO));
+    return EXIT_FAILED;
+}
+
+int print_json(json_t *object) {
+    if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) (void)fputc('\n', stdout);
+    json_decref(object);
+    return finish_stdout();
+}
+
+json_t *options_json(const karma_option_table *table, const void *options) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < table->count; i++) {
+        const karma_option *o = &table->options[i];
+        const void *field = (const char *)options + o->offset;
+        char text[256];
+        (void)karma_option_text(o, options, text, sizeof text);
+        json_t *value = json_string(text);
+        if (o->kind == KARMA_OPTION_INTEGER) {
+            json_decref(value);
+            value = json_integer(*(const int64_t *)field);
+        } else if (o->kind == KARMA_OPTION_REAL && (text[0] < 'a' || text[0] > 'z')) { /* not one of its words */
+            json_decref(value);
+            value = json_real(*(const double *)field);
+        } else if (o->kind == KARMA_OPTION_SWITCH) {
+            json_decref(value);
+            value = json_boolean(*(const int *)field);
+        }
+        (void)json_object_set_new(object, o->name, value);
+    }
+    return object;
+}
+
+const char *percent(char text[16], double share) {
+    (void)snprintf(text, 16, isfinite(share) ? "%.1f%%" : "-", 100.0 * share);
+    return text;
+}
+
+/* --- metrics ------------------------------------------------------------------------------------------- */
+
+static json_t *confusion_json(const karma_model *model, const karma_metrics *m) {
+    json_t *rows = json_object();
+    for (size_t i = 0; i <= m->n_classes; i++) {
+        json_t *row = json_object();
+        size_t total = 0;
+        for (size_t j = 0; j < m->n_classes; j++) {
+            size_t count = m->confusion[i * m->n_classes + j];
+            total += count;
+            (void)json_object_set_new(row, karma_model_class(model, j), json_integer((json_int_t)count));
+        }
+        if (i < m->n_classes || total > 0)
+            (void)json_object_set(rows, i < m->n_classes ? karma_model_class(model, i) : "(unknown to the model)", row);
+        json_decref(row);
+    }
+    return rows;
+}
+
+static json_t *metrics_json(const karma_model *model, const karma_metrics *m) {
+    json_t *object = json_pack("{s:I, s:I}", "rows", (json_int_t)m->n_rows, "rows_without_label",
+                               (json_int_t)m->n_left_out);
+    const struct {
+        const char *name;
+        double value;
+        int classify;
+    } numbers[] = {
+        {"accuracy", m->accuracy, 1},   {"majority", m->majority, 1}, {"balanced_accuracy", m->balanced_accuracy, 1},
+        {"f1", m->f1, 1},               {"auc", m->auc, 1},           {"log_loss", m->log_loss, 1},
+        {"mae", m->mae, 0},             {"rmse", m->rmse, 0},         {"r2", m->r2, 0},
+        {"baseline_mae", m->baseline_mae, 0}, {"baseline_rmse", m->baseline_rmse, 0},
+    };
+    int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
+    (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].classify == classify)
+            (void)json_object_set_new(object, numbers[i].name, json_number_or_null(numbers[i].value));
+    if (classify) (void)json_object_set_new(object, "confusion", confusion_json(model, m));
+    return object;
+}
+
+static void print_share(const char *label, double share, const char *remark) {
+    char text[16];
+    if (isfinite(share)) printf("  %-20s %8s   %s\n", label, percent(text, share), remark);
+}
+
+static void print_confusion(const karma_model *model, const karma_metrics *m) {
+    enum { MOST_CLASSES = 12 };
+    size_t K = m->n_classes;
+    if (K > MOST_CLASSES) {
+        printf("  confusion of %zu classes: see --json\n", K);
+        return;
+    }
+    printf("\n  %-20s", "truth \\ prediction");
+    for (size_t k = 0; k < K; k++) printf(" %10.10s", karma_model_class(model, k));
+    printf(" %10s\n", "recall");
+    for (size_t i = 0; i <= K; i++) {
+        size_t total = 0;
+        for (size_t k = 0; k < K; k++) total += m->confusion[i * K + k];
+        if (i == K && total == 0) break;
+        printf("  %-20.20s", i < K ? karma_model_class(model, i) : "(never seen)");
+        for (size_t k = 0; k < K; k++) printf(" %10zu", m->confusion[i * K + k]);
+        char text[16];
+        printf(" %10s\n", percent(text, i < K && total ? (double)m->confusion[i * K + i] / (double)total : NAN));
+    }
+}
+
+static void print_metrics(const karma_model *model, const karma_metrics *m) {
+    printf("%zu rows", m->n_rows);
+    if (m->n_left_out) printf(" (%zu more have no label)", m->n_left_out);
+    printf(", target '%s'\n", karma_model_target_name(model));
+    if (karma_model_task(model) == KARMA_TASK_REGRESS) {
+        printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "mean absolute error", m->mae,
+               m->baseline_mae);
+        printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "root mean square", m->rmse,
+               m->baseline_rmse);
+        if (isfinite(m->r2)) printf("  %-20s %10.4f   0 is what the mean of these rows would reach\n", "R2", m->r2);
+        return;
+    }
+    print_share("accuracy", m->accuracy, "");
+    print_share("majority rate", m->majority, "always saying the commonest class of the training rows");
+    print_share("balanced accuracy", m->balanced_accuracy, "mean recall of the classes");
+    print_share("F1", m->f1, "mean over the classes");
+    if (isfinite(m->auc)) printf("  %-20s %8.4f   %s\n", "AUC", m->auc, m->n_classes > 2 ? "mean, each class against the rest" : "");
+    if (isfinite(m->log_loss)) printf("  %-20s %8.4f\n", "log loss", m->log_loss);
+    print_confusion(model, m);
+}
+
+int report_metrics(tool *t, const karma_model *model, karma_metrics *metrics) {
+    int code = EXIT_DONE;
+    if (t->options.json) {
+        code = print_json(metrics_json(model, metrics));
+    } else {
+        print_metrics(model, metrics);
+        code = finish_stdout();
+    }
+    karma_metrics_clear(metrics);
+    return code;
+}

@@ -1,0 +1,77 @@
+/* What the tool says on stderr: errors, notices, a progress line. */
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+/* A program may have the state that a library must not. */
+static volatile sig_atomic_t interrupted;
+static int line_is_open;
+static double started, last_shown;
+
+static void on_interrupt(int signal_number) {
+    interrupted = 1;
+    (void)signal(signal_number, SIG_DFL); /* a second Ctrl-C ends the program at once */
+}
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void end_progress(void) {
+    if (line_is_open) fputs("\r\033[K", stderr);
+    line_is_open = 0;
+}
+
+static int watch_interrupt(void *payload, const char *stage, size_t done, size_t total) {
+    (void)payload, (void)stage, (void)done, (void)total;
+    return interrupted;
+}
+
+static int show_progress(void *payload, const char *stage, size_t done, size_t total) {
+    double time = now();
+    if (time - last_shown > 0.1) {
+        double share = total ? (double)done / (double)total : 0.0, elapsed = time - started;
+        fprintf(stderr, "\r\033[K%s %zu of %zu (%.0f%%)", stage, done, total, 100.0 * share);
+        if (share > 0.02 && elapsed > 1.0) fprintf(stderr, ", %.0f s left", elapsed / share - elapsed);
+        (void)fflush(stderr);
+        last_shown = time;
+        line_is_open = 1;
+    }
+    return watch_interrupt(payload, stage, done, total);
+}
+
+static void show_notice(void *payload, const char *sentence) {
+    (void)payload;
+    end_progress();
+    fprintf(stderr, "karma: note: %s\n", sentence);
+}
+
+void install_hooks(tool *t) {
+    started = now();
+    t->hooks.progress = isatty(STDERR_FILENO) && !t->options.quiet ? show_progress : watch_interrupt;
+    t->hooks.notice = t->options.quiet ? NULL : show_notice;
+    (void)signal(SIGINT, on_interrupt);
+}
+
+int fail(const char *path, const karma_error *err) {
+    end_progress();
+    int named = !path || strncmp(err->message, path, strlen(path)) == 0 || strcmp(path, "-") == 0;
+    fprintf(stderr, "karma: %s%s%s\n", named ? "" : path, named ? "" : ": ", err->message);
+    return err->status == KARMA_ERR_OPTION ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int fail_usage(const tool *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fputs("karma: ", stderr);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, " (karma %s%s--help)\n", t && t->command ? t->command->name : "", t && t->command ? " " : "");
+    return EXIT_USAGE;
+}

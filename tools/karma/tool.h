@@ -1,0 +1,93 @@
+/* The command-line tool. It uses the public API only. */
+#ifndef KARMA_TOOL_H
+#define KARMA_TOOL_H
+
+#include <jansson.h>
+
+#include "karma/karma.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* Options that belong to the tool and not to the library. */
+typedef struct tool_options {
+    char *output;   /* -o */
+    char *complete; /* synth */
+    int json, quiet;
+} tool_options;
+
+typedef struct tool tool;
+
+/* Options of one table that a command takes: all of them, or those named. */
+typedef struct option_group {
+    const char *heading;
+    const karma_option_table *(*table)(void);
+    size_t offset;            /* of the struct in `tool` */
+    const char *const *names; /* ends with NULL; NULL: all */
+} option_group;
+
+typedef struct tool_command {
+    const char *name;
+    const char *arguments; /* as in the usage line: "MODEL DATA" */
+    size_t min_arguments, max_arguments;
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs for help and manual */
+    const char *example;     /* lines for help and manual */
+    const option_group *groups;
+    size_t n_groups;
+    void (*prepare)(tool *t); /* defaults that differ in this command; may be NULL */
+    int (*run)(tool *t);
+} tool_command;
+
+struct tool {
+    const tool_command *command;
+    karma_read_options read;
+    karma_fit_options fit;
+    karma_synth_options synth;
+    karma_theory_options theory;
+    tool_options options;
+    const char *arguments[2];
+    size_t n_arguments;
+    karma_hooks hooks;
+};
+
+extern const tool_command command_train, command_predict, command_eval, command_inspect, command_gram, command_theory,
+    command_synth;
+extern const tool_command *const commands[];
+extern const size_t n_commands;
+
+/* args.c: from argv to a filled-in tool. */
+const karma_option_table *tool_option_table(void);
+void tool_init(tool *t, const tool_command *command);
+void tool_clear(tool *t);
+/* EXIT_DONE, or EXIT_USAGE after saying why on stderr. *wants_help is set by --help. */
+int tool_parse(tool *t, int argc, char **argv, int *wants_help);
+/* The struct inside the tool that a group's options belong to. */
+void *group_struct(const option_group *group, tool *t);
+int group_has(const option_group *group, const karma_option *option);
+
+/* help.c */
+void print_overview(FILE *stream);
+void print_help(const tool_command *command, FILE *stream);
+int print_manual(const char *name);
+int print_completion(const char *shell);
+
+/* terminal.c: what goes to stderr. */
+void install_hooks(tool *t);
+void end_progress(void);
+/* Says what failed, naming `path` unless the message already does, and gives the exit code. */
+int fail(const char *path, const karma_error *err);
+int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
+
+/* report.c: results for people and for programs. */
+/* Writes one JSON object to stdout and releases it. */
+int print_json(json_t *object);
+json_t *json_number_or_null(double value);
+json_t *options_json(const karma_option_table *table, const void *options);
+/* Prints and releases the metrics. */
+int report_metrics(tool *t, const karma_model *model, karma_metrics *metrics);
+/* "12.3%" */
+const char *percent(char text[16], double share);
+/* Flushes stdout; failing to is an error like any other. */
+int finish_stdout(void);
+
+#endif
