@@ -15,25 +15,35 @@ typedef struct karma_model karma_model;
 
 /* How training ended. None of these is an error. */
 typedef enum karma_stop {
-    KARMA_STOP_FINISHED, /* all passes were made */
-    KARMA_STOP_CANCELLED /* the progress callback asked to stop; the model is the best so far */
+    KARMA_STOP_FINISHED,  /* online: all passes were made */
+    KARMA_STOP_CONVERGED, /* batch: the duality gap is within the tolerance */
+    KARMA_STOP_LIMIT,     /* batch: out of passes before that */
+    KARMA_STOP_CANCELLED  /* the progress callback asked to stop; the model is the best so far */
 } karma_stop;
 
 typedef struct karma_fit_info {
+    karma_solver_kind solver; /* as used: never auto */
     karma_stop stop;
     size_t n_rows;       /* training rows */
     size_t n_unlabelled; /* rows left out because their label is missing */
     size_t n_support;    /* rows kept in the model */
-    size_t rounds;       /* updates made, T of Algorithm 1 */
+    size_t rounds;       /* rows visited; online: T of Algorithm 1 */
     double kernel_evaluations;
     double C, rho, scale; /* as used, where the options said auto or mean */
     double log_norm;      /* the kernel is divided by exp(log_norm); 0 unless w(c) would overflow */
-    double mean_loss;     /* suffered before each update, on the standardised target */
-    double error_rate;    /* of the decisions taken before each update; 0 for regression */
+    /* online */
+    double mean_loss;  /* suffered before each update, on the standardised target */
+    double error_rate; /* of the decisions taken before each update; 0 for regression */
+    /* batch: sums over the outputs of |v|²/2 + (C/m) sum of losses, and of the dual that bounds it from below */
+    double primal, dual;
+    double gap; /* (primal - dual)/primal */
 } karma_fit_info;
 
+/* The word for it: "converged". */
+KARMA_API const char *karma_stop_name(karma_stop stop);
+
 /* Learns from the rows of `table` that have a label. Cost of the online solver: T times the number of kept rows
- * kernel evaluations. */
+ * kernel evaluations; of the batch solver: the number of rows times that of rows ever visited. */
 KARMA_API karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_model_free(karma_model *model);
@@ -71,6 +81,7 @@ KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
 KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
 KARMA_API const char *karma_model_loss_name(const karma_model *model);
+KARMA_API const char *karma_model_solver_name(const karma_model *model); /* as used: never "auto" */
 
 /* The Gram matrix of a table's rows under the kernel that the options describe; the recipe is learned on these
  * very rows. */

@@ -15,7 +15,9 @@ extern "C" {
     X(KARMA_TASK_CLASSIFY, "classify")                                                                       \
     X(KARMA_TASK_REGRESS, "regress")
 
-#define KARMA_KERNEL_LIST(X) X(KARMA_KERNEL_LINEAR, "linear")
+#define KARMA_KERNEL_LIST(X)                                                                                 \
+    X(KARMA_KERNEL_LINEAR, "linear")                                                                         \
+    X(KARMA_KERNEL_RANK, "rank")
 
 #define KARMA_LOSS_LIST(X)                                                                                   \
     X(KARMA_LOSS_AUTO, "auto")                                                                               \
@@ -28,7 +30,10 @@ extern "C" {
     X(KARMA_LOSS_PINBALL, "pinball")                                                                         \
     X(KARMA_LOSS_SQUARED, "squared")
 
-#define KARMA_SOLVER_LIST(X) X(KARMA_SOLVER_ONLINE, "online")
+#define KARMA_SOLVER_LIST(X)                                                                                 \
+    X(KARMA_SOLVER_AUTO, "auto")                                                                             \
+    X(KARMA_SOLVER_BATCH, "batch")                                                                           \
+    X(KARMA_SOLVER_ONLINE, "online")
 
 #define KARMA_SCHEDULE_LIST(X)                                                                               \
     X(KARMA_SCHEDULE_PEGASOS, "pegasos")                                                                     \
@@ -81,7 +86,7 @@ typedef struct karma_read_options {
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
 typedef double (*karma_step_fn)(void *payload, size_t t);
 
-#define KARMA_AUTO (-1.0)       /* for C and rho: chosen from the training rows */
+#define KARMA_AUTO (-1.0)       /* for C, rho, memory and passes: chosen by the library */
 #define KARMA_SCALE_MEAN (-1.0) /* nu is the mean number of observed attributes of the training rows */
 #define KARMA_SCALE_PAPER 1.0
 
@@ -103,7 +108,9 @@ typedef struct karma_fit_options {
     int schedule;    /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
     double rho;      /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
     double B;        /* bound on |v|^2 assumed by that choice of rho */
-    int64_t passes;  /* over the rows; T = passes * rows */
+    double tolerance; /* relative duality gap at which the batch solver stops */
+    double memory;   /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
+    int64_t passes;  /* over the rows, or KARMA_AUTO: 10 online, at most 10000 in batch; online T = passes * rows */
     int shuffle;     /* visit rows in a seeded random order in every pass */
     int average;     /* keep the mean of all iterates instead of the last one */
     int64_t seed;

@@ -20,19 +20,13 @@ const char *karma_status_name(karma_status status) {
     return "unknown";
 }
 
-karma_status karma_i_fail(karma_error *err, karma_status status, const char *format, ...) {
-    if (err) {
-        va_list args;
-        va_start(args, format);
-        err->status = status;
-        (void)vsnprintf(err->message, sizeof err->message, format, args);
-        va_end(args);
-    }
-    return status;
-}
-
-karma_status karma_i_fail_memory(karma_error *err) {
-    return karma_i_fail(err, KARMA_ERR_MEMORY, "out of memory");
+void karma_i_describe_failure(karma_error *err, karma_status status, const char *format, ...) {
+    if (!err) return;
+    va_list args;
+    va_start(args, format);
+    err->status = status;
+    (void)vsnprintf(err->message, sizeof err->message, format, args);
+    va_end(args);
 }
 
 void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {

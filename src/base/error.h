@@ -4,11 +4,17 @@
 
 #include "karma/base.h"
 
-/* Fills *err (if not NULL) and returns `status`, so that a failure is one return statement. */
-karma_status karma_i_fail(karma_error *err, karma_status status, const char *format, ...) KARMA_PRINTF(3, 4);
+/* Fills *err, if it is not NULL. */
+void karma_i_describe_failure(karma_error *err, karma_status status, const char *format, ...) KARMA_PRINTF(3, 4);
+
+/* Fills *err and gives `status`, so that a failure is one return statement: karma_i_fail(err, status, format, ...).
+ * A macro, so that checkers that see one file at a time know what is returned. */
+#define karma_i_fail(err, status, ...) (karma_i_describe_failure(err, status, __VA_ARGS__), (status))
 
 /* KARMA_ERR_MEMORY with the customary message. */
-karma_status karma_i_fail_memory(karma_error *err);
+static inline karma_status karma_i_fail_memory(karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_MEMORY, "out of memory");
+}
 
 /* Sends one formatted sentence to the notice hook, if there is one. */
 void karma_i_notice(const karma_hooks *hooks, const char *format, ...) KARMA_PRINTF(2, 3);

@@ -1,10 +1,13 @@
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/mem.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-enum { CACHE_LINE = 64 };
+enum { CACHE_LINE = 64, LARGE_PAGE = 2 << 20 };
 
 static int product_overflows(size_t count, size_t size) { return size != 0 && count > PTRDIFF_MAX / size; }
 
@@ -19,12 +22,30 @@ void *karma_i_zalloc(size_t count, size_t size) {
     return calloc(count ? count : 1, size ? size : 1);
 }
 
-void *karma_i_alloc_aligned(size_t count, size_t size) {
+static void *alloc_multiple(size_t count, size_t size, size_t alignment) {
     if (product_overflows(count, size)) return NULL;
     size_t bytes = count * size;
-    if (bytes > PTRDIFF_MAX - CACHE_LINE) return NULL;
-    bytes = (bytes + CACHE_LINE) / CACHE_LINE * CACHE_LINE; /* aligned_alloc wants a multiple */
-    return aligned_alloc(CACHE_LINE, bytes);
+    if (bytes > PTRDIFF_MAX - alignment) return NULL;
+    bytes = (bytes + alignment) / alignment * alignment; /* aligned_alloc wants a multiple */
+    return aligned_alloc(alignment, bytes);
+}
+
+void *karma_i_alloc_aligned(size_t count, size_t size) { return alloc_multiple(count, size, CACHE_LINE); }
+
+void *karma_i_alloc_large(size_t count, size_t size) {
+    void *memory = alloc_multiple(count, size, LARGE_PAGE);
+#ifdef MADV_HUGEPAGE
+    if (memory) (void)madvise(memory, count * size, MADV_HUGEPAGE); /* a wish; without it pages are small */
+#endif
+    return memory;
+}
+
+size_t karma_i_memory_limit(void) {
+#ifdef _SC_PHYS_PAGES
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0 && (size_t)pages <= PTRDIFF_MAX / (size_t)page) return (size_t)pages * (size_t)page;
+#endif
+    return PTRDIFF_MAX;
 }
 
 void *karma_i_realloc(void *old, size_t count, size_t size) {

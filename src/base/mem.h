@@ -13,6 +13,12 @@ void *karma_i_alloc_aligned(size_t count, size_t size);
 /* Resizes; on failure returns NULL and leaves `old` as it was. */
 void *karma_i_realloc(void *old, size_t count, size_t size);
 void karma_i_free(void *memory);
+/* For matrices: the system is asked to back it with large pages, and gives memory only to what is touched. Freed by
+ * karma_i_free. Not zeroed. */
+void *karma_i_alloc_large(size_t count, size_t size);
+
+/* Physical memory of the machine in bytes, or PTRDIFF_MAX if the system does not tell. */
+size_t karma_i_memory_limit(void);
 
 /* `array` is the address of a pointer to elements of `size` bytes. Makes room for at least `needed` of them, growing
  * geometrically. 0 on failure, and then nothing has changed. */

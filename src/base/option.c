@@ -135,7 +135,10 @@ karma_status karma_options_check(const karma_option_table *table, const void *op
         double value = 0.0;
         int ok = 1;
         switch (o->kind) {
-        case KARMA_OPTION_INTEGER: ok = within(o, value = (double)*(const int64_t *)field); break;
+        case KARMA_OPTION_INTEGER:
+            value = (double)*(const int64_t *)field;
+            ok = within(o, value) || word_of_value(o, value);
+            break;
         case KARMA_OPTION_REAL:
             value = *(const double *)field;
             ok = within(o, value) || word_of_value(o, value);
@@ -171,7 +174,7 @@ static int join_names(const karma_names *names, char *text, size_t size) {
 int karma_option_text(const karma_option *option, const void *options, char *text, size_t size) {
     const void *field = const_field_of(option, options);
     switch (option->kind) {
-    case KARMA_OPTION_INTEGER: return snprintf(text, size, "%lld", (long long)*(const int64_t *)field);
+    case KARMA_OPTION_INTEGER: return value_text(option, (double)*(const int64_t *)field, text, size);
     case KARMA_OPTION_REAL: return value_text(option, *(const double *)field, text, size);
     case KARMA_OPTION_CHOICE:
     case KARMA_OPTION_SWITCH: return value_text(option, *(const int *)field, text, size);

@@ -60,6 +60,7 @@ static int create_beside(char **name, const char *path) {
 
 static karma_status open_temporary(karma_output *output, const char *path, karma_error *err) {
     struct stat info;
+    if (path[0] == '\0') return karma_i_fail(err, KARMA_ERR_IO, "the name of the output file is empty");
     int exists = stat(path, &info) == 0;
     if (exists && S_ISDIR(info.st_mode))
         return karma_i_fail(err, KARMA_ERR_IO, "%s: is a directory, not a file to write", path);

@@ -37,7 +37,7 @@ static const karma_option_word delimiter_words[] = {
     {name, KARMA_OPTION_TEXT, FIELD(type, member), 0, 0, 0, NULL, placeholder, help}
 #define NAMES(type, member, name, placeholder, help)                                                         \
     {name, KARMA_OPTION_NAMES, FIELD(type, member), 0, 0, 0, NULL, placeholder, help}
-#define TABLE(records, type) {records, sizeof records / sizeof records[0], sizeof(type)}
+#define TABLE(records, type) {records, sizeof(records) / sizeof((records)[0]), sizeof(type)}
 
 #define R karma_read_options
 static const karma_option read_records[] = {
@@ -60,7 +60,7 @@ static const karma_option read_records[] = {
 #define F karma_fit_options
 static const karma_option fit_records[] = {
     CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
-    CHOICE(F, kernel, "kernel", KARMA_KERNEL_LINEAR, kernel_words, "what two observed cells contribute"),
+    CHOICE(F, kernel, "kernel", KARMA_KERNEL_LINEAR, kernel_words, "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution"),
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
     REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
          "overlap that weighs 1 for every sequence length; mean: the training rows' mean observed count"),
@@ -71,7 +71,9 @@ static const karma_option fit_records[] = {
     REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
     REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
     REAL(F, quantile, "quantile", 0.5, 1e-6, 1 - 1e-6, NULL, "quantile that the pinball loss asks for"),
-    CHOICE(F, solver, "solver", KARMA_SOLVER_ONLINE, solver_words, "online: the paper's Algorithm 1"),
+    CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
+           "batch: the exact minimum, with a certificate; online: the paper's Algorithm 1; auto: batch while the "
+           "kernel matrix fits the memory limit"),
     REAL(F, C, "C", KARMA_AUTO, 1e-12, 1e15, auto_words,
          "weight of the loss against the norm; auto: rows / mean of k(x,x)"),
     CHOICE(F, schedule, "schedule", KARMA_SCHEDULE_PEGASOS, schedule_words,
@@ -79,7 +81,11 @@ static const karma_option fit_records[] = {
     REAL(F, rho, "rho", KARMA_AUTO, 1e-12, 1e15, auto_words,
          "shrinkage of the regret schedule; auto: L X sqrt(Gamma) / sqrt(B T)"),
     REAL(F, B, "B", 1, 1e-12, 1e15, NULL, "bound on the squared norm that rho = auto assumes"),
-    INTEGER(F, passes, "passes", 10, 1, 100000, "passes of the online solver over the rows"),
+    REAL(F, tolerance, "tolerance", 1e-3, 1e-12, 1, NULL, "relative duality gap at which the batch solver stops"),
+    REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
+         "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
+    {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
+     "passes over the rows; auto: 10 online, at most 10000 in batch"},
     SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
     SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),
     INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),

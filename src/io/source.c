@@ -21,15 +21,6 @@ typedef struct buffer {
     size_t length, capacity;
 } buffer;
 
-size_t karma_i_memory_limit(void) {
-#ifdef _SC_PHYS_PAGES
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages > 0 && page > 0 && (size_t)pages <= PTRDIFF_MAX / (size_t)page)
-        return (size_t)pages * (size_t)page;
-#endif
-    return PTRDIFF_MAX;
-}
-
 /* Room for `more` bytes and a '\0'. */
 static karma_status make_room(buffer *b, size_t more, const char *name, karma_error *err) {
     size_t limit = karma_i_memory_limit();

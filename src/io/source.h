@@ -20,9 +20,6 @@ void karma_i_source_clear(karma_i_source *source);
 /* Fails with the line if the text is not UTF-8 or has NUL bytes; takes the byte order mark off the front. */
 karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err);
 
-/* The bytes of memory this machine has; what needs more is refused before the system kills the process. */
-size_t karma_i_memory_limit(void);
-
 /* A piece of text fit for one line of a message: control characters become '?', and what is too long ends in
  * "..." after a whole character. Returns `out`. */
 enum { KARMA_I_EXCERPT_SIZE = 64 };

@@ -1,13 +1,19 @@
 /* The kernel between rows with holes (theorem ktrick, with the scale ν and the bias of docs/mathematics.md):
  *
- *     k(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} x_i y_i + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l
+ *     k(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} κ_i(x_i, y_i) + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l
  *
- * The bias b is one more attribute that is always observed. ν = 1 and b = 0 is the paper's kernel. */
+ * κ_i is the product of the values or, for a ranked attribute, 1 - 2|u - v| with u, v in [0, 1] the ranks, kept as
+ * bytes 1 to 255. The bias b is one more attribute that is always observed. Products, ν = 1 and b = 0 are the paper's
+ * kernel. */
 #ifndef KARMA_I_KERNEL_H
 #define KARMA_I_KERNEL_H
 
 #include "karma/base.h"
+#include "kernel/path.h"
 #include "table/rows.h"
+
+/* 1 - 2|u - v| in steps of a byte. */
+#define KARMA_I_RANK_STEP (2.0 / 254.0)
 
 typedef struct karma_i_kernel {
     size_t gamma;
@@ -18,6 +24,7 @@ typedef struct karma_i_kernel {
      * by exp(log_norm); otherwise log_norm is 0. */
     double log_norm;
     float *weight; /* weight[|o ∩ o'|]: the bias is counted in */
+    const karma_i_path *path; /* the fastest of this machine; tests take others */
 } karma_i_kernel;
 
 karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
@@ -32,6 +39,9 @@ double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm);
  * size, so the result does not depend on the number of threads. */
 void karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                           int threads);
+
+/* The whole Gram matrix of a: one half is computed, the other copied. */
+void karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);
 
 /* out[i] = k(a_i, a_i). */
 void karma_i_kernel_diagonal(double *out, const karma_i_kernel *kernel, karma_i_view a);

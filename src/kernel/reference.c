@@ -1,5 +1,6 @@
 /* The kernel straight from its formula: attribute by attribute, power by power, in double precision. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "kernel/kernel.h"
@@ -11,6 +12,8 @@ double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows
     for (size_t k = 0; k < a->n_attributes; k++) {
         if (!karma_i_mask_get(karma_i_rows_mask(a, i), k) || !karma_i_mask_get(karma_i_rows_mask(b, j), k)) continue;
         c += 1.0;
+        if (a->rank_stride && karma_i_mask_get(a->ranked, k))
+            sum += 1.0 - KARMA_I_RANK_STEP * abs(karma_i_rows_ranks(a, i)[k] - karma_i_rows_ranks(b, j)[k]);
         for (size_t f = a->feature_start[k]; f < a->feature_start[k + 1]; f++) sum += (double)x[f] * (double)y[f];
     }
     if (kernel->bias != 0.0) {

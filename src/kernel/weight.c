@@ -33,7 +33,7 @@ karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double sc
                                  size_t n_attributes, karma_error *err) {
     size_t with_bias = bias != 0.0;
     double log_max = karma_i_log_weight(n_attributes + with_bias, gamma, scale);
-    *kernel = (karma_i_kernel){gamma, scale, bias, n_attributes, 0.0, NULL};
+    *kernel = (karma_i_kernel){gamma, scale, bias, n_attributes, 0.0, NULL, karma_i_paths()[0]};
     if (log_max > LOG_WEIGHT_LIMIT) kernel->log_norm = log_max;
     kernel->weight = karma_i_alloc(n_attributes + 1, sizeof *kernel->weight);
     if (!kernel->weight) return karma_i_fail_memory(err);

@@ -58,7 +58,7 @@ static karma_status keep_support(karma_model *model, const karma_i_rows *rows, c
     size_t n_outputs = karma_i_labels_n_outputs(&model->labels), kept = 0;
     model->coefficients = karma_i_alloc(rows->n_rows, n_outputs * sizeof *model->coefficients);
     if (!model->coefficients) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_rows_new(&model->support, rows->n_attributes, rows->feature_start, 0, err));
+    KARMA_TRY(karma_i_rows_new_like(&model->support, rows, 0, err));
     for (size_t i = 0; i < rows->n_rows; i++) {
         int used = 0;
         for (size_t k = 0; k < n_outputs; k++) used |= coefficients[i * n_outputs + k] != 0.0;
@@ -75,7 +75,7 @@ static karma_status solve(karma_model *model, const karma_table *table, const ka
                           const karma_hooks *hooks, karma_error *err) {
     size_t n_outputs = karma_i_labels_n_outputs(&model->labels);
     karma_fit_options resolved = model->options;
-    karma_i_problem problem = {&model->kernel, rows, NULL, n_outputs, {0}};
+    karma_i_problem problem = {.kernel = &model->kernel, .rows = rows, .n_outputs = n_outputs};
     KARMA_TRY(karma_i_loss_make(&problem.loss, model->labels.task, &model->options, err));
     KARMA_TRY(choose_C(&resolved.C, &model->options, &model->kernel, rows, err));
     model->loss = problem.loss.kind;
@@ -85,7 +85,11 @@ static karma_status solve(karma_model *model, const karma_table *table, const ka
     karma_status st = targets && coefficients ? karma_i_labels_targets(targets, &model->labels, table, err)
                                               : karma_i_fail_memory(err);
     problem.targets = targets;
-    karma_i_solve_fn run = karma_i_solver((karma_solver_kind)model->options.solver);
+    model->info.solver = karma_i_choose_solver(&model->options, rows->n_rows);
+    if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
+        karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
+                       rows->n_rows);
+    karma_i_solve_fn run = karma_i_solver(model->info.solver);
     if (st == KARMA_OK) st = run(coefficients, &model->info, &problem, &resolved, hooks, err);
     if (st == KARMA_OK) st = keep_support(model, rows, coefficients, err);
     karma_i_free(targets);

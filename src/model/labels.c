@@ -92,7 +92,7 @@ static karma_status classes_of_texts(karma_i_labels *out, const karma_table *tab
 static karma_status count_classes(karma_i_labels *labels, const karma_table *table, karma_error *err) {
     if (labels->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has one class only, '%s': there is nothing to tell apart",
-                            table->target.name, labels->classes[0]);
+                            table->target.name, labels->n_classes ? labels->classes[0] : "");
     size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
     karma_status st = classes && labels->class_count ? karma_i_labels_classes(classes, labels, table, err)

@@ -35,6 +35,7 @@ size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute
 }
 const karma_fit_options *karma_model_options(const karma_model *model) { return &model->options; }
 const karma_fit_info *karma_model_info(const karma_model *model) { return &model->info; }
+const char *karma_model_solver_name(const karma_model *model) { return karma_i_solver_name(model->info.solver); }
 const char *karma_model_loss_name(const karma_model *model) { return karma_i_loss_name(model->loss); }
 
 size_t karma_model_decide(const karma_model *model, const double *scores) {

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/model.h"
+#include "solve/solver.h"
 
 enum { FORMAT_VERSION = 1, CHECKSUM_DIGITS = 8, ALIGNMENT = 64 };
 static const char CHECKSUM_KEY[] = "\"checksum\":\"";
@@ -28,6 +29,10 @@ typedef enum tensor_id {
     TENSOR_FACTOR,
     TENSOR_FEATURE_START,
     TENSOR_MASK,
+    TENSOR_RANKING_AT,
+    TENSOR_RANKING_BEYOND,
+    TENSOR_RANKING_VALUE,
+    TENSOR_RANKS,
     TENSOR_SHIFT,
     TENSOR_VALUES,
     N_TENSORS
@@ -49,17 +54,67 @@ static size_t tensor_bytes(const tensor *t) {
 /* What arrays a model of these sizes has. size_t is stored as U64: checked to be the same. */
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "model files store sizes as 64 bits");
 
-static void describe_tensors(tensor *t, const karma_model *m, size_t n_support) {
+/* The rankings of all attributes one after the other, as they stand in a file. */
+typedef struct flat_rankings {
+    size_t n;
+    double *value;
+    uint8_t *at, *beyond;
+} flat_rankings;
+
+static void free_flat(flat_rankings *flat) {
+    karma_i_free(flat->value);
+    karma_i_free(flat->at);
+    karma_i_free(flat->beyond);
+}
+
+/* Room for the rankings of a recipe, whose sizes are known. */
+static karma_status new_flat(flat_rankings *flat, const karma_i_recipe *r, karma_error *err) {
+    *flat = (flat_rankings){0};
+    for (size_t j = 0; j < r->n_attributes; j++) flat->n += r->rankings[j].n;
+    flat->value = karma_i_zalloc(flat->n, sizeof *flat->value);
+    flat->at = karma_i_zalloc(flat->n, 1);
+    flat->beyond = karma_i_zalloc(flat->n, 1);
+    if (flat->value && flat->at && flat->beyond) return KARMA_OK;
+    free_flat(flat);
+    return karma_i_fail_memory(err);
+}
+
+/* Copies between the two forms. */
+static void flatten(flat_rankings *flat, const karma_i_recipe *r) {
+    for (size_t j = 0, at = 0; j < r->n_attributes; at += r->rankings[j++].n) {
+        const karma_i_ranking *one = &r->rankings[j];
+        if (one->n == 0) continue;
+        memcpy(flat->value + at, one->value, one->n * sizeof *one->value);
+        memcpy(flat->at + at, one->at, one->n);
+        memcpy(flat->beyond + at, one->beyond, one->n);
+    }
+}
+
+static void unflatten(karma_i_recipe *r, const flat_rankings *flat) {
+    for (size_t j = 0, at = 0; j < r->n_attributes; at += r->rankings[j++].n) {
+        karma_i_ranking *one = &r->rankings[j];
+        if (one->n == 0) continue;
+        memcpy(one->value, flat->value + at, one->n * sizeof *one->value);
+        memcpy(one->at, flat->at + at, one->n);
+        memcpy(one->beyond, flat->beyond + at, one->n);
+    }
+}
+
+static void describe_tensors(tensor *t, const karma_model *m, const flat_rankings *flat, size_t n_support) {
     size_t n_outputs = karma_i_labels_n_outputs(&m->labels), n_attributes = m->recipe->n_attributes;
     size_t n_features = m->recipe->feature_start[n_attributes];
     t[TENSOR_COEFFICIENTS] = (tensor){"coefficients", "F64", 8, {n_support, n_outputs}, 2, m->coefficients, 0};
     t[TENSOR_FACTOR] = (tensor){"factor", "F64", 8, {n_features, 0}, 1, m->recipe->factor, 0};
     t[TENSOR_FEATURE_START] = (tensor){"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, m->recipe->feature_start, 0};
     t[TENSOR_MASK] = (tensor){"mask", "U64", 8, {n_support, karma_i_mask_words(n_attributes)}, 2,
-                              m->support ? m->support->mask : NULL, 0};
+                              m->support->mask, 0};
+    t[TENSOR_RANKING_AT] = (tensor){"ranking_at", "U8", 1, {flat->n, 0}, 1, flat->at, 0};
+    t[TENSOR_RANKING_BEYOND] = (tensor){"ranking_beyond", "U8", 1, {flat->n, 0}, 1, flat->beyond, 0};
+    t[TENSOR_RANKING_VALUE] = (tensor){"ranking_value", "F64", 8, {flat->n, 0}, 1, flat->value, 0};
+    t[TENSOR_RANKS] = (tensor){"ranks", "U8", 1, {n_support, m->support->rank_stride}, 2, m->support->ranks, 0};
     t[TENSOR_SHIFT] = (tensor){"shift", "F64", 8, {n_features, 0}, 1, m->recipe->shift, 0};
     t[TENSOR_VALUES] = (tensor){"values", "F32", 4, {n_support, n_features}, 2,
-                                m->support ? m->support->values : NULL, 0};
+                                m->support->values, 0};
     size_t offset = 0;
     for (size_t i = 0; i < N_TENSORS; i++) {
         t[i].offset = offset;
@@ -99,6 +154,8 @@ static json_t *columns_to_json(const karma_i_recipe *recipe) {
                                    column->kind == KARMA_COLUMN_NUMBER ? "number" : "category");
         if (column->kind == KARMA_COLUMN_CATEGORY)
             failed |= json_object_set_new(object, "levels", texts_to_json(column->levels, column->n_levels));
+        if (recipe->rankings[j].n)
+            failed |= json_object_set_new(object, "ranks", json_integer((json_int_t)recipe->rankings[j].n));
         failed |= json_array_append_new(array, object);
     }
     if (!failed) return array;
@@ -137,11 +194,12 @@ typedef struct info_field {
 static const info_field info_fields[] = {
     INFO(n_rows, 1), INFO(n_unlabelled, 1), INFO(n_support, 1), INFO(rounds, 1), INFO(kernel_evaluations, 0),
     INFO(C, 0),      INFO(rho, 0),          INFO(scale, 0),     INFO(log_norm, 0), INFO(mean_loss, 0),
-    INFO(error_rate, 0)};
+    INFO(error_rate, 0), INFO(primal, 0), INFO(dual, 0), INFO(gap, 0)};
 enum { N_INFO_FIELDS = sizeof info_fields / sizeof info_fields[0] };
 
 static json_t *info_to_json(const karma_fit_info *info) {
-    json_t *object = json_pack("{s:s}", "stop", info->stop == KARMA_STOP_FINISHED ? "finished" : "cancelled");
+    json_t *object = json_pack("{s:s, s:s}", "solver", karma_i_solver_name(info->solver), "stop",
+                               karma_stop_name(info->stop));
     for (size_t i = 0; i < N_INFO_FIELDS; i++) {
         const void *field = (const char *)info + info_fields[i].offset;
         (void)json_object_set_new(object, info_fields[i].name,
@@ -169,7 +227,7 @@ static json_t *header_to_json(const karma_model *m, const tensor *tensors) {
         json_t *shape = json_array();
         for (int d = 0; d < t->n_dims; d++) (void)json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
         json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", t->dtype, "shape", shape, "data_offsets",
-                                  (json_int_t)t->offset, (json_int_t)(t->offset + tensor_bytes(t)));
+                                  (json_int_t)t->offset, (json_int_t)t->offset + (json_int_t)tensor_bytes(t));
         (void)json_object_set_new(header, t->name, entry);
     }
     return header;
@@ -222,14 +280,17 @@ static void sign_header(char *header, size_t length, const tensor *tensors) {
 karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err) {
     tensor tensors[N_TENSORS];
     size_t length = 0;
-    describe_tensors(tensors, model, model->support->n_rows);
+    flat_rankings flat;
+    KARMA_TRY(new_flat(&flat, model->recipe, err));
+    flatten(&flat, model->recipe);
+    describe_tensors(tensors, model, &flat, model->support->n_rows);
     char *header = header_text(model, tensors, &length);
-    if (!header)
-        return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: out of memory, or a name is not valid UTF-8", path);
-    sign_header(header, length, tensors);
     karma_output *output = NULL;
-    karma_status st = karma_output_open(&output, path, err);
+    karma_status st = KARMA_OK;
+    if (!header) st = karma_i_fail(err, KARMA_ERR_MEMORY, "%s: out of memory, or a name is not valid UTF-8", path);
+    if (st == KARMA_OK) st = karma_output_open(&output, path, err);
     if (st == KARMA_OK) {
+        sign_header(header, length, tensors);
         FILE *stream = karma_output_stream(output);
         unsigned char bytes[8];
         store_length(bytes, length);
@@ -238,6 +299,7 @@ karma_status karma_model_save(const karma_model *model, const char *path, karma_
         for (size_t i = 0; i < N_TENSORS; i++) (void)fwrite(tensors[i].data, 1, tensor_bytes(&tensors[i]), stream);
         st = karma_output_commit(output, err);
     }
+    free_flat(&flat);
     karma_i_free(header);
     return st;
 }
@@ -337,8 +399,12 @@ static karma_status load_options(const loader *l, karma_fit_options *options) {
 static karma_status load_info(const loader *l, karma_fit_info *info) {
     const json_t *object = json_object_get(l->document, "info");
     const char *stop = json_string_value(json_object_get(object, "stop"));
-    if (!stop) return damaged(l, "the account of its training is missing");
-    info->stop = strcmp(stop, "cancelled") == 0 ? KARMA_STOP_CANCELLED : KARMA_STOP_FINISHED;
+    const char *solver = json_string_value(json_object_get(object, "solver"));
+    if (!stop || !solver) return damaged(l, "the account of its training is missing");
+    for (int s = KARMA_STOP_FINISHED; s <= KARMA_STOP_CANCELLED; s++)
+        if (strcmp(stop, karma_stop_name((karma_stop)s)) == 0) info->stop = (karma_stop)s;
+    for (int s = KARMA_SOLVER_AUTO; s < KARMA_N_SOLVERS; s++)
+        if (strcmp(solver, karma_i_solver_name((karma_solver_kind)s)) == 0) info->solver = (karma_solver_kind)s;
     for (size_t i = 0; i < N_INFO_FIELDS; i++) {
         const json_t *value = json_object_get(object, info_fields[i].name);
         void *field = (char *)info + info_fields[i].offset;
@@ -384,6 +450,25 @@ static karma_status load_column(const loader *l, karma_i_column *column, const j
     return KARMA_OK;
 }
 
+/* How many distinct values a ranked attribute has; they come with the arrays. */
+static karma_status load_ranking_size(const loader *l, karma_i_ranking *ranking, karma_column_kind kind,
+                                      const json_t *object) {
+    const json_t *size = json_object_get(object, "ranks");
+    if (!size) return KARMA_OK;
+    json_int_t n = json_integer_value(size);
+    if (kind != KARMA_COLUMN_NUMBER || n < 1 || (size_t)n > l->size) return damaged(l, "a ranking has no proper size");
+    return karma_i_ranking_new(ranking, (size_t)n, l->err);
+}
+
+/* Ascending finite values, ranks that do not descend and are not 0. */
+static int ranking_is_sound(const karma_i_ranking *r) {
+    for (size_t k = 0; k < r->n; k++) {
+        if (!isfinite(r->value[k]) || r->at[k] == 0 || r->beyond[k] < r->at[k]) return 0;
+        if (k && (r->value[k] <= r->value[k - 1] || r->at[k] < r->beyond[k - 1])) return 0;
+    }
+    return 1;
+}
+
 /* Names, kinds, levels; feature_start follows from them and must agree with the stored array later. */
 static karma_status load_columns(const loader *l, karma_i_recipe *r) {
     const json_t *array = json_object_get(l->document, "attributes");
@@ -391,13 +476,15 @@ static karma_status load_columns(const loader *l, karma_i_recipe *r) {
     if (n == 0) return damaged(l, "it has no columns");
     r->columns = karma_i_zalloc(n, sizeof *r->columns);
     r->feature_start = karma_i_zalloc(n + 1, sizeof *r->feature_start);
-    if (!r->columns || !r->feature_start) return karma_i_fail_memory(l->err);
+    r->rankings = karma_i_zalloc(n, sizeof *r->rankings);
+    if (!r->columns || !r->feature_start || !r->rankings) return karma_i_fail_memory(l->err);
     r->n_attributes = n;
     for (size_t j = 0; j < n; j++) {
-        KARMA_TRY(load_column(l, &r->columns[j], json_array_get(array, j)));
-        r->feature_start[j + 1] = r->feature_start[j] + (r->columns[j].kind == KARMA_COLUMN_NUMBER
-                                                             ? 1
-                                                             : r->columns[j].n_levels);
+        const json_t *object = json_array_get(array, j);
+        KARMA_TRY(load_column(l, &r->columns[j], object));
+        KARMA_TRY(load_ranking_size(l, &r->rankings[j], r->columns[j].kind, object));
+        size_t n_features = r->columns[j].kind == KARMA_COLUMN_CATEGORY ? r->columns[j].n_levels : !r->rankings[j].n;
+        r->feature_start[j + 1] = r->feature_start[j] + n_features;
     }
     r->shift = karma_i_alloc(r->feature_start[n], sizeof *r->shift);
     r->factor = karma_i_alloc(r->feature_start[n], sizeof *r->factor);
@@ -484,14 +571,20 @@ static karma_status load_tensors(const loader *l, karma_model *m) {
     m->coefficients = karma_i_alloc(n, n_outputs * sizeof *m->coefficients);
     size_t *stored_start = karma_i_alloc(r->n_attributes + 1, sizeof *stored_start);
     karma_status st = m->coefficients && stored_start ? KARMA_OK : karma_i_fail_memory(l->err);
-    if (st == KARMA_OK) st = karma_i_rows_new(&m->support, r->n_attributes, r->feature_start, n, l->err);
+    if (st == KARMA_OK) st = karma_i_recipe_new_rows(&m->support, r, n, l->err);
+    flat_rankings flat = {0};
+    if (st == KARMA_OK) st = new_flat(&flat, r, l->err);
     tensor tensors[N_TENSORS];
     if (st == KARMA_OK) {
         m->support->n_rows = n;
-        describe_tensors(tensors, m, n);
+        describe_tensors(tensors, m, &flat, n);
         tensors[TENSOR_FEATURE_START].data = stored_start;
     }
     for (size_t i = 0; st == KARMA_OK && i < N_TENSORS; i++) st = load_tensor(l, &tensors[i]);
+    if (st == KARMA_OK) unflatten(r, &flat);
+    free_flat(&flat);
+    for (size_t j = 0; st == KARMA_OK && j < r->n_attributes; j++)
+        if (!ranking_is_sound(&r->rankings[j])) st = damaged(l, "a ranking is not in order");
     if (st == KARMA_OK && memcmp(stored_start, r->feature_start, (r->n_attributes + 1) * sizeof *stored_start) != 0)
         st = damaged(l, "its columns and features do not fit together");
     if (st == KARMA_OK && !(all_finite(r->shift, n_features) && all_finite(r->factor, n_features) &&

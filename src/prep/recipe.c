@@ -14,7 +14,9 @@ static const double LARGEST_VALUE = 1e9;
 void karma_i_recipe_free(karma_i_recipe *recipe) {
     if (!recipe) return;
     for (size_t j = 0; recipe->columns && j < recipe->n_attributes; j++) karma_i_column_clear(&recipe->columns[j]);
+    for (size_t j = 0; recipe->rankings && j < recipe->n_attributes; j++) karma_i_ranking_clear(&recipe->rankings[j]);
     karma_i_free(recipe->columns);
+    karma_i_free(recipe->rankings);
     karma_i_free(recipe->feature_start);
     karma_i_free(recipe->shift);
     karma_i_free(recipe->factor);
@@ -110,6 +112,24 @@ static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_col
     return KARMA_OK;
 }
 
+/* Under the rank kernel: the observed cells of the attribute, sorted, take the place of its moments. */
+static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_table *table, size_t attribute,
+                                  size_t n_observed, karma_error *err) {
+    double *cells = karma_i_alloc(n_observed, sizeof *cells);
+    if (!cells) return karma_i_fail_memory(err);
+    size_t n = 0;
+    for (size_t k = 0; k < karma_table_n_observed(table); k++)
+        if (table->cell_owner[k] == attribute) cells[n++] = table->cell_value[k];
+    karma_status st = karma_i_ranking_learn(&r->rankings[to], cells, n, err);
+    karma_i_free(cells);
+    KARMA_TRY(st);
+    r->feature_start[to + 1] = r->feature_start[to];
+    r->columns[to] = (karma_i_column){karma_i_strdup(table->attributes[attribute].name), KARMA_COLUMN_NUMBER, NULL, 0};
+    if (r->columns[to].name) return KARMA_OK;
+    karma_i_ranking_clear(&r->rankings[to]);
+    return karma_i_fail_memory(err);
+}
+
 static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
     for (size_t k = 0; k < karma_table_n_observed(table); k++)
         if (fabs(table->cell_value[k]) > LARGEST_VALUE)
@@ -119,16 +139,18 @@ static karma_status check_magnitudes(const karma_table *table, karma_error *err)
     return KARMA_OK;
 }
 
-static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m, int standardise,
-                                  const karma_hooks *hooks, karma_error *err) {
+static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     size_t n_features = 0;
+    int standardise = options->standardise;
     for (size_t j = 0; j < table->n_attributes; j++)
         n_features += table->attributes[j].kind == KARMA_COLUMN_NUMBER ? 1 : table->attributes[j].n_levels;
     r->columns = karma_i_zalloc(table->n_attributes, sizeof *r->columns);
     r->feature_start = karma_i_zalloc(table->n_attributes + 1, sizeof *r->feature_start);
     r->shift = karma_i_zalloc(n_features, sizeof *r->shift);
     r->factor = karma_i_zalloc(n_features, sizeof *r->factor);
-    if (!r->columns || !r->feature_start || !r->shift || !r->factor) return karma_i_fail_memory(err);
+    r->rankings = karma_i_zalloc(table->n_attributes, sizeof *r->rankings);
+    if (!r->columns || !r->feature_start || !r->shift || !r->factor || !r->rankings) return karma_i_fail_memory(err);
     for (size_t j = 0; j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
         if (m->count[j] == 0) {
@@ -138,6 +160,8 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         if (column->kind == KARMA_COLUMN_CATEGORY)
             KARMA_TRY(learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j],
                                      standardise, err));
+        else if (options->kernel == KARMA_KERNEL_RANK)
+            KARMA_TRY(learn_ranking(r, r->n_attributes, table, j, m->count[j], err));
         else
             KARMA_TRY(learn_number(r, r->n_attributes, column, m->mean[j], m->spread[j], standardise, err));
         r->n_attributes++;
@@ -171,12 +195,14 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
                                   const karma_hooks *hooks, karma_error *err) {
     if (karma_table_n_observed(table) == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
-    if (!options->standardise) KARMA_TRY(check_magnitudes(table, err));
+    if (options->unit_ball && options->kernel == KARMA_KERNEL_RANK)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--unit-ball is for --kernel linear: ranks have no length to shrink");
+    if (!options->standardise && options->kernel == KARMA_KERNEL_LINEAR) KARMA_TRY(check_magnitudes(table, err));
     karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
     if (!recipe) return karma_i_fail_memory(err);
     moments m = {0};
     karma_status st = take_moments(&m, table, err);
-    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, options->standardise, hooks, err);
+    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, options, hooks, err);
     if (st == KARMA_OK && options->unit_ball) st = learn_radius(recipe, table, err);
     free_moments(&m);
     if (st == KARMA_OK)
@@ -276,9 +302,13 @@ static float encode(const karma_i_recipe *r, size_t feature, double raw) {
 }
 
 /* Writes one cell; false when it counts as missing. */
-static int encode_cell(float *values, const karma_i_recipe *r, size_t attribute, const ptrdiff_t *levels,
-                       double raw) {
+static int encode_cell(float *values, uint8_t *ranks, const karma_i_recipe *r, size_t attribute,
+                       const ptrdiff_t *levels, double raw) {
     size_t first = r->feature_start[attribute], end = r->feature_start[attribute + 1];
+    if (r->rankings[attribute].n) {
+        ranks[attribute] = karma_i_ranking_of(&r->rankings[attribute], raw);
+        return 1;
+    }
     if (r->columns[attribute].kind == KARMA_COLUMN_NUMBER) {
         values[first] = encode(r, first, raw);
         return 1;
@@ -302,17 +332,29 @@ static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const 
     for (size_t i = 0; i < table->n_rows; i++) {
         float *values = rows->values + i * rows->n_features;
         uint64_t *mask = rows->mask + i * rows->n_words;
+        uint8_t *ranks = rows->ranks + i * rows->rank_stride;
         karma_i_cells cells = karma_i_table_cells(table, i);
         for (size_t k = 0; k < cells.count; k++) {
             size_t column = cells.attribute[k];
             if (match[column] == UNKNOWN) continue;
             size_t attribute = (size_t)match[column];
-            if (encode_cell(values, recipe, attribute, levels[column], cells.value[k]))
+            if (encode_cell(values, ranks, recipe, attribute, levels[column], cells.value[k]))
                 karma_i_mask_set(mask, attribute);
         }
         if (recipe->radius > 0.0) shrink_row(values, rows->n_features, recipe->radius);
     }
     rows->n_rows = table->n_rows;
+}
+
+karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
+                                     karma_error *err) {
+    unsigned char *is_ranked = karma_i_zalloc(recipe->n_attributes, 1);
+    if (!is_ranked) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < recipe->n_attributes; j++) is_ranked[j] = recipe->rankings[j].n > 0;
+    karma_status st =
+        karma_i_rows_new_ranked(out, recipe->n_attributes, recipe->feature_start, is_ranked, capacity, err);
+    karma_i_free(is_ranked);
+    return st;
 }
 
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
@@ -333,7 +375,7 @@ karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *reci
         else if (known->kind == KARMA_COLUMN_CATEGORY && !(levels[j] = match_levels(known, &table->attributes[j])))
             st = karma_i_fail_memory(err);
     }
-    if (st == KARMA_OK) st = karma_i_rows_new(&rows, recipe->n_attributes, recipe->feature_start, table->n_rows, err);
+    if (st == KARMA_OK) st = karma_i_recipe_new_rows(&rows, recipe, table->n_rows, err);
     if (st == KARMA_OK) {
         encode_rows(rows, recipe, table, match, levels);
         *out = rows;

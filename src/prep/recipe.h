@@ -1,7 +1,8 @@
 /* The recipe: how a table becomes encoded rows. Learned on training rows only, kept in the model, applied to
  * any table: attributes are matched by name.
  *
- *   number    one feature, (x - mean)/sd over the observed training cells (population sd; 1 where that is 0)
+ *   number    one feature, (x - mean)/sd over the observed training cells (population sd; 1 where that is 0); under the
+ *             rank kernel no feature but the rank among the observed training cells
  *   category  one indicator a level, centred by the level's share but not scaled; a level that training did not
  *             know is missing
  *
@@ -11,6 +12,7 @@
 #define KARMA_I_RECIPE_H
 
 #include "karma/options.h"
+#include "prep/ranking.h"
 #include "table/rows.h"
 #include "table/table.h"
 
@@ -19,6 +21,7 @@ typedef struct karma_i_recipe {
     karma_i_column *columns; /* the attributes observed in training, with the levels seen there */
     size_t *feature_start;   /* n_attributes + 1 */
     double *shift, *factor;  /* per feature: encoded = (raw - shift) * factor */
+    karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
     double radius;           /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
 
@@ -30,6 +33,10 @@ void karma_i_recipe_free(karma_i_recipe *recipe);
  * knows but the table lacks are missing, each with a notice; a table that has none of them is an error. */
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err);
+
+/* Room for rows of this recipe. */
+karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
+                                     karma_error *err);
 
 /* Largest |P_o x| and how many rows pass 1 (assumption of definition regularity). */
 typedef struct karma_i_norms {

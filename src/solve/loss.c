@@ -7,7 +7,9 @@
  *   absolute             |r|                                                a y           on |a| <= 1
  *   Huber                r²/2, or δ(|r| - δ/2) beyond δ                     a y + a²/2    on |a| <= δ
  *   pinball              -τ r below, (1-τ) r above                          a y           on -τ <= a <= 1-τ
- *   squared              r²/2                                               a y + a²/2 */
+ *   squared              r²/2                                               a y + a²/2
+ *
+ * prox: ζ = u - t ℓ'(ζ), in closed form for all but the logistic loss. */
 #include "solve/loss.h"
 
 #include <math.h>
@@ -15,6 +17,7 @@
 #include "base/error.h"
 
 static double positive(double x) { return x > 0.0 ? x : 0.0; }
+static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
 static double hinge_value(double z, double y, double p) { return (void)p, positive(1.0 - y * z); }
 static double hinge_derivative(double z, double y, double p) { return (void)p, y * z < 1.0 ? -y : 0.0; }
@@ -22,6 +25,12 @@ static double hinge_conjugate(double a, double y, double p) {
     (void)p;
     double u = y * a;
     return u >= -1.0 && u <= 0.0 ? u : INFINITY;
+}
+
+static double hinge_project(double a, double y, double p) { return (void)p, y * clamp(y * a, -1.0, 0.0); }
+static double hinge_prox(double u, double t, double y, double p) {
+    (void)p;
+    return u + y * clamp(1.0 - y * u, 0.0, t); /* towards the margin 1, at most by t */
 }
 
 static double squared_hinge_value(double z, double y, double p) {
@@ -35,6 +44,11 @@ static double squared_hinge_conjugate(double a, double y, double p) {
     return u <= 0.0 ? u + 0.25 * u * u : INFINITY;
 }
 
+static double squared_hinge_project(double a, double y, double p) { return (void)p, y * fmin(y * a, 0.0); }
+static double squared_hinge_prox(double u, double t, double y, double p) {
+    return u + y * 2.0 * t / (1.0 + 2.0 * t) * hinge_value(u, y, p);
+}
+
 static double logistic_value(double z, double y, double p) {
     (void)p;
     double m = y * z;
@@ -45,11 +59,31 @@ static double logistic_derivative(double z, double y, double p) {
     double m = y * z;
     return m > 0.0 ? -y * exp(-m) / (1.0 + exp(-m)) : -y / (1.0 + exp(m));
 }
+#define logistic_project hinge_project /* the same domain */
 static double entropy(double x) { return x > 0.0 ? x * log(x) : 0.0; }
 static double logistic_conjugate(double a, double y, double p) {
     (void)p;
     double u = y * a;
     return u >= -1.0 && u <= 0.0 ? entropy(-u) + entropy(1.0 + u) : INFINITY;
+}
+
+/* The root of m - y u - t σ(-m) in m = y ζ, which lies between y u and y u + t: Newton, kept inside a bracket. */
+static double logistic_prox(double u, double t, double y, double p) {
+    (void)p;
+    double low = y * u, high = low + t, m = low + 0.5 * t;
+    for (int step = 0; step < 60 && high - low > 1e-15 * (1.0 + fabs(m)); step++) {
+        double sigma = m > 0.0 ? exp(-m) / (1.0 + exp(-m)) : 1.0 / (1.0 + exp(m));
+        double f = m - y * u - t * sigma;
+        if (f > 0.0)
+            high = m;
+        else
+            low = m;
+        double next = m - f / (1.0 + t * sigma * (1.0 - sigma));
+        if (!(next > low && next < high)) next = 0.5 * (low + high);
+        if (fabs(next - m) <= 1e-15 * (1.0 + fabs(m))) return y * next;
+        m = next;
+    }
+    return y * m;
 }
 
 static double tube_value(double z, double y, double tube) { return positive(fabs(z - y) - tube); }
@@ -59,6 +93,12 @@ static double tube_derivative(double z, double y, double tube) {
 }
 static double tube_conjugate(double a, double y, double tube) {
     return fabs(a) <= 1.0 ? a * y + tube * fabs(a) : INFINITY;
+}
+
+static double tube_project(double a, double y, double tube) { return (void)y, (void)tube, clamp(a, -1.0, 1.0); }
+static double tube_prox(double u, double t, double y, double tube) {
+    double r = u - y;
+    return r > tube ? u - fmin(t, r - tube) : r < -tube ? u + fmin(t, -r - tube) : u;
 }
 
 static double huber_value(double z, double y, double delta) {
@@ -73,6 +113,12 @@ static double huber_conjugate(double a, double y, double delta) {
     return fabs(a) <= delta ? a * y + 0.5 * a * a : INFINITY;
 }
 
+static double huber_project(double a, double y, double delta) { return (void)y, clamp(a, -delta, delta); }
+static double huber_prox(double u, double t, double y, double delta) {
+    double r = u - y;
+    return u - t * clamp(r / (1.0 + t), -delta, delta);
+}
+
 static double pinball_value(double z, double y, double tau) {
     double r = z - y;
     return r < 0.0 ? -tau * r : (1.0 - tau) * r;
@@ -85,11 +131,18 @@ static double pinball_conjugate(double a, double y, double tau) {
     return a >= -tau && a <= 1.0 - tau ? a * y : INFINITY;
 }
 
+static double pinball_project(double a, double y, double tau) { return (void)y, clamp(a, -tau, 1.0 - tau); }
+static double pinball_prox(double u, double t, double y, double tau) {
+    return u - clamp(u - y, -t * tau, t * (1.0 - tau));
+}
+
 static double squared_value(double z, double y, double p) { return (void)p, 0.5 * (z - y) * (z - y); }
 static double squared_derivative(double z, double y, double p) { return (void)p, z - y; }
 static double squared_conjugate(double a, double y, double p) { return (void)p, a * y + 0.5 * a * a; }
+static double squared_project(double a, double y, double p) { return (void)y, (void)p, a; }
+static double squared_prox(double u, double t, double y, double p) { return (void)p, y + (u - y) / (1.0 + t); }
 
-#define FUNCTIONS(prefix) prefix##_value, prefix##_derivative, prefix##_conjugate
+#define FUNCTIONS(prefix) prefix##_value, prefix##_derivative, prefix##_conjugate, prefix##_project, prefix##_prox
 #define CLASSIFY KARMA_TASK_CLASSIFY
 #define REGRESS KARMA_TASK_REGRESS
 

@@ -14,6 +14,10 @@ typedef struct karma_i_loss {
     double (*derivative)(double z, double y, double parameter);
     /* ℓ*(a) = sup_z (a z - ℓ(z, y)); INFINITY outside its domain */
     double (*conjugate)(double a, double y, double parameter);
+    /* the point of the conjugate's domain that is nearest to a */
+    double (*project)(double a, double y, double parameter);
+    /* argmin over ζ of ½(ζ - u)² + t ℓ(ζ, y), t >= 0: one row's share of the dual solved exactly */
+    double (*prox)(double u, double t, double y, double parameter);
 } karma_i_loss;
 
 /* The loss that the options name, or the default of the task, with its parameter. Fails when the loss is not one

@@ -26,15 +26,17 @@
 #include "karma/theory.h"
 #include "solve/solver.h"
 
-enum { BLOCK = 256 };
+enum { BLOCK = 256, PASSES_BY_DEFAULT = 10 };
 
-/* Below this the running scale s_t of a user's schedule is folded into the coefficients. */
-static const double SMALLEST_SCALE = 1e-100;
+/* Below this the running scale s_t of a user's schedule is folded into the coefficients. Not much below 1: a_i S_T - b_i
+ * = a_i (S_T - S_t) loses what S_T - S_t, of the order of s_t, loses to S_T. */
+static const double SMALLEST_SCALE = 0x1p-10;
 
 typedef struct learner {
     const karma_i_problem *problem;
     const karma_fit_options *options;
     double rho;
+    size_t passes;
     int threads;
     size_t n, outputs;
     /* the iterate, by position of the kept row */
@@ -69,6 +71,10 @@ static void free_learner(learner *l) {
     karma_i_free(l->step);
 }
 
+static size_t choose_passes(const karma_fit_options *options) {
+    return options->passes == (int64_t)KARMA_AUTO ? PASSES_BY_DEFAULT : (size_t)options->passes;
+}
+
 /* ρ as the schedule has it. For "regret" Γ stands for d·w(d), which bounds |φ|²/X² and is the paper's Γ when
  * ν = 1. */
 static double choose_rho(const karma_i_problem *problem, const karma_fit_options *options) {
@@ -84,7 +90,8 @@ static double choose_rho(const karma_i_problem *problem, const karma_fit_options
         .magnitude = fmax(magnitude, 1e-300),
         .log_big_gamma = log((double)d) + karma_i_log_weight(d, k->gamma, k->scale) - k->log_norm,
         .B = options->B,
-        .rounds = (double)options->passes * (double)problem->rows->n_rows,
+        .lambda = 1.0, /* has no part in ρ, but must be in its range */
+        .rounds = (double)choose_passes(options) * (double)problem->rows->n_rows,
     };
     return exp(karma_theory_log_rho(&terms));
 }
@@ -95,6 +102,7 @@ static karma_status init_learner(learner *l, const karma_i_problem *problem, con
     size_t n = rows->n_rows, outputs = problem->n_outputs;
     *l = (learner){.problem = problem, .options = options, .n = n, .outputs = outputs};
     l->threads = karma_i_threads(options->threads);
+    l->passes = choose_passes(options);
     l->rho = choose_rho(problem, options);
     l->s = 1.0;
     l->kept_row = karma_i_alloc(n, sizeof *l->kept_row);
@@ -109,8 +117,8 @@ static karma_status init_learner(learner *l, const karma_i_problem *problem, con
     if (!l->kept_row || !l->position || !l->a || !l->b || !l->folded || !l->order || !l->gram || !l->score || !l->step)
         return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) l->position[i] = n, l->order[i] = i;
-    KARMA_TRY(karma_i_rows_new(&l->kept, rows->n_attributes, rows->feature_start, 0, err));
-    return karma_i_rows_new(&l->block, rows->n_attributes, rows->feature_start, BLOCK, err);
+    KARMA_TRY(karma_i_rows_new_like(&l->kept, rows, 0, err));
+    return karma_i_rows_new_like(&l->block, rows, BLOCK, err);
 }
 
 /* v_t = s Σ a φ becomes 1 · Σ (factor a) φ; what Σ v_τ has gathered so far moves to `folded`. */
@@ -216,7 +224,7 @@ static karma_status run(learner *l, karma_fit_info *info, const karma_hooks *hoo
     if (!z) return karma_i_fail_memory(err);
     karma_i_rng rng;
     karma_i_rng_init(&rng, (uint64_t)l->options->seed);
-    size_t passes = (size_t)l->options->passes;
+    size_t passes = l->passes;
     karma_status st = KARMA_OK;
     info->stop = KARMA_STOP_FINISHED;
     for (size_t pass = 0; pass < passes && info->stop == KARMA_STOP_FINISHED; pass++) {
@@ -237,18 +245,31 @@ static karma_status run(learner *l, karma_fit_info *info, const karma_hooks *hoo
     return st;
 }
 
+/* Coefficient number i of what is handed out: v̄ or the last iterate. */
+static double coefficient_of(const learner *l, size_t i) {
+    return l->options->average ? (l->folded[i] + l->a[i] * l->S - l->b[i]) / (double)l->t : l->s * l->a[i];
+}
+
+/* No score was too large, but the last update or the sum of losses may have been. */
+static int all_finite(const learner *l) {
+    for (size_t i = 0; i < l->kept->n_rows * l->outputs; i++)
+        if (!isfinite(coefficient_of(l, i))) return 0;
+    return isfinite(l->loss_sum) != 0;
+}
+
 karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     learner l = {0};
     karma_status st = init_learner(&l, problem, options, err);
     if (st == KARMA_OK) st = run(&l, info, hooks, err);
+    if (st == KARMA_OK && !all_finite(&l))
+        st = karma_i_fail(err, KARMA_ERR_DATA, "the online solver diverged in round %zu: try a smaller --C", l.t);
     if (st == KARMA_OK) {
         memset(coefficients, 0, l.n * l.outputs * sizeof *coefficients);
         for (size_t p = 0; p < l.kept->n_rows; p++)
             for (size_t k = 0; k < l.outputs; k++) {
                 size_t i = p * l.outputs + k;
-                coefficients[l.kept_row[p] * l.outputs + k] =
-                    options->average ? (l.folded[i] + l.a[i] * l.S - l.b[i]) / (double)l.t : l.s * l.a[i];
+                coefficients[l.kept_row[p] * l.outputs + k] = coefficient_of(&l, i);
             }
         info->rounds = l.t;
         info->rho = l.rho;

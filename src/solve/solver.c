@@ -2,10 +2,13 @@
 
 #include <omp.h>
 
+#include "base/mem.h"
+
 static const struct {
     karma_solver_kind kind;
     karma_i_solve_fn solve;
 } solvers[] = {
+    {KARMA_SOLVER_BATCH, karma_i_solve_batch},
     {KARMA_SOLVER_ONLINE, karma_i_solve_online},
 };
 
@@ -16,3 +19,34 @@ karma_i_solve_fn karma_i_solver(karma_solver_kind kind) {
 }
 
 int karma_i_threads(int64_t wanted) { return wanted > 0 ? (int)wanted : omp_get_num_procs(); }
+
+double karma_i_memory_bytes(const karma_fit_options *options) {
+    return options->memory == KARMA_AUTO ? 0.25 * (double)karma_i_memory_limit() : 1e9 * options->memory;
+}
+
+karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, size_t n_rows) {
+    if (options->solver != KARMA_SOLVER_AUTO) return (karma_solver_kind)options->solver;
+    double gram_bytes = (double)n_rows * (double)n_rows * sizeof(float);
+    return gram_bytes <= karma_i_memory_bytes(options) ? KARMA_SOLVER_BATCH : KARMA_SOLVER_ONLINE;
+}
+
+const char *karma_i_solver_name(karma_solver_kind kind) {
+    switch (kind) {
+#define WORD(constant, word)                                                                                 \
+    case constant: return word;
+        KARMA_SOLVER_LIST(WORD)
+#undef WORD
+    case KARMA_N_SOLVERS: break;
+    }
+    return "unknown";
+}
+
+const char *karma_stop_name(karma_stop stop) {
+    switch (stop) {
+    case KARMA_STOP_FINISHED: return "finished";
+    case KARMA_STOP_CONVERGED: return "converged";
+    case KARMA_STOP_LIMIT: return "limit";
+    case KARMA_STOP_CANCELLED: return "cancelled";
+    }
+    return "unknown";
+}

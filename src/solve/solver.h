@@ -6,13 +6,15 @@
 #include "kernel/kernel.h"
 #include "solve/loss.h"
 
-/* min over v of ½|v|² + (C/m) Σ_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
+/* min over v of ½|v|² + (C/m) Σ_i s_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
 typedef struct karma_i_problem {
     const karma_i_kernel *kernel;
     const karma_i_rows *rows;
     const double *targets; /* row-major, n_outputs a row; -1 or 1 to classify */
     size_t n_outputs;
     karma_i_loss loss;
+    const double *row_weights; /* s_i >= 0; NULL: all 1. Batch only */
+    const double *start;       /* coefficients to start from; NULL: none. Batch only */
 } karma_i_problem;
 
 /* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and what it knows of `info`. In
@@ -23,8 +25,19 @@ typedef karma_status (*karma_i_solve_fn)(double *coefficients, karma_fit_info *i
 karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 
-/* The solver of a kind. */
+karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+
+/* The solver that the options name; for auto, batch while the Gram matrix of n_rows rows fits the memory limit. */
+karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, size_t n_rows);
+/* The function of a kind. */
 karma_i_solve_fn karma_i_solver(karma_solver_kind kind);
+
+/* The word for a solver: "batch". */
+const char *karma_i_solver_name(karma_solver_kind kind);
+
+/* The memory limit for kernel rows in bytes. */
+double karma_i_memory_bytes(const karma_fit_options *options);
 
 /* Threads to use when the options ask for `wanted` (0: all processors). */
 int karma_i_threads(int64_t wanted);

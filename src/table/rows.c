@@ -7,37 +7,51 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/* A copy of the first `used` of an array's items in a new array of `count`, the rest 0. NULL: out of memory. */
+static void *enlarged(const void *old, size_t used, size_t count, size_t size) {
+    char *grown = karma_i_alloc_aligned(count + 1, size ? size : 1);
+    if (!grown) return NULL;
+    if (used) memcpy(grown, old, used * size);
+    memset(grown + used * size, 0, (count - used) * size);
+    return grown;
+}
+
 static int set_capacity(karma_i_rows *rows, size_t capacity) {
-    float *values = karma_i_alloc_aligned(capacity ? capacity : 1, (rows->n_features + 1) * sizeof *values);
-    uint64_t *mask = karma_i_zalloc(capacity, (rows->n_words + 1) * sizeof *mask);
-    if (!values || !mask) {
+    size_t value_size = rows->n_features * sizeof *rows->values, mask_size = rows->n_words * sizeof *rows->mask;
+    float *values = enlarged(rows->values, rows->n_rows, capacity, value_size);
+    uint64_t *mask = enlarged(rows->mask, rows->n_rows, capacity, mask_size);
+    uint8_t *ranks = enlarged(rows->ranks, rows->n_rows, capacity, rows->rank_stride);
+    if (!values || !mask || !ranks) {
         karma_i_free(values);
         karma_i_free(mask);
+        karma_i_free(ranks);
         return 0;
-    }
-    size_t used = rows->n_rows * rows->n_features;
-    memset(values + used, 0, (capacity * rows->n_features - used) * sizeof *values);
-    if (rows->n_rows) {
-        memcpy(values, rows->values, used * sizeof *values);
-        memcpy(mask, rows->mask, rows->n_rows * rows->n_words * sizeof *mask);
     }
     karma_i_free(rows->values);
     karma_i_free(rows->mask);
+    karma_i_free(rows->ranks);
     rows->values = values;
     rows->mask = mask;
+    rows->ranks = ranks;
     rows->capacity = capacity;
     return 1;
 }
 
-karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const size_t *feature_start, size_t capacity,
-                              karma_error *err) {
+karma_status karma_i_rows_new_ranked(karma_i_rows **out, size_t n_attributes, const size_t *feature_start,
+                                     const unsigned char *is_ranked, size_t capacity, karma_error *err) {
     karma_i_rows *rows = karma_i_zalloc(1, sizeof *rows);
     if (!rows) return karma_i_fail_memory(err);
     rows->n_attributes = n_attributes;
     rows->n_features = feature_start[n_attributes];
     rows->n_words = karma_i_mask_words(n_attributes);
     rows->feature_start = karma_i_alloc(n_attributes + 1, sizeof *rows->feature_start);
-    if (!rows->feature_start || !set_capacity(rows, capacity)) {
+    rows->ranked = karma_i_zalloc(rows->n_words, sizeof *rows->ranked);
+    for (size_t j = 0; rows->ranked && is_ranked && j < n_attributes; j++) {
+        if (!is_ranked[j]) continue;
+        karma_i_mask_set(rows->ranked, j);
+        rows->rank_stride = (n_attributes + 7) / 8 * 8;
+    }
+    if (!rows->feature_start || !rows->ranked || !set_capacity(rows, capacity)) {
         karma_i_rows_free(rows);
         return karma_i_fail_memory(err);
     }
@@ -46,11 +60,28 @@ karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const siz
     return KARMA_OK;
 }
 
+karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const size_t *feature_start, size_t capacity,
+                              karma_error *err) {
+    return karma_i_rows_new_ranked(out, n_attributes, feature_start, NULL, capacity, err);
+}
+
+karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err) {
+    unsigned char *is_ranked = karma_i_zalloc(other->n_attributes, 1);
+    if (!is_ranked) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < other->n_attributes; j++) is_ranked[j] = (unsigned char)karma_i_mask_get(other->ranked, j);
+    karma_status st =
+        karma_i_rows_new_ranked(out, other->n_attributes, other->feature_start, is_ranked, capacity, err);
+    karma_i_free(is_ranked);
+    return st;
+}
+
 void karma_i_rows_free(karma_i_rows *rows) {
     if (!rows) return;
     karma_i_free(rows->feature_start);
     karma_i_free(rows->values);
     karma_i_free(rows->mask);
+    karma_i_free(rows->ranked);
+    karma_i_free(rows->ranks);
     karma_i_free(rows);
 }
 
@@ -58,6 +89,7 @@ static void copy_row(karma_i_rows *rows, size_t to, const karma_i_rows *source, 
     memcpy(rows->values + to * rows->n_features, karma_i_rows_values(source, from),
            rows->n_features * sizeof *rows->values);
     memcpy(rows->mask + to * rows->n_words, karma_i_rows_mask(source, from), rows->n_words * sizeof *rows->mask);
+    memcpy(rows->ranks + to * rows->rank_stride, karma_i_rows_ranks(source, from), rows->rank_stride);
 }
 
 karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
@@ -83,6 +115,9 @@ karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
         const uint64_t *mask = karma_i_rows_mask(rows, i);
         for (size_t j = 0; j < rows->n_attributes; j++) {
             int observed = karma_i_mask_get(mask, j);
+            int has_byte = rows->rank_stride && karma_i_rows_ranks(rows, i)[j] != 0;
+            if (has_byte != (observed && rows->rank_stride && karma_i_mask_get(rows->ranked, j)))
+                return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu, attribute %zu: its rank is wrong", i, j);
             for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
                 if (observed ? !isfinite(values[f]) : values[f] != 0.0F)
                     return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu, attribute %zu: %s", i, j,

@@ -349,7 +349,7 @@ static karma_status begin_table(karma_i_builder *builder, const karma_synth_opti
         KARMA_TRY(karma_i_builder_add_attribute(builder, name, KARMA_COLUMN_NUMBER, NULL, 0, err));
     }
     KARMA_TRY(add_target(builder, options, err));
-    if (rows > PTRDIFF_MAX / sizeof(double) / dim) return karma_i_fail_memory(err);
+    if (dim == 0 || rows > PTRDIFF_MAX / sizeof(double) / dim) return karma_i_fail_memory(err);
     size_t cells = (size_t)((double)rows * (double)dim * share_observed);
     karma_table *t = builder->table;
     if (!karma_i_reserve((void **)&t->cell_owner, &builder->owner_capacity, cells, sizeof *t->cell_owner) ||

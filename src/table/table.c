@@ -157,7 +157,7 @@ karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, co
         return karma_i_fail_memory(err);
     if (t->n_ids && !karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids))
         return karma_i_fail_memory(err);
-    char **row_ids = t->ids ? t->ids + t->n_rows * t->n_ids : NULL;
+    char **row_ids = t->n_ids ? t->ids + t->n_rows * t->n_ids : NULL;
     for (size_t i = 0; i < t->n_ids; i++) {
         row_ids[i] = karma_i_strndup(ids[i].text, ids[i].length);
         if (!row_ids[i]) {

@@ -16,7 +16,8 @@
  * that there are at most 53 rounds. */
 static double small_big_gamma(double d, double gamma) {
     double sum = 0.0;
-    for (double k = 0.0; k < gamma; k++) {
+    int rounds = gamma < 64.0 ? (int)gamma : 64;
+    for (int k = 0; k < rounds; k++) {
         if (sum + 1.0 > 0x1.0p53 / d) return 0.0;
         sum = (sum + 1.0) * d;
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/rng.h"
 #include "readcase.h"
 

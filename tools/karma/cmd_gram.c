@@ -45,7 +45,7 @@ static int run(tool *t) {
     karma_gram *gram = NULL;
     karma_output *output = NULL;
     int code = EXIT_DONE;
-    if (t->options.json && !t->options.output) return fail_usage(t, "--json describes the matrix; it needs -o FILE too");
+    if (t->options.json && writes_stdout(t)) return fail_usage(t, "--json describes the matrix; it needs -o FILE too");
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK ||
         karma_gram_new(&gram, table, &t->fit, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);

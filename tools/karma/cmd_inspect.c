@@ -208,9 +208,9 @@ static void print_model(const karma_model *model, const char *path) {
     const karma_fit_info *info = karma_model_info(model);
     printf("%s: a model that predicts '%s' (%s) from %zu columns\n", path, karma_model_target_name(model),
            karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classes" : "a number", karma_model_n_attributes(model));
-    printf("  learned from %zu rows, keeps %zu of them; %s loss, C %.4g, %zu rounds%s\n", info->n_rows, info->n_support,
-           karma_model_loss_name(model), info->C, info->rounds,
-           info->stop == KARMA_STOP_CANCELLED ? " (interrupted)" : "");
+    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), %s loss, C %.4g\n", info->n_rows,
+           info->n_support, karma_model_solver_name(model), karma_stop_name(info->stop), karma_model_loss_name(model),
+           info->C);
     printf("  kernel: gamma %lld, scale %.4g, bias %g\n", (long long)karma_model_options(model)->gamma, info->scale,
            karma_model_options(model)->bias);
     if (karma_model_n_classes(model)) printf("\n  %-24s %s\n", "class", "training rows");

@@ -1,5 +1,6 @@
 /* karma predict: a model and a table become a CSV of predictions. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool.h"
 
@@ -13,10 +14,13 @@ static void write_header(FILE *stream, const karma_model *model, const karma_tab
         fputs(",score", stream);
     else
         for (size_t k = 0; k < karma_model_n_classes(model); k++) {
-            char name[512];
-            (void)snprintf(name, sizeof name, "score:%s", karma_model_class(model, k));
+            const char *class_name = karma_model_class(model, k);
+            size_t size = strlen("score:") + strlen(class_name) + 1;
+            char *name = malloc(size);
+            if (name) (void)snprintf(name, size, "score:%s", class_name);
             fputc(',', stream);
-            karma_csv_write_field(stream, name);
+            karma_csv_write_field(stream, name ? name : class_name);
+            free(name);
         }
     fputc('\n', stream);
 }
@@ -56,29 +60,30 @@ static json_t *row_json(const karma_model *model, const karma_table *table, size
     return object;
 }
 
-static void write_json(FILE *stream, const karma_model *model, const karma_table *table, const double *scores) {
+static json_t *predictions_json(const karma_model *model, const karma_table *table, const double *scores) {
     json_t *rows = json_array();
     for (size_t i = 0; i < karma_table_n_rows(table); i++)
         (void)json_array_append_new(rows, row_json(model, table, i, scores + i * karma_model_n_outputs(model)));
-    json_t *object = json_pack("{s:s, s:o}", "target", karma_model_target_name(model), "predictions", rows);
-    (void)json_dumpf(object, stream, JSON_INDENT(1));
-    fputc('\n', stream);
-    json_decref(object);
+    return json_pack("{s:s, s:o}", "target", karma_model_target_name(model), "predictions", rows);
+}
+
+/* What was written to a file. */
+static json_t *description_json(const tool *t, const karma_model *model, const karma_table *table) {
+    return json_pack("{s:s, s:s, s:I}", "output", t->options.output, "target", karma_model_target_name(model), "rows",
+                     (json_int_t)karma_table_n_rows(table));
 }
 
 static int write_predictions(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
     karma_error err;
     karma_output *output = NULL;
+    if (t->options.json && writes_stdout(t)) return print_json(predictions_json(model, table, scores));
     if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
     FILE *stream = karma_output_stream(output);
-    if (t->options.json) {
-        write_json(stream, model, table, scores);
-    } else {
-        write_header(stream, model, table);
-        for (size_t i = 0; i < karma_table_n_rows(table); i++)
-            write_row(stream, model, table, i, scores + i * karma_model_n_outputs(model));
-    }
-    return karma_output_commit(output, &err) == KARMA_OK ? EXIT_DONE : fail(t->options.output, &err);
+    write_header(stream, model, table);
+    for (size_t i = 0; i < karma_table_n_rows(table); i++)
+        write_row(stream, model, table, i, scores + i * karma_model_n_outputs(model));
+    if (karma_output_commit(output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    return t->options.json ? print_json(description_json(t, model, table)) : EXIT_DONE;
 }
 
 static int run(tool *t) {

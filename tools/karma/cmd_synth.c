@@ -1,15 +1,36 @@
 /* karma synth: low-rank rows with holes. */
+#include <string.h>
+
 #include "tool.h"
 
-static int write_table(const karma_table *table, const char *path) {
+static int fail_output(const char *path, const karma_error *err) {
+    return fail(path && strcmp(path, "-") != 0 ? path : "standard output", err);
+}
+
+/* Writes the table but does not make it appear yet. */
+static int write_table(karma_output **output, const karma_table *table, const char *path) {
     karma_error err;
-    karma_output *output = NULL;
-    if (karma_output_open(&output, path, &err) != KARMA_OK) return fail(path, &err);
-    if (karma_table_write_csv(table, karma_output_stream(output), &err) != KARMA_OK) {
+    if (karma_output_open(output, path, &err) != KARMA_OK) return fail_output(path, &err);
+    if (karma_table_write_csv(table, karma_output_stream(*output), &err) == KARMA_OK) return EXIT_DONE;
+    return fail_output(path, &err);
+}
+
+/* Both files or none. */
+static int write_tables(const tool *t, const karma_table *table, const karma_table *complete) {
+    karma_error err;
+    karma_output *output = NULL, *complete_output = NULL;
+    int code = write_table(&output, table, t->options.output);
+    if (code == EXIT_DONE && complete) code = write_table(&complete_output, complete, t->options.complete);
+    if (code != EXIT_DONE) {
         karma_output_discard(output);
-        return fail(path, &err);
+        karma_output_discard(complete_output);
+        return code;
     }
-    return karma_output_commit(output, &err) == KARMA_OK ? EXIT_DONE : fail(path, &err);
+    if (complete && karma_output_commit(complete_output, &err) != KARMA_OK) {
+        karma_output_discard(output);
+        return fail_output(t->options.complete, &err);
+    }
+    return karma_output_commit(output, &err) == KARMA_OK ? EXIT_DONE : fail_output(t->options.output, &err);
 }
 
 static int describe_json(const tool *t, const karma_table *table) {
@@ -24,11 +45,12 @@ static int describe_json(const tool *t, const karma_table *table) {
 static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL, *complete = NULL;
-    if (t->options.json && !t->options.output) return fail_usage(t, "--json describes the table; it needs -o FILE too");
+    if (t->options.complete && strcmp(t->options.complete, "-") == 0 && (t->options.json || writes_stdout(t)))
+        return fail_usage(t, "--complete - needs standard output for itself: say -o FILE, and no --json");
+    if (t->options.json && writes_stdout(t)) return fail_usage(t, "--json describes the table; it needs -o FILE too");
     if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
         return fail(NULL, &err);
-    int code = write_table(table, t->options.output);
-    if (code == EXIT_DONE && complete) code = write_table(complete, t->options.complete);
+    int code = write_tables(t, table, complete);
     if (code == EXIT_DONE && t->options.json) code = describe_json(t, table);
     karma_table_free(table);
     karma_table_free(complete);

@@ -34,19 +34,35 @@ static double majority_error(const karma_model *model, const char **class_name) 
     return 1.0 - (double)karma_model_class_count(model, best) / (double)total;
 }
 
+/* What the solver did: certificate of a batch run, account of an online one. */
+static json_t *solver_json(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver",
+                          karma_model_solver_name(model), "stop", karma_stop_name(info->stop), "loss",
+                          karma_model_loss_name(model), "rounds", (json_int_t)info->rounds, "passes",
+                          (double)info->rounds / (double)info->n_rows, "support_rows", (json_int_t)info->n_support,
+                          "kernel_evaluations", info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale",
+                          info->scale, "log_norm", info->log_norm);
+    if (info->solver == KARMA_SOLVER_BATCH)
+        (void)json_object_update_new(o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap",
+                                                  info->gap));
+    else
+        (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
+    if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model) == KARMA_TASK_CLASSIFY)
+        (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
+    return o;
+}
+
 static json_t *summary_json(const tool *t, const karma_table *table, const karma_model *model, double seconds) {
     const karma_fit_info *info = karma_model_info(model);
     int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
-    json_t *o = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:s, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:f, s:f}", "model",
-        t->options.output, "target", karma_model_target_name(model), "task", classify ? "classify" : "regress", "rows",
-        (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
-        (json_int_t)karma_model_n_attributes(model), "missing", missing_share(table), "loss",
-        karma_model_loss_name(model), "stop", info->stop == KARMA_STOP_CANCELLED ? "cancelled" : "finished",
-        "support_rows", (json_int_t)info->n_support, "rounds", (json_int_t)info->rounds, "kernel_evaluations",
-        info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale", info->scale, "log_norm", info->log_norm,
-        "mean_loss", info->mean_loss, "options", options_json(karma_fit_option_table(), karma_model_options(model)),
-        "seconds", seconds, "peak_bytes", peak_bytes());
+    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:o, s:f, s:f}", "model", t->options.output, "target",
+                          karma_model_target_name(model), "task", classify ? "classify" : "regress", "rows",
+                          (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
+                          (json_int_t)karma_model_n_attributes(model), "missing", missing_share(table), "options",
+                          options_json(karma_fit_option_table(), karma_model_options(model)), "seconds", seconds,
+                          "peak_bytes", peak_bytes());
+    (void)json_object_update_new(o, solver_json(model));
     if (classify) {
         const char *name;
         double error = majority_error(model, &name);
@@ -54,16 +70,38 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
         for (size_t k = 0; k < karma_model_n_classes(model); k++)
             (void)json_array_append_new(classes, json_string(karma_model_class(model, k)));
         (void)json_object_set_new(o, "classes", classes);
-        (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
         (void)json_object_set_new(o, "majority", json_real(1.0 - error));
     }
     return o;
 }
 
+static void print_online(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    char a[16], b[16];
+    printf("  solver   online, %s loss, C %.4g, %zu rounds, %zu support rows\n", karma_model_loss_name(model), info->C,
+           info->rounds, info->n_support);
+    if (karma_model_task(model) == KARMA_TASK_REGRESS) {
+        printf("  loss     %.4g on average before each update, target in standard deviations\n", info->mean_loss);
+        return;
+    }
+    const char *name;
+    double error = majority_error(model, &name);
+    printf("  errors   %s of the decisions taken before each update; always saying '%s': %s\n",
+           percent(a, info->error_rate), name, percent(b, error));
+}
+
+static void print_batch(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    printf("  solver   batch, %s loss, C %.4g, %zu support rows\n", karma_model_loss_name(model), info->C,
+           info->n_support);
+    printf("  optimum  objective %.6g, at most %.2g of it above the minimum", info->primal, info->gap);
+    puts(info->stop == KARMA_STOP_LIMIT ? " (stopped at the limit of --passes)" : "");
+}
+
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     const karma_fit_options *options = karma_model_options(model);
-    char a[16], b[16];
+    char a[16];
     printf("%s: learned from %zu rows and %zu columns, %s of the cells missing\n", t->options.output, info->n_rows,
            karma_model_n_attributes(model), percent(a, missing_share(table)));
     printf("  target   %s, ", karma_model_target_name(model));
@@ -72,24 +110,17 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
     else
         printf("a number\n");
     printf("  kernel   gamma %lld, scale %.4g, bias %g\n", (long long)options->gamma, info->scale, options->bias);
-    printf("  solver   online, %s loss, C %.4g, %zu rounds, %zu support rows\n", karma_model_loss_name(model), info->C,
-           info->rounds, info->n_support);
-    if (karma_model_task(model) == KARMA_TASK_CLASSIFY) {
-        const char *name;
-        double error = majority_error(model, &name);
-        printf("  errors   %s of the decisions taken before each update; always saying '%s': %s\n",
-               percent(a, info->error_rate), name, percent(b, error));
-    } else {
-        printf("  loss     %.4g on average before each update, target in standard deviations\n", info->mean_loss);
-    }
+    if (info->solver == KARMA_SOLVER_BATCH)
+        print_batch(model);
+    else
+        print_online(model);
 }
 
 static int save_and_report(tool *t, const karma_table *table, const karma_model *model, double started) {
     karma_error err;
     if (karma_model_save(model, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
     if (karma_model_info(model)->stop == KARMA_STOP_CANCELLED)
-        fprintf(stderr, "karma: interrupted after %zu rounds; the model learned so far is in %s\n",
-                karma_model_info(model)->rounds, t->options.output);
+        fprintf(stderr, "karma: interrupted; the best model so far is in %s\n", t->options.output);
     if (t->options.json) return print_json(summary_json(t, table, model, now() - started));
     if (!t->options.quiet) print_summary(t, table, model);
     return finish_stdout();

@@ -1,5 +1,7 @@
 /* karma COMMAND [ARGUMENT]... [OPTION]... */
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -38,7 +40,15 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     return code;
 }
 
+/* Where 0, 1 or 2 is closed the next file opened would take its number and receive what is said on stderr. The null
+ * device is put there, opened the wrong way round so that using it is still an error. */
+static void reserve_standard_streams(void) {
+    for (int file = 0; file <= 2; file++)
+        if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+    reserve_standard_streams();
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0) {
         printf("karma %s\n", karma_version());

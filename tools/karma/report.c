@@ -14,7 +14,13 @@ int finish_stdout(void) {
     return EXIT_FAILED;
 }
 
+int writes_stdout(const tool *t) { return !t->options.output || strcmp(t->options.output, "-") == 0; }
+
 int print_json(json_t *object) {
+    if (!object) {
+        fputs("karma: cannot say it in JSON: out of memory, or a name is not valid UTF-8\n", stderr);
+        return EXIT_FAILED;
+    }
     if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) (void)fputc('\n', stdout);
     json_decref(object);
     return finish_stdout();
@@ -28,10 +34,11 @@ json_t *options_json(const karma_option_table *table, const void *options) {
         char text[256];
         (void)karma_option_text(o, options, text, sizeof text);
         json_t *value = json_string(text);
-        if (o->kind == KARMA_OPTION_INTEGER) {
+        int is_word = text[0] >= 'a' && text[0] <= 'z';
+        if (o->kind == KARMA_OPTION_INTEGER && !is_word) {
             json_decref(value);
             value = json_integer(*(const int64_t *)field);
-        } else if (o->kind == KARMA_OPTION_REAL && (text[0] < 'a' || text[0] > 'z')) { /* not one of its words */
+        } else if (o->kind == KARMA_OPTION_REAL && !is_word) {
             json_decref(value);
             value = json_real(*(const double *)field);
         } else if (o->kind == KARMA_OPTION_SWITCH) {
@@ -91,7 +98,7 @@ static json_t *metrics_json(const karma_model *model, const karma_metrics *m) {
 
 static void print_share(const char *label, double share, const char *remark) {
     char text[16];
-    if (isfinite(share)) printf("  %-20s %8s   %s\n", label, percent(text, share), remark);
+    if (isfinite(share)) printf("  %-20s %8s%s%s\n", label, percent(text, share), *remark ? "   " : "", remark);
 }
 
 static void print_confusion(const karma_model *model, const karma_metrics *m) {
@@ -131,7 +138,7 @@ static void print_metrics(const karma_model *model, const karma_metrics *m) {
     print_share("majority rate", m->majority, "always saying the commonest class of the training rows");
     print_share("balanced accuracy", m->balanced_accuracy, "mean recall of the classes");
     print_share("F1", m->f1, "mean over the classes");
-    if (isfinite(m->auc)) printf("  %-20s %8.4f   %s\n", "AUC", m->auc, m->n_classes > 2 ? "mean, each class against the rest" : "");
+    if (isfinite(m->auc)) printf("  %-20s %8.4f%s\n", "AUC", m->auc, m->n_classes > 2 ? "   mean, each class against the rest" : "");
     if (isfinite(m->log_loss)) printf("  %-20s %8.4f\n", "log loss", m->log_loss);
     print_confusion(model, m);
 }

@@ -79,7 +79,9 @@ int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
 /* report.c: results for people and for programs. */
-/* Writes one JSON object to stdout and releases it. */
+/* Whether the result goes to stdout: no -o, or -o -. */
+int writes_stdout(const tool *t);
+/* Writes one JSON object to stdout and releases it; NULL is an error. */
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);
 json_t *options_json(const karma_option_table *table, const void *options);

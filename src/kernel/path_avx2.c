@@ -1,0 +1,67 @@
+/* AVX2: bits of four words are counted at a time by looking up half bytes; weights are gathered. */
+#define VECTOR_BYTES 32
+#define STRIP 6
+#include "kernel/path_vector.h"
+
+#include <immintrin.h>
+
+#include "kernel/path_list.h"
+
+/* Bits in each of the four words. */
+static __m256i count_bits(__m256i x) {
+    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2,
+                                           2, 3, 2, 3, 3, 4);
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i bytes = _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
+                                    _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
+    return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
+}
+
+/* Counts for eight neighbouring rows of the panel as eight 32-bit numbers. */
+static __m256i count_eight(const uint64_t *mask, const uint64_t *masks, size_t n_words) {
+    __m256i first = _mm256_setzero_si256(), second = _mm256_setzero_si256();
+    for (size_t w = 0; w < n_words; w++) {
+        __m256i own = _mm256_set1_epi64x((long long)mask[w]);
+        __m256i a = _mm256_load_si256((const __m256i *)(const void *)(masks + w * PANEL));
+        __m256i b = _mm256_load_si256((const __m256i *)(const void *)(masks + w * PANEL + 4));
+        first = _mm256_add_epi64(first, count_bits(_mm256_and_si256(own, a)));
+        second = _mm256_add_epi64(second, count_bits(_mm256_and_si256(own, b)));
+    }
+    /* the low halves of the eight words, in order */
+    __m256 packed = _mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), _MM_SHUFFLE(2, 0, 2, 0));
+    return _mm256_permute4x64_epi64(_mm256_castps_si256(packed), _MM_SHUFFLE(3, 1, 2, 0));
+}
+
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight) {
+    for (size_t r = 0; r < PANEL; r += 8)
+        _mm256_storeu_ps(out + r, _mm256_i32gather_ps(weight, count_eight(mask, p->masks + r, n_words), 4));
+}
+
+static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
+    for (size_t r = 0; r < PANEL; r += 8)
+        _mm256_storeu_si256((__m256i *)(void *)(out + r), count_eight(mask, p->masks + r, n_words));
+}
+
+/* vpsadbw adds up eight differences in each word: four rows of the panel at a time. */
+static void differences_of(uint32_t out[PANEL], const uint64_t *ranks, const uint64_t *has_rank, const panel *p,
+                           size_t n_eights) {
+    __m256i sums[PANEL / 4];
+    for (size_t g = 0; g < PANEL / 4; g++) sums[g] = _mm256_setzero_si256();
+    for (size_t e = 0; e < n_eights; e++) {
+        __m256i own = _mm256_set1_epi64x((long long)ranks[e]), own_has = _mm256_set1_epi64x((long long)has_rank[e]);
+#pragma GCC unroll 4
+        for (size_t g = 0; g < PANEL / 4; g++) {
+            __m256i other = _mm256_load_si256((const __m256i *)(const void *)(p->ranks + e * PANEL + 4 * g));
+            __m256i other_has = _mm256_load_si256((const __m256i *)(const void *)(p->has_rank + e * PANEL + 4 * g));
+            __m256i sad = _mm256_sad_epu8(_mm256_and_si256(own, other_has), _mm256_and_si256(other, own_has));
+            sums[g] = _mm256_add_epi64(sums[g], sad);
+        }
+    }
+    for (size_t g = 0; g < PANEL / 4; g++) {
+        uint64_t words[4];
+        memcpy(words, &sums[g], sizeof words);
+        for (size_t r = 0; r < 4; r++) out[4 * g + r] = (uint32_t)words[r];
+    }
+}
+
+const karma_i_path karma_i_path_avx2 = {"avx2", tile, dot, axpy};

@@ -1,0 +1,50 @@
+/* AVX-512 with its own population count: sixteen cells at a time. */
+#define VECTOR_BYTES 64
+#define STRIP 8
+#include "kernel/path_vector.h"
+
+#include <immintrin.h>
+
+#include "kernel/path_list.h"
+
+/* Counts for sixteen neighbouring rows of the panel as sixteen 32-bit numbers. */
+static __m512i count_sixteen(const uint64_t *mask, const uint64_t *masks, size_t n_words) {
+    __m512i first = _mm512_setzero_si512(), second = _mm512_setzero_si512();
+    for (size_t w = 0; w < n_words; w++) {
+        __m512i own = _mm512_set1_epi64((long long)mask[w]);
+        __m512i a = _mm512_load_si512(masks + w * PANEL), b = _mm512_load_si512(masks + w * PANEL + 8);
+        first = _mm512_add_epi64(first, _mm512_popcnt_epi64(_mm512_and_si512(own, a)));
+        second = _mm512_add_epi64(second, _mm512_popcnt_epi64(_mm512_and_si512(own, b)));
+    }
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(first)), _mm512_cvtepi64_epi32(second), 1);
+}
+
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight) {
+    for (size_t r = 0; r < PANEL; r += 16)
+        _mm512_storeu_ps(out + r, _mm512_i32gather_ps(count_sixteen(mask, p->masks + r, n_words), weight, 4));
+}
+
+static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
+    for (size_t r = 0; r < PANEL; r += 16) _mm512_storeu_si512(out + r, count_sixteen(mask, p->masks + r, n_words));
+}
+
+/* vpsadbw adds up eight differences in each word: eight rows of the panel at a time. */
+static void differences_of(uint32_t out[PANEL], const uint64_t *ranks, const uint64_t *has_rank, const panel *p,
+                           size_t n_eights) {
+    __m512i sums[PANEL / 8];
+    for (size_t g = 0; g < PANEL / 8; g++) sums[g] = _mm512_setzero_si512();
+    for (size_t e = 0; e < n_eights; e++) {
+        __m512i own = _mm512_set1_epi64((long long)ranks[e]), own_has = _mm512_set1_epi64((long long)has_rank[e]);
+#pragma GCC unroll 4
+        for (size_t g = 0; g < PANEL / 8; g++) {
+            __m512i other = _mm512_load_si512(p->ranks + e * PANEL + 8 * g);
+            __m512i other_has = _mm512_load_si512(p->has_rank + e * PANEL + 8 * g);
+            __m512i sad = _mm512_sad_epu8(_mm512_and_si512(own, other_has), _mm512_and_si512(other, own_has));
+            sums[g] = _mm512_add_epi64(sums[g], sad);
+        }
+    }
+    for (size_t g = 0; g < PANEL / 8; g++)
+        _mm256_storeu_si256((__m256i *)(void *)(out + 8 * g), _mm512_cvtepi64_epi32(sums[g]));
+}
+
+const karma_i_path karma_i_path_avx512 = {"avx512", tile, dot, axpy};

@@ -1,0 +1,209 @@
+/* Gram tiles for processors with wide registers. The including file says VECTOR_BYTES and STRIP, and then defines
+ * weights_of.
+ *
+ * A panel of PANEL rows of b is packed so that the values of one feature stand side by side; it stays in the first
+ * cache while strips of STRIP rows of a go past it. The products of a strip and a panel live in registers; their
+ * weights are looked up when they are done, so that every cell is written once. This is what a matrix product of this
+ * shape costs, and the overlap comes on top at the price of a few instructions for a whole register of cells.
+ * (OpenBLAS would do for the product, but it does not know all new processors, and on those it does not know it falls
+ * back to the oldest instructions: measured six times slower.) */
+#ifndef KARMA_I_PATH_VECTOR_H
+#define KARMA_I_PATH_VECTOR_H
+
+#include "kernel/path_body.h"
+
+#include <string.h>
+
+enum {
+    WIDTH = VECTOR_BYTES / 4,
+    PANEL = 2 * WIDTH, /* rows of b at a time: two registers */
+    DEPTH = 512,       /* features at a time */
+    WORDS = 16,        /* the longest mask that is packed */
+    RANKS = 1024       /* the longest row of ranks that is packed */
+};
+
+typedef float vector __attribute__((vector_size(VECTOR_BYTES)));
+
+typedef struct panel {
+    _Alignas(VECTOR_BYTES) float values[DEPTH * PANEL];   /* by feature, then row */
+    _Alignas(VECTOR_BYTES) uint64_t masks[WORDS * PANEL]; /* by word, then row */
+    /* eight ranks of one row side by side, then of the next row; and 255 where a rank is not 0 */
+    _Alignas(VECTOR_BYTES) uint64_t ranks[RANKS / 8 * PANEL];
+    _Alignas(VECTOR_BYTES) uint64_t has_rank[RANKS / 8 * PANEL];
+} panel;
+
+/* A strip's cells against a panel. */
+typedef struct strip_cells {
+    _Alignas(VECTOR_BYTES) float cells[STRIP][PANEL];
+} strip_cells;
+
+/* out[j] = weight[Σ_w |mask[w] ∩ panel word w of row j|], n_words <= WORDS */
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight);
+/* out[j] = Σ_w |mask[w] ∩ panel word w of row j| */
+static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words);
+/* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0; has_rank as in the panel */
+static void differences_of(uint32_t out[PANEL], const uint64_t *ranks, const uint64_t *has_rank, const panel *p,
+                           size_t n_eights);
+
+static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+
+/* Rows of b beyond the last are zeros. */
+static void pack_values(panel *p, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
+    size_t count = at_most(pairs->n_b - j, PANEL);
+    for (size_t r = 0; r < count; r++) {
+        const float *row = pairs->values_b + (j + r) * pairs->n_features + f;
+        for (size_t k = 0; k < depth; k++) p->values[k * PANEL + r] = row[k];
+    }
+    for (size_t r = count; r < PANEL; r++)
+        for (size_t k = 0; k < depth; k++) p->values[k * PANEL + r] = 0.0F;
+}
+
+static void pack_masks(panel *p, const karma_i_pairs *pairs, size_t j) {
+    size_t count = at_most(pairs->n_b - j, PANEL);
+    for (size_t w = 0; w < pairs->n_words; w++)
+        for (size_t r = 0; r < PANEL; r++)
+            p->masks[w * PANEL + r] = r < count ? pairs->masks_b[(j + r) * pairs->n_words + w] : 0;
+}
+
+/* 255 in every byte that is not 0. */
+static uint64_t bytes_present(uint64_t eight) {
+    uint64_t any = eight | eight >> 4;
+    any |= any >> 2;
+    any |= any >> 1;
+    return (any & UINT64_C(0x0101010101010101)) * 255;
+}
+
+static uint64_t eight_ranks(const uint8_t *ranks) {
+    uint64_t eight;
+    memcpy(&eight, ranks, sizeof eight);
+    return eight;
+}
+
+static void pack_ranks(panel *p, const karma_i_pairs *pairs, size_t j) {
+    size_t count = at_most(pairs->n_b - j, PANEL);
+    for (size_t e = 0; e < pairs->rank_stride / 8; e++)
+        for (size_t r = 0; r < PANEL; r++) {
+            uint64_t eight = r < count ? eight_ranks(pairs->ranks_b + (j + r) * pairs->rank_stride + 8 * e) : 0;
+            p->ranks[e * PANEL + r] = eight;
+            p->has_rank[e * PANEL + r] = bytes_present(eight);
+        }
+}
+
+/* Adds |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| to the cells of row i. */
+static void add_ranks(float *cells, const panel *p, const karma_i_pairs *pairs, size_t i) {
+    uint64_t own[RANKS / 8], own_has[RANKS / 8], mask[WORDS];
+    uint32_t counts[PANEL], differences[PANEL];
+    size_t n_eights = pairs->rank_stride / 8;
+    for (size_t e = 0; e < n_eights; e++) {
+        own[e] = eight_ranks(pairs->ranks_a + i * pairs->rank_stride + 8 * e);
+        own_has[e] = bytes_present(own[e]);
+    }
+    for (size_t w = 0; w < pairs->n_words; w++) mask[w] = pairs->masks_a[i * pairs->n_words + w] & pairs->ranked[w];
+    counts_of(counts, mask, p, pairs->n_words);
+    differences_of(differences, own, own_has, p, n_eights);
+    for (size_t r = 0; r < PANEL; r++) cells[r] += (float)counts[r] - pairs->rank_step * (float)differences[r];
+}
+
+/* The same for rows that are too long to be packed. */
+static void add_long_ranks(float *cells, const karma_i_pairs *pairs, size_t i, size_t j) {
+    size_t valid = at_most(pairs->n_b - j, PANEL);
+    const uint8_t *u = pairs->ranks_a + i * pairs->rank_stride;
+    for (size_t r = 0; r < valid; r++) {
+        const uint8_t *v = pairs->ranks_b + (j + r) * pairs->rank_stride;
+        uint32_t count = 0, sum = 0;
+        for (size_t k = 0; k < pairs->rank_stride; k++) {
+            uint32_t both = u[k] && v[k];
+            count += both;
+            sum += both * (u[k] > v[k] ? (uint32_t)(u[k] - v[k]) : (uint32_t)(v[k] - u[k]));
+        }
+        cells[r] += (float)count - pairs->rank_step * (float)sum;
+    }
+}
+
+/* rows[s] are the features of the strip's rows. */
+static void multiply(strip_cells *out, const float *const rows[STRIP], const panel *p, size_t depth) {
+    vector sums[STRIP][2];
+#pragma GCC unroll 16
+    for (int s = 0; s < STRIP; s++) sums[s][0] = sums[s][1] = (vector){0};
+    for (size_t k = 0; k < depth; k++) {
+        vector b0, b1;
+        memcpy(&b0, p->values + k * PANEL, sizeof b0);
+        memcpy(&b1, p->values + k * PANEL + WIDTH, sizeof b1);
+#pragma GCC unroll 16
+        for (int s = 0; s < STRIP; s++) {
+            float a = rows[s][k];
+            sums[s][0] += a * b0;
+            sums[s][1] += a * b1;
+        }
+    }
+#pragma GCC unroll 16
+    for (int s = 0; s < STRIP; s++) {
+        memcpy(out->cells[s], &sums[s][0], sizeof(vector));
+        memcpy(out->cells[s] + WIDTH, &sums[s][1], sizeof(vector));
+    }
+}
+
+/* The same for masks of more than WORDS words, which are not packed. */
+static void long_weights_of(float out[PANEL], const uint64_t *mask, const karma_i_pairs *pairs, size_t j) {
+    size_t counts[PANEL] = {0};
+    size_t valid = at_most(pairs->n_b - j, PANEL);
+    for (size_t r = 0; r < valid; r++) {
+        const uint64_t *other = pairs->masks_b + (j + r) * pairs->n_words;
+        for (size_t w = 0; w < pairs->n_words; w++) counts[r] += (size_t)__builtin_popcountll(mask[w] & other[w]);
+    }
+    for (size_t r = 0; r < PANEL; r++) out[r] = pairs->weight[counts[r]];
+}
+
+/* What is in `strip` goes to out: added to what stands there unless this is the first part of the features, and
+ * weighed after the last. */
+static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel *p, const karma_i_pairs *pairs, size_t i,
+                         size_t j, int is_first, int is_last) {
+    size_t n_rows = at_most(pairs->n_a - i, STRIP), n_columns = at_most(pairs->n_b - j, PANEL);
+    for (size_t s = 0; s < n_rows; s++) {
+        float *cells = strip->cells[s], *to = out + (i + s) * ld + j;
+        if (!is_first)
+            for (size_t r = 0; r < n_columns; r++) cells[r] += to[r];
+        if (is_last) {
+            float weights[PANEL];
+            const uint64_t *mask = pairs->masks_a + (i + s) * pairs->n_words;
+            if (pairs->rank_stride > RANKS)
+                add_long_ranks(cells, pairs, i + s, j);
+            else if (pairs->rank_stride)
+                add_ranks(cells, p, pairs, i + s);
+            if (pairs->n_words <= WORDS)
+                weights_of(weights, mask, p, pairs->n_words, pairs->weight);
+            else
+                long_weights_of(weights, mask, pairs, j);
+            for (size_t r = 0; r < PANEL; r++) cells[r] = (cells[r] + pairs->add) * weights[r];
+        }
+        if (n_columns == PANEL)
+            memcpy(to, cells, sizeof strip->cells[s]);
+        else
+            memcpy(to, cells, n_columns * sizeof *to);
+    }
+}
+
+static void tile(float *out, size_t ld, const karma_i_pairs *pairs) {
+    panel p;
+    strip_cells strip;
+    size_t f = 0;
+    do {
+        size_t depth = at_most(pairs->n_features - f, DEPTH);
+        int is_last = f + depth == pairs->n_features;
+        for (size_t j = 0; j < pairs->n_b; j += PANEL) {
+            pack_values(&p, pairs, j, f, depth);
+            if (is_last && pairs->n_words <= WORDS) pack_masks(&p, pairs, j);
+            if (is_last && pairs->rank_stride <= RANKS) pack_ranks(&p, pairs, j);
+            for (size_t i = 0; i < pairs->n_a; i += STRIP) {
+                const float *rows[STRIP];
+                for (size_t s = 0; s < STRIP; s++) /* beyond the last row: the last one again, not used */
+                    rows[s] = pairs->values_a + at_most(i + s, pairs->n_a - 1) * pairs->n_features + f;
+                multiply(&strip, rows, &p, depth);
+                finish_strip(out, ld, &strip, &p, pairs, i, j, f == 0, is_last);
+            }
+        }
+        f += depth;
+    } while (f < pairs->n_features);
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* Ranks of an attribute's values: F(x), the share of training cells below x plus half of those equal to it (mid-ranks),
+ * as a byte 1 + round(254 F). 0 is left for missing. Values between two training values have the rank of the gap,
+ * values outside the training range that of its end. */
+#ifndef KARMA_I_RANKING_H
+#define KARMA_I_RANKING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "karma/base.h"
+
+typedef struct karma_i_ranking {
+    size_t n;        /* distinct training values; 0: the attribute is not ranked */
+    double *value;   /* ascending */
+    uint8_t *at;     /* rank of the value itself */
+    uint8_t *beyond; /* rank of what lies between it and the next; of the last: its own */
+} karma_i_ranking;
+
+/* From the observed training cells, which are sorted in place; n > 0. */
+karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n, karma_error *err);
+/* Room for n values, for readers of model files. */
+karma_status karma_i_ranking_new(karma_i_ranking *out, size_t n, karma_error *err);
+void karma_i_ranking_clear(karma_i_ranking *ranking);
+
+/* 1 to 255. Cost: log of the number of distinct values. */
+uint8_t karma_i_ranking_of(const karma_i_ranking *ranking, double x);
+
+#endif

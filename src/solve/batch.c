@@ -1,0 +1,418 @@
+/* The exact minimum, with a certificate. For each output
+ *
+ *   primal   P(v) = ½|v|² + Σ_i c_i ℓ(z_i, y_i),   z_i = v·φ(x_i),   c_i = (C/m) s_i
+ *   dual     D(β) = -½ βᵀKβ - Σ_i c_i ℓ*(-β_i/c_i)
+ *   with     v = Σ_i β_i φ(x_i),   z = Kβ
+ *
+ * D(β) <= min P <= P(v), and since βᵀKβ = Σ β_i z_i the gap P - D is a sum over rows of Fenchel-Young terms, each
+ * at least 0. There is no equality constraint: the bias is an attribute.
+ *
+ * One row: with q = K_ii, the best β_i, the others fixed, moves the row's score to ζ = prox of q c_i ℓ at z_i - q β_i,
+ * hence β_i grows by (ζ - z_i)/q and D by at least (ζ - z_i)²/(2q). That number, `promise`, orders the rows.
+ *
+ * A step takes the block of rows that promise most, gets their kernel rows in one call, visits the rows of the block
+ * in turn until the small problem is solved, and updates z of all rows by one product. Rows that promise nothing for
+ * a while are left out (shrinking) until the rest is solved; then all are looked at again. */
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "kernel/row_cache.h"
+#include "solve/extrapolate.h"
+#include "solve/solver.h"
+
+enum {
+    BLOCK = 256,         /* rows of a step */
+    MOST_SWEEPS = 200,   /* over the block in one step */
+    MEMORY = 5,          /* sweeps between two extrapolations */
+    PATIENCE = 8,        /* looks without promise before a row is left out */
+    CHUNK = 512,         /* rows whose z is updated at a time: fits the first cache */
+    PARALLEL_LOOK = 20000, /* rows from which looking is worth several threads */
+    PASSES_BY_DEFAULT = 10000
+};
+
+/* The small problem is solved until the promises in it have fallen by this factor. */
+static const double INNER_REDUCTION = 1e-2;
+
+typedef struct dual_problem {
+    const karma_i_problem *problem;
+    const karma_i_loss *loss;
+    karma_i_row_cache *cache;
+    int threads;
+    size_t n, stride; /* of targets: the number of outputs */
+    const double *y;  /* of this output, stride apart */
+    double *c, *q;    /* per row: weight and K_ii */
+    double *beta, *z; /* per row */
+    double *promise;
+    unsigned char *idle; /* looks without promise, up to PATIENCE */
+    size_t *active;      /* rows not left out, ascending */
+    size_t n_active;
+    /* the block at work */
+    size_t *block; /* also scratch for choosing it */
+    size_t n_block;
+    const float **rows;
+    float *small;              /* BLOCK x BLOCK: K inside the block */
+    double *small_z, *change; /* of the block's rows */
+    double primal, dual; /* when all rows were last looked at */
+    double gap;          /* of the active rows */
+} dual_problem;
+
+static void free_dual(dual_problem *d) {
+    karma_i_row_cache_free(d->cache);
+    karma_i_free(d->c);
+    karma_i_free(d->q);
+    karma_i_free(d->beta);
+    karma_i_free(d->z);
+    karma_i_free(d->promise);
+    karma_i_free(d->idle);
+    karma_i_free(d->active);
+    karma_i_free(d->block);
+    karma_i_free(d->rows);
+    karma_i_free(d->small);
+    karma_i_free(d->small_z);
+    karma_i_free(d->change);
+}
+
+/* Kernel rows that the memory limit allows. */
+static size_t rows_within_memory(const karma_fit_options *options, size_t n) {
+    double rows = karma_i_memory_bytes(options) / ((double)n * sizeof(float));
+    return rows < (double)n ? (size_t)rows : n;
+}
+
+static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, const karma_fit_options *options,
+                              karma_error *err) {
+    size_t n = problem->rows->n_rows;
+    *d = (dual_problem){.problem = problem, .loss = &problem->loss, .n = n, .stride = problem->n_outputs};
+    d->threads = karma_i_threads(options->threads);
+    d->c = karma_i_alloc(n, sizeof *d->c);
+    d->q = karma_i_alloc(n, sizeof *d->q);
+    d->beta = karma_i_alloc(n, sizeof *d->beta);
+    d->z = karma_i_alloc(n, sizeof *d->z);
+    d->promise = karma_i_alloc(n, sizeof *d->promise);
+    d->idle = karma_i_alloc(n, 1);
+    d->active = karma_i_alloc(n, sizeof *d->active);
+    d->block = karma_i_alloc(n, sizeof *d->block);
+    d->rows = karma_i_alloc(BLOCK, sizeof *d->rows);
+    d->small = karma_i_alloc_aligned(BLOCK, BLOCK * sizeof *d->small);
+    d->small_z = karma_i_alloc(BLOCK, sizeof *d->small_z);
+    d->change = karma_i_alloc(BLOCK, sizeof *d->change);
+    if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->block || !d->rows ||
+        !d->small || !d->small_z || !d->change)
+        return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++)
+        d->c[i] = options->C / (double)n * (problem->row_weights ? problem->row_weights[i] : 1.0);
+    karma_i_kernel_diagonal(d->q, problem->kernel, karma_i_rows_all(problem->rows));
+    return karma_i_row_cache_new(&d->cache, problem->kernel, problem->rows, n < BLOCK ? n : BLOCK,
+                                 rows_within_memory(options, n), d->threads, err);
+}
+
+static void look_at_all(dual_problem *d) {
+    for (size_t i = 0; i < d->n; i++) d->active[i] = i;
+    d->n_active = d->n;
+    memset(d->idle, 0, d->n);
+}
+
+/* β from an earlier solution, brought into the domain of the conjugates, or 0; z to match. */
+static karma_status start_from(dual_problem *d, size_t output, const double *start, karma_error *err) {
+    const karma_i_loss *loss = d->loss;
+    d->y = d->problem->targets + output;
+    int any = 0;
+    for (size_t i = 0; i < d->n; i++) {
+        double b = start ? start[i * d->stride + output] : 0.0, c = d->c[i];
+        d->beta[i] = c > 0.0 ? -c * loss->project(-b / c, d->y[i * d->stride], loss->parameter) : 0.0;
+        any |= d->beta[i] != 0.0;
+    }
+    look_at_all(d);
+    if (!any) {
+        memset(d->z, 0, d->n * sizeof *d->z);
+        return KARMA_OK;
+    }
+    karma_i_view all = karma_i_rows_all(d->problem->rows);
+    return karma_i_kernel_scores(d->z, d->problem->kernel, all, all, d->beta, 1, d->threads, err);
+}
+
+/* The score that row i would have at its best β. A row without norm keeps its score whatever its β is. */
+static double best_score(const dual_problem *d, size_t i, double z, double beta) {
+    double q = d->q[i];
+    return d->loss->prox(z - q * beta, q * d->c[i], d->y[i * d->stride], d->loss->parameter);
+}
+
+/* Promises of the active rows, and the gap's terms over them; primal and dual when no row is left out. */
+static void look(dual_problem *d) {
+    const karma_i_loss *loss = d->loss;
+    double half_norm = 0.0, losses = 0.0, conjugates = 0.0;
+#pragma omp parallel for schedule(static) num_threads(d->n_active < PARALLEL_LOOK ? 1 : d->threads)
+    for (size_t k = 0; k < d->n_active; k++) {
+        size_t i = d->active[k];
+        double q = d->q[i], step = best_score(d, i, d->z[i], d->beta[i]) - d->z[i];
+        if (q <= 0.0 && d->c[i] > 0.0) /* nothing to move: β is what the conjugate wants */
+            d->beta[i] = -d->c[i] * loss->derivative(d->z[i], d->y[i * d->stride], loss->parameter);
+        d->promise[i] = q > 0.0 ? step * step / q : 0.0;
+    }
+    for (size_t k = 0; k < d->n_active; k++) {
+        size_t i = d->active[k];
+        double y = d->y[i * d->stride], c = d->c[i];
+        if (!(c > 0.0)) continue;
+        half_norm += 0.5 * d->beta[i] * d->z[i];
+        losses += c * loss->value(d->z[i], y, loss->parameter);
+        /* rounding may leave β/c a hair outside the domain */
+        conjugates += c * loss->conjugate(loss->project(-d->beta[i] / c, y, loss->parameter), y, loss->parameter);
+    }
+    d->gap = fmax(0.0, 2.0 * half_norm + losses + conjugates); /* below 0 by rounding only */
+    if (d->n_active < d->n) return;
+    d->primal = half_norm + losses;
+    d->dual = d->primal - d->gap;
+}
+
+/* The active rows in two parts around the k-th largest promise: Hoare's selection on (promise, row), so that equal
+ * promises are told apart and the choice is the same every time. */
+static int promises_more(const dual_problem *d, size_t a, size_t b) {
+    return d->promise[a] != d->promise[b] ? d->promise[a] > d->promise[b] : a < b;
+}
+
+static void select_best(dual_problem *d, size_t count, size_t k) {
+    size_t low = 0, high = count;
+    while (high - low > 1) {
+        size_t pivot = d->block[low + (high - low) / 2], i = low, j = high;
+        for (;;) {
+            while (promises_more(d, d->block[i], pivot)) i++;
+            do j--;
+            while (promises_more(d, pivot, d->block[j]));
+            if (i >= j) break;
+            size_t swap = d->block[i];
+            d->block[i++] = d->block[j];
+            d->block[j] = swap;
+        }
+        /* block[low..j] promise at least as much as block[j+1..high) */
+        if (k <= j)
+            high = j + 1 == high ? high - 1 : j + 1;
+        else
+            low = j + 1;
+    }
+}
+
+/* Rows with some promise, at most BLOCK, those with most. */
+static void choose_block(dual_problem *d) {
+    size_t count = 0;
+    for (size_t k = 0; k < d->n_active; k++)
+        if (d->promise[d->active[k]] > 0.0) d->block[count++] = d->active[k];
+    if (count > BLOCK) {
+        select_best(d, count, BLOCK - 1);
+        count = BLOCK;
+    }
+    d->n_block = count;
+}
+
+static void gather_small(dual_problem *d) {
+    for (size_t a = 0; a < d->n_block; a++) {
+        for (size_t b = 0; b < d->n_block; b++) d->small[a * BLOCK + b] = d->rows[a][d->block[b]];
+        d->small_z[a] = d->z[d->block[a]];
+        d->change[a] = 0.0;
+    }
+}
+
+/* What the changes of the block's rows take off -D: Σ change (z_before + z)/2 + Σ c ℓ*(-β/c), less is better. */
+static double small_objective(const dual_problem *d, const double *change, const double *z) {
+    const karma_i_loss *loss = d->loss;
+    double sum = 0.0;
+    for (size_t a = 0; a < d->n_block; a++) {
+        size_t i = d->block[a];
+        double c = d->c[i], y = d->y[i * d->stride];
+        double slope = loss->project(-(d->beta[i] + change[a]) / c, y, loss->parameter);
+        sum += 0.5 * change[a] * (d->z[i] + z[a]) + c * loss->conjugate(slope, y, loss->parameter);
+    }
+    return sum;
+}
+
+/* Jumps to where the last MEMORY sweeps seem to lead, cut to the domain, if D gains by it. Scores are computed anew:
+ * weights are large and of both signs, and combining scores by them would lose digits. */
+static void extrapolate_small(dual_problem *d, double (*past)[BLOCK]) {
+    const double *iterates[MEMORY + 1];
+    double weights[MEMORY], change[BLOCK], z[BLOCK];
+    for (size_t k = 0; k <= MEMORY; k++) iterates[k] = past[k];
+    if (!karma_i_extrapolate(weights, iterates, MEMORY, d->n_block)) return;
+    for (size_t a = 0; a < d->n_block; a++) z[a] = d->z[d->block[a]];
+    for (size_t a = 0; a < d->n_block; a++) {
+        size_t i = d->block[a];
+        double beta = d->beta[i], c = d->c[i];
+        for (size_t k = 0; k < MEMORY; k++) beta += weights[k] * past[k + 1][a];
+        change[a] = -c * d->loss->project(-beta / c, d->y[i * d->stride], d->loss->parameter) - d->beta[i];
+        if (change[a] != 0.0) d->problem->kernel->path->axpy(z, d->small + a * BLOCK, change[a], d->n_block);
+    }
+    if (!(small_objective(d, change, z) < small_objective(d, d->change, d->small_z))) return;
+    memcpy(d->change, change, d->n_block * sizeof *change);
+    memcpy(d->small_z, z, d->n_block * sizeof *z);
+}
+
+/* Visits every row of the block once; returns the sum of what was promised. */
+static double sweep_small(dual_problem *d) {
+    double sum = 0.0;
+    for (size_t a = 0; a < d->n_block; a++) {
+        size_t i = d->block[a];
+        double step = best_score(d, i, d->small_z[a], d->beta[i] + d->change[a]) - d->small_z[a];
+        if (step == 0.0) continue;
+        sum += step * step / d->q[i];
+        step /= d->q[i];
+        d->change[a] += step;
+        d->problem->kernel->path->axpy(d->small_z, d->small + a * BLOCK, step, d->n_block);
+    }
+    return sum;
+}
+
+/* Solves the block's own problem, the other rows fixed. Returns the rows visited. */
+static size_t solve_small(dual_problem *d) {
+    double past[MEMORY + 1][BLOCK], first_sum = 0.0;
+    size_t n_past = 0, sweep = 0;
+    for (; sweep < MOST_SWEEPS; sweep++) {
+        double sum = sweep_small(d);
+        if (sweep == 0) first_sum = sum;
+        if (sum <= INNER_REDUCTION * first_sum) break;
+        memcpy(past[n_past], d->change, d->n_block * sizeof *d->change);
+        if (n_past++ < MEMORY) continue;
+        extrapolate_small(d, past);
+        n_past = 0;
+    }
+    return (sweep + 1) * d->n_block;
+}
+
+/* z += K change, for all rows or, when few are active, for those. */
+static void spread_change(dual_problem *d) {
+    const karma_i_path *path = d->problem->kernel->path;
+    size_t used = 0;
+    for (size_t a = 0; a < d->n_block; a++) {
+        if (d->change[a] == 0.0) continue;
+        d->beta[d->block[a]] += d->change[a];
+        d->rows[used] = d->rows[a];
+        d->change[used++] = d->change[a];
+    }
+    int everyone = d->n_active == d->n;
+    size_t count = everyone ? d->n : d->n_active;
+#pragma omp parallel for schedule(static) num_threads(d->threads)
+    for (size_t first = 0; first < count; first += CHUNK) {
+        size_t part = count - first < CHUNK ? count - first : CHUNK;
+        if (everyone) {
+            for (size_t a = 0; a < used; a++) path->axpy(d->z + first, d->rows[a] + first, d->change[a], part);
+            continue;
+        }
+        const size_t *index = d->active + first;
+        double sums[CHUNK];
+        for (size_t k = 0; k < part; k++) sums[k] = d->z[index[k]];
+        for (size_t a = 0; a < used; a++)
+            for (size_t k = 0; k < part; k++) sums[k] += d->change[a] * (double)d->rows[a][index[k]];
+        for (size_t k = 0; k < part; k++) d->z[index[k]] = sums[k];
+    }
+}
+
+static karma_status step(dual_problem *d, size_t *visits, karma_error *err) {
+    KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
+    gather_small(d);
+    *visits += solve_small(d);
+    spread_change(d);
+    return KARMA_OK;
+}
+
+/* Leaves out rows that have promised nothing for a while, once they are most of them: going through all rows in order
+ * is faster than picking more than half. */
+static void shrink(dual_problem *d) {
+    size_t busy = 0, kept = 0;
+    for (size_t k = 0; k < d->n_active; k++) {
+        size_t i = d->active[k];
+        if (d->promise[i] > 0.0)
+            d->idle[i] = 0;
+        else if (d->idle[i] < PATIENCE)
+            d->idle[i]++;
+        busy += d->idle[i] < PATIENCE;
+    }
+    if (busy >= d->n / 2) return;
+    for (size_t k = 0; k < d->n_active; k++)
+        if (d->idle[d->active[k]] < PATIENCE) d->active[kept++] = d->active[k];
+    d->n_active = kept;
+}
+
+/* All rows back, with their z as it is now: only rows with β != 0 speak. */
+static karma_status unshrink(dual_problem *d, karma_error *err) {
+    if (d->n_active == d->n) {
+        memset(d->idle, 0, d->n);
+        return KARMA_OK;
+    }
+    memset(d->z, 0, d->n * sizeof *d->z);
+    look_at_all(d);
+    for (size_t next = 0; next < d->n;) {
+        for (d->n_block = 0; next < d->n && d->n_block < BLOCK; next++)
+            if (d->beta[next] != 0.0) d->block[d->n_block++] = next;
+        KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
+        for (size_t a = 0; a < d->n_block; a++) {
+            d->change[a] = d->beta[d->block[a]];
+            d->beta[d->block[a]] = 0.0; /* spread_change puts it back */
+        }
+        spread_change(d);
+    }
+    return KARMA_OK;
+}
+
+typedef struct visit_budget {
+    size_t visits, most_visits;
+} visit_budget;
+
+static karma_status solve_output(dual_problem *d, karma_fit_info *info, double tolerance, visit_budget *budget,
+                                 const karma_hooks *hooks, karma_error *err) {
+    info->stop = KARMA_STOP_CONVERGED;
+    for (;;) {
+        look(d);
+        int whole = d->n_active == d->n;
+        double goal = tolerance * d->primal;
+        if (karma_i_progress(hooks, "visits", budget->visits, budget->most_visits)) {
+            info->stop = KARMA_STOP_CANCELLED;
+            break;
+        }
+        if (whole && d->gap <= goal) break;
+        choose_block(d);
+        if (d->n_block == 0 && whole) break; /* nothing can be improved: rounding is all that is left of the gap */
+        if (budget->visits >= budget->most_visits) {
+            info->stop = KARMA_STOP_LIMIT;
+            break;
+        }
+        if (d->n_block == 0 || (!whole && d->gap <= 0.5 * goal)) {
+            KARMA_TRY(unshrink(d, err));
+            continue;
+        }
+        KARMA_TRY(step(d, &budget->visits, err));
+        shrink(d);
+    }
+    if (d->n_active < d->n) { /* stopped early: the certificate is for all rows */
+        KARMA_TRY(unshrink(d, err));
+        look(d);
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    dual_problem d = {0};
+    karma_status st = init_dual(&d, problem, options, err);
+    double passes = options->passes == (int64_t)KARMA_AUTO ? PASSES_BY_DEFAULT : (double)options->passes;
+    karma_stop worst = KARMA_STOP_CONVERGED;
+    info->primal = info->dual = 0.0;
+    for (size_t o = 0; st == KARMA_OK && o < problem->n_outputs; o++) {
+        visit_budget budget = {0, (size_t)(passes * (double)d.n)};
+        st = start_from(&d, o, problem->start, err);
+        if (st == KARMA_OK) st = solve_output(&d, info, options->tolerance, &budget, hooks, err);
+        if (st != KARMA_OK) break;
+        for (size_t i = 0; i < d.n; i++) coefficients[i * d.stride + o] = d.beta[i];
+        info->rounds += budget.visits;
+        info->primal += d.primal;
+        info->dual += d.dual;
+        if (info->stop > worst) worst = info->stop;
+    }
+    if (st == KARMA_OK) {
+        info->stop = worst;
+        info->gap = info->primal > 0.0 ? (info->primal - info->dual) / info->primal : 0.0;
+        info->kernel_evaluations = karma_i_row_cache_evaluations(d.cache);
+        info->rho = 1.0 / options->C;
+    }
+    free_dual(&d);
+    return st;
+}

@@ -1,0 +1,513 @@
+"""Tables in, models and predictions out: train, predict, eval, inspect and all ways of reading."""
+import csv
+import gzip
+import io
+import math
+import random
+
+from case import Case
+
+
+class Learning(Case):
+    def test_binary_with_text_labels(self):
+        rows = self.two_classes(ids=True)
+        run = self.ok("train", "two.csv", "--target", "answer", "--id", "who", "-o", "m.karma")
+        self.assertIn("learned from 120 rows and 3 columns", run.out)
+        self.assertIn("2 classes", run.out)
+        self.assertEqual(self.files(), ["m.karma", "two.csv"])
+        out = self.ok("predict", "m.karma", "two.csv", "--id", "who").rows()
+        self.assertEqual(out[0], ["who", "prediction", "score"])
+        self.assertEqual([row[0] for row in out[1:]], [row[0] for row in rows])
+        for row in out[1:]:
+            self.assertEqual(row[1], "yes" if float(row[2]) > 0 else "no")
+        right = sum(a[1] == b[-1] for a, b in zip(out[1:], rows))
+        self.assertGreater(right / len(rows), 0.8)
+
+    def test_numbers_and_categories_both_count(self):
+        rng = random.Random(5)
+        rows = [[round(rng.gauss(0, 1), 3), colour, "up" if colour in ("red", "pink") else "down"]
+                for colour in (rng.choice(["red", "pink", "blue", "grey"]) for _ in range(80))]
+        self.write_csv("c.csv", ["x", "colour", "y"], rows)
+        self.ok("train", "c.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        out = self.ok("predict", "m.karma", "c.csv").rows()[1:]
+        self.assertGreater(sum(a[0] == b[-1] for a, b in zip(out, rows)), 76)
+        self.ok("train", "c.csv", "--target", "y", "--ignore", "colour", "-o", "n.karma", "--quiet")
+        self.assertEqual([c["name"] for c in self.ok("inspect", "n.karma", "--json").json()["columns"]], ["x"])
+
+    def test_multiclass(self):
+        rows = self.three_classes()
+        self.ok("train", "three.csv", "--target", "tree", "-o", "m.karma", "--quiet")
+        out = self.ok("predict", "m.karma", "three.csv").rows()
+        self.assertEqual(out[0], ["prediction", "score:ash", "score:birch, white", "score:elm"])
+        classes = ["ash", "birch, white", "elm"]
+        for row in out[1:]:
+            scores = [float(cell) for cell in row[1:]]
+            self.assertEqual(row[0], classes[scores.index(max(scores))])
+        self.assertGreater(sum(a[0] == b[-1] for a, b in zip(out[1:], rows)) / len(rows), 0.9)
+
+    def test_long_class_names(self):
+        names = ["n" * 900 + end for end in ("one", "three", "two")]
+        self.write_csv("l.csv", ["x", "y"], [[i % 3, names[i % 3]] for i in range(30)])
+        self.ok("train", "l.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.assertEqual(self.ok("predict", "m.karma", "l.csv").rows()[0][1:], ["score:" + name for name in names])
+
+    def test_regression(self):
+        rows = self.quantity()
+        run = self.ok("train", "price.csv", "--target", "price", "--passes", "30", "-o", "m.karma", "--json",
+                      notes=["taken as a quantity.*--task classify"])
+        self.assertEqual(run.json()["task"], "regress")
+        out = self.ok("predict", "m.karma", "price.csv").rows()
+        self.assertEqual(out[0], ["prediction", "score"])
+        truth = [row[-1] for row in rows]
+        guess = [float(row[0]) for row in out[1:]]
+        self.assertEqual([row[0] for row in out[1:]], [row[1] for row in out[1:]])
+        mean = sum(truth) / len(truth)
+        error = sum((g - t) ** 2 for g, t in zip(guess, truth))
+        self.assertLess(error, 0.3 * sum((t - mean) ** 2 for t in truth))
+
+    def test_task_can_be_forced(self):
+        rng = random.Random(8)
+        rows = [[round(rng.gauss(k, 0.3), 3), k] for k in (rng.randrange(4) for _ in range(80))]
+        self.write_csv("k.csv", ["x", "k"], rows)
+        run = self.ok("train", "k.csv", "--target", "k", "-o", "m.karma", "--json", notes=["taken as classes"])
+        self.assertEqual(run.json()["classes"], ["0", "1", "2", "3"])
+        run = self.ok("train", "k.csv", "--target", "k", "--task", "regress", "-o", "m.karma", "--json")
+        self.assertEqual(run.json()["task"], "regress")
+        self.two_classes()
+        self.fails("train", "two.csv", "--target", "answer", "--task", "regress", "-o", "x.karma",
+                   says="two.csv.*'answer'.*categories")
+
+    def test_label_spelling_is_kept(self):
+        for labels in (("0.0", "1.0"), ("no", "yes"), ("01", "02"), ("-1", "+1"), ("1e0", "2E0"), ("FALSE", "TRUE"),
+                       ("été", "ночь"), ("a,b", 'c"d')):
+            with self.subTest(labels=labels):
+                self.two_classes(n=40, labels=labels)
+                self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+                out = self.ok("predict", "m.karma", "two.csv").rows()[1:]
+                self.assertEqual({row[0] for row in out}, set(labels))
+                rows = self.ok("eval", "m.karma", "two.csv", "--json").json()["confusion"]
+                self.assertEqual(set(rows), set(labels))
+
+    def test_ids_pass_through(self):
+        self.trained()
+        ids = [["1", 'say "hi"', "a,b"], ["", " spaces ", "two\nlines"], ["NA", "é", "'"], ["0007", "x;y", "tab\there"]]
+        rows = [row + [1.0, 2.0, "red"] for row in ids]
+        self.write_csv("new.csv", ["one", "two, really", "three", "a", "b", "colour"], rows)
+        out = self.ok("predict", "m.karma", "new.csv", "--id", "three", "--id", "one", "--id", "two, really").rows()
+        self.assertEqual(set(out[0][:3]), {"one", "two, really", "three"})
+        for got, given in zip(out[1:], ids):
+            named = dict(zip(out[0], got))
+            self.assertEqual([named["one"], named["three"]], [given[0], given[2]])
+            self.assertEqual(named["two, really"].strip(), given[1].strip())
+        self.assertEqual(len(out), 5)
+        objects = self.ok("predict", "m.karma", "new.csv", "--id", "one", "--id", "three", "--json",
+                          notes=["two, really"]).json()["predictions"]
+        self.assertEqual([o["three"] for o in objects], [row[2] for row in ids])
+
+    def test_rows_keep_their_order(self):
+        rows = self.trained(ids=True, n=300)
+        self.write_csv("new.csv", ["who", "a", "b", "colour"], [row[:-1] for row in rows])
+        scores = dict((row[0], row[1:]) for row in self.ok("predict", "m.karma", "new.csv", "--id", "who").rows()[1:])
+        random.Random(1).shuffle(rows)
+        self.write_csv("mixed.csv", ["colour", "who", "b", "a"], [[row[3], row[0], row[2], row[1]] for row in rows])
+        out = self.ok("predict", "m.karma", "mixed.csv", "--id", "who", "-o", "out.csv")
+        self.assertEqual(out.out, "")
+        got = self.read_rows("out.csv")[1:]
+        self.assertEqual([row[0] for row in got], [row[0] for row in rows])
+        for row in got:
+            self.assertEqual(row[1:], scores[row[0]])
+
+    def test_unlabelled_rows_are_left_out(self):
+        rows = self.two_classes()
+        self.ok("train", "two.csv", "--target", "answer", "-o", "all.karma", "--quiet")
+        extra = rows[:50] + [[9.0, 9.0, "violet", None]] + rows[50:] + [[-9.0, 1.0, "red", "NA"]]
+        self.write_csv("holes.csv", ["a", "b", "colour", "answer"], extra)
+        run = self.ok("train", "holes.csv", "--target", "answer", "-o", "m.karma", "--json",
+                      notes=["2 of 122 rows have no label in column 'answer'"])
+        self.assertEqual([run.json()["rows"], run.json()["rows_without_label"]], [120, 2])
+        self.assertEqual(self.ok("predict", "m.karma", "two.csv").out, self.ok("predict", "all.karma", "two.csv").out)
+        report = self.ok("eval", "m.karma", "holes.csv", "--json").json()
+        self.assertEqual([report["rows"], report["rows_without_label"]], [120, 2])
+        self.assertEqual(len(self.ok("predict", "m.karma", "holes.csv").rows()), 123)
+
+    def test_unseen_category_is_missing(self):
+        self.trained()
+        self.write("new.csv", "a,b,colour\n0.5,6,purple\n0.5,6,\n0.5,6,red\n")
+        out = self.ok("predict", "m.karma", "new.csv").rows()[1:]
+        self.assertEqual(out[0], out[1])
+        self.assertNotEqual(out[0], out[2])
+
+    def test_unknown_and_absent_columns(self):
+        self.trained()
+        self.write("plain.csv", "a,b,colour\n0.5,6,\n-1,4,\n")
+        plain = self.ok("predict", "m.karma", "plain.csv")
+        self.write("new.csv", "a,weight,b,mood\n0.5,80,6,good\n-1,70,4,bad\n")
+        run = self.ok("predict", "m.karma", "new.csv", notes=["does not know.*'weight', 'mood'", "lack.*'colour'"])
+        self.assertEqual(run.out, plain.out)
+        run = self.ok("predict", "m.karma", "new.csv", "--ignore", "weight", "--ignore", "mood", notes=["lack.*'colour'"])
+        self.assertEqual(run.out, plain.out)
+        self.assertEqual(self.ok("predict", "m.karma", "new.csv", "--quiet").out, plain.out)
+
+    def test_row_with_everything_missing(self):
+        self.trained()
+        self.write("new.csv", "a,b,colour\n,,\n1,5,red\n?,NA,null\n")
+        out = self.ok("predict", "m.karma", "new.csv").rows()[1:]
+        self.assertEqual(len(out), 3)
+        self.assertEqual(out[0], out[2])
+        self.assertTrue(math.isfinite(float(out[0][1])))
+        self.ok("train", "two.csv", "--target", "answer", "--bias", "0", "-o", "n.karma", "--quiet")
+        out = self.ok("predict", "n.karma", "new.csv").rows()[1:]
+        self.assertEqual(float(out[0][1]), 0.0)
+        self.assertEqual(out[0][0], "no")  # a tie goes to the first class
+
+    def test_training_row_with_everything_missing(self):
+        rows = self.two_classes() + [[None, None, None, "yes"]]
+        self.write_csv("more.csv", ["a", "b", "colour", "answer"], rows)
+        self.assertEqual(self.ok("train", "more.csv", "--target", "answer", "-o", "m.karma", "--json").json()["rows"], 121)
+
+    def test_column_without_observed_cells(self):
+        rows = self.two_classes()
+        self.write_csv("more.csv", ["a", "b", "empty", "colour", "answer"], [r[:2] + [None] + r[2:] for r in rows])
+        run = self.ok("train", "more.csv", "--target", "answer", "-o", "m.karma", "--json", notes=["'empty'"])
+        self.assertEqual(run.json()["attributes"], 3)
+        self.ok("train", "two.csv", "--target", "answer", "-o", "n.karma", "--quiet")
+        self.assertEqual(self.ok("predict", "m.karma", "two.csv").out, self.ok("predict", "n.karma", "two.csv").out)
+
+    def test_losses_and_schedules(self):
+        self.two_classes(n=60)
+        self.quantity(n=60)
+        for loss in ("hinge", "squared-hinge", "logistic"):
+            for schedule in ("pegasos", "regret"):
+                with self.subTest(loss=loss, schedule=schedule):
+                    run = self.ok("train", "two.csv", "--target", "answer", "--solver", "online", "--loss", loss,
+                                  "--schedule", schedule, "-o", "m.karma", "--json")
+                    self.assertTrue(0.0 < run.json()["rho"] < math.inf)
+                    accuracy = self.ok("eval", "m.karma", "two.csv", "--json").json()["accuracy"]
+                    self.assertGreater(accuracy, 0.7)
+                    self.assertEqual(run.json()["loss"], loss)
+        for loss in ("epsilon-insensitive", "absolute", "huber", "pinball", "squared"):
+            for solver in self.solvers():
+                with self.subTest(loss=loss, solver=solver):
+                    self.ok("train", "price.csv", "--target", "price", "--task", "regress", "--loss", loss, "--solver",
+                            solver, "-o", "m.karma")
+                    self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["loss"], loss)
+
+    def test_loss_of_the_wrong_task(self):
+        self.two_classes(n=40)
+        run = self.run_karma("train", "two.csv", "--target", "answer", "--loss", "huber", "-o", "m.karma")
+        self.assertIn(run.code, (1, 2), str(run))
+        self.assertRegex(run.err, "huber")
+        self.assertEqual(self.files(), ["two.csv"])
+
+
+class Evaluating(Case):
+    def check_classes(self, truth, predicted, report, classes):
+        n = len(truth)
+        table = {t: {p: 0 for p in classes} for t in classes}
+        for t, p in zip(truth, predicted):
+            table[t][p] += 1
+        self.assertEqual(report["confusion"], table)
+        self.close_to(report["accuracy"], sum(table[c][c] for c in classes) / n, 1e-12, "accuracy")
+        recalls = [table[c][c] / sum(table[c].values()) for c in classes if sum(table[c].values())]
+        self.close_to(report["balanced_accuracy"], sum(recalls) / len(recalls), 1e-12, "balanced accuracy")
+        f1 = [2 * table[c][c] / (sum(table[c].values()) + sum(table[t][c] for t in classes)) for c in classes]
+        self.close_to(report["f1"], sum(f1) / len(f1), 1e-12, "F1")
+
+    @staticmethod
+    def auc(positive, scores):
+        pairs = [(p, q) for p, yes in zip(scores, positive) if yes for q, no in zip(scores, positive) if not no]
+        return sum(1.0 if p > q else 0.5 if p == q else 0.0 for p, q in pairs) / len(pairs)
+
+    def test_two_classes_against_own_computation(self):
+        self.trained()
+        rows = self.two_classes("test.csv", n=90, seed=7)
+        report = self.ok("eval", "m.karma", "test.csv", "--json").json()
+        out = self.ok("predict", "m.karma", "test.csv").rows()[1:]
+        truth = [row[-1] for row in rows]
+        self.check_classes(truth, [row[0] for row in out], report, ["no", "yes"])
+        self.close_to(report["auc"], self.auc([t == "yes" for t in truth], [float(row[1]) for row in out]), 1e-12, "AUC")
+        counts = self.ok("inspect", "m.karma", "--json").json()["classes"]
+        commonest = max(sorted(counts), key=counts.get)
+        self.close_to(report["majority"], truth.count(commonest) / len(truth), 1e-12, "majority")
+        self.assertIsNone(report["log_loss"])
+        self.assertEqual(report["rows"], 90)
+        text = self.ok("eval", "m.karma", "test.csv").out
+        for word in ("accuracy", "majority rate", "balanced accuracy", "F1", "AUC", "truth \\ prediction"):
+            self.assertIn(word, text)
+        self.assertIn(f"{100 * report['accuracy']:.1f}%", text)
+
+    def test_three_classes_and_log_loss(self):
+        self.three_classes()
+        self.ok("train", "three.csv", "--target", "tree", "--loss", "logistic", "-o", "m.karma", "--quiet")
+        rows = self.three_classes("test.csv", n=80, seed=9)
+        report = self.ok("eval", "m.karma", "test.csv", "--json").json()
+        out = self.ok("predict", "m.karma", "test.csv").rows()
+        classes = [name[len("score:"):] for name in out[0][1:]]
+        truth = [row[-1] for row in rows]
+        self.check_classes(truth, [row[0] for row in out[1:]], report, classes)
+        scores = [[float(cell) for cell in row[1:]] for row in out[1:]]
+        areas = [self.auc([t == c for t in truth], [s[k] for s in scores]) for k, c in enumerate(classes)]
+        self.close_to(report["auc"], sum(areas) / 3, 1e-12, "AUC")
+        loss = 0.0
+        for t, s in zip(truth, scores):
+            p = [1 / (1 + math.exp(-z)) for z in s]
+            loss -= math.log(p[classes.index(t)] / sum(p)) / len(truth)
+        self.close_to(report["log_loss"], loss, 1e-9, "log loss")
+
+    def test_binary_log_loss(self):
+        self.two_classes()
+        self.ok("train", "two.csv", "--target", "answer", "--loss", "logistic", "-o", "m.karma", "--quiet")
+        rows = self.two_classes("test.csv", n=50, seed=4)
+        out = self.ok("predict", "m.karma", "test.csv").rows()[1:]
+        loss = sum(math.log1p(math.exp(-float(o[1]) if r[-1] == "yes" else float(o[1]))) for o, r in zip(out, rows)) / 50
+        self.close_to(self.ok("eval", "m.karma", "test.csv", "--json").json()["log_loss"], loss, 1e-9, "log loss")
+
+    def test_regression_against_own_computation(self):
+        train = self.quantity()
+        self.ok("train", "price.csv", "--target", "price", "-o", "m.karma", "--quiet")
+        rows = self.quantity("test.csv", n=60, seed=11)
+        report = self.ok("eval", "m.karma", "test.csv", "--json").json()
+        guess = [float(row[0]) for row in self.ok("predict", "m.karma", "test.csv").rows()[1:]]
+        truth = [row[-1] for row in rows]
+        base = sum(row[-1] for row in train) / len(train)
+        mean = sum(truth) / 60
+        self.close_to(report["mae"], sum(abs(g - t) for g, t in zip(guess, truth)) / 60, 1e-9, "MAE")
+        squares = sum((g - t) ** 2 for g, t in zip(guess, truth))
+        self.close_to(report["rmse"], math.sqrt(squares / 60), 1e-9, "RMSE")
+        self.close_to(report["r2"], 1 - squares / sum((t - mean) ** 2 for t in truth), 1e-9, "R2")
+        self.close_to(report["baseline_mae"], sum(abs(base - t) for t in truth) / 60, 1e-9, "baseline MAE")
+        self.close_to(report["baseline_rmse"], math.sqrt(sum((base - t) ** 2 for t in truth) / 60), 1e-9, "baseline RMSE")
+        self.assertRegex(self.ok("eval", "m.karma", "test.csv").out, "training mean")
+
+    def test_label_the_model_never_saw(self):
+        self.trained()
+        rows = self.two_classes("test.csv", n=30, seed=5)
+        rows[3][-1] = rows[8][-1] = "perhaps"
+        self.write_csv("test.csv", ["a", "b", "colour", "answer"], rows)
+        report = self.ok("eval", "m.karma", "test.csv", "--json").json()
+        self.assertEqual(report["rows"], 30)
+        self.assertEqual(sum(sum(row.values()) for row in report["confusion"].values()), 30)
+        strange = [row for name, row in report["confusion"].items() if name not in ("yes", "no")]
+        self.assertEqual([sum(row.values()) for row in strange], [2])
+
+    def test_data_without_labels(self):
+        self.trained()
+        self.write("new.csv", "a,b\n1,2\n")
+        self.fails("eval", "m.karma", "new.csv", says="new.csv.*'answer'")
+        self.write("new.csv", "a,b,answer\n1,2,\n")
+        self.fails("eval", "m.karma", "new.csv", says="new.csv.*label")
+
+    def test_regression_model_and_text_labels(self):
+        self.quantity(n=60)
+        self.ok("train", "price.csv", "--target", "price", "-o", "m.karma", "--quiet")
+        self.write("new.csv", "a,b,c,price\n1,2,3,dear\n")
+        self.fails("eval", "m.karma", "new.csv", says="new.csv.*'price'.*numbers")
+        self.assertEqual(len(self.ok("predict", "m.karma", "new.csv").rows()), 2)
+
+
+class Reading(Case):
+    """One table in many dresses gives one model and one set of predictions."""
+
+    def setUp(self):
+        super().setUp()
+        self.rows = self.two_classes(n=60)
+        self.reference = self.predictions("two.csv", "--target", "answer")
+
+    def predictions(self, data, *options, reading=(), stdin=b"", notes=None):
+        self.ok("train", data, *options, *reading, "-o", "m.karma", "--quiet", stdin=stdin)
+        return self.ok("predict", "m.karma", data, *reading, stdin=stdin, notes=notes).out
+
+    def test_standard_input(self):
+        text = self.read("two.csv")
+        self.assertEqual(self.predictions("-", "--target", "answer", stdin=text), self.reference)
+        self.fails("train", "-", "--target", "answer", "-o", "x.karma", stdin=b"", says="standard input.*empty")
+        self.fails("train", "-", "--target", "answer", "-o", "x.karma", stdin=b"a,answer\n1,x\n1\n",
+                   says="standard input: line 3")
+
+    def test_gzip(self):
+        self.write("packed.csv.gz", gzip.compress(self.read("two.csv")))
+        self.assertEqual(self.predictions("packed.csv.gz", "--target", "answer"), self.reference)
+        text = self.read("two.csv")
+        self.write("named-plainly.csv", gzip.compress(text[:1000]) + gzip.compress(text[1000:]))
+        self.assertEqual(self.predictions("named-plainly.csv", "--target", "answer"), self.reference)
+        self.assertEqual(self.predictions("-", "--target", "answer", stdin=gzip.compress(text)), self.reference)
+
+    def test_tsv(self):
+        self.write_csv("two.tsv", ["a", "b", "colour", "answer"], self.rows, "\t")
+        self.assertEqual(self.predictions("two.tsv", "--target", "answer"), self.reference)
+
+    def test_delimiters(self):
+        for word, character in (("semicolon", ";"), ("pipe", "|"), ("tab", "\t"), ("comma", ","), (";", ";"), ("\\t", "\t")):
+            with self.subTest(delimiter=word):
+                self.write_csv("d.csv", ["a", "b", "colour", "answer"], self.rows, character)
+                self.assertEqual(self.predictions("d.csv", "--target", "answer", reading=("--delimiter", word)),
+                                 self.reference)
+                self.assertEqual(self.predictions("d.csv", "--target", "answer"), self.reference)  # guessed
+        rows = [["NA" if cell is None else cell for cell in row] for row in self.rows]
+        self.write_csv("d.csv", ["a", "b", "colour", "answer"], rows, " ")
+        self.assertEqual(self.predictions("d.csv", "--target", "answer", reading=("--delimiter", "space")), self.reference)
+
+    def test_no_header(self):
+        self.write_csv("bare.csv", None, self.rows)
+        self.assertEqual(self.predictions("bare.csv", "--target", "c4", reading=("--header", "off")), self.reference)
+        names = [c["name"] for c in self.ok("inspect", "bare.csv", "--header", "off", "--json").json()["columns"]]
+        self.assertEqual(names, ["c1", "c2", "c3", "c4"])
+
+    def test_line_ends_bom_quotes(self):
+        text = self.read("two.csv")
+        self.write("v.csv", text.replace(b"\n", b"\r\n"))
+        self.assertEqual(self.predictions("v.csv", "--target", "answer"), self.reference)
+        self.write("v.csv", b"\xef\xbb\xbf" + text.rstrip(b"\n"))
+        self.assertEqual(self.predictions("v.csv", "--target", "answer"), self.reference)
+        quoted = io.StringIO()
+        writer = csv.writer(quoted, quoting=csv.QUOTE_ALL)
+        writer.writerow(["a", "b", "colour", "answer"])
+        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
+        self.write("v.csv", quoted.getvalue())
+        self.assertEqual(self.predictions("v.csv", "--target", "answer"), self.reference)
+
+    def test_missing_tokens(self):
+        usual = ["", "NA", "N/A", "NaN", "nan", "?", "null", "NULL", "None"]
+        rng = random.Random(2)
+        rows = [[rng.choice(usual) if cell is None else cell for cell in row] for row in self.rows]
+        self.write_csv("t.csv", ["a", "b", "colour", "answer"], rows)
+        self.assertEqual(self.predictions("t.csv", "--target", "answer"), self.reference)
+        rows = [[rng.choice(["-999", "none given"]) if cell is None else cell for cell in row] for row in self.rows]
+        self.write_csv("t.csv", ["a", "b", "colour", "answer"], rows)
+        reading = ("--missing", "-999", "--missing=none given")
+        self.assertEqual(self.predictions("t.csv", "--target", "answer", reading=reading), self.reference)
+
+    def test_almost_a_number_column(self):
+        lines = "".join(f"{i},{'yes' if i % 2 else 'no'}\n" for i in range(30))
+        self.write("n.csv", "x,y\n" + lines + "unknown,yes\n")
+        run = self.ok("inspect", "n.csv", "--json", notes=["'x'.*'unknown' .line 32.*--missing 'unknown'.*--numeric 'x'"])
+        self.assertEqual(run.json()["columns"][0]["type"], "category")
+        run = self.ok("inspect", "n.csv", "--missing", "unknown", "--json")
+        self.assertEqual(run.json()["columns"][0]["type"], "number")
+
+    def test_types_can_be_forced(self):
+        self.write("f.csv", "zip,x,y\n" + "".join(f"{10 + i % 3},{i},{'up' if i % 3 else 'down'}\n" for i in range(30)))
+        columns = self.ok("inspect", "f.csv", "--json").json()["columns"]
+        self.assertEqual([c["type"] for c in columns], ["number", "number", "category"])
+        run = self.ok("inspect", "f.csv", "--category", "zip", "--ignore", "x", "--target", "y", "--json").json()
+        self.assertEqual([(c["name"], c["type"]) for c in run["columns"]], [("zip", "category")])
+        self.assertEqual(run["target"], {"name": "y", "type": "category"})
+        self.fails("inspect", "f.csv", "--numeric", "y", says="f.csv: line 2, column 'y': 'down' is not a number")
+        self.ok("train", "f.csv", "--target", "y", "--category", "zip", "-o", "m.karma", "--quiet")
+        # the model remembers that zip is a category, also where the file looks like numbers or has other words
+        self.write("new.csv", "zip,x\n10,3\n11,3\nother,3\n,3\n")
+        out = self.ok("predict", "m.karma", "new.csv").rows()[1:]
+        self.assertEqual(out[2], out[3])
+        self.assertEqual([out[0][0], out[1][0]], ["down", "up"])
+
+    def test_options_that_contradict(self):
+        self.fails("train", "two.csv", "--target", "answer", "--ignore", "answer", "-o", "x.karma", code=2,
+                   says="'answer' cannot be both")
+        self.fails("train", "two.csv", "--target", "answer", "--numeric", "a", "--category", "a", "-o", "x.karma", code=2,
+                   says="'a' cannot be both")
+
+    def test_number_column_of_the_model_with_words(self):
+        self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+        self.write("new.csv", "a,b,colour\n1,2,red\nmany,2,red\n")
+        self.fails("predict", "m.karma", "new.csv", says="new.csv: line 3, column 'a': 'many' is not a number")
+
+
+class Libsvm(Case):
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(4)
+        lines = []
+        for _ in range(60):
+            x = [rng.gauss(0, 1) for _ in range(4)]
+            kept = [i for i in range(4) if rng.random() < 0.7]
+            label = "+1" if x[0] + x[1] > 0 else "-1"
+            lines.append(label + "".join(f" {i + 1}:{x[i]:.4f}" for i in kept) + (" # remark" if rng.random() < 0.2 else ""))
+        self.write("d.svm", "# head\n\n" + "\n".join(lines) + "\n")
+        self.lines = lines
+
+    def test_absent_must_be_said(self):
+        self.fails("train", "d.svm", "--target", "target", "-o", "m.karma", code=2, says="--absent zero or --absent missing")
+        self.fails("gram", "d.svm", code=2, says="--absent")
+
+    def test_absent_zero_and_missing(self):
+        table = {}
+        for absent, hole in (("zero", 0.0), ("missing", None)):
+            rows = []
+            for line in self.lines:
+                cells = dict(pair.split(":") for pair in line.split("#")[0].split()[1:])
+                rows.append([cells.get(str(i), hole) for i in range(1, 5)] + [line.split()[0]])
+            self.write_csv("same.csv", ["1", "2", "3", "4", "target"], rows)
+            self.ok("train", "d.svm", "--target", "target", "--absent", absent, "-o", "m.karma", "--quiet")
+            self.ok("train", "same.csv", "--target", "target", "-o", "n.karma", "--quiet")
+            table[absent] = self.ok("predict", "m.karma", "d.svm", "--absent", absent).out
+            self.assertEqual(table[absent], self.ok("predict", "n.karma", "same.csv").out)
+            share = self.ok("inspect", "d.svm", "--absent", absent, "--json").json()["missing"]
+            self.assertEqual(share == 0.0, absent == "zero")
+        self.assertNotEqual(table["zero"], table["missing"])
+        self.assertEqual({row.split(",")[0] for row in table["zero"].splitlines()[1:]}, {"+1", "-1"})
+
+    def test_formats(self):
+        self.ok("train", "d.svm", "--target", "target", "--absent", "missing", "-o", "m.karma", "--quiet")
+        expected = self.ok("predict", "m.karma", "d.svm", "--absent", "missing").out
+        self.write("d.libsvm.gz", gzip.compress(self.read("d.svm")))
+        self.assertEqual(self.ok("predict", "m.karma", "d.libsvm.gz", "--absent", "missing").out, expected)
+        run = self.ok("predict", "m.karma", "-", "--format", "libsvm", "--absent", "missing", stdin=self.read("d.svm"))
+        self.assertEqual(run.out, expected)
+        self.ok("eval", "m.karma", "d.svm", "--absent", "missing")
+
+
+class Inspecting(Case):
+    def test_table(self):
+        rows = self.two_classes()
+        report = self.ok("inspect", "two.csv", "--target", "answer", "--json").json()
+        self.assertEqual([report["kind"], report["rows"], report["attributes"]], ["table", 120, 3])
+        holes = [sum(row[j] is None for row in rows) for j in range(3)]
+        self.close_to(report["missing"], sum(holes) / 360, 1e-12)
+        for j, column in enumerate(report["columns"]):
+            cells = [row[j] for row in rows if row[j] is not None]
+            self.assertEqual([column["name"], column["observed"]], [["a", "b", "colour"][j], len(cells)])
+            self.close_to(column["missing"], holes[j] / 120, 1e-12)
+            if j < 2:
+                self.assertEqual(column["type"], "number")
+                self.assertEqual([column["min"], column["max"]], [min(cells), max(cells)])
+                self.close_to(column["mean"], sum(cells) / len(cells), 1e-9)
+            else:
+                self.assertEqual([column["type"], column["levels"]], ["category", 3])
+        patterns = {}
+        for row in rows:
+            key = tuple(name for name, cell in zip(["a", "b", "colour"], row) if cell is None)
+            patterns[key] = patterns.get(key, 0) + 1
+        self.assertEqual({tuple(p["missing"]): p["rows"] for p in report["patterns"]}, patterns)
+        self.assertEqual(report["distinct_patterns"], len(patterns))
+        counts = [p["rows"] for p in report["patterns"]]
+        self.assertEqual(counts, sorted(counts, reverse=True))
+        text = self.ok("inspect", "two.csv", "--target", "answer").out
+        for word in ("120 rows", "colour", "category", "3 levels", "patterns of holes", "target answer"):
+            self.assertIn(word, text)
+
+    def test_norms(self):
+        self.write("n.csv", "a,b\n3,4\n0,0.5\n")
+        norms = self.ok("inspect", "n.csv", "--standardise", "off", "--json").json()["norms"]
+        self.assertEqual([norms["above_one"], norms["rows"]], [1, 2])
+        self.close_to(norms["largest"], 5.0)
+        norms = self.ok("inspect", "n.csv", "--standardise", "off", "--unit-ball", "on", "--json").json()["norms"]
+        self.assertEqual(norms["above_one"], 0)
+        self.close_to(norms["largest"], 1.0)
+
+    def test_all_missing_table_can_be_looked_at(self):
+        self.write("e.csv", "a,b\n,\nNA,?\n")
+        self.assertEqual(self.ok("inspect", "e.csv", "--json").json()["missing"], 1.0)
+        self.assertIn("none observed", self.ok("inspect", "e.csv").out)
+
+    def test_model(self):
+        rows = self.two_classes()
+        self.ok("train", "two.csv", "--target", "answer", "--gamma", "3", "--C", "7.5", "-o", "m.karma", "--quiet")
+        report = self.ok("inspect", "m.karma", "--json").json()
+        self.assertEqual([report["kind"], report["target"], report["task"]], ["model", "answer", "classify"])
+        self.assertEqual([report["rows"], report["C"], report["options"]["gamma"]], [120, 7.5, 3])
+        self.assertEqual(report["columns"], [{"name": "a", "type": "number"}, {"name": "b", "type": "number"},
+                                             {"name": "colour", "type": "category"}])
+        self.assertEqual(report["classes"], {c: sum(row[-1] == c for row in rows) for c in ("no", "yes")})
+        text = self.ok("inspect", "m.karma").out
+        for word in ("'answer'", "gamma 3", "category of 3 levels", "no ", "yes"):
+            self.assertIn(word, text)

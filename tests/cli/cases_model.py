@@ -1,0 +1,211 @@
+"""Model files: their layout, what follows from their arrays, and every way in which one is refused."""
+import json
+import math
+import random
+import struct
+import zlib
+
+from case import Case
+
+
+class ModelFile:
+    """A safetensors file taken apart, to be put together again with changes."""
+    SIZES = {"F64": 8, "F32": 4, "U64": 8}
+
+    def __init__(self, data):
+        self.length = struct.unpack("<Q", data[:8])[0]
+        self.header = json.loads(data[8:8 + self.length])
+        self.data = data[8 + self.length:]
+        self.document = json.loads(self.header["__metadata__"]["karma"])
+
+    def tensor(self, name):
+        entry = self.header[name]
+        begin, end = entry["data_offsets"]
+        code = {"F64": "d", "F32": "f", "U64": "Q"}[entry["dtype"]]
+        return struct.unpack(f"<{(end - begin) // self.SIZES[entry['dtype']]}{code}", self.data[begin:end])
+
+    def set_number(self, name, index, value):
+        entry = self.header[name]
+        size = self.SIZES[entry["dtype"]]
+        place = entry["data_offsets"][0] + index * size
+        code = {"F64": "d", "F32": "f", "U64": "Q"}[entry["dtype"]]
+        self.data = self.data[:place] + struct.pack("<" + code, value) + self.data[place + size:]
+
+    def bytes(self):
+        """With the checksum that belongs to the content."""
+        self.header["__metadata__"] = {"checksum": "00000000", "karma": json.dumps(self.document, separators=(",", ":"))}
+        text = json.dumps(self.header, separators=(",", ":")).encode()
+        text += b" " * (-(len(text) + 8) % 64)
+        whole = struct.pack("<Q", len(text)) + text + self.data
+        key = b'"checksum":"'
+        place = whole.index(key) + len(key)
+        return whole[:place] + b"%08x" % zlib.crc32(whole) + whole[place + 8:]
+
+
+class Models(Case):
+    def setUp(self):
+        super().setUp()
+        self.rows = self.trained(n=60)
+        self.model = self.read("m.karma")
+
+    def refused(self, data, says, name="bad.karma"):
+        self.write(name, data)
+        self.fails("predict", name, "two.csv", "-o", "p.csv", says=says)
+
+    def test_layout(self):
+        model = ModelFile(self.model)
+        self.assertEqual((8 + model.length) % 8, 0, "arrays are not aligned")
+        checksum = model.header["__metadata__"]["checksum"]
+        blank = self.model.replace(b'"checksum":"' + checksum.encode(), b'"checksum":"00000000', 1)
+        self.assertEqual(checksum, "%08x" % zlib.crc32(blank))
+        place = 0
+        entries = sorted((e["data_offsets"], name, e) for name, e in model.header.items() if name != "__metadata__")
+        self.assertGreaterEqual(len(entries), 4)
+        for (begin, end), name, entry in entries:
+            self.assertEqual(begin, place, name)
+            count = 1
+            for extent in entry["shape"]:
+                count *= extent
+            self.assertEqual(end - begin, count * ModelFile.SIZES[entry["dtype"]], name)
+            place = end
+        self.assertEqual(place, len(model.data))
+        self.assertTrue(all(isinstance(v, str) for v in model.header["__metadata__"].values()))
+        self.assertEqual(model.document["target"]["classes"], ["no", "yes"])
+
+    def test_predictions_follow_from_the_file(self):
+        """Scores computed here from the arrays of the file: recipe, kernel with bias, coefficients."""
+        for options in (["--gamma", "1"], ["--gamma", "4", "--scale", "2.5"], ["--gamma", "3", "--bias", "0"],
+                        ["--unit-ball", "on"]):
+            with self.subTest(options=options):
+                self.ok("train", "two.csv", "--target", "answer", *options, "-o", "m.karma", "--quiet")
+                model = ModelFile(self.read("m.karma"))
+                doc, start = model.document, model.tensor("feature_start")
+                shift, factor, values, mask = (model.tensor(n) for n in ("shift", "factor", "values", "mask"))
+                coefficients, width = model.tensor("coefficients"), start[-1]
+                words = model.header["mask"]["shape"][1]
+                gamma, bias, nu = int(doc["options"]["gamma"]), float(doc["options"]["bias"]), doc["info"]["scale"]
+                out = self.ok("predict", "m.karma", "two.csv").rows()[1:]
+                for row, got in list(zip(self.rows, out))[:25]:
+                    x, seen = [0.0] * width, 0
+                    for j, column in enumerate(doc["attributes"]):
+                        if row[j] is None:
+                            continue
+                        seen |= 1 << j
+                        for f in range(start[j], start[j + 1]):
+                            raw = row[j] if column["kind"] == "number" else float(column["levels"][f - start[j]] == row[j])
+                            x[f] = (raw - shift[f]) * factor[f]
+                    if doc["radius"] > 0:
+                        norm = max(math.sqrt(sum(v * v for v in x)), doc["radius"])
+                        x = [v / norm for v in x]
+                    score = 0.0
+                    for i, a in enumerate(coefficients):
+                        y = values[i * width:(i + 1) * width]
+                        c = bin(mask[i * words] & seen).count("1") + (bias != 0)
+                        weight = sum((c / nu) ** power for power in range(gamma))
+                        score += a * weight * (sum(p * q for p, q in zip(x, y)) + bias * bias)
+                    self.close_to(float(got[1]), score, 2e-5, "score")
+
+    def test_own_writer_is_understood(self):
+        """The refusals below mean nothing unless an unchanged model put together here is accepted."""
+        self.write("same.karma", ModelFile(self.model).bytes())
+        self.assertEqual(self.ok("predict", "same.karma", "two.csv").out, self.ok("predict", "m.karma", "two.csv").out)
+
+    def test_truncated(self):
+        n = len(self.model)
+        header = 8 + ModelFile(self.model).length
+        for length in (0, 1, 7, 8, 9, 100, header - 1, header, header + 1, n // 2, n - 8, n - 1):
+            with self.subTest(length=length):
+                self.refused(self.model[:length], "bad.karma: not a usable model")
+                self.fails("eval", "bad.karma", "two.csv", says="bad.karma")
+                self.fails("inspect", "bad.karma", says="bad.karma")
+
+    def test_longer(self):
+        self.refused(self.model + b"\0", "bad.karma: not a usable model")
+
+    def test_one_byte_altered(self):
+        n = len(self.model)
+        header = 8 + ModelFile(self.model).length
+        rng = random.Random(12)
+        places = {0, 7, 8, 9, header - 1, header, n - 1}
+        places |= {self.model.index(b'"checksum":"') + k for k in (3, 12, 19)} | {self.model.index(b"format") + 9}
+        places |= {rng.randrange(8, header) for _ in range(12)} | {rng.randrange(header, n) for _ in range(12)}
+        for place in sorted(places):
+            for bit in (1, 0x20):
+                with self.subTest(place=place, bit=bit):
+                    changed = bytearray(self.model)
+                    changed[place] ^= bit
+                    self.refused(bytes(changed), "^karma: bad.karma: ")
+
+    def test_newer_version(self):
+        model = ModelFile(self.model)
+        model.document["format"] = 2
+        model.document["version"] = "9.8.7"
+        for command in (["predict", "bad.karma", "two.csv", "-o", "p.csv"], ["inspect", "bad.karma"],
+                        ["eval", "bad.karma", "two.csv"]):
+            self.write("bad.karma", model.bytes())
+            self.fails(*command, says=r"^karma: bad.karma: made by a newer version of karma \(9\.8\.7")
+
+    def test_other_files(self):
+        self.refused(self.read("two.csv"), "bad.karma: not a usable model")
+        self.refused(b"\0" * 100, "bad.karma: not a usable model")
+        self.refused(struct.pack("<Q", 2 ** 63) + b"{}" * 50, "bad.karma: not a usable model")
+        self.refused(struct.pack("<Q", 2) + b"{}", "bad.karma: not a usable model")
+        self.refused(struct.pack("<Q", 4) + b"null", "bad.karma: not a usable model")
+        deep = b"[" * 100000
+        self.refused(struct.pack("<Q", len(deep)) + deep, "bad.karma: not a usable model")
+
+    def test_wrong_content_with_a_right_checksum(self):
+        def change(action):
+            model = ModelFile(self.model)
+            action(model)
+            return model.bytes()
+
+        def offsets(name, begin, end):
+            def action(model):
+                model.header[name]["data_offsets"] = [begin, end]
+            return action
+
+        def document(*path, value):
+            def action(model):
+                place = model.document
+                for key in path[:-1]:
+                    place = place[key]
+                place[path[-1]] = value
+            return action
+
+        support = ModelFile(self.model).document["info"]["n_support"]
+        cases = {
+            "array outside": offsets("values", 0, 1 << 40),
+            "negative offset": offsets("values", -64, 0),
+            "offsets swapped": offsets("shift", 64, 0),
+            "no array": lambda m: m.header.pop("mask"),
+            "wrong dtype": lambda m: m.header["shift"].update(dtype="F32"),
+            "wrong shape": lambda m: m.header["values"].update(shape=[1, 1]),
+            "shape is no list": lambda m: m.header["values"].update(shape="big"),
+            "NaN coefficient": lambda m: m.set_number("coefficients", 0, math.nan),
+            "infinite factor": lambda m: m.set_number("factor", 0, math.inf),
+            "NaN value": lambda m: m.set_number("values", 0, math.nan),
+            "mask beyond the columns": lambda m: m.set_number("mask", 0, 1 << 60),
+            "value where nothing is observed": lambda m: (m.set_number("mask", 0, 0), m.set_number("values", 0, 1.0)),
+            "feature_start": lambda m: m.set_number("feature_start", 1, 7),
+            "more support rows": document("info", "n_support", value=support + 1),
+            "huge support": document("info", "n_support", value=2 ** 62),
+            "negative support": document("info", "n_support", value=-1),
+            "scale 0": document("info", "scale", value=0.0),
+            "no info": document("info", value={}),
+            "no options": document("options", "gamma", value="0"),
+            "no attributes": document("attributes", value=[]),
+            "unknown kind": document("attributes", 0, "kind", value="colour"),
+            "category without levels": document("attributes", 2, "levels", value=[]),
+            "levels not in order": document("attributes", 2, "levels", value=["red", "green", "blue"]),
+            "one class": document("target", "classes", value=["no"]),
+            "no target": document("target", value=None),
+            "unknown task": document("target", "task", value="cluster"),
+            "unknown loss": document("loss", value="pain"),
+            "format 0": document("format", value=0),
+            "format text": document("format", value="1"),
+            "radius": document("radius", value=-1.0),
+        }
+        for name, action in cases.items():
+            with self.subTest(name):
+                self.refused(change(action), "^karma: bad.karma: not a usable model: ")

@@ -1,0 +1,271 @@
+"""What is computed, against the formulas: gram, theory, synth; and the same answer every time."""
+import math
+import os
+import random
+
+from case import Case
+
+
+class Gram(Case):
+    header = ["a", "b", "c", "d", "kind"]
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(6)
+        self.rows = []
+        for _ in range(14):
+            cells = [round(rng.gauss(1, 2), 3) for _ in range(4)] + [rng.choice("xyz")]
+            self.rows.append([None if rng.random() < 0.35 else cell for cell in cells])
+        self.rows[4] = [None] * 5
+        self.write_csv("g.csv", self.header, self.rows)
+
+    def encoded(self, standardise):
+        """Per row a dict: attribute -> list of feature values. Population standard deviation; shares of categories."""
+        out = [{} for _ in self.rows]
+        for j in range(5):
+            cells = [(i, row[j]) for i, row in enumerate(self.rows) if row[j] is not None]
+            if j < 4:
+                mean = sum(v for _, v in cells) / len(cells)
+                sd = math.sqrt(sum((v - mean) ** 2 for _, v in cells) / len(cells))
+                for i, v in cells:
+                    out[i][j] = [(v - mean) / sd if standardise else v]
+            else:
+                levels = sorted({v for _, v in cells})
+                share = [sum(v == level for _, v in cells) / len(cells) if standardise else 0.0 for level in levels]
+                for i, v in cells:
+                    out[i][j] = [(v == level) - s for level, s in zip(levels, share)]
+        return out
+
+    def expected(self, standardise, gamma, scale, bias):
+        rows = self.encoded(standardise)
+        counts = [len(row) + (bias != 0) for row in rows]
+        nu = {"paper": 1.0, "mean": sum(counts) / len(counts)}.get(scale) or float(scale)
+        matrix = []
+        for x in rows:
+            line = []
+            for y in rows:
+                common = x.keys() & y.keys()
+                total = sum(p * q for j in common for p, q in zip(x[j], y[j])) + bias * bias
+                c = len(common) + (bias != 0)
+                line.append(sum((c / nu) ** power for power in range(gamma)) * total)
+            matrix.append(line)
+        return matrix
+
+    def matrix(self, *options, **more):
+        return [[float(cell) for cell in row] for row in self.ok("gram", "g.csv", *options, **more).rows()]
+
+    def test_formula(self):
+        for standardise in ("on", "off"):
+            for gamma in (1, 2, 5):
+                for scale in ("paper", "mean", "3.5"):
+                    for bias in (0, 1):
+                        with self.subTest(standardise=standardise, gamma=gamma, scale=scale, bias=bias):
+                            want = self.expected(standardise == "on", gamma, scale, bias)
+                            got = self.matrix("--standardise", standardise, "--gamma", str(gamma), "--scale", scale,
+                                              "--bias", str(bias))
+                            largest = max(abs(v) for row in want for v in row)
+                            self.assertEqual([len(got)] + [len(row) for row in got], [14] * 15)
+                            for i in range(14):
+                                for j in range(14):
+                                    self.assertLessEqual(abs(got[i][j] - want[i][j]), 2e-6 * largest, (i, j))
+                                    self.assertEqual(got[i][j], got[j][i])
+                            if bias == 0:
+                                self.assertEqual(set(got[4]), {0.0})
+
+    def test_defaults(self):
+        self.assertEqual(self.matrix(), self.matrix("--gamma", "2", "--scale", "mean", "--bias", "0", "--standardise", "on"))
+
+    def test_target_stays_out(self):
+        self.write_csv("t.csv", self.header + ["label"], [row + [str(i % 2)] for i, row in enumerate(self.rows)])
+        self.assertEqual(self.ok("gram", "t.csv", "--target", "label").out, self.ok("gram", "g.csv").out)
+
+    def test_file_and_json(self):
+        text = self.ok("gram", "g.csv", "--scale", "3.5").out
+        run = self.ok("gram", "g.csv", "--scale", "3.5", "-o", "out.csv", "--json").json()
+        self.assertEqual(self.read("out.csv").decode(), text)
+        self.assertEqual([run["rows"], run["scale"], run["output"], run["log_norm"]], [14, 3.5, "out.csv", 0])
+
+    def test_unit_ball(self):
+        got = self.matrix("--unit-ball", "on", "--gamma", "1")
+        self.assertLess(abs(max(got[i][i] for i in range(14)) - 1.0), 1e-5)
+
+    def test_huge_gamma(self):
+        rng = random.Random(1)
+        rows = [[round(rng.gauss(0, 1), 3) if rng.random() < 0.9 else None for _ in range(50)] for _ in range(20)]
+        rows[0] = [round(rng.gauss(0, 1), 3) for _ in range(50)]
+        rows[1] = [round(rng.gauss(0, 1), 3) for _ in range(50)]
+        self.write_csv("g.csv", [f"x{i}" for i in range(50)], rows)
+        got = self.matrix("--gamma", "1000", "--scale", "paper", notes=["overflow.*divided by exp"])
+        self.assertTrue(all(math.isfinite(v) for row in got for v in row))
+        self.assertGreater(got[0][0], 0.0)
+        # every entry is w(c)/w(50) times the sum of products: ln w(50) = 999 ln 50 + small
+        run = self.ok("gram", "g.csv", "--gamma", "1000", "--scale", "paper", "-o", "o.csv", "--json", notes=["overflow"])
+        big = sum(50 ** k for k in range(1000))
+        self.close_to(run.json()["log_norm"], math.log(10) * Theory.log10(big), 1e-9)
+        ratio = got[0][1] / self.matrix("--gamma", "1")[0][1]  # rows 0 and 1 share all 50
+        self.close_to(ratio, 1.0, 1e-5)
+
+    def test_threads_do_not_matter(self):
+        self.ok("synth", "--rows", "300", "--dim", "9", "-o", "g.csv")
+        one = self.ok("gram", "g.csv", "--threads", "1").out
+        for threads in ("2", "3"):
+            self.assertTrue(self.ok("gram", "g.csv", "--threads", threads).out == one, threads)
+
+
+class Theory(Case):
+    def test_quantities(self):
+        for options in ({"lambda": 0.5, "epsilon": 0.1, "lipschitz": 1, "dim": 10, "delta": 0.05},
+                        {"lambda": 0.9, "epsilon": 0.01, "lipschitz": 3, "dim": 1, "delta": 0.5},
+                        {"lambda": 0.05, "epsilon": 0.001, "lipschitz": 2, "dim": 100, "delta": 1e-6}):
+            with self.subTest(**options):
+                words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+                got = self.ok("theory", *words, "--json").json()
+                lam, eps, big_l, d, delta = options.values()
+                gamma = max(1, math.ceil(math.log(2 * big_l / (lam * eps)) / lam))
+                big_gamma = sum(d ** k for k in range(1, gamma + 1))
+                self.assertEqual(got["gamma"], gamma)
+                self.close_to(got["log10_Gamma"], self.log10(big_gamma), 1e-9)
+                size = 2 * math.log10(big_l) + 2 * self.log10(big_gamma) + math.log10(math.log(1 / delta)) - 2 * math.log10(eps)
+                self.close_to(got["log10_sample_size"], size, 1e-9)
+                self.close_to(got["approximation_bound"], (1 - lam) ** gamma / lam, 1e-9)
+                for name, value in options.items():
+                    self.assertEqual(got["options"][name], value)
+                text = self.ok("theory", *words).out
+                for word in ("gamma(epsilon)", "sample size", "regret bound"):
+                    self.assertIn(word, text)
+
+    @staticmethod
+    def log10(number):
+        digits = str(number)
+        return math.log10(float("0." + digits[:18])) + len(digits)
+
+    def test_regret_bound(self):
+        got = self.ok("theory", "--lambda", "0.8", "--dim", "3", "--rounds", "100000", "--B", "4", "--magnitude", "2",
+                      "--lipschitz", "1.5", "--json").json()
+        gamma = got["gamma"]
+        size = sum(3 ** k for k in range(1, int(gamma) + 1))
+        rho = 1.5 * 2 * math.sqrt(size) / math.sqrt(4 * 1e5)
+        bound = 2 * 1.5 ** 2 * 4 * size * (1 + math.log(1e5)) / rho + rho * 1e5 * 4 / 2 + math.exp(-0.8 * gamma) * 1.5 * 1e5 / 0.8
+        self.close_to(got["log10_rho"], math.log10(rho), 1e-9)
+        self.close_to(got["log10_regret_bound"], math.log10(bound), 1e-9)
+
+    def test_extreme_parameters_stay_finite(self):
+        for options in (["--lambda", "1e-9", "--epsilon", "1e-300", "--dim", "1000000000"], ["--epsilon", "1e9"],
+                        ["--lambda", "1", "--lipschitz", "1e-300", "--B", "1e300"], ["--rounds", "1"],
+                        ["--delta", "0.999999999", "--magnitude", "1e-300"]):
+            with self.subTest(options=options):
+                got = self.ok("theory", *options, "--json").json()
+                self.assertTrue(all(math.isfinite(v) for k, v in got.items() if k != "options"), got)
+                self.assertNotRegex(self.ok("theory", *options).out, r"\b(nan|inf)\b")
+
+
+class Synth(Case):
+    def table(self, name):
+        rows = self.read_rows(name)
+        return rows[0], [[None if cell == "" else float(cell) for cell in row] for row in rows[1:]]
+
+    def test_shape_and_completion(self):
+        for mechanism in ("mcar", "mar", "mnar", "block"):
+            with self.subTest(mechanism=mechanism):
+                run = self.ok("synth", "--rows", "400", "--dim", "8", "--rank", "3", "--missing", "0.4", "--mechanism",
+                              mechanism, "--seed", "5", "-o", "h.csv", "--complete", "f.csv", "--json").json()
+                header, holes = self.table("h.csv")
+                self.assertEqual(header, [f"x{i}" for i in range(1, 9)] + ["target"])
+                full_header, full = self.table("f.csv")
+                self.assertEqual([header, 400], [full_header, len(holes)])
+                hidden = sum(cell is None for row in holes for cell in row[:-1])
+                self.assertLess(abs(hidden / 3200 - 0.4), 0.08)
+                self.close_to(run["missing"], hidden / 3200, 1e-12)
+                self.assertEqual([run["rows"], run["attributes"], run["options"]["mechanism"]], [400, 8, mechanism])
+                for a, b in zip(holes, full):
+                    self.assertNotIn(None, b)
+                    self.assertTrue(all(x is None or x == y for x, y in zip(a, b)))
+                self.assertEqual(self.rank([row[:-1] for row in full]), 3)
+
+    @staticmethod
+    def rank(rows, tolerance=1e-8):
+        rows, rank = [list(row) for row in rows], 0
+        for j in range(len(rows[0])):
+            pivot = max(range(rank, len(rows)), key=lambda i: abs(rows[i][j]))
+            if abs(rows[pivot][j]) < tolerance:
+                continue
+            rows[rank], rows[pivot] = rows[pivot], rows[rank]
+            for i in range(rank + 1, len(rows)):
+                factor = rows[i][j] / rows[rank][j]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[rank])]
+            rank += 1
+        return rank
+
+    def test_seed(self):
+        one = self.ok("synth", "--rows", "50", "--seed", "1").out
+        self.assertEqual(one, self.ok("synth", "--rows", "50", "--seed", "1").out)
+        self.assertNotEqual(one, self.ok("synth", "--rows", "50", "--seed", "2").out)
+
+    def test_tasks(self):
+        self.ok("synth", "--rows", "300", "--classes", "5", "-o", "c.csv")
+        self.assertEqual(len({row[-1] for row in self.table("c.csv")[1]}), 5)
+        self.ok("synth", "--rows", "300", "--task", "regress", "-o", "r.csv")
+        self.assertGreater(len({row[-1] for row in self.table("r.csv")[1]}), 250)
+        self.ok("synth", "--rows", "300", "--missing", "0", "-o", "n.csv")
+        self.assertNotIn(None, [cell for row in self.table("n.csv")[1] for cell in row])
+
+    def test_learned_well(self):
+        self.ok("synth", "--rows", "600", "--dim", "20", "--rank", "3", "--missing", "0.3", "--seed", "3", "-o", "a.csv")
+        text = self.read("a.csv").decode().splitlines(True)
+        self.write("train.csv", "".join(text[:401]))
+        self.write("test.csv", text[0] + "".join(text[401:]))
+        self.ok("train", "train.csv", "--target", "target", "-o", "m.karma", "--quiet")
+        report = self.ok("eval", "m.karma", "test.csv", "--json").json()
+        self.assertGreater(report["accuracy"], 0.85)
+        self.assertGreater(report["accuracy"], report["majority"] + 0.2)
+
+    def test_both_outputs_or_none(self):
+        self.fails("synth", "--rows", "5", "-o", "a.csv", "--complete", "nowhere/b.csv", says="nowhere/b.csv")
+        self.fails("synth", "--rows", "5", "-o", "nowhere/a.csv", "--complete", "b.csv", says="nowhere/a.csv")
+        self.fails("synth", "--rows", "5", "--complete", "-", code=2, says="--complete -")
+        self.fails("synth", "--rows", "5", "-o", "a.csv", "--complete", "-", "--json", code=2, says="--complete -")
+        full = self.ok("synth", "--rows", "5", "-o", "a.csv", "--complete", "-").rows()
+        self.assertEqual([len(full), self.files()], [6, ["a.csv"]])
+
+    def test_rank_beyond_dim(self):
+        run = self.run_karma("synth", "--dim", "3", "--rank", "7", "-o", "a.csv")
+        self.assertEqual(run.code, 2, str(run))
+        self.assertRegex(run.err, "rank.*7.*3")
+        self.assertEqual(self.files(), [])
+
+
+class Repeating(Case):
+    def test_threads(self):
+        for classes in ("2", "3"):
+            self.ok("synth", "--rows", "1500", "--dim", "12", "--classes", classes, "--seed", "4", "-o", "d.csv")
+            for solver in self.solvers():
+                first = None
+                for threads in ("1", "2", "3"):
+                    self.ok("train", "d.csv", "--target", "target", "--solver", solver, "--passes", "2", "--threads",
+                            threads, "-o", "m.karma", "--quiet")
+                    for more in ("1", "2", "3") if threads == "1" else (threads,):
+                        out = self.ok("predict", "m.karma", "d.csv", "--threads", more).raw
+                        first = first or out
+                        what = f"{solver}, {classes} classes, training with {threads} threads, predicting with {more}"
+                        self.assertTrue(out == first, what)
+
+    def test_seed(self):
+        self.two_classes()
+        for solver in self.solvers():
+            models = {}
+            for name, seed in (("one", "1"), ("again", "1"), ("two", "2")):
+                self.ok("train", "two.csv", "--target", "answer", "--solver", solver, "--seed", seed, "-o", name, "--quiet")
+                models[name] = self.read(name)
+            self.assertTrue(models["one"] == models["again"], solver)
+            if solver == "online":
+                self.assertNotEqual(self.ok("predict", "one", "two.csv").out, self.ok("predict", "two", "two.csv").out)
+
+    def test_training_replaces_the_model_whole(self):
+        self.trained()
+        os.chmod(self.path("m.karma"), 0o640)
+        os.symlink("m.karma", self.path("link.karma"))
+        before = self.read("m.karma")
+        self.ok("train", "two.csv", "--target", "answer", "--gamma", "4", "-o", "link.karma", "--quiet")
+        self.assertTrue(os.path.islink(self.path("link.karma")))
+        self.assertNotEqual(self.read("m.karma"), before)
+        self.assertEqual(os.stat(self.path("m.karma")).st_mode & 0o777, 0o640)

@@ -1,0 +1,355 @@
+"""What the tool says: JSON, notes, progress, wrong usage, help, manual, completion; and Ctrl-C."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from case import COMMANDS, KARMA, SOURCE, TIMEOUT, Case
+
+
+class Speaking(Case):
+    def test_json_of_every_command(self):
+        self.two_classes()
+        wanted = {
+            "train": (["two.csv", "--target", "answer", "-o", "m.karma"],
+                      {"model", "target", "task", "rows", "rows_without_label", "attributes", "missing", "loss", "stop",
+                       "support_rows", "rounds", "C", "scale", "options", "seconds", "peak_bytes", "classes", "majority"}),
+            "predict": (["m.karma", "two.csv"], {"target", "predictions"}),
+            "eval": (["m.karma", "two.csv"], {"rows", "accuracy", "majority", "balanced_accuracy", "f1", "auc", "log_loss",
+                                              "confusion"}),
+            "inspect": (["two.csv"], {"kind", "rows", "columns", "patterns"}),
+            "gram": (["two.csv", "-o", "g.csv"], {"rows", "scale", "output"}),
+            "theory": ([], {"gamma", "log10_Gamma", "log10_sample_size", "log10_regret_bound"}),
+            "synth": (["--rows", "9", "-o", "s.csv"], {"rows", "attributes", "missing", "options"}),
+        }
+        self.assertEqual(list(wanted), COMMANDS)
+        for command, (args, keys) in wanted.items():
+            with self.subTest(command=command):
+                got = self.ok(command, *args, "--json").json()
+                self.assertLessEqual(keys, set(got), command)
+        got = self.ok("inspect", "m.karma", "--json").json()
+        self.assertEqual(got["kind"], "model")
+        self.assertEqual(got["options"]["gamma"], 2)
+        self.assertEqual(got["options"]["scale"], "mean")
+
+    def test_json_predictions_equal_csv(self):
+        self.trained()
+        rows = self.ok("predict", "m.karma", "two.csv").rows()[1:]
+        got = self.ok("predict", "m.karma", "two.csv", "--json").json()
+        self.assertEqual(got["target"], "answer")
+        self.assertEqual([[p["prediction"], p["score"]] for p in got["predictions"]], [[a, float(b)] for a, b in rows])
+        self.three_classes()
+        self.ok("train", "three.csv", "--target", "tree", "-o", "n.karma", "--quiet")
+        rows = self.ok("predict", "n.karma", "three.csv").rows()
+        got = self.ok("predict", "n.karma", "three.csv", "--json").json()["predictions"]
+        classes = [name[6:] for name in rows[0][1:]]
+        for a, b in zip(rows[1:], got):
+            self.assertEqual([a[0], [float(v) for v in a[1:]]], [b["prediction"], [b["scores"][c] for c in classes]])
+        self.quantity(n=60)
+        self.ok("train", "price.csv", "--target", "price", "-o", "q.karma", "--quiet")
+        rows = self.ok("predict", "q.karma", "price.csv").rows()[1:]
+        got = self.ok("predict", "q.karma", "price.csv", "--json").json()["predictions"]
+        self.assertEqual([p["prediction"] for p in got], [float(row[0]) for row in rows])
+
+    def test_json_and_output_file(self):
+        """With -o the result is in the file and stdout still has one object."""
+        self.trained()
+        rows = self.ok("predict", "m.karma", "two.csv").out
+        got = self.ok("predict", "m.karma", "two.csv", "--json", "-o", "p.csv").json()
+        self.assertEqual([got["output"], got["rows"], got["target"]], ["p.csv", 120, "answer"])
+        self.assertEqual(self.read("p.csv").decode(), rows)
+
+    def test_json_never_shares_stdout(self):
+        self.two_classes(n=20)
+        for args in (["synth", "--rows", "5"], ["gram", "two.csv"]):
+            for output in ([], ["-o", "-"]):
+                with self.subTest(args=args + output):
+                    self.fails(*args, *output, "--json", code=2, says="-o FILE")
+
+    def test_json_with_a_name_that_is_not_utf8(self):
+        self.two_classes(n=40)
+        name = b"m\xff.karma"
+        run = self.run_karma("train", "two.csv", "--target", "answer", "-o", name, "--json")
+        self.assertEqual([run.code == 0, run.out != ""], [True, True] if run.code == 0 else [False, False], str(run))
+        self.assertEqual(run.err != "", run.code != 0, str(run))
+
+    def test_nan_is_null_in_json(self):
+        self.trained()
+        self.write("one.csv", "a,b,answer\n1,2,yes\n2,3,yes\n")
+        got = self.ok("eval", "m.karma", "one.csv", "--json", notes=["lack"]).json()
+        self.assertIsNone(got["auc"])
+
+    def test_quiet(self):
+        rows = self.two_classes()
+        self.write_csv("h.csv", ["a", "b", "colour", "empty", "answer"],
+                       [r[:3] + [None] + r[3:] for r in rows] + [[1, 2, "red", None, None]])
+        noisy = self.ok("train", "h.csv", "--target", "answer", "-o", "m.karma", notes=["no label", "'empty'"])
+        self.assertNotEqual(noisy.out, "")
+        run = self.ok("train", "h.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+        self.assertEqual([run.out, run.err], ["", ""])
+        self.write("new.csv", "a,other\n1,2\n")
+        for args in (["predict", "m.karma", "new.csv"], ["eval", "m.karma", "two.csv"], ["inspect", "h.csv"],
+                     ["gram", "new.csv", "--gamma", "1000", "--scale", "0.001"], ["theory"], ["synth", "--rows", "5"]):
+            with self.subTest(args=args):
+                run = self.ok(*args, "--quiet")
+                self.assertEqual(run.err, "")
+                self.assertNotEqual(run.out, "")
+        self.fails("train", "gone.csv", "--target", "y", "-o", "x", "--quiet", says="gone.csv")
+
+    def test_no_progress_without_terminal(self):
+        self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
+        for solver in self.solvers():
+            run = self.ok("train", "d.csv", "--target", "target", "--solver", solver, "--passes", "3", "-o", "m.karma")
+            self.assertEqual(run.err, "")
+        self.assertEqual(self.ok("gram", "d.csv", "-o", "g.csv").err, "")
+
+    def test_progress_on_a_terminal(self):
+        self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
+        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "--solver", "online", "--passes", "20",
+                                           "-o", "m.karma")
+        self.assertEqual(code, 0)
+        self.assertRegex(text, r"rounds \d+ of 40000 \(\d+%\)")
+        self.assertEqual(text.split("\r\x1b[K")[-1], "", "the line is not removed")
+        self.assertNotIn("\n", text)
+        self.assertIn("learned from 2000 rows", out)
+        code, _, text = self.on_terminal("gram", "d.csv", "-o", "g.csv")
+        self.assertEqual(code, 0)
+        self.assertRegex(text, r"rows \d+ of 2000")
+        self.assertEqual(text.split("\r\x1b[K")[-1], "")
+
+    def test_quiet_on_a_terminal(self):
+        self.ok("synth", "--rows", "1000", "--dim", "10", "-o", "d.csv")
+        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "-o", "m.karma", "--quiet")
+        self.assertEqual([code, out, text], [0, "", ""])
+
+    def test_notes_and_progress_do_not_mix(self):
+        """A failing run on a terminal ends with its message on a line of its own."""
+        self.ok("synth", "--rows", "600", "--dim", "10", "-o", "d.csv")
+        code, _, text = self.on_terminal("train", "d.csv", "--target", "target", "-o", "nowhere/m.karma")
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"(^|\r\x1b\[K)karma: nowhere/m.karma: [^\r\n]*\r\n$")
+
+    def test_interrupted_training_keeps_its_model(self):
+        self.ok("synth", "--rows", "4000", "--dim", "50", "-o", "d.csv")
+        started = time.monotonic()
+        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "--solver", "online", "--passes",
+                                           "100000", "-o", "m.karma", until=rb"rounds [1-9]\d* of",
+                                           act=lambda p: p.send_signal(signal.SIGINT))
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"\r\x1b\[Kkarma: interrupted[^\r\n]*m\.karma\r\n$")
+        self.assertIn("learned from 4000 rows", out)
+        self.assertLess(time.monotonic() - started, 60)
+        self.assertGreater(self.ok("eval", "m.karma", "d.csv", "--json").json()["accuracy"], 0.7)
+        self.assertRegex(self.ok("inspect", "m.karma").out, r"\((interrupted|cancelled)\)")
+
+    def test_interrupted_without_terminal(self):
+        self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
+        process = subprocess.Popen([KARMA, "train", "d.csv", "--target", "target", "--solver", "online", "--passes",
+                                    "100000", "-o", "m.karma", "--json"], cwd=self.dir, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertIn(b"interrupted", err)
+        self.assertEqual(json.loads(out)["stop"], "cancelled")
+        self.ok("predict", "m.karma", "d.csv")
+
+    def test_interrupted_gram_leaves_nothing(self):
+        self.ok("synth", "--rows", "6000", "--dim", "5", "-o", "d.csv")
+        code, _, text = self.on_terminal("gram", "d.csv", "-o", "g.csv", until=rb"rows [1-9]",
+                                         act=lambda p: p.send_signal(signal.SIGINT))
+        self.assertEqual(code, 1)
+        self.assertRegex(text, r"karma: interrupted[^\r\n]*\r\n$")
+        self.assertEqual(self.files(), ["d.csv"])
+
+
+class Usage(Case):
+    def setUp(self):
+        super().setUp()
+        self.two_classes(n=20)
+
+    def wrong(self, *args, says):
+        run = self.fails(*args, code=2, says=says)
+        self.assertRegex(run.err, r"--help\)$")
+
+    def test_nearest_option(self):
+        for typed, meant in (("--gama", "--gamma"), ("--targte", "--target"), ("--pases", "--passes"), ("--Gamma", "--gamma"),
+                             ("--standardize", "--standardise"), ("--treads", "--threads"), ("--qiet", "--quiet")):
+            with self.subTest(typed=typed):
+                self.wrong("train", "two.csv", typed, "3", says=f"{typed}; did you mean {meant}\\?")
+        self.wrong("train", "two.csv", "--gama=3", says="--gama; did you mean --gamma")
+        self.wrong("synth", "--row", "3", says="did you mean --rows")
+        self.wrong("predict", "--xyzzy", says="unknown option --xyzzy \\(")
+        self.wrong("train", "two.csv", "-x", says="unknown option -x")
+        self.wrong("train", "two.csv", "--" + "g" * 300, says="unknown option")
+        self.wrong("theory", "--passes", "3", says="unknown option --passes")
+
+    def test_nearest_command(self):
+        for typed, meant in (("trian", "train"), ("predcit", "predict"), ("Eval", "eval"), ("inspct", "inspect")):
+            with self.subTest(typed=typed):
+                self.wrong(typed, says=f"unknown command '{typed}'; did you mean {meant}\\?")
+        self.wrong("frobnicate", says="unknown command 'frobnicate' \\(")
+        self.wrong("--frobnicate", says="unknown")
+        self.wrong("help", "trian", says="did you mean train")
+        self.wrong("--completion", "tcsh", says="bash or fish")
+        self.wrong("--manual", "trian", says="unknown command 'trian'")
+
+    def test_nothing_at_all(self):
+        run = self.run_karma()
+        self.assertEqual([run.code, run.out], [2, ""])
+        self.assertIn("usage: karma COMMAND", run.err)
+
+    def test_values(self):
+        train = ["train", "two.csv", "--target", "answer", "-o", "m.karma"]
+        for words, says in ((["--gamma"], "--gamma wants a value"), (["-o"], "--output wants a value"),
+                            (["--gamma", "0"], "--gamma .*1 to 1024.*'0'"), (["--gamma", "1025"], "'1025'"),
+                            (["--gamma", "2.5"], "'2.5'"), (["--gamma", "two"], "'two'"), (["--gamma", ""], "''"),
+                            (["--gamma=1e999"], "1e999"), (["--C", "-1"], "--C .*'-1'"), (["--C", "nan"], "'nan'"),
+                            (["--scale", "0"], "--scale .*'0'"), (["--scale", "papr"], "'papr'"),
+                            (["--quantile", "1"], "--quantile"), (["--seed", "-1"], "--seed"), (["--threads", "5000"], "--threads"),
+                            (["--loss", "square"], "--loss .*hinge.*'square'"), (["--standardise", "yes"], "on|off.*'yes'"),
+                            (["--solver", "magic"], "--solver .*online"), (["--header", "1"], "--header"),
+                            (["--delimiter", "x"], "--delimiter .*comma"), (["--json=on"], "--json takes no value"),
+                            (["--absent", "none"], "--absent"), (["--format", "xls"], "--format")):
+            with self.subTest(words=words):
+                self.wrong(*train, *words, says=says)
+        self.wrong("synth", "--missing", "1", says="--missing .*0.999.*'1'")
+        self.wrong("theory", "--lambda", "2", says="--lambda .*'2'")
+
+    def test_arguments(self):
+        self.wrong("train", says="usage: karma train DATA --target COL -o MODEL")
+        self.wrong("train", "two.csv", "three.csv", says="unexpected argument 'three.csv'")
+        self.wrong("predict", "m.karma", says="usage: karma predict MODEL DATA")
+        self.wrong("predict", "a", "b", "c", says="unexpected argument 'c'")
+        self.wrong("eval", says="usage: karma eval MODEL DATA")
+        self.wrong("gram", says="usage: karma gram DATA")
+        self.wrong("theory", "x", says="unexpected argument 'x'")
+        self.wrong("synth", "x", says="unexpected argument 'x'")
+
+    def test_output_and_target_must_be_said(self):
+        self.wrong("train", "two.csv", "--target", "answer", says="-o MODEL")
+        self.wrong("train", "two.csv", "-o", "m.karma", says="--target COL")
+        self.wrong("train", "two.csv", "--target", "answer", "-o", "-", says="not to standard output")
+
+    def test_spellings_of_options(self):
+        a = self.ok("train", "two.csv", "--target", "answer", "--gamma", "3", "-o", "m.karma", "--json").json()
+        b = self.ok("train", "--gamma=3", "-om.karma", "--target=answer", "--json", "--", "two.csv").json()
+        self.assertEqual(a["options"], b["options"])
+        shutil.copy(self.path("two.csv"), self.path("-dash.csv"))
+        self.ok("train", "--target", "answer", "--output", "m.karma", "--", "-dash.csv")
+        self.assertEqual(self.ok("synth", "--rows", "3", "--rows", "5").out.count("\n"), 6)
+
+
+class Helping(Case):
+    common = {"json", "quiet"}
+    reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent"}
+    expected = {
+        "train": common | reading | {"output", "task", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "loss",
+                                     "tube", "huber", "quantile", "solver", "C", "schedule", "rho", "B", "passes", "shuffle",
+                                     "average", "seed", "threads"},
+        "predict": common | reading - {"target", "numeric", "category"} | {"output", "threads"},
+        "eval": common | reading - {"numeric", "category"} | {"threads"},
+        "inspect": common | reading | {"standardise", "unit-ball"},
+        "gram": common | reading | {"output", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads"},
+        "theory": common | {"lambda", "epsilon", "lipschitz", "dim", "delta", "rounds", "magnitude", "B"},
+        "synth": common | {"output", "complete", "rows", "dim", "rank", "noise", "missing", "mechanism", "task", "classes", "seed"},
+    }
+
+    def options_in_help(self, command):
+        text = self.ok(command, "--help").out
+        return set(re.findall(r"^  (?:-o, )?--([A-Za-z-]+)", text, re.M))
+
+    def test_version(self):
+        with open(os.path.join(SOURCE, "VERSION"), encoding="utf-8") as file:
+            self.assertEqual(self.ok("--version").out, f"karma {file.read().strip()}\n")
+
+    def test_overview(self):
+        text = self.ok("--help").out
+        self.assertEqual([text, text], [self.ok("-h").out, self.ok("help").out])
+        for command in COMMANDS:
+            self.assertRegex(text, rf"(?m)^  {command} +\S")
+        self.assertIn("Exit codes: 0", text)
+
+    def test_every_option_is_in_the_help(self):
+        """What help lists is accepted; of all names that any command knows, what help does not list is refused."""
+        names = set().union(*self.expected.values())
+        for command in COMMANDS:
+            listed = self.options_in_help(command)
+            self.assertLessEqual(self.expected[command], listed, command)
+            for name in sorted(names | listed):
+                with self.subTest(command=command, option=name):
+                    run = self.run_karma(command, f"--{name}")
+                    if name in listed:
+                        self.assertNotIn("unknown option", run.err)
+                    else:
+                        self.assertRegex(run.err, f"unknown option --{name}[ ;]")
+
+    def test_help_of_commands(self):
+        for command in COMMANDS:
+            text = self.ok(command, "--help").out
+            self.assertTrue(text.startswith(f"usage: karma {command} "), text[:80])
+            self.assertIn("Example:\n  karma " + command, text)
+            self.assertEqual(text, self.ok("help", command).out)
+            self.assertEqual(text, self.ok(command, "-h").out)
+            self.assertEqual(text, self.ok(command, "some", "--help").out if command not in ("theory", "synth") else text)
+            self.assertNotRegex(text, r"(?m) $")
+
+    def test_defaults_in_help_are_those_used(self):
+        self.two_classes(n=20)
+        options = self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--json").json()["options"]
+        text = self.ok("train", "--help").out
+        for name, value in options.items():
+            shown = re.search(rf"^  --{name} .*\n(?:      .*\n)*?      .*\[([^\]]*)\]", text, re.M)
+            self.assertTrue(shown, name)
+            said = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+            if isinstance(said, str):
+                self.assertEqual(shown.group(1), said, name)
+            else:
+                self.assertEqual(float(shown.group(1)), said, name)
+
+    def test_manuals(self):
+        pages = {"": self.ok("--manual").out, **{c: self.ok("--manual", c).out for c in COMMANDS}}
+        for command in COMMANDS:
+            plain = pages[command].replace("\\-", "-")
+            for name in self.options_in_help(command):
+                self.assertRegex(plain, rf"--{name}\b", command)
+        if not shutil.which("man"):
+            self.skipTest("man is not installed")
+        for command, text in pages.items():
+            self.write("page.1", text)
+            environment = dict(os.environ, LC_ALL="C.UTF-8", MANROFFSEQ="", MAN_KEEP_STDERR="1", MANWIDTH="80")
+            done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", self.path("page.1")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, timeout=TIMEOUT)
+            if not done.stdout and b"not available" in done.stderr:
+                self.skipTest("man is a stub here")
+            self.assertEqual([done.returncode, done.stderr.decode()], [0, ""], command)
+
+    def test_completion(self):
+        bash = self.ok("--completion", "bash").out
+        self.assertEqual(bash, self.ok("--completion").out)
+        self.assertIn("__fish_use_subcommand", self.ok("--completion", "fish").out)
+        if not shutil.which("bash"):
+            self.skipTest("bash is not installed")
+        self.write("c.bash", bash)
+        done = subprocess.run(["bash", "-n", self.path("c.bash")], stderr=subprocess.PIPE, timeout=TIMEOUT)
+        self.assertEqual([done.returncode, done.stderr], [0, b""])
+
+        def complete(*words):
+            script = (f"source c.bash; COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _karma; "
+                      'printf "%s\\n" "${COMPREPLY[@]}"')
+            done = subprocess.run(["bash", "-c", script], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=TIMEOUT)
+            self.assertEqual(done.stderr, b"")
+            return set(done.stdout.decode().split())
+
+        self.assertLessEqual(set(COMMANDS), complete("karma", ""))
+        self.assertEqual(complete("karma", "tr"), {"train"})
+        for command in COMMANDS:
+            self.assertEqual(complete("karma", command, "--"), {f"--{n}" for n in self.options_in_help(command)} | {"--help"})
+        self.assertEqual(complete("karma", "train", "--loss", "h"), {"hinge", "huber"})
+        self.assertEqual(complete("karma", "train", "c."), {"c.bash"})

@@ -1,0 +1,68 @@
+"""Runs the unittest cases of modules and prints TAP. Words on the command line select tests by name."""
+import importlib
+import sys
+import traceback
+import unittest
+
+
+class TapResult(unittest.TestResult):
+    """One line a test, whatever happened in it: subtests, the test itself and its clean-up may all fail."""
+
+    def __init__(self):
+        super().__init__()
+        self.number = 0
+        self.bad = 0
+        self.wrong = []
+        self.skipped_because = None
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.wrong = []
+        self.skipped_because = None
+
+    @staticmethod
+    def _text(error):
+        return "".join(traceback.format_exception(*error))
+
+    def addSubTest(self, test, subtest, error):
+        if error is not None:
+            self.wrong.append(f"{subtest.id()}\n{self._text(error)}")
+
+    def addError(self, test, error):
+        self.wrong.append(self._text(error))
+
+    addFailure = addError
+
+    def addSkip(self, test, reason):
+        self.skipped_because = reason
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.number += 1
+        self.bad += bool(self.wrong)
+        skip = f" # SKIP {self.skipped_because}" if self.skipped_because and not self.wrong else ""
+        print(f"{'not ok' if self.wrong else 'ok'} {self.number} {test.id().split('.', 1)[-1]}{skip}")
+        for line in "\n".join(self.wrong).splitlines():
+            print("# " + line)
+        sys.stdout.flush()
+
+
+def flatten(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from flatten(item)
+        else:
+            yield item
+
+
+def main(*modules):
+    wanted = sys.argv[1:]
+    suites = [unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)) for name in modules]
+    tests = [test for test in flatten(suites) if not wanted or any(word in test.id() for word in wanted)]
+    print(f"1..{len(tests)}")
+    result = TapResult()
+    unittest.TestSuite(tests).run(result)
+    if result.number != len(tests):
+        print(f"# {len(tests)} tests were planned, {result.number} reported")
+        return 1
+    return 1 if result.bad else 0

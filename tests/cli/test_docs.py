@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Runs what the documents show. Prints TAP.
+
+In README.md and docs/*.md a block of ```sh right after a line `<!-- run -->` is run by `sh -e`, all blocks of a document
+one after the other in one directory that holds a copy of examples/, with the directory of $KARMA first on the PATH. It
+must end with 0. If the next block is ```text right after a line `<!-- output -->`, its lines must be those printed.
+Only empty lines may stand between a mark and its block.
+"""
+import difflib
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+SOURCE = os.path.abspath(os.environ.get("KARMA_SOURCE", os.path.join(os.path.dirname(__file__), "..", "..")))
+KARMA = os.path.abspath(os.environ.get("KARMA", os.path.join(SOURCE, "build", "karma")))
+TIMEOUT = 300
+RUN, OUTPUT = "<!-- run -->", "<!-- output -->"
+
+
+class Block:
+    """A fenced block: its language, its text, the line it begins in, the mark before it or None."""
+
+    def __init__(self, language, line, mark):
+        self.language, self.line, self.mark, self.lines = language, line, mark, []
+
+    def text(self):
+        return textwrap.dedent("".join(self.lines))
+
+
+def parse(text):
+    """All fenced blocks, and complaints about marks that stand before none."""
+    blocks, complaints = [], []
+    fence = mark = block = None
+    for number, line in enumerate(text.splitlines(True), 1):
+        word = line.strip()
+        if block:
+            if word == fence:
+                blocks.append(block)
+                block = None
+            else:
+                block.lines.append(line)
+            continue
+        opening = re.match(r"\s*(```+|~~~+)\s*([\w+-]*)", line)
+        if opening:
+            fence = opening.group(1)
+            block = Block(opening.group(2), number, mark)
+            mark = None
+        elif word in (RUN, OUTPUT):
+            mark = word
+        elif word:
+            if mark:
+                complaints.append(f"line {number}: {mark} stands before no block")
+            mark = None
+    if block:
+        complaints.append(f"line {block.line}: the block is never closed")
+    if mark:
+        complaints.append(f"{mark} at the end stands before no block")
+    return blocks, complaints
+
+
+def steps(text):
+    """Pairs of a block to run and the block of its output (or None), and complaints."""
+    blocks, complaints = parse(text)
+    pairs = []
+    for i, block in enumerate(blocks):
+        after = blocks[i + 1] if i + 1 < len(blocks) else None
+        if block.mark == RUN and block.language == "sh":
+            pairs.append((block, after if after and after.mark == OUTPUT else None))
+        elif block.mark == RUN:
+            complaints.append(f"line {block.line}: {RUN} stands before a block of '{block.language}', not of sh")
+        elif block.mark == OUTPUT and not (i and blocks[i - 1].mark == RUN and block.language == "text"):
+            complaints.append(f"line {block.line}: {OUTPUT} wants a block of text, right after a block that is run")
+    return pairs, complaints
+
+
+def run_step(block, output, folder):
+    """What is wrong with it, or nothing."""
+    path = os.path.dirname(KARMA) + os.pathsep + os.environ.get("PATH", "/usr/bin:/bin")
+    environment = dict(os.environ, PATH=path, LC_ALL="C.UTF-8")
+    try:
+        done = subprocess.run(["sh", "-e"], input=block.text().encode(), cwd=folder, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return f"not done within {TIMEOUT} s"
+    printed, said = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    if done.returncode:
+        return f"exit {done.returncode}\n{printed}{said}"
+    if output is None:
+        return ""
+    shown = [line.rstrip() for line in output.text().splitlines()]
+    got = [line.rstrip() for line in printed.splitlines()]
+    if shown == got:
+        return ""
+    difference = difflib.unified_diff(shown, got, f"the document, line {output.line}", "printed", lineterm="")
+    return "\n".join(difference) + "\n" + said
+
+
+def main():
+    documents = [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md")))]
+    results = []  # name, what is wrong
+    for document in filter(os.path.isfile, documents):
+        name = os.path.relpath(document, SOURCE)
+        with open(document, encoding="utf-8") as file:
+            pairs, complaints = steps(file.read())
+        if complaints:
+            results.append((f"{name} marks", "\n".join(complaints)))
+        if not pairs:
+            continue
+        with tempfile.TemporaryDirectory(prefix="karma-docs-") as folder:
+            examples = os.path.join(SOURCE, "examples")
+            if os.path.isdir(examples):
+                shutil.copytree(examples, os.path.join(folder, "examples"))
+            for block, output in pairs:
+                results.append((f"{name} line {block.line}", run_step(block, output, folder)))
+    if not results:
+        print("1..1\nok 1 documents # SKIP no document has a block that is marked to be run")
+        return 0
+    print(f"1..{len(results)}")
+    for number, (name, wrong) in enumerate(results, 1):
+        print(f"{'not ok' if wrong else 'ok'} {number} {name}")
+        for line in wrong.splitlines():
+            print("# " + line)
+    return 1 if any(wrong for _, wrong in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,503 @@
+/* Every allocation made to fail in turn: each call then ends with a clean error, changes nothing that it was given,
+ * and gives back all it took. The linker puts the functions here in the place of malloc and its kin. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "karma/karma.h"
+#include "tempfile.h"
+
+/* --- the allocator ------------------------------------------------------------------------------------- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+void __wrap_free(void *memory);
+
+enum { MOST_LIVE = 1 << 16, NEVER = -1 };
+
+static struct {
+    long fail_at; /* the request that fails, counted from 0; NEVER: none */
+    int for_good; /* and all after it */
+    long requests;
+    size_t n_live;
+    void *live[MOST_LIVE];
+} heap = {.fail_at = NEVER};
+
+static int refuses(void) {
+    long n = heap.requests++;
+    return heap.fail_at != NEVER && (n == heap.fail_at || (heap.for_good && n > heap.fail_at));
+}
+
+static void *register_live(void *memory) {
+    if (memory && heap.n_live == MOST_LIVE) abort();
+    if (memory) heap.live[heap.n_live++] = memory;
+    return memory;
+}
+
+static void forget(void *memory) {
+    for (size_t i = heap.n_live; i > 0; i--)
+        if (heap.live[i - 1] == memory) {
+            heap.live[i - 1] = heap.live[--heap.n_live];
+            return;
+        } /* what is not found was allocated inside the C library */
+}
+
+void *__wrap_malloc(size_t size) { return refuses() ? NULL : register_live(__real_malloc(size)); }
+void *__wrap_calloc(size_t count, size_t size) { return refuses() ? NULL : register_live(__real_calloc(count, size)); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    return refuses() ? NULL : register_live(__real_aligned_alloc(alignment, size));
+}
+void *__wrap_realloc(void *old, size_t size) {
+    if (refuses()) return NULL;
+    if (old) forget(old);
+    return register_live(__real_realloc(old, size));
+}
+void __wrap_free(void *memory) {
+    if (memory) forget(memory);
+    __real_free(memory);
+}
+
+/* --- the harness --------------------------------------------------------------------------------------- */
+
+/* Makes one call and checks what must hold of its outputs in either case; gives back what it got. */
+typedef karma_status (*operation)(void *context);
+
+static void check_with(operation run, void *context, const char *what, int for_good) {
+    long n = 0, hit = 1;
+    for (; hit; n++) {
+        size_t live = heap.n_live;
+        heap.requests = 0;
+        heap.for_good = for_good;
+        heap.fail_at = n;
+        karma_status st = run(context);
+        heap.fail_at = NEVER;
+        hit = heap.requests > n;
+        if (heap.n_live != live) fail_msg("%s: allocation %ld fails, %zu remain", what, n, heap.n_live - live);
+        if (!hit && st != KARMA_OK) fail_msg("%s: fails without cause with status %d", what, (int)st);
+        if (hit && for_good && st == KARMA_OK && n == 0) fail_msg("%s: succeeds without memory", what);
+        if (n > 20000) fail_msg("%s: never succeeds", what);
+    }
+    if (n < 2) fail_msg("%s: allocates nothing", what);
+}
+
+static void check_every_allocation(operation run, void *context, const char *what) {
+    check_with(run, context, what, 0);
+    check_with(run, context, what, 1);
+}
+
+/* The status of a failure: memory unless the call had to speak through something that cannot tell. */
+static karma_status judge(karma_status st, const karma_error *err, const void *untouched) {
+    if (st == KARMA_OK) return st;
+    if (untouched) fail_msg("failed with '%s' and yet gave something back", err->message);
+    if (err->status != st || err->message[0] == '\0') fail_msg("status %d without a message", (int)st);
+    if (st != KARMA_ERR_MEMORY && st != KARMA_ERR_IO) fail_msg("status %d: %s", (int)st, err->message);
+    return st;
+}
+
+/* --- readers ------------------------------------------------------------------------------------------- */
+
+typedef struct reading {
+    temp_file file;
+    karma_read_options options;
+} reading;
+
+static void open_reading(reading *r, const char *ending, const char *text) {
+    karma_options_init(karma_read_option_table(), &r->options);
+    temp_create(&r->file, ending, text, strlen(text));
+}
+
+static void close_reading(reading *r) {
+    karma_options_clear(karma_read_option_table(), &r->options);
+    temp_remove(&r->file);
+}
+
+static void set(reading *r, const char *name, const char *value) {
+    assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), name), &r->options, value, NULL), KARMA_OK);
+}
+
+static karma_status run_read(void *context) {
+    reading *r = context;
+    karma_table *table = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_table_read(&table, r->file.path, &r->options, NULL, &err), &err, table);
+    karma_table_free(table);
+    return st;
+}
+
+static const char *const CSV = "id,a,\"b \"\"x\"\"\",colour,label\nr1,1,2,red,yes\nr2,,3.5,blue,no\nr3,4,NA,\"re,d\",yes\n"
+                               "r4,5,1e3,,no\nr5,6,-2,green,yes\n\"r\n6\",7,,red,no\n";
+
+static void reading_csv(void **state) {
+    (void)state;
+    reading r;
+    open_reading(&r, ".csv", CSV);
+    set(&r, "target", "label");
+    set(&r, "id", "id");
+    set(&r, "id", "a");
+    set(&r, "missing", "re,d");
+    check_every_allocation(run_read, &r, "read CSV");
+    close_reading(&r);
+}
+
+static void reading_libsvm(void **state) {
+    (void)state;
+    for (int absent = 0; absent < 2; absent++) {
+        reading r;
+        open_reading(&r, ".svm", "1 1:0.5 3:2\n-1 2:1 3:4 # remark\n1\n-1 1:7 4:-1e-3\n");
+        set(&r, "format", "libsvm");
+        set(&r, "absent", absent ? "missing" : "zero");
+        check_every_allocation(run_read, &r, "read LIBSVM");
+        close_reading(&r);
+    }
+}
+
+/* --- tables -------------------------------------------------------------------------------------------- */
+
+static karma_status run_synth(void *context) {
+    karma_table *table = NULL, *complete = NULL;
+    karma_error err = {0};
+    karma_status st = karma_table_synthesise(&table, &complete, context, &err);
+    if (st != KARMA_OK && complete) fail_msg("failed, and yet gave complete rows back");
+    st = judge(st, &err, table);
+    karma_table_free(table);
+    karma_table_free(complete);
+    return st;
+}
+
+static void synthesising(void **state) {
+    (void)state;
+    for (int mechanism = 0; mechanism < KARMA_N_MECHANISMS; mechanism++) {
+        karma_synth_options o;
+        karma_options_init(karma_synth_option_table(), &o);
+        o.rows = 20, o.dim = 6, o.rank = 2, o.mechanism = mechanism, o.classes = 3;
+        check_every_allocation(run_synth, &o, "synthesise");
+    }
+}
+
+static karma_status run_build(void *context) {
+    static const double cells[] = {1, NAN, 3, 4, 5, NAN}, numbers[] = {1, NAN, 3};
+    static const char *const names[] = {"u", "v"}, *const classes[] = {"b", NULL, "a"};
+    static const size_t rows[] = {2, 0, 2};
+    (void)context;
+    karma_table *table = NULL, *part = NULL;
+    karma_error err = {0};
+    karma_status st = karma_table_from_array(&table, cells, 3, 2, names, &err);
+    if (st != KARMA_OK) return judge(st, &err, table);
+    st = karma_table_set_target_numbers(table, "n", numbers, &err);
+    if (st != KARMA_OK && karma_table_has_target(table)) fail_msg("a failing call set the target");
+    if (st == KARMA_OK) {
+        st = karma_table_set_target_classes(table, "c", classes, &err);
+        if (strcmp(karma_table_target_name(table), st == KARMA_OK ? "c" : "n") != 0) fail_msg("the target is half changed");
+    }
+    if (st == KARMA_OK) st = karma_table_select(&part, table, rows, 3, &err);
+    if (karma_table_validate(table, NULL) != KARMA_OK) fail_msg("the table is broken");
+    st = judge(st, &err, part);
+    karma_table_free(table);
+    karma_table_free(part);
+    return st;
+}
+
+static void building_tables(void **state) {
+    (void)state;
+    check_every_allocation(run_build, NULL, "build");
+}
+
+static karma_status run_patterns(void *context) {
+    karma_pattern patterns[4];
+    size_t n_distinct = 99;
+    karma_error err = {0};
+    memset(patterns, 7, sizeof patterns);
+    karma_status st = karma_table_patterns(context, patterns, 4, &n_distinct, &err);
+    if (st == KARMA_OK) return st;
+    for (size_t i = 0; i < sizeof patterns; i++)
+        if (((unsigned char *)patterns)[i] != 7) fail_msg("a failing call wrote patterns");
+    if (n_distinct != 99) fail_msg("a failing call wrote a count");
+    return judge(st, &err, NULL);
+}
+
+static karma_table *table_of(const char *csv, const char *target) {
+    reading r;
+    karma_table *table = NULL;
+    karma_error err;
+    open_reading(&r, ".csv", csv);
+    set(&r, "target", target);
+    if (karma_table_read(&table, r.file.path, &r.options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    close_reading(&r);
+    return table;
+}
+
+static void counting_patterns(void **state) {
+    (void)state;
+    karma_table *table = table_of(CSV, "label");
+    check_every_allocation(run_patterns, table, "patterns");
+    karma_table_free(table);
+}
+
+/* --- options ------------------------------------------------------------------------------------------- */
+
+static karma_status run_options(void *context) {
+    const karma_option_table *table = karma_read_option_table();
+    const karma_option *names = karma_option_find(table, "ignore"), *text = karma_option_find(table, "target");
+    karma_read_options o;
+    karma_error err = {0};
+    (void)context;
+    karma_options_init(table, &o);
+    karma_status st = karma_option_set(text, &o, "first", &err);
+    for (size_t i = 0; st == KARMA_OK && i < 5; i++) {
+        st = karma_option_set(names, &o, "column", &err);
+        if (o.ignore.count != i + (st == KARMA_OK)) fail_msg("a list of %zu", o.ignore.count);
+    }
+    if (st == KARMA_OK) {
+        st = karma_option_set(text, &o, "second", &err);
+        if (strcmp(o.target, st == KARMA_OK ? "second" : "first") != 0) fail_msg("target '%s'", o.target);
+    }
+    karma_options_clear(table, &o);
+    return judge(st, &err, NULL);
+}
+
+static void filling_options(void **state) {
+    (void)state;
+    check_every_allocation(run_options, NULL, "options");
+}
+
+/* --- models -------------------------------------------------------------------------------------------- */
+
+static const char *const CSV_CLASSES = "a,b,what\n1,2,x\n2,,y\n,3,z\n4,1,y\n5,5,x\n0,,z\n-1,-2,x\n";
+static const char *const CSV_NUMBERS = "a,b,price\n1,p,10.5\n2,q,11.25\n,r,-3\n4,,17\n5,p,18.125\n0,q,\n7,,23\n";
+
+static karma_fit_options quick_options(int solver) {
+    karma_fit_options o;
+    karma_options_init(karma_fit_option_table(), &o);
+    o.solver = solver;
+    o.passes = 4;
+    o.threads = 1;
+    return o;
+}
+
+typedef struct fitting {
+    karma_table *table;
+    karma_fit_options options;
+    karma_model *model;
+    temp_file file;
+    char *wanted; /* the file that saving writes */
+    size_t wanted_size;
+} fitting;
+
+static karma_status run_fit(void *context) {
+    fitting *f = context;
+    karma_model *model = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_fit(&model, f->table, &f->options, NULL, &err), &err, model);
+    karma_model_free(model);
+    return st;
+}
+
+/* Which of three models: two classes with categories, three classes, regression with categories and a missing label. */
+static void open_fitting(fitting *f, int which, int solver) {
+    *f = (fitting){.options = quick_options(solver)};
+    f->table = which == 0 ? table_of(CSV, "label") : which == 1 ? table_of(CSV_CLASSES, "what") : table_of(CSV_NUMBERS, "price");
+    if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
+    karma_error err;
+    if (karma_fit(&f->model, f->table, &f->options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    temp_create(&f->file, ".karma", "old", 3);
+}
+
+static void close_fitting(fitting *f) {
+    temp_remove(&f->file);
+    karma_model_free(f->model);
+    karma_table_free(f->table);
+    free(f->wanted);
+}
+
+static void fitting_models(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++)
+        for (int solver = 0; solver < KARMA_N_SOLVERS; solver++) {
+            fitting f;
+            open_fitting(&f, which, solver);
+            check_every_allocation(run_fit, &f, "fit");
+            close_fitting(&f);
+        }
+}
+
+static char *read_back(const char *path, size_t *size) {
+    char *bytes = malloc(1 << 16);
+    FILE *stream = fopen(path, "rb");
+    if (!bytes || !stream) abort();
+    *size = fread(bytes, 1, 1 << 16, stream);
+    fclose(stream);
+    return bytes;
+}
+
+static void write_old(const fitting *f) {
+    FILE *stream = fopen(f->file.path, "wb");
+    if (!stream || fwrite("old", 1, 3, stream) != 3 || fclose(stream) != 0) abort();
+}
+
+/* Whole or nothing: the model's one and only file, or the old one. */
+static karma_status run_save(void *context) {
+    fitting *f = context;
+    karma_error err = {0};
+    write_old(f);
+    karma_status st = karma_model_save(f->model, f->file.path, &err);
+    heap.fail_at = NEVER;
+    long requests = heap.requests;
+    size_t size;
+    char *bytes = read_back(f->file.path, &size);
+    int whole = st == KARMA_OK ? size == f->wanted_size && memcmp(bytes, f->wanted, size) == 0
+                               : size == 3 && memcmp(bytes, "old", 3) == 0;
+    free(bytes);
+    heap.requests = requests;
+    if (!whole) fail_msg("after status %d there is a file of %zu bytes, not of %zu", (int)st, size, f->wanted_size);
+    return judge(st, &err, NULL);
+}
+
+static karma_status run_load(void *context) {
+    fitting *f = context;
+    karma_model *model = NULL;
+    karma_error err = {0};
+    karma_status st = karma_model_load(&model, f->file.path, &err);
+    /* jansson does not tell a text it cannot parse from memory it cannot get: then the model counts as damaged */
+    if (st == KARMA_ERR_FORMAT && strstr(err.message, "not a usable model")) st = err.status = KARMA_ERR_IO;
+    (void)judge(st, &err, model);
+    karma_model_free(model);
+    return st;
+}
+
+static void saving_and_loading_models(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        fitting f;
+        open_fitting(&f, which, KARMA_SOLVER_ONLINE);
+        assert_int_equal(karma_model_save(f.model, f.file.path, NULL), KARMA_OK);
+        f.wanted = read_back(f.file.path, &f.wanted_size);
+        check_every_allocation(run_save, &f, "save");
+        assert_int_equal(karma_model_save(f.model, f.file.path, NULL), KARMA_OK);
+        check_every_allocation(run_load, &f, "load");
+        close_fitting(&f);
+    }
+}
+
+static karma_status run_predict(void *context) {
+    fitting *f = context;
+    double scores[64];
+    size_t n = karma_table_n_rows(f->table) * karma_model_n_outputs(f->model);
+    karma_error err = {0};
+    for (size_t i = 0; i < n; i++) scores[i] = -77.0;
+    karma_status st = karma_predict(scores, f->model, f->table, 1, NULL, &err);
+    for (size_t i = 0; st != KARMA_OK && i < n; i++)
+        if (scores[i] != -77.0) fail_msg("a failing call wrote scores");
+    return judge(st, &err, NULL);
+}
+
+static karma_status run_evaluate(void *context) {
+    fitting *f = context;
+    double scores[64] = {0};
+    karma_metrics metrics = {.n_rows = 77};
+    karma_error err = {0};
+    karma_status st = karma_evaluate(&metrics, f->model, f->table, scores, &err);
+    if (st != KARMA_OK && (metrics.n_rows != 77 || metrics.confusion)) fail_msg("a failing call wrote metrics");
+    if (st == KARMA_OK) karma_metrics_clear(&metrics);
+    return judge(st, &err, NULL);
+}
+
+static karma_status run_gram(void *context) {
+    fitting *f = context;
+    karma_gram *gram = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_gram_new(&gram, f->table, &f->options, NULL, &err), &err, gram);
+    karma_gram_free(gram);
+    return st;
+}
+
+static karma_status run_norms(void *context) {
+    fitting *f = context;
+    karma_norm_check check = {.n_rows = 77};
+    karma_error err = {0};
+    karma_status st = karma_check_norms(&check, f->table, &f->options, &err);
+    if (st != KARMA_OK && check.n_rows != 77) fail_msg("a failing call wrote norms");
+    return judge(st, &err, NULL);
+}
+
+static karma_status run_read_for_model(void *context) {
+    fitting *f = context;
+    karma_table *table = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_model_read_table(&table, f->model, f->file.path, NULL, NULL, &err), &err, table);
+    karma_table_free(table);
+    return st;
+}
+
+static void using_models(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        fitting f;
+        open_fitting(&f, which, KARMA_SOLVER_ONLINE);
+        check_every_allocation(run_predict, &f, "predict");
+        if (which < 2) check_every_allocation(run_evaluate, &f, "evaluate");
+        assert_int_equal(run_evaluate(&f), KARMA_OK);
+        check_every_allocation(run_gram, &f, "gram");
+        check_every_allocation(run_norms, &f, "norms");
+        FILE *stream = fopen(f.file.path, "wb");
+        assert_non_null(stream);
+        const char *csv = which == 0 ? CSV : which == 1 ? CSV_CLASSES : CSV_NUMBERS;
+        assert_int_equal(fwrite(csv, 1, strlen(csv), stream), strlen(csv));
+        fclose(stream);
+        check_every_allocation(run_read_for_model, &f, "read for a model");
+        close_fitting(&f);
+    }
+}
+
+/* --- outputs ------------------------------------------------------------------------------------------- */
+
+static karma_status run_output(void *context) {
+    const temp_file *file = context;
+    karma_output *output = NULL;
+    karma_error err = {0};
+    karma_status st = karma_output_open(&output, file->path, &err);
+    if (st != KARMA_OK) return judge(st, &err, output);
+    (void)fputs("new", karma_output_stream(output));
+    return judge(karma_output_commit(output, &err), &err, NULL);
+}
+
+static void writing_outputs(void **state) {
+    (void)state;
+    temp_file file;
+    temp_create(&file, ".txt", "old", 3);
+    check_every_allocation(run_output, &file, "output");
+    temp_remove(&file);
+}
+
+int main(void) {
+    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reading_csv),
+        cmocka_unit_test(reading_libsvm),
+        cmocka_unit_test(synthesising),
+        cmocka_unit_test(building_tables),
+        cmocka_unit_test(counting_patterns),
+        cmocka_unit_test(filling_options),
+        cmocka_unit_test(fitting_models),
+        cmocka_unit_test(saving_and_loading_models),
+        cmocka_unit_test(using_models),
+        cmocka_unit_test(writing_outputs),
+    };
+    return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
+}
