@@ -91,7 +91,8 @@ KARMA_API karma_status karma_gram_new(karma_gram **out, const karma_table *table
 KARMA_API void karma_gram_free(karma_gram *gram);
 KARMA_API size_t karma_gram_n_rows(const karma_gram *gram);
 /* out[i * n_rows + j] = k(row first + i, row j) for i < count. */
-KARMA_API void karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count);
+KARMA_API karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count,
+                                       karma_error *err);
 KARMA_API double karma_gram_log_norm(const karma_gram *gram);
 KARMA_API double karma_gram_scale(const karma_gram *gram);
 

@@ -20,6 +20,12 @@ const char *karma_status_name(karma_status status) {
     return "unknown";
 }
 
+/* A message is one line whatever names it quotes. */
+static void flatten(char *text) {
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+}
+
 void karma_i_describe_failure(karma_error *err, karma_status status, const char *format, ...) {
     if (!err) return;
     va_list args;
@@ -27,6 +33,7 @@ void karma_i_describe_failure(karma_error *err, karma_status status, const char 
     err->status = status;
     (void)vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
+    flatten(err->message);
 }
 
 void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
@@ -36,6 +43,7 @@ void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
     va_start(args, format);
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    flatten(sentence);
     hooks->notice(hooks->payload, sentence);
 }
 

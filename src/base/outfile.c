@@ -110,11 +110,25 @@ static void sync_directory(const char *path) {
     karma_i_free(directory);
 }
 
+/* Why writing failed earlier: the stream remembers that it did, but not why. What is still in its buffer meets the same
+ * obstacle, or one more byte does; that goes only to a file which will be removed. */
+static int earlier_failure(const karma_output *output) {
+    errno = 0;
+    clearerr(output->stream);
+    if (fflush(output->stream) == 0 && output->final_path) {
+        (void)fputc('\0', output->stream);
+        (void)fflush(output->stream);
+    }
+    return errno ? errno : EIO;
+}
+
 karma_status karma_output_commit(karma_output *output, karma_error *err) {
     FILE *stream = output->stream;
     int code = 0;
-    errno = 0;
-    if (fflush(stream) != 0 || ferror(stream)) code = errno ? errno : EIO;
+    if (ferror(stream))
+        code = earlier_failure(output);
+    else if (fflush(stream) != 0)
+        code = errno;
     if (!code && output->final_path && fsync(fileno(stream)) != 0) code = errno;
     output->stream = NULL;
     if (stream != stdout && fclose(stream) != 0 && !code) code = errno;

@@ -19,16 +19,17 @@ typedef struct karma_i_kernel {
     size_t gamma;
     double scale; /* ν */
     double bias;  /* b */
-    size_t n_attributes;
-    /* Where w of the largest possible overlap would leave the range of single precision, all of w is divided
+    size_t largest_overlap; /* no pair of rows has more attributes in common */
+    /* Where w of the largest overlap would leave the range of single precision, all of w is divided
      * by exp(log_norm); otherwise log_norm is 0. */
     double log_norm;
     float *weight; /* weight[|o ∩ o'|]: the bias is counted in */
     const karma_i_path *path; /* the fastest of this machine; tests take others */
 } karma_i_kernel;
 
+/* `largest_overlap`: the most attributes that any row of one side of the pairs observes. */
 karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
-                                 size_t n_attributes, karma_error *err);
+                                 size_t largest_overlap, karma_error *err);
 void karma_i_kernel_clear(karma_i_kernel *kernel);
 
 /* ln w(c), and w(c)/exp(log_norm) as it is used, both in double precision. */
@@ -36,12 +37,13 @@ double karma_i_log_weight(size_t c, size_t gamma, double scale);
 double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm);
 
 /* out[i * ld + j] = k(a_i, b_j), by `threads` threads (at least 1). Every value is computed in tiles of a fixed
- * size, so the result does not depend on the number of threads. */
-void karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
+ * size, so the result does not depend on the number of threads. a and b are both dense or both sparse. Fails with
+ * KARMA_ERR_MEMORY only, and only for sparse rows. */
+karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                           int threads);
 
 /* The whole Gram matrix of a: one half is computed, the other copied. */
-void karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);
+karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);
 
 /* out[i] = k(a_i, a_i). */
 void karma_i_kernel_diagonal(double *out, const karma_i_kernel *kernel, karma_i_view a);

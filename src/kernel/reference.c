@@ -5,11 +5,23 @@
 #include "base/bits.h"
 #include "kernel/kernel.h"
 
+/* The sum over common attributes of two sparse rows, and how many there are. */
+static double sparse_sum(double *count, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
+    double sum = 0.0;
+    for (size_t p = a->cell_start[i]; p < a->cell_start[i + 1]; p++)
+        for (size_t q = b->cell_start[j]; q < b->cell_start[j + 1]; q++)
+            if (a->cell_attribute[p] == b->cell_attribute[q]) {
+                *count += 1.0;
+                sum += (double)a->cell_value[p] * (double)b->cell_value[q];
+            }
+    return sum;
+}
+
 double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                                 size_t j) {
-    const float *x = karma_i_rows_values(a, i), *y = karma_i_rows_values(b, j);
-    double c = 0.0, sum = 0.0;
-    for (size_t k = 0; k < a->n_attributes; k++) {
+    double c = 0.0, sum = a->is_sparse ? sparse_sum(&c, a, i, b, j) : 0.0;
+    for (size_t k = 0; !a->is_sparse && k < a->n_attributes; k++) {
+        const float *x = karma_i_rows_values(a, i), *y = karma_i_rows_values(b, j);
         if (!karma_i_mask_get(karma_i_rows_mask(a, i), k) || !karma_i_mask_get(karma_i_rows_mask(b, j), k)) continue;
         c += 1.0;
         if (a->rank_stride && karma_i_mask_get(a->ranked, k))

@@ -89,8 +89,9 @@ static karma_status fill_fresh(size_t *done, karma_i_row_cache *c, size_t n_miss
     *done = n_missing < fresh ? n_missing : fresh;
     if (*done == 0) return KARMA_OK;
     KARMA_TRY(karma_i_rows_gather(c->gathered, c->rows, c->missing, *done, err));
-    karma_i_kernel_block(c->values + c->n_used * c->n, c->n, c->kernel, karma_i_rows_all(c->gathered),
-                         karma_i_rows_all(c->rows), c->threads);
+    karma_status st = karma_i_kernel_block(c->values + c->n_used * c->n, c->n, c->kernel,
+                                           karma_i_rows_all(c->gathered), karma_i_rows_all(c->rows), c->threads);
+    if (st != KARMA_OK) return karma_i_fail_memory(err);
     for (size_t i = 0; i < *done; i++) assign_slot(c, c->missing[i], c->n_used++);
     return KARMA_OK;
 }
@@ -101,8 +102,9 @@ static karma_status fill_reused(karma_i_row_cache *c, const size_t *rows, size_t
     for (size_t first = 0; first < count; first += SCRATCH_ROWS) {
         size_t part = count - first < SCRATCH_ROWS ? count - first : SCRATCH_ROWS;
         KARMA_TRY(karma_i_rows_gather(c->gathered, c->rows, rows + first, part, err));
-        karma_i_kernel_block(c->scratch, c->n, c->kernel, karma_i_rows_all(c->gathered), karma_i_rows_all(c->rows),
-                             c->threads);
+        karma_status st = karma_i_kernel_block(c->scratch, c->n, c->kernel, karma_i_rows_all(c->gathered),
+                                               karma_i_rows_all(c->rows), c->threads);
+        if (st != KARMA_OK) return karma_i_fail_memory(err);
         for (size_t i = 0; i < part; i++) {
             size_t slot = reuse_slot(c);
             assign_slot(c, rows[first + i], slot);

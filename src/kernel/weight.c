@@ -30,14 +30,14 @@ double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm) {
 }
 
 karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
-                                 size_t n_attributes, karma_error *err) {
+                                 size_t largest_overlap, karma_error *err) {
     size_t with_bias = bias != 0.0;
-    double log_max = karma_i_log_weight(n_attributes + with_bias, gamma, scale);
-    *kernel = (karma_i_kernel){gamma, scale, bias, n_attributes, 0.0, NULL, karma_i_paths()[0]};
+    double log_max = karma_i_log_weight(largest_overlap + with_bias, gamma, scale);
+    *kernel = (karma_i_kernel){gamma, scale, bias, largest_overlap, 0.0, NULL, karma_i_paths()[0]};
     if (log_max > LOG_WEIGHT_LIMIT) kernel->log_norm = log_max;
-    kernel->weight = karma_i_alloc(n_attributes + 1, sizeof *kernel->weight);
+    kernel->weight = karma_i_alloc(largest_overlap + 1, sizeof *kernel->weight);
     if (!kernel->weight) return karma_i_fail_memory(err);
-    for (size_t c = 0; c <= n_attributes; c++)
+    for (size_t c = 0; c <= largest_overlap; c++)
         kernel->weight[c] = (float)karma_i_weight(c + with_bias, gamma, scale, kernel->log_norm);
     return KARMA_OK;
 }

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/model.h"
@@ -11,12 +10,18 @@
 double karma_i_choose_scale(const karma_fit_options *options, const karma_i_rows *rows) {
     if (options->scale != KARMA_SCALE_MEAN) return options->scale;
     double observed = 0.0;
-    for (size_t i = 0; i < rows->n_rows; i++) {
-        const uint64_t *mask = karma_i_rows_mask(rows, i);
-        observed += (double)karma_i_mask_overlap(mask, mask, rows->n_words);
-    }
+    for (size_t i = 0; i < rows->n_rows; i++) observed += (double)karma_i_rows_n_observed(rows, i);
     double mean = observed / (double)rows->n_rows + (options->bias != 0.0 ? 1.0 : 0.0);
     return mean > 0.0 ? mean : 1.0;
+}
+
+size_t karma_i_largest_overlap(const karma_i_rows *rows) {
+    size_t most = 0;
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        size_t observed = karma_i_rows_n_observed(rows, i);
+        if (observed > most) most = observed;
+    }
+    return most;
 }
 
 /* C that weighs the average row like a unit vector in the objective: m / mean k(x,x). */
@@ -110,7 +115,7 @@ static karma_status fit_labelled(karma_model *model, const karma_table *table, c
     KARMA_TRY(karma_i_recipe_apply(&rows, model->recipe, table, NULL, err));
     model->info.scale = karma_i_choose_scale(options, rows);
     karma_status st = karma_i_kernel_init(&model->kernel, (size_t)options->gamma, model->info.scale, options->bias,
-                                          rows->n_attributes, err);
+                                          karma_i_largest_overlap(rows), err);
     model->info.log_norm = model->kernel.log_norm;
     if (st == KARMA_OK) st = solve(model, table, rows, hooks, err);
     karma_i_rows_free(rows);

@@ -35,7 +35,7 @@ karma_status karma_gram_new(karma_gram **out, const karma_table *table, const ka
     karma_status st = encode(&gram->rows, table, options, hooks, err);
     if (st == KARMA_OK)
         st = karma_i_kernel_init(&gram->kernel, (size_t)options->gamma, karma_i_choose_scale(options, gram->rows),
-                                 options->bias, gram->rows->n_attributes, err);
+                                 options->bias, karma_i_largest_overlap(gram->rows), err);
     if (st == KARMA_OK)
         *out = gram;
     else
@@ -47,9 +47,11 @@ size_t karma_gram_n_rows(const karma_gram *gram) { return gram->rows->n_rows; }
 double karma_gram_log_norm(const karma_gram *gram) { return gram->kernel.log_norm; }
 double karma_gram_scale(const karma_gram *gram) { return gram->kernel.scale; }
 
-void karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count) {
+karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count, karma_error *err) {
     karma_i_view part = {gram->rows, first, count};
-    karma_i_kernel_block(out, gram->rows->n_rows, &gram->kernel, part, karma_i_rows_all(gram->rows), gram->threads);
+    karma_status st = karma_i_kernel_block(out, gram->rows->n_rows, &gram->kernel, part, karma_i_rows_all(gram->rows),
+                                           gram->threads);
+    return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 karma_status karma_check_norms(karma_norm_check *out, const karma_table *table, const karma_fit_options *options,

@@ -23,5 +23,7 @@ struct karma_model {
 
 /* ν: the mean number of observed attributes of these rows, the bias among them, or the number that was given. */
 double karma_i_choose_scale(const karma_fit_options *options, const karma_i_rows *rows);
+/* The most attributes that one of these rows observes. */
+size_t karma_i_largest_overlap(const karma_i_rows *rows);
 
 #endif

@@ -23,6 +23,15 @@ void karma_i_recipe_free(karma_i_recipe *recipe) {
     karma_i_free(recipe);
 }
 
+/* Writes up to three names into `text` for a notice: "'a', 'b', 'c' and 4 more". */
+static void list_names(char *text, size_t size, const char *const *names, size_t n) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < n && i < 3 && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s'%s'", i ? ", " : "", names[i]);
+    if (n > 3 && used < size) (void)snprintf(text + used, size - used, " and %zu more", n - 3);
+}
+
 /* --- learning ------------------------------------------------------------------------------------------ */
 
 /* Sums over the observed cells of every attribute. For a category the level counts take the place of moments. */
@@ -140,7 +149,7 @@ static karma_status check_magnitudes(const karma_table *table, karma_error *err)
 }
 
 static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m,
-                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+                                  const karma_fit_options *options, karma_error *err) {
     size_t n_features = 0;
     int standardise = options->standardise;
     for (size_t j = 0; j < table->n_attributes; j++)
@@ -153,10 +162,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     if (!r->columns || !r->feature_start || !r->shift || !r->factor || !r->rankings) return karma_i_fail_memory(err);
     for (size_t j = 0; j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
-        if (m->count[j] == 0) {
-            karma_i_notice(hooks, "column '%s' has no observed cell and is left out", column->name);
-            continue;
-        }
+        if (m->count[j] == 0) continue;
         if (column->kind == KARMA_COLUMN_CATEGORY)
             KARMA_TRY(learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j],
                                      standardise, err));
@@ -169,17 +175,40 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     return KARMA_OK;
 }
 
+static karma_status report_unobserved(const karma_table *table, const size_t *count, const karma_hooks *hooks,
+                                      karma_error *err) {
+    const char **names = karma_i_alloc(table->n_attributes, sizeof *names);
+    char text[300];
+    size_t n = 0;
+    if (!names) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < table->n_attributes; j++)
+        if (count[j] == 0) names[n++] = table->attributes[j].name;
+    list_names(text, sizeof text, names, n);
+    if (n) karma_i_notice(hooks, "columns without an observed cell are left out: %s", text);
+    karma_i_free(names);
+    return KARMA_OK;
+}
+
 karma_i_norms karma_i_rows_norms(const karma_i_rows *rows) {
     karma_i_norms norms = {0.0, 0};
     for (size_t i = 0; i < rows->n_rows; i++) {
-        const float *x = karma_i_rows_values(rows, i);
-        double sum = 0.0;
-        for (size_t f = 0; f < rows->n_features; f++) sum += (double)x[f] * (double)x[f];
-        double norm = sqrt(sum);
+        double norm = sqrt(karma_i_rows_square(rows, i));
         if (norm > norms.largest) norms.largest = norm;
         if (norm > 1.0 + 1e-6) norms.n_above_one++; /* single precision */
     }
     return norms;
+}
+
+/* Lists of cells pay off when attributes are many and nearly all of a row is missing. */
+enum { SPARSE_FROM_ATTRIBUTES = 256 };
+static const double SPARSE_SHARE = 0.1;
+
+static int should_be_sparse(const karma_i_recipe *r, const karma_table *table) {
+    double cells = (double)table->n_rows * (double)r->n_attributes;
+    if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)karma_table_n_observed(table) > SPARSE_SHARE * cells) return 0;
+    for (size_t j = 0; j < r->n_attributes; j++)
+        if (r->columns[j].kind != KARMA_COLUMN_NUMBER || r->rankings[j].n) return 0;
+    return 1;
 }
 
 static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
@@ -202,7 +231,9 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
     if (!recipe) return karma_i_fail_memory(err);
     moments m = {0};
     karma_status st = take_moments(&m, table, err);
-    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, options, hooks, err);
+    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, options, err);
+    if (st == KARMA_OK) st = report_unobserved(table, m.count, hooks, err);
+    if (st == KARMA_OK) recipe->is_sparse = should_be_sparse(recipe, table);
     if (st == KARMA_OK && options->unit_ball) st = learn_radius(recipe, table, err);
     free_moments(&m);
     if (st == KARMA_OK)
@@ -240,15 +271,6 @@ static karma_status match_attributes(ptrdiff_t *match, const karma_i_recipe *rec
     }
     karma_i_free(index);
     return KARMA_OK;
-}
-
-/* Writes up to three names into `text` for a notice: "'a', 'b', 'c' and 4 more". */
-static void list_names(char *text, size_t size, const char *const *names, size_t n) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < n && i < 3 && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s'%s'", i ? ", " : "", names[i]);
-    if (n > 3 && used < size) (void)snprintf(text + used, size - used, " and %zu more", n - 3);
 }
 
 static karma_status report_differences(const ptrdiff_t *match, const karma_i_recipe *recipe,
@@ -327,6 +349,44 @@ static void shrink_row(float *values, size_t n, double radius) {
     for (size_t f = 0; f < n; f++) values[f] = (float)((double)values[f] / divisor);
 }
 
+/* Sparse rows have numbers only, one feature each. The table's attributes may come in another order. */
+static int by_attribute(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static karma_status encode_sparse_row(karma_i_rows *rows, const karma_i_recipe *recipe, karma_i_cells cells,
+                                      const ptrdiff_t *match, uint32_t *order, float *dense, karma_error *err) {
+    size_t n = 0;
+    int ascending = 1;
+    for (size_t k = 0; k < cells.count; k++) {
+        ptrdiff_t attribute = match[cells.attribute[k]];
+        if (attribute == UNKNOWN) continue;
+        ascending &= n == 0 || order[n - 1] < (uint32_t)attribute;
+        order[n++] = (uint32_t)attribute;
+        dense[attribute] = encode(recipe, (size_t)attribute, cells.value[k]);
+    }
+    if (!ascending) qsort(order, n, sizeof *order, by_attribute);
+    double sum = 0.0;
+    for (size_t k = 0; k < n; k++) sum += (double)dense[order[k]] * (double)dense[order[k]];
+    double divisor = recipe->radius > 0.0 ? fmax(sqrt(sum), recipe->radius) : 1.0;
+    for (size_t k = 0; k < n; k++)
+        KARMA_TRY(karma_i_rows_add_cell(rows, order[k], (float)((double)dense[order[k]] / divisor), err));
+    return karma_i_rows_end_sparse(rows, err);
+}
+
+static karma_status encode_sparse_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const karma_table *table,
+                                       const ptrdiff_t *match, karma_error *err) {
+    uint32_t *order = karma_i_alloc(recipe->n_attributes, sizeof *order);
+    float *dense = karma_i_alloc(recipe->n_attributes, sizeof *dense);
+    karma_status st = order && dense ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++)
+        st = encode_sparse_row(rows, recipe, karma_i_table_cells(table, i), match, order, dense, err);
+    karma_i_free(order);
+    karma_i_free(dense);
+    return st;
+}
+
 static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const karma_table *table,
                         const ptrdiff_t *match, ptrdiff_t *const *levels) {
     for (size_t i = 0; i < table->n_rows; i++) {
@@ -348,6 +408,7 @@ static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const 
 
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err) {
+    if (recipe->is_sparse) return karma_i_rows_new_sparse(out, recipe->n_attributes, capacity, err);
     unsigned char *is_ranked = karma_i_zalloc(recipe->n_attributes, 1);
     if (!is_ranked) return karma_i_fail_memory(err);
     for (size_t j = 0; j < recipe->n_attributes; j++) is_ranked[j] = recipe->rankings[j].n > 0;
@@ -376,10 +437,14 @@ karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *reci
             st = karma_i_fail_memory(err);
     }
     if (st == KARMA_OK) st = karma_i_recipe_new_rows(&rows, recipe, table->n_rows, err);
-    if (st == KARMA_OK) {
+    if (st == KARMA_OK && recipe->is_sparse)
+        st = encode_sparse_rows(rows, recipe, table, match, err);
+    else if (st == KARMA_OK)
         encode_rows(rows, recipe, table, match, levels);
+    if (st == KARMA_OK)
         *out = rows;
-    }
+    else
+        karma_i_rows_free(rows);
     for (size_t j = 0; levels && j < n; j++) karma_i_free(levels[j]);
     karma_i_free(levels);
     karma_i_free(match);

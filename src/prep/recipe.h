@@ -22,6 +22,7 @@ typedef struct karma_i_recipe {
     size_t *feature_start;   /* n_attributes + 1 */
     double *shift, *factor;  /* per feature: encoded = (raw - shift) * factor */
     karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
+    int is_sparse;           /* rows are lists of cells: numbers only, one feature each */
     double radius;           /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
 

@@ -357,6 +357,14 @@ typedef struct visit_budget {
     size_t visits, most_visits;
 } visit_budget;
 
+/* Tells how far the certificate is. */
+static int ask_to_stop(const dual_problem *d, double tolerance, const karma_hooks *hooks) {
+    char stage[80];
+    if (!hooks || !hooks->progress) return 0;
+    (void)snprintf(stage, sizeof stage, "gap %.2g, goal %.2g", d->primal > 0.0 ? d->gap / d->primal : 0.0, tolerance);
+    return karma_i_progress(hooks, stage, 0, 0);
+}
+
 static karma_status solve_output(dual_problem *d, karma_fit_info *info, double tolerance, visit_budget *budget,
                                  const karma_hooks *hooks, karma_error *err) {
     info->stop = KARMA_STOP_CONVERGED;
@@ -364,7 +372,7 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
         look(d);
         int whole = d->n_active == d->n;
         double goal = tolerance * d->primal;
-        if (karma_i_progress(hooks, "visits", budget->visits, budget->most_visits)) {
+        if (ask_to_stop(d, tolerance, hooks)) {
             info->stop = KARMA_STOP_CANCELLED;
             break;
         }

@@ -81,10 +81,13 @@ static double choose_rho(const karma_i_problem *problem, const karma_fit_options
     if (options->schedule == KARMA_SCHEDULE_PEGASOS && !options->step) return 1.0 / options->C;
     if (options->rho != KARMA_AUTO) return options->rho;
     const karma_i_kernel *k = problem->kernel;
-    size_t d = k->n_attributes + (k->bias != 0.0);
+    size_t d = problem->rows->n_attributes + (k->bias != 0.0);
     double magnitude = k->bias;
-    for (size_t i = 0; i < problem->rows->n_rows * problem->rows->n_features; i++)
-        magnitude = fmax(magnitude, fabs((double)problem->rows->values[i]));
+    const karma_i_rows *rows = problem->rows;
+    const float *values = rows->is_sparse ? rows->cell_value : rows->values;
+    size_t n_values = rows->is_sparse ? karma_i_rows_n_cells(rows) : rows->n_rows * rows->n_features;
+    for (size_t i = 0; i < n_values; i++) magnitude = fmax(magnitude, fabs((double)values[i]));
+    if (rows->rank_stride) magnitude = fmax(magnitude, 1.0); /* |κ| <= 1 */
     karma_regret_terms terms = {
         .lipschitz = isfinite(problem->loss.lipschitz) ? problem->loss.lipschitz : 1.0,
         .magnitude = fmax(magnitude, 1e-300),
@@ -214,7 +217,8 @@ static karma_status make_block(learner *l, const size_t *index, size_t count, do
     karma_i_view block = karma_i_rows_all(l->block), kept = karma_i_rows_all(l->kept);
     info->kernel_evaluations += (double)count * (double)(kept.count + count);
     KARMA_TRY(karma_i_kernel_scores(l->score, l->problem->kernel, block, kept, l->a, l->outputs, l->threads, err));
-    karma_i_kernel_block(l->gram, BLOCK, l->problem->kernel, block, block, l->threads);
+    if (karma_i_kernel_block(l->gram, BLOCK, l->problem->kernel, block, block, l->threads) != KARMA_OK)
+        return karma_i_fail_memory(err);
     for (size_t j = 0; j < count; j++) KARMA_TRY(make_round(l, j, index[j], count, z, err));
     return KARMA_OK;
 }

@@ -3,7 +3,10 @@
  *
  * Invariant: an unobserved attribute has mask bit 0, all its feature values exactly 0, and byte 0; the byte of an
  * observed ranked attribute is 1 to 255. A sum over o ∩ o' is then a plain inner product of values, and |o ∩ o'| the
- * population count of two masks' conjunction. */
+ * population count of two masks' conjunction.
+ *
+ * Sparse rows (ratings) are lists of observed cells instead, each attribute with one feature: no masks, no ranks, and
+ * no zeros for what is missing. */
 #ifndef KARMA_I_ROWS_H
 #define KARMA_I_ROWS_H
 
@@ -16,6 +19,13 @@ typedef struct karma_i_rows {
     size_t rank_stride;    /* bytes a row, a multiple of 8; 0: no attribute is ranked */
     uint64_t *ranked;      /* n_words: the ranked attributes */
     uint8_t *ranks;        /* row-major, rank_stride a row, by attribute */
+    /* sparse: the cells of row i are those from cell_start[i] to cell_start[i + 1], attributes ascending */
+    int is_sparse;
+    size_t *cell_start;
+    uint32_t *cell_attribute;
+    float *cell_value;
+    size_t attribute_capacity, value_capacity;
+    /* dense */
     float *values;         /* row-major, n_features a row */
     uint64_t *mask;        /* row-major, n_words a row */
 } karma_i_rows;
@@ -32,6 +42,13 @@ karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const siz
 /* The same with ranks: is_ranked[j] tells which attributes have them; NULL: none. */
 karma_status karma_i_rows_new_ranked(karma_i_rows **out, size_t n_attributes, const size_t *feature_start,
                                      const unsigned char *is_ranked, size_t capacity, karma_error *err);
+/* Sparse rows. */
+karma_status karma_i_rows_new_sparse(karma_i_rows **out, size_t n_attributes, size_t capacity, karma_error *err);
+/* Adds a cell to the row after the last one; karma_i_rows_end_sparse then makes it a row. Sparse rows only. */
+karma_status karma_i_rows_add_cell(karma_i_rows *rows, size_t attribute, float value, karma_error *err);
+karma_status karma_i_rows_end_sparse(karma_i_rows *rows, karma_error *err);
+/* Room for exactly n_cells cells, for readers that then fill the three arrays of rows->n_rows rows themselves. */
+karma_status karma_i_rows_make_cells(karma_i_rows *rows, size_t n_cells, karma_error *err);
 /* The same for rows with the columns of `other`. */
 karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err);
 void karma_i_rows_free(karma_i_rows *rows);
@@ -43,9 +60,15 @@ karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source,
 /* Checks the invariant, and that all values are finite. */
 karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err);
 
+/* How many attributes row i observes, and |P_o x|² of its features. */
+size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row);
+double karma_i_rows_square(const karma_i_rows *rows, size_t row);
+
 static inline karma_i_view karma_i_rows_all(const karma_i_rows *rows) {
     return (karma_i_view){rows, 0, rows->n_rows};
 }
+/* Cells of all rows together; sparse rows only. */
+static inline size_t karma_i_rows_n_cells(const karma_i_rows *rows) { return rows->cell_start[rows->n_rows]; }
 static inline const float *karma_i_rows_values(const karma_i_rows *rows, size_t row) {
     return rows->values + row * rows->n_features;
 }

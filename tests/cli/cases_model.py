@@ -10,7 +10,9 @@ from case import Case
 
 class ModelFile:
     """A safetensors file taken apart, to be put together again with changes."""
-    SIZES = {"F64": 8, "F32": 4, "U64": 8}
+    CODES = {"F64": "d", "F32": "f", "U64": "Q", "I64": "q", "U32": "I", "I32": "i", "U16": "H", "I16": "h",
+             "U8": "B", "I8": "b"}
+    SIZES = {"F64": 8, "F32": 4, "U64": 8, "I64": 8, "U32": 4, "I32": 4, "U16": 2, "I16": 2, "U8": 1, "I8": 1}
 
     def __init__(self, data):
         self.length = struct.unpack("<Q", data[:8])[0]
@@ -21,14 +23,14 @@ class ModelFile:
     def tensor(self, name):
         entry = self.header[name]
         begin, end = entry["data_offsets"]
-        code = {"F64": "d", "F32": "f", "U64": "Q"}[entry["dtype"]]
+        code = self.CODES[entry["dtype"]]
         return struct.unpack(f"<{(end - begin) // self.SIZES[entry['dtype']]}{code}", self.data[begin:end])
 
     def set_number(self, name, index, value):
         entry = self.header[name]
         size = self.SIZES[entry["dtype"]]
         place = entry["data_offsets"][0] + index * size
-        code = {"F64": "d", "F32": "f", "U64": "Q"}[entry["dtype"]]
+        code = self.CODES[entry["dtype"]]
         self.data = self.data[:place] + struct.pack("<" + code, value) + self.data[place + size:]
 
     def bytes(self):

@@ -160,10 +160,15 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
 static void models_survive_the_file(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
-    check_round_trip(CSV_BINARY, "label", &o);
-    check_round_trip(CSV_CLASSES, "what", &o);
-    o.task = KARMA_TASK_REGRESS;
-    check_round_trip(CSV_NUMBERS, "price", &o);
+    for (int kernel = 0; kernel < KARMA_N_KERNELS; kernel++) {
+        o = quick_options();
+        o.kernel = kernel;
+        check_round_trip(CSV_BINARY, "label", &o);
+        check_round_trip(CSV_CLASSES, "what", &o);
+        o.task = KARMA_TASK_REGRESS;
+        check_round_trip(CSV_NUMBERS, "price", &o);
+    }
+    o.kernel = KARMA_KERNEL_LINEAR;
     o.unit_ball = 1, o.gamma = 4, o.scale = 1.0, o.bias = 0.1, o.huber = 0.3333333333333333;
     check_round_trip(CSV_NUMBERS, "price", &o);
     o = quick_options();
@@ -297,7 +302,7 @@ static void check_model(const karma_model *m, const karma_table *table, const ch
     if (karma_i_rows_validate(m->support, &err) != KARMA_OK) fail_msg("%s: %s", what, err.message);
     if (karma_options_check(karma_fit_option_table(), &m->options, &err) != KARMA_OK) fail_msg("%s: %s", what, err.message);
     if (!(m->info.scale > 0.0)) fail_msg("%s: scale %g", what, m->info.scale);
-    for (size_t c = 0; c <= m->kernel.n_attributes; c++)
+    for (size_t c = 0; c <= m->kernel.largest_overlap; c++)
         if (!isfinite(m->kernel.weight[c])) fail_msg("%s: weight %zu is %g", what, c, (double)m->kernel.weight[c]);
     size_t outputs = karma_model_n_outputs(m), n = karma_table_n_rows(table);
     for (size_t i = 0; i < m->support->n_rows * outputs; i++)
@@ -420,12 +425,13 @@ static void close_forgery(forgery *f) {
 static void every_forged_header_is_refused_or_harmless(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < 4; which++) {
         forgery f;
-        o.task = which == 2 ? KARMA_TASK_REGRESS : KARMA_TASK_AUTO;
+        o.task = which >= 2 ? KARMA_TASK_REGRESS : KARMA_TASK_AUTO;
+        o.kernel = which == 3 ? KARMA_N_KERNELS - 1 : KARMA_KERNEL_LINEAR; /* the latest one has arrays of its own */
         open_forgery(&f, which == 0 ? CSV_BINARY : which == 1 ? CSV_CLASSES : CSV_NUMBERS,
                      which == 0 ? "label" : which == 1 ? "what" : "price", &o);
-        if (which == 0) forge_below(&f, f.p.header, "header");
+        if (which == 0 || which == 3) forge_below(&f, f.p.header, "header");
         if (which == 0) forge_below(&f, f.p.document, "document");
         if (which > 0) forge_below(&f, json_object_get(f.p.document, "target"), "document.target");
         if (which > 0) forge_below(&f, json_object_get(f.p.document, "attributes"), "document.attributes");

@@ -20,16 +20,17 @@ static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
     size_t n = karma_gram_n_rows(gram);
     float *rows = malloc(BATCH * n * sizeof *rows + 1);
     if (!rows) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    int stopped = 0;
-    for (size_t first = 0; first < n && !stopped; first += BATCH) {
+    karma_error err = {KARMA_OK, ""};
+    for (size_t first = 0; first < n && err.status == KARMA_OK; first += BATCH) {
         size_t count = n - first < BATCH ? n - first : BATCH;
-        stopped = t->hooks.progress(t->hooks.payload, "rows", first, n);
-        karma_gram_rows(rows, gram, first, count);
-        for (size_t i = 0; i < count; i++) write_numbers(stream, rows + i * n, n);
+        if (t->hooks.progress(t->hooks.payload, "rows", first, n))
+            err = (karma_error){KARMA_ERR_CANCELLED, "interrupted; nothing was written"};
+        else if (karma_gram_rows(rows, gram, first, count, &err) == KARMA_OK)
+            for (size_t i = 0; i < count; i++) write_numbers(stream, rows + i * n, n);
     }
     free(rows);
     end_progress();
-    return stopped ? fail(NULL, &(karma_error){KARMA_ERR_CANCELLED, "interrupted; nothing was written"}) : EXIT_DONE;
+    return err.status == KARMA_OK ? EXIT_DONE : fail(NULL, &err);
 }
 
 static int describe_json(const karma_gram *gram, const tool *t) {
@@ -96,5 +97,6 @@ const tool_command command_gram = {
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .prepare = prepare,
+    .stops_gently = 1,
     .run = run,
 };

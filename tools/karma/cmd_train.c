@@ -170,5 +170,6 @@ const tool_command command_train = {
     .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
+    .stops_gently = 1,
     .run = run,
 };

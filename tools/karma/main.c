@@ -1,6 +1,7 @@
 /* karma COMMAND [ARGUMENT]... [OPTION]... */
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -23,6 +24,16 @@ static int unknown_command(const char *name) {
     return fail_usage(NULL, "unknown command '%s'", name);
 }
 
+/* Writing over what is being read loses it: never what was meant. */
+static int output_is_an_input(const tool *t) {
+    struct stat output, input;
+    if (!t->options.output || stat(t->options.output, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
+    for (size_t i = 0; i < t->n_arguments; i++)
+        if (stat(t->arguments[i], &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+            return 1;
+    return 0;
+}
+
 static int run_command(const tool_command *command, int argc, char **argv) {
     tool t;
     int wants_help = 0;
@@ -31,6 +42,8 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     if (wants_help) {
         print_help(command, stdout);
         code = finish_stdout();
+    } else if (code == EXIT_DONE && output_is_an_input(&t)) {
+        code = fail_usage(&t, "-o %s would overwrite the input", t.options.output);
     } else if (code == EXIT_DONE) {
         install_hooks(&t);
         code = command->run(&t);

@@ -37,7 +37,8 @@ static int show_progress(void *payload, const char *stage, size_t done, size_t t
     double time = now();
     if (time - last_shown > 0.1) {
         double share = total ? (double)done / (double)total : 0.0, elapsed = time - started;
-        fprintf(stderr, "\r\033[K%s %zu of %zu (%.0f%%)", stage, done, total, 100.0 * share);
+        fprintf(stderr, "\r\033[K%s", stage);
+        if (total) fprintf(stderr, " %zu of %zu (%.0f%%)", done, total, 100.0 * share);
         if (share > 0.02 && elapsed > 1.0) fprintf(stderr, ", %.0f s left", elapsed / share - elapsed);
         (void)fflush(stderr);
         last_shown = time;
@@ -56,7 +57,7 @@ void install_hooks(tool *t) {
     started = now();
     t->hooks.progress = isatty(STDERR_FILENO) && !t->options.quiet ? show_progress : watch_interrupt;
     t->hooks.notice = t->options.quiet ? NULL : show_notice;
-    (void)signal(SIGINT, on_interrupt);
+    if (t->command->stops_gently) (void)signal(SIGINT, on_interrupt);
 }
 
 int fail(const char *path, const karma_error *err) {

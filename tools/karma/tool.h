@@ -35,6 +35,7 @@ typedef struct tool_command {
     const option_group *groups;
     size_t n_groups;
     void (*prepare)(tool *t); /* defaults that differ in this command; may be NULL */
+    int stops_gently;         /* Ctrl-C asks it to stop; otherwise it ends the program */
     int (*run)(tool *t);
 } tool_command;
 

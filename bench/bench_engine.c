@@ -1,0 +1,465 @@
+/* Times the library's inner functions and prints one JSON object. bench/run calls it, a process a measurement, so that
+ * each has its own peak memory and its own OPENBLAS_CORETYPE.
+ *
+ *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, beside SGEMM of the same shape
+ *   bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone
+ *   bench_engine online ROUNDS DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references
+ *   bench_engine fit CSV REPEATS [OPTION=VALUE]...            karma_fit on a table with the label `target`
+ *   bench_engine sparse DIR ROWS BLOCK DIM REPEATS THREADS    a block of sparse rows against all rows
+ *
+ * Times are in seconds, every repetition of them; what is compared is timed in turn. One repetition before the first
+ * warms up and is not counted. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cblas.h>
+
+#include "base/bits.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "karma/karma.h"
+#include "kernel/kernel.h"
+#include "solve/solver.h"
+
+enum { MOST_REPEATS = 64, SUBSPACE = 5 };
+
+static const size_t GAMMA = 3;
+static const double BIAS = 1.0, MISSING = 0.5;
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void must(int ok, const char *what) {
+    if (ok) return;
+    (void)fprintf(stderr, "bench_engine: %s\n", what);
+    exit(1);
+}
+
+static void check(karma_status status, const karma_error *err) { must(status == KARMA_OK, err->message); }
+
+static size_t number(const char *text) {
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    must(*text && !*end, "not a number");
+    return (size_t)value;
+}
+
+/* The largest resident set this process has had: VmHWM starts at exec, ru_maxrss would remember the parent's. */
+static double peak_bytes(void) {
+    char line[256];
+    double kilobytes = 0.0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "VmHWM:", 6) == 0) kilobytes = strtod(line + 6, NULL);
+    if (file) (void)fclose(file);
+    return 1024.0 * kilobytes;
+}
+
+/* ---- JSON ---- */
+
+typedef struct times {
+    double seconds[MOST_REPEATS];
+    size_t count;
+} times;
+
+/* What stands at 0 is the warm-up. */
+static void record(times *t, size_t repeat, double start) {
+    double seconds = now() - start;
+    must(repeat <= MOST_REPEATS, "too many repetitions");
+    if (repeat > 0) t->seconds[t->count++] = seconds;
+}
+
+static void print_times(const char *name, const times *t) {
+    printf("\"%s\": [", name);
+    for (size_t i = 0; i < t->count; i++) printf("%s%.6f", i ? ", " : "", t->seconds[i]);
+    printf("], ");
+}
+
+static void print_number(const char *name, double value) { printf("\"%s\": %.10g, ", name, value); }
+
+static void print_end(void) {
+    printf("\"core\": \"%s\", \"path\": \"%s\", \"peak_bytes\": %.0f}\n", openblas_get_corename(),
+           karma_i_paths()[0]->name, peak_bytes());
+}
+
+/* ---- data ---- */
+
+/* Low-rank rows with half the cells missing, and the labels of a linear rule on what is hidden beneath them. As ranks,
+ * the values' normal distribution function in bytes 1 to 255. */
+typedef struct sample {
+    karma_i_rows *rows;
+    double *labels; /* -1 or 1 */
+    karma_i_kernel kernel;
+} sample;
+
+static void draw_row(sample *s, size_t i, const double *basis, karma_i_rng *rng) {
+    size_t d = s->rows->n_attributes;
+    double z[SUBSPACE], label = 0.0;
+    for (size_t k = 0; k < SUBSPACE; k++) label += z[k] = karma_i_rng_normal(rng);
+    s->labels[i] = label > 0.0 ? 1.0 : -1.0;
+    for (size_t j = 0; j < d; j++) {
+        double x = 0.3 * karma_i_rng_normal(rng);
+        for (size_t k = 0; k < SUBSPACE; k++) x += basis[j * SUBSPACE + k] * z[k] / sqrt(SUBSPACE);
+        if (karma_i_rng_uniform(rng) < MISSING) continue;
+        karma_i_mask_set(s->rows->mask + i * s->rows->n_words, j);
+        if (s->rows->rank_stride)
+            s->rows->ranks[i * s->rows->rank_stride + j] = (uint8_t)(1.0 + 254.0 * 0.5 * erfc(-x / sqrt(2.0)));
+        else
+            s->rows->values[i * d + j] = (float)x;
+    }
+}
+
+static void draw_sample(sample *s, size_t n, size_t d, int ranked) {
+    karma_error err = {0};
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 3);
+    size_t *start = karma_i_alloc(d + 1, sizeof *start), observed = 0, most = 0;
+    unsigned char *is_ranked = karma_i_alloc(d, 1);
+    double *basis = karma_i_alloc(d, SUBSPACE * sizeof *basis);
+    s->labels = karma_i_alloc(n, sizeof *s->labels);
+    must(start && is_ranked && basis && s->labels, "out of memory");
+    for (size_t j = 0; j <= d; j++) start[j] = ranked ? 0 : j; /* a ranked attribute has a byte and no feature */
+    memset(is_ranked, 1, d);
+    for (size_t j = 0; j < d * SUBSPACE; j++) basis[j] = karma_i_rng_normal(&rng);
+    check(karma_i_rows_new_ranked(&s->rows, d, start, ranked ? is_ranked : NULL, n, &err), &err);
+    for (size_t i = 0; i < n; i++) draw_row(s, i, basis, &rng);
+    s->rows->n_rows = n;
+    check(karma_i_rows_validate(s->rows, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        size_t count = karma_i_rows_n_observed(s->rows, i);
+        observed += count;
+        most = count > most ? count : most;
+    }
+    double scale = (double)observed / (double)n + 1.0;
+    check(karma_i_kernel_init(&s->kernel, GAMMA, scale, BIAS, most, &err), &err);
+    karma_i_free(start);
+    karma_i_free(is_ranked);
+    karma_i_free(basis);
+}
+
+static void free_sample(sample *s) {
+    karma_i_kernel_clear(&s->kernel);
+    karma_i_rows_free(s->rows);
+    karma_i_free(s->labels);
+}
+
+/* ---- Gram matrices ---- */
+
+static int bench_dense(char **arguments) {
+    int ranked = strcmp(arguments[0], "rank") == 0;
+    size_t n = number(arguments[1]), d = number(arguments[2]), repeats = number(arguments[3]);
+    int threads = (int)number(arguments[4]);
+    sample s, values;
+    draw_sample(&s, n, d, ranked);
+    draw_sample(&values, n, d, 0); /* what SGEMM multiplies: as many columns, of single precision */
+    float *out = karma_i_alloc_large(n, n * sizeof *out); /* all three write to the same memory */
+    must(out != NULL, "out of memory");
+    openblas_set_num_threads(threads);
+    karma_i_view all = karma_i_rows_all(s.rows);
+    const float *x = values.rows->values;
+    times gram = {0}, block = {0}, sgemm = {0};
+    for (size_t r = 0; r <= repeats; r++) {
+        double start = now();
+        must(karma_i_kernel_gram(out, n, &s.kernel, all, threads) == KARMA_OK, "out of memory");
+        record(&gram, r, start);
+        start = now();
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)n, (int)d, 1.0F, x, (int)d, x, (int)d, 0.0F,
+                    out, (int)n);
+        record(&sgemm, r, start);
+        start = now();
+        must(karma_i_kernel_block(out, n, &s.kernel, all, all, threads) == KARMA_OK, "out of memory");
+        record(&block, r, start);
+    }
+    printf("{");
+    print_times("gram", &gram);
+    print_times("block", &block);
+    print_times("sgemm", &sgemm);
+    print_end();
+    karma_i_free(out);
+    free_sample(&s);
+    free_sample(&values);
+    return 0;
+}
+
+static int bench_gram(char **arguments) {
+    size_t n = number(arguments[0]), d = number(arguments[1]), repeats = number(arguments[2]);
+    int threads = (int)number(arguments[3]);
+    sample s;
+    draw_sample(&s, n, d, 0);
+    float *out = karma_i_alloc_large(n, n * sizeof *out);
+    must(out != NULL, "out of memory");
+    times gram = {0};
+    for (size_t r = 0; r <= repeats; r++) {
+        double start = now();
+        must(karma_i_kernel_gram(out, n, &s.kernel, karma_i_rows_all(s.rows), threads) == KARMA_OK, "out of memory");
+        record(&gram, r, start);
+    }
+    printf("{");
+    print_times("gram", &gram);
+    print_end();
+    karma_i_free(out);
+    free_sample(&s);
+    return 0;
+}
+
+/* ---- online ---- */
+
+/* k(a_i, b_j) of one pair, as one writes it down: compiled like the rest of the library, for any processor. */
+typedef double (*pair_fn)(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j);
+
+static double weigh(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j, float sum) {
+    size_t c = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), rows->n_words);
+    return (double)((sum + (float)(kernel->bias * kernel->bias)) * kernel->weight[c]);
+}
+
+static double plain_pair(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j) {
+    const float *a = karma_i_rows_values(rows, i), *b = karma_i_rows_values(rows, j);
+    float sum = 0.0F;
+    for (size_t k = 0; k < rows->n_features; k++) sum += a[k] * b[k];
+    return weigh(kernel, rows, i, j, sum);
+}
+
+/* The same with sixteen sums at once, which the compiler turns into vectors; a harder peer. */
+static double vector_pair(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j) {
+    const float *a = karma_i_rows_values(rows, i), *b = karma_i_rows_values(rows, j);
+    float sums[16] = {0}, sum = 0.0F;
+    size_t k = 0;
+    for (; k + 16 <= rows->n_features; k += 16)
+        for (size_t s = 0; s < 16; s++) sums[s] += a[k + s] * b[k + s];
+    for (; k < rows->n_features; k++) sum += a[k] * b[k];
+    for (size_t s = 0; s < 16; s++) sum += sums[s];
+    return weigh(kernel, rows, i, j, sum);
+}
+
+typedef struct outcome {
+    double *coefficients;
+    size_t n_errors, n_kept;
+} outcome;
+
+/* Algorithm 1 with hinge loss and eta_t = C/t, rho = 1/C, row by row: v_t = C/(t - 1) Σ_{i<t} -g_i φ_i. */
+static void learn_by_row(outcome *out, const sample *s, double C, pair_fn pair) {
+    size_t n = s->rows->n_rows, kept = 0, *index = karma_i_alloc(n, sizeof *index);
+    must(index != NULL, "out of memory");
+    memset(out->coefficients, 0, n * sizeof *out->coefficients);
+    out->n_errors = 0;
+    for (size_t t = 0; t < n; t++) {
+        double y = s->labels[t], z = 0.0;
+        for (size_t k = 0; k < kept; k++) z += s->labels[index[k]] * pair(&s->kernel, s->rows, t, index[k]);
+        z = t > 0 ? C * z / (double)t : 0.0;
+        out->n_errors += (z > 0.0) != (y > 0.0);
+        if (y * z < 1.0) {
+            index[kept++] = t;
+            out->coefficients[t] = y * C / (double)n;
+        }
+    }
+    out->n_kept = kept;
+    karma_i_free(index);
+}
+
+static void learn_by_library(outcome *out, const sample *s, double C, int threads) {
+    karma_error err = {0};
+    karma_fit_info info = {0};
+    karma_fit_options options;
+    karma_options_init(karma_fit_option_table(), &options);
+    options.loss = KARMA_LOSS_HINGE;
+    options.schedule = KARMA_SCHEDULE_PEGASOS;
+    options.C = C;
+    options.passes = 1;
+    options.shuffle = 0;
+    options.average = 0;
+    options.threads = threads;
+    karma_i_problem problem = {.kernel = &s->kernel, .rows = s->rows, .targets = s->labels, .n_outputs = 1};
+    check(karma_i_loss_make(&problem.loss, KARMA_TASK_CLASSIFY, &options, &err), &err);
+    check(karma_i_solve_online(out->coefficients, &info, &problem, &options, NULL, &err), &err);
+    out->n_errors = (size_t)(info.error_rate * (double)info.rounds + 0.5);
+}
+
+/* The library's choice: m / mean k(x, x). */
+static double choose_C(const sample *s) {
+    size_t n = s->rows->n_rows;
+    double *diagonal = karma_i_alloc(n, sizeof *diagonal), sum = 0.0;
+    must(diagonal != NULL, "out of memory");
+    karma_i_kernel_diagonal(diagonal, &s->kernel, karma_i_rows_all(s->rows));
+    for (size_t i = 0; i < n; i++) sum += diagonal[i];
+    karma_i_free(diagonal);
+    return (double)n * (double)n / sum;
+}
+
+/* |a - b| / |b| */
+static double distance(const double *a, const double *b, size_t n) {
+    double difference = 0.0, norm = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return sqrt(difference / norm);
+}
+
+static int bench_online(char **arguments) {
+    size_t n = number(arguments[0]), d = number(arguments[1]), repeats = number(arguments[2]);
+    int threads = (int)number(arguments[3]);
+    sample s;
+    draw_sample(&s, n, d, 0);
+    double C = choose_C(&s), start;
+    outcome ours = {0}, theirs = {0};
+    ours.coefficients = karma_i_alloc(n, sizeof(double));
+    theirs.coefficients = karma_i_alloc(n, sizeof(double));
+    must(ours.coefficients && theirs.coefficients, "out of memory");
+    times library = {0}, one_thread = {0}, plain = {0}, vector = {0};
+    for (size_t r = 0; r <= repeats; r++) {
+        start = now();
+        learn_by_library(&ours, &s, C, threads);
+        record(&library, r, start);
+        start = now();
+        learn_by_library(&ours, &s, C, 1);
+        record(&one_thread, r, start);
+        if (r == repeats / 2 + 1) { /* in the middle, once: they take a minute, and need no warming up */
+            start = now();
+            learn_by_row(&theirs, &s, C, vector_pair);
+            record(&vector, r, start);
+            start = now();
+            learn_by_row(&theirs, &s, C, plain_pair);
+            record(&plain, r, start);
+        }
+    }
+    printf("{");
+    print_times("library", &library);
+    print_times("library_one_thread", &one_thread);
+    print_times("plain", &plain);
+    print_times("vector", &vector);
+    print_number("rounds", (double)n);
+    print_number("kept", (double)theirs.n_kept);
+    print_number("errors", (double)ours.n_errors);
+    print_number("errors_reference", (double)theirs.n_errors);
+    print_number("distance", distance(ours.coefficients, theirs.coefficients, n));
+    print_end();
+    karma_i_free(ours.coefficients);
+    karma_i_free(theirs.coefficients);
+    free_sample(&s);
+    return 0;
+}
+
+/* ---- batch ---- */
+
+static int bench_fit(char **arguments) {
+    karma_error err = {0};
+    karma_read_options reading;
+    karma_fit_options options;
+    karma_table *table = NULL;
+    const karma_option_table *known = karma_fit_option_table();
+    karma_options_init(karma_read_option_table(), &reading);
+    check(karma_option_set(karma_option_find(karma_read_option_table(), "target"), &reading, "target", &err), &err);
+    check(karma_table_read(&table, arguments[0], &reading, NULL, &err), &err);
+    size_t repeats = number(arguments[1]);
+    karma_options_init(known, &options);
+    for (char **argument = arguments + 2; *argument; argument++) {
+        char *equals = strchr(*argument, '=');
+        must(equals != NULL, "options are NAME=VALUE");
+        *equals = '\0';
+        const karma_option *option = karma_option_find(known, *argument);
+        must(option != NULL, "no such option");
+        check(karma_option_set(option, &options, equals + 1, &err), &err);
+    }
+    times fit = {0};
+    karma_fit_info info = {0};
+    for (size_t r = 0; r <= repeats; r++) {
+        karma_model *model = NULL;
+        double start = now();
+        check(karma_fit(&model, table, &options, NULL, &err), &err);
+        record(&fit, r, start);
+        info = *karma_model_info(model);
+        karma_model_free(model);
+    }
+    printf("{");
+    print_times("fit", &fit);
+    print_number("C", info.C);
+    print_number("scale", info.scale);
+    print_number("rows", (double)info.n_rows);
+    print_number("support", (double)info.n_support);
+    print_number("primal", info.primal);
+    print_number("dual", info.dual);
+    print_number("gap", info.gap);
+    print_number("kernel_evaluations", info.kernel_evaluations);
+    printf("\"stop\": \"%s\", ", karma_stop_name(info.stop));
+    print_end();
+    karma_table_free(table);
+    karma_options_clear(karma_read_option_table(), &reading);
+    karma_options_clear(known, &options);
+    return 0;
+}
+
+/* ---- sparse ---- */
+
+/* A file of `count` items in the machine's own format, whole. */
+static void read_items(void *out, size_t count, size_t size, const char *directory, const char *name) {
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "rb");
+    must(file && fread(out, size, count, file) == count, path);
+    (void)fclose(file);
+}
+
+static int bench_sparse(char **arguments) {
+    const char *directory = arguments[0];
+    size_t n = number(arguments[1]), n_block = number(arguments[2]), d = number(arguments[3]);
+    size_t repeats = number(arguments[4]), observed = 0, most = 0;
+    int threads = (int)number(arguments[5]);
+    karma_error err = {0};
+    karma_i_rows *rows = NULL;
+    karma_i_kernel kernel;
+    check(karma_i_rows_new_sparse(&rows, d, n, &err), &err);
+    read_items(rows->cell_start, n + 1, sizeof *rows->cell_start, directory, "start");
+    rows->n_rows = n;
+    size_t n_cells = karma_i_rows_n_cells(rows);
+    check(karma_i_rows_make_cells(rows, n_cells, &err), &err);
+    read_items(rows->cell_attribute, n_cells, sizeof *rows->cell_attribute, directory, "attribute");
+    read_items(rows->cell_value, n_cells, sizeof *rows->cell_value, directory, "value");
+    check(karma_i_rows_validate(rows, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        size_t count = karma_i_rows_n_observed(rows, i);
+        observed += count;
+        most = count > most ? count : most;
+    }
+    check(karma_i_kernel_init(&kernel, GAMMA, (double)observed / (double)n + 1.0, BIAS, most, &err), &err);
+    float *out = karma_i_alloc_large(n_block, n * sizeof *out);
+    must(out != NULL, "out of memory");
+    karma_i_view all = karma_i_rows_all(rows), block = {rows, 0, n_block};
+    times library = {0};
+    for (size_t r = 0; r <= repeats; r++) {
+        double start = now();
+        must(karma_i_kernel_block(out, n, &kernel, block, all, threads) == KARMA_OK, "out of memory");
+        record(&library, r, start);
+    }
+    double sum = 0.0; /* lets the peer see that both have the same rows */
+    for (size_t j = 0; j < n; j++) sum += (double)out[j];
+    printf("{");
+    print_times("block", &library);
+    print_number("first_row_sum", sum);
+    print_number("cells", (double)n_cells);
+    print_end();
+    karma_i_free(out);
+    karma_i_kernel_clear(&kernel);
+    karma_i_rows_free(rows);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        int n_arguments;
+        int (*run)(char **arguments);
+    } benches[] = {
+        {"dense", 5, bench_dense}, {"gram", 4, bench_gram},     {"online", 4, bench_online},
+        {"fit", 2, bench_fit},     {"sparse", 6, bench_sparse},
+    };
+    for (size_t i = 0; argc > 1 && i < sizeof benches / sizeof *benches; i++)
+        if (strcmp(argv[1], benches[i].name) == 0 && argc - 2 >= benches[i].n_arguments)
+            return benches[i].run(argv + 2);
+    (void)fprintf(stderr, "bench_engine: see the head of bench_engine.c\n");
+    return 2;
+}

@@ -1,0 +1,76 @@
+/* Model files: safetensors, that is
+ *
+ *   8 bytes   n, little endian
+ *   n bytes   a JSON object: for every array its dtype, shape and data_offsets; under "__metadata__" texts
+ *   the rest  the arrays
+ *
+ * What is not an array is one JSON document in the metadata text "karma". The metadata text "checksum" is the
+ * CRC-32 of the whole file with the checksum's own eight digits taken as '0', so that any altered byte is found.
+ * docs/model-format.md specifies all fields. This is what writing (model_write.c) and reading (model_read.c) share. */
+#ifndef KARMA_I_MODEL_FORMAT_H
+#define KARMA_I_MODEL_FORMAT_H
+
+#include "model/model.h"
+
+enum { KARMA_I_FORMAT_VERSION = 1, KARMA_I_CHECKSUM_DIGITS = 8 };
+#define KARMA_I_CHECKSUM_KEY "\"checksum\":\""
+
+/* The CRC-32 of what `crc` stands for followed by these bytes; start with 0. */
+uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length);
+
+/* The arrays of a file, in order. Dense rows have mask, ranks and values; sparse ones the three cell arrays. Those of
+ * the other kind are there with no elements. */
+typedef enum karma_i_tensor_id {
+    KARMA_I_TENSOR_CELL_ATTRIBUTE,
+    KARMA_I_TENSOR_CELL_START,
+    KARMA_I_TENSOR_CELL_VALUE,
+    KARMA_I_TENSOR_COEFFICIENTS,
+    KARMA_I_TENSOR_FACTOR,
+    KARMA_I_TENSOR_FEATURE_START,
+    KARMA_I_TENSOR_MASK,
+    KARMA_I_TENSOR_RANKING_AT,
+    KARMA_I_TENSOR_RANKING_BEYOND,
+    KARMA_I_TENSOR_RANKING_VALUE,
+    KARMA_I_TENSOR_RANKS,
+    KARMA_I_TENSOR_SHIFT,
+    KARMA_I_TENSOR_VALUES,
+    KARMA_I_N_TENSORS
+} karma_i_tensor_id;
+
+typedef struct karma_i_tensor {
+    const char *name, *dtype;
+    size_t item_size;
+    size_t shape[2];
+    int n_dims;
+    void *data;    /* to write from, or to read into */
+    size_t offset; /* in the data section */
+} karma_i_tensor;
+
+size_t karma_i_tensor_bytes(const karma_i_tensor *tensor);
+
+/* The rankings of all attributes one after the other, as they stand in a file. */
+typedef struct karma_i_flat_rankings {
+    size_t n;
+    double *value;
+    uint8_t *at, *beyond;
+} karma_i_flat_rankings;
+
+/* Room for the rankings of a recipe, whose sizes are known; and copying between the two forms. */
+karma_status karma_i_flat_new(karma_i_flat_rankings *flat, const karma_i_recipe *recipe, karma_error *err);
+void karma_i_flat_clear(karma_i_flat_rankings *flat);
+void karma_i_flat_from(karma_i_flat_rankings *flat, const karma_i_recipe *recipe);
+void karma_i_flat_to(karma_i_recipe *recipe, const karma_i_flat_rankings *flat);
+
+/* Fills tensors[0..KARMA_I_N_TENSORS) for a model whose recipe, labels, support rows and coefficients have their sizes
+ * and memory. */
+void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *model, const karma_i_flat_rankings *flat);
+
+/* The numbers of karma_fit_info, by name. */
+typedef struct karma_i_info_field {
+    const char *name; /* NULL ends the list */
+    size_t offset;
+    int is_size; /* a size_t, otherwise a double */
+} karma_i_info_field;
+extern const karma_i_info_field karma_i_info_fields[];
+
+#endif

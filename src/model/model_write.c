@@ -1,0 +1,190 @@
+/* Writing a model file: its header as JSON, signed, then the arrays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/model_format.h"
+#include "solve/solver.h"
+
+enum { ALIGNMENT = 64 };
+
+/* `json`, or NULL and nothing left of it when a part of it could not be made. */
+static json_t *unless_failed(json_t *json, int failed) {
+    if (!failed) return json;
+    json_decref(json);
+    return NULL;
+}
+
+static json_t *options_to_json(const karma_fit_options *options) {
+    const karma_option_table *table = karma_fit_option_table();
+    json_t *object = json_object();
+    int failed = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        char text[128];
+        (void)karma_option_text(&table->options[i], options, text, sizeof text);
+        failed |= json_object_set_new(object, table->options[i].name, json_string(text));
+    }
+    return unless_failed(object, failed);
+}
+
+/* NULL when memory is out or a text is not UTF-8. */
+static json_t *texts_to_json(char *const *texts, size_t n) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t i = 0; i < n; i++) failed |= json_array_append_new(array, json_string(texts[i]));
+    return unless_failed(array, failed);
+}
+
+static json_t *columns_to_json(const karma_i_recipe *recipe) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t j = 0; j < recipe->n_attributes; j++) {
+        const karma_i_column *column = &recipe->columns[j];
+        json_t *object = json_pack("{s:s, s:s}", "name", column->name, "kind",
+                                   column->kind == KARMA_COLUMN_NUMBER ? "number" : "category");
+        if (column->kind == KARMA_COLUMN_CATEGORY)
+            failed |= json_object_set_new(object, "levels", texts_to_json(column->levels, column->n_levels));
+        if (recipe->rankings[j].n)
+            failed |= json_object_set_new(object, "ranks", json_integer((json_int_t)recipe->rankings[j].n));
+        failed |= json_array_append_new(array, object);
+    }
+    return unless_failed(array, failed);
+}
+
+static json_t *labels_to_json(const karma_model *m) {
+    json_t *object = json_pack("{s:s, s:s}", "name", m->target_name, "task",
+                               m->labels.task == KARMA_TASK_CLASSIFY ? "classify" : "regress");
+    int failed = 0;
+    if (m->labels.task == KARMA_TASK_CLASSIFY) {
+        json_t *counts = json_array();
+        for (size_t k = 0; k < m->labels.n_classes; k++)
+            failed |= json_array_append_new(counts, json_integer((json_int_t)m->labels.class_count[k]));
+        failed |= json_object_set_new(object, "counts", counts);
+        failed |= json_object_set_new(object, "classes", texts_to_json(m->labels.classes, m->labels.n_classes));
+    } else {
+        failed |= json_object_set_new(object, "mean", json_real(m->target_mean));
+        failed |= json_object_set_new(object, "shift", json_real(m->labels.shift));
+        failed |= json_object_set_new(object, "factor", json_real(m->labels.factor));
+    }
+    return unless_failed(object, failed);
+}
+
+static json_t *info_to_json(const karma_fit_info *info) {
+    json_t *object = json_pack("{s:s, s:s}", "solver", karma_i_solver_name(info->solver), "stop",
+                               karma_stop_name(info->stop));
+    int failed = 0;
+    for (const karma_i_info_field *f = karma_i_info_fields; f->name; f++) {
+        const void *field = (const char *)info + f->offset;
+        failed |= json_object_set_new(object, f->name,
+                                      f->is_size ? json_integer((json_int_t) * (const size_t *)field)
+                                                 : json_real(*(const double *)field));
+    }
+    return unless_failed(object, failed);
+}
+
+/* As text, in memory of ours: json_dumps does not notice every allocation of its own that fails. Caller frees. */
+static char *dump(const json_t *json, size_t flags) {
+    size_t n = json_dumpb(json, NULL, 0, flags);
+    char *text = n ? karma_i_alloc(n + 1, 1) : NULL;
+    if (text && json_dumpb(json, text, n, flags) != n) {
+        karma_i_free(text);
+        return NULL;
+    }
+    if (text) text[n] = '\0';
+    return text;
+}
+
+static json_t *header_to_json(const karma_model *m, const karma_i_tensor *tensors) {
+    json_t *document = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION, "version",
+                                 karma_version(), "options", options_to_json(&m->options), "info",
+                                 info_to_json(&m->info), "attributes", columns_to_json(m->recipe), "target",
+                                 labels_to_json(m), "loss", karma_i_loss_name(m->loss), "radius", m->recipe->radius, "sparse", m->recipe->is_sparse, "cells",
+                                 (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0),
+                                 "largest_overlap", (json_int_t)m->kernel.largest_overlap);
+    char *text = document ? dump(document, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(document);
+    if (!text) return NULL;
+    char zeros[KARMA_I_CHECKSUM_DIGITS + 1];
+    memset(zeros, '0', KARMA_I_CHECKSUM_DIGITS);
+    zeros[KARMA_I_CHECKSUM_DIGITS] = '\0';
+    json_t *header = json_pack("{s:{s:s, s:s}}", "__metadata__", "checksum", zeros, "karma", text);
+    karma_i_free(text);
+    int failed = 0;
+    for (size_t i = 0; header && i < KARMA_I_N_TENSORS; i++) {
+        const karma_i_tensor *t = &tensors[i];
+        json_t *shape = json_array();
+        for (int d = 0; d < t->n_dims; d++)
+            failed |= json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
+        json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", t->dtype, "shape", shape, "data_offsets",
+                                  (json_int_t)t->offset, (json_int_t)t->offset + (json_int_t)karma_i_tensor_bytes(t));
+        failed |= json_object_set_new(header, t->name, entry);
+    }
+    return unless_failed(header, failed);
+}
+
+static void store_length(unsigned char *bytes, uint64_t length) {
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(length >> (8 * i));
+}
+
+/* The header text, padded with spaces so that the arrays are aligned. Caller frees. */
+static char *header_text(const karma_model *m, const karma_i_tensor *tensors, size_t *length) {
+    json_t *header = header_to_json(m, tensors);
+    char *text = header ? dump(header, JSON_COMPACT) : NULL;
+    json_decref(header);
+    if (!text) return NULL;
+    size_t n = strlen(text), padded = (n + 8 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT - 8;
+    char *copy = karma_i_alloc(padded + 1, 1);
+    if (copy) {
+        memcpy(copy, text, n);
+        memset(copy + n, ' ', padded - n);
+        copy[padded] = '\0';
+        *length = padded;
+    }
+    karma_i_free(text);
+    return copy;
+}
+
+static void sign_header(char *header, size_t length, const karma_i_tensor *tensors) {
+    unsigned char bytes[8];
+    store_length(bytes, length);
+    uint32_t crc = karma_i_checksum(0, bytes, sizeof bytes);
+    crc = karma_i_checksum(crc, header, length);
+    for (size_t i = 0; i < KARMA_I_N_TENSORS; i++)
+        crc = karma_i_checksum(crc, tensors[i].data, karma_i_tensor_bytes(&tensors[i]));
+    char digits[KARMA_I_CHECKSUM_DIGITS + 1];
+    (void)snprintf(digits, sizeof digits, "%08lx", (unsigned long)crc);
+    memcpy(strstr(header, KARMA_I_CHECKSUM_KEY) + sizeof KARMA_I_CHECKSUM_KEY - 1, digits, KARMA_I_CHECKSUM_DIGITS);
+}
+
+karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err) {
+    karma_i_tensor tensors[KARMA_I_N_TENSORS];
+    size_t length = 0;
+    karma_i_flat_rankings flat;
+    KARMA_TRY(karma_i_flat_new(&flat, model->recipe, err));
+    karma_i_flat_from(&flat, model->recipe);
+    karma_i_describe_tensors(tensors, model, &flat);
+    char *header = header_text(model, tensors, &length);
+    karma_output *output = NULL;
+    karma_status st = KARMA_OK;
+    if (!header) st = karma_i_fail(err, KARMA_ERR_MEMORY, "%s: out of memory, or a name is not valid UTF-8", path);
+    if (st == KARMA_OK) st = karma_output_open(&output, path, err);
+    if (st == KARMA_OK) {
+        sign_header(header, length, tensors);
+        FILE *stream = karma_output_stream(output);
+        unsigned char bytes[8];
+        store_length(bytes, length);
+        (void)fwrite(bytes, 1, sizeof bytes, stream); /* errors stick to the stream: commit reports them */
+        (void)fwrite(header, 1, length, stream);
+        for (size_t i = 0; i < KARMA_I_N_TENSORS; i++) {
+            size_t n_bytes = karma_i_tensor_bytes(&tensors[i]);
+            if (n_bytes) (void)fwrite(tensors[i].data, 1, n_bytes, stream);
+        }
+        st = karma_output_commit(output, err);
+    }
+    karma_i_flat_clear(&flat);
+    karma_i_free(header);
+    return st;
+}

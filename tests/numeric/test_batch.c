@@ -1,0 +1,820 @@
+/* The batch solver against what it promises. Objectives are recomputed in double precision from nothing but the
+ * coefficients and the reference kernel; optimality is shown by closed forms, by trying all active sets, by the
+ * gradient, and by steps away from the answer that must not pay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "linalg/linalg.h"
+#include "randomrows.h"
+#include "solve/extrapolate.h"
+#include "solve/solver.h"
+
+/* --- problems ------------------------------------------------------------------------------------------ */
+
+typedef struct batch_case {
+    karma_i_rows *rows;
+    karma_i_kernel kernel;
+    karma_fit_options options;
+    karma_i_problem problem;
+    double *targets, *weights, *coefficients;
+    double *K;    /* the reference kernel */
+    double *size; /* of what is added up in a kernel value: rounding errors are relative to it */
+    karma_fit_info info;
+} batch_case;
+
+typedef struct case_shape {
+    size_t n, d, n_outputs;
+    double share; /* of the cells that are observed */
+    int rank, weighted;
+    size_t gamma;
+    double bias, C, tolerance;
+} case_shape;
+
+static karma_i_rows *draw_ranks(size_t n, size_t d, double share, karma_i_rng *rng) {
+    size_t *start = calloc(d + 1, sizeof *start);
+    unsigned char *all = malloc(d);
+    karma_i_rows *rows = NULL;
+    assert_true(start && all);
+    memset(all, 1, d);
+    assert_int_equal(karma_i_rows_new_ranked(&rows, d, start, all, n, NULL), KARMA_OK);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < d; j++) {
+            if (!(karma_i_rng_uniform(rng) < share)) continue;
+            karma_i_mask_set(rows->mask + i * rows->n_words, j);
+            rows->ranks[i * rows->rank_stride + j] = (uint8_t)(1 + karma_i_rng_below(rng, 255));
+        }
+    rows->n_rows = n;
+    free(start);
+    free(all);
+    assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
+    return rows;
+}
+
+/* w · (Σ|terms| + b²) */
+static double size_of(const karma_i_kernel *k, const karma_i_rows *r, size_t i, size_t j) {
+    double sum = k->bias * k->bias;
+    for (size_t f = 0; f < r->n_features; f++)
+        sum += fabs((double)karma_i_rows_values(r, i)[f] * (double)karma_i_rows_values(r, j)[f]);
+    size_t c = karma_i_mask_overlap(karma_i_rows_mask(r, i), karma_i_rows_mask(r, j), r->n_words);
+    if (r->rank_stride) sum += 3.0 * (double)c;
+    return sum * karma_i_weight(c + (k->bias != 0.0), k->gamma, k->scale, k->log_norm);
+}
+
+static void fill_reference(batch_case *b) {
+    size_t n = b->rows->n_rows;
+    b->K = malloc(n * n * sizeof *b->K);
+    b->size = malloc(n * n * sizeof *b->size);
+    assert_true(b->K && b->size);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            b->K[i * n + j] = b->K[j * n + i] = karma_i_kernel_reference(&b->kernel, b->rows, i, b->rows, j);
+            b->size[i * n + j] = b->size[j * n + i] = size_of(&b->kernel, b->rows, i, j);
+        }
+}
+
+/* Something that the rows can tell a part of. */
+static double draw_target(const batch_case *b, size_t row, size_t output, karma_i_rng *rng) {
+    double hidden = 0.7 * karma_i_rng_normal(rng);
+    const karma_i_rows *r = b->rows;
+    for (size_t f = 0; f < r->n_features; f++)
+        hidden += (double)karma_i_rows_values(r, row)[f] * ((f + output) % 3 == 0 ? 1.0 : -0.4);
+    for (size_t j = 0; r->rank_stride && j < r->n_attributes; j++)
+        if (karma_i_rows_ranks(r, row)[j])
+            hidden += ((double)karma_i_rows_ranks(r, row)[j] / 127.0 - 1.0) * ((j + output) % 2 ? 1.0 : -0.6);
+    if (b->problem.loss.task == KARMA_TASK_CLASSIFY) return hidden > 0.1 ? 1.0 : -1.0;
+    return karma_i_rng_below(rng, 3) ? hidden : round(2.0 * hidden) / 2.0; /* some ties */
+}
+
+static void finish_case(batch_case *b, const case_shape *s, int loss, karma_i_rng *rng) {
+    assert_int_equal(karma_i_kernel_init(&b->kernel, s->gamma, 0.4 * (double)s->d + 0.5, s->bias, s->d, NULL), KARMA_OK);
+    karma_options_init(karma_fit_option_table(), &b->options);
+    b->options.loss = loss;
+    b->options.tube = 0.2;
+    b->options.huber = 0.6;
+    b->options.quantile = 0.8;
+    b->options.C = s->C;
+    b->options.tolerance = s->tolerance;
+    b->options.threads = 1;
+    b->problem = (karma_i_problem){.kernel = &b->kernel, .rows = b->rows, .n_outputs = s->n_outputs};
+    assert_int_equal(karma_i_loss_make(&b->problem.loss, loss <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS,
+                                       &b->options, NULL), KARMA_OK);
+    b->targets = malloc(s->n * s->n_outputs * sizeof *b->targets);
+    b->weights = malloc(s->n * sizeof *b->weights);
+    b->coefficients = malloc(s->n * s->n_outputs * sizeof *b->coefficients);
+    assert_true(b->targets && b->weights && b->coefficients);
+    for (size_t i = 0; i < s->n * s->n_outputs; i++) {
+        b->targets[i] = draw_target(b, i / s->n_outputs, i % s->n_outputs, rng);
+        b->coefficients[i] = NAN;
+    }
+    for (size_t i = 0; i < s->n; i++) b->weights[i] = karma_i_rng_below(rng, 8) ? 2.5 * karma_i_rng_uniform(rng) : 0.0;
+    b->problem.targets = b->targets;
+    if (s->weighted) b->problem.row_weights = b->weights;
+}
+
+static batch_case make_case(const case_shape *s, int loss, karma_i_rng *rng) {
+    batch_case b = {0};
+    row_shape shape = {s->n, s->d, 0, 1, s->share, 0};
+    b.rows = s->rank ? draw_ranks(s->n, s->d, s->share, rng) : draw_rows(&shape, rng);
+    finish_case(&b, s, loss, rng);
+    b.problem.kernel = NULL; /* set by run: the case moves */
+    return b;
+}
+
+static void free_case(batch_case *b) {
+    karma_i_kernel_clear(&b->kernel);
+    karma_i_rows_free(b->rows);
+    free(b->targets);
+    free(b->weights);
+    free(b->coefficients);
+    free(b->K);
+    free(b->size);
+}
+
+static void run(batch_case *b, const karma_hooks *hooks) {
+    karma_error err;
+    b->problem.kernel = &b->kernel;
+    b->info = (karma_fit_info){0};
+    if (karma_i_solve_batch(b->coefficients, &b->info, &b->problem, &b->options, hooks, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
+}
+
+static const char *name_of(const batch_case *b) { return karma_i_loss_name(b->problem.loss.kind); }
+
+/* --- objectives from the coefficients alone ------------------------------------------------------------ */
+
+static double weight_of(const batch_case *b, size_t i) {
+    return b->options.C / (double)b->rows->n_rows * (b->problem.row_weights ? b->weights[i] : 1.0);
+}
+
+typedef struct objectives {
+    double primal, dual;
+    double noise; /* what single precision in the kernel may do to either */
+} objectives;
+
+static double rounding(const karma_i_rows *rows) { return ((double)rows->n_features + 12.0) * 0x1p-24; }
+
+/* Of one output, whose coefficients are `beta`, side by side. */
+static objectives objectives_of(const batch_case *b, size_t output, const double *beta) {
+    const karma_i_loss *l = &b->problem.loss;
+    size_t n = b->rows->n_rows;
+    objectives out = {0};
+    double square = 0.0, square_noise = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        double c = weight_of(b, i), y = b->targets[i * b->problem.n_outputs + output], z = 0.0, dz = 0.0;
+        for (size_t j = 0; j < n; j++)
+            if (beta[j] != 0.0) {
+                z += b->K[i * n + j] * beta[j];
+                dz += b->size[i * n + j] * fabs(beta[j]);
+            }
+        dz *= rounding(b->rows);
+        square += beta[i] * z;
+        square_noise += fabs(beta[i]) * dz;
+        if (!(c > 0.0)) {
+            assert_true(beta[i] == 0.0);
+            continue;
+        }
+        double a = l->project(-beta[i] / c, y, l->parameter);
+        if (!(fabs(a + beta[i] / c) <= 1e-9 * (1.0 + fabs(a)))) fail_msg("%s: row %zu is outside the domain", name_of(b), i);
+        out.primal += c * l->value(z, y, l->parameter);
+        out.dual -= c * l->conjugate(a, y, l->parameter);
+        out.noise += c * dz * fmax(fabs(l->derivative(z - dz, y, l->parameter)), fabs(l->derivative(z + dz, y, l->parameter)));
+    }
+    out.primal += 0.5 * square;
+    out.dual -= 0.5 * square;
+    out.noise += square_noise;
+    return out;
+}
+
+static void take_output(double *beta, const batch_case *b, size_t output) {
+    for (size_t i = 0; i < b->rows->n_rows; i++) beta[i] = b->coefficients[i * b->problem.n_outputs + output];
+}
+
+static objectives all_objectives(const batch_case *b) {
+    objectives sum = {0};
+    double *beta = malloc(b->rows->n_rows * sizeof *beta);
+    for (size_t o = 0; o < b->problem.n_outputs; o++) {
+        take_output(beta, b, o);
+        objectives one = objectives_of(b, o, beta);
+        sum.primal += one.primal;
+        sum.dual += one.dual;
+        sum.noise += one.noise;
+    }
+    free(beta);
+    return sum;
+}
+
+/* What the solver says about itself is what its coefficients give. */
+static objectives check_honesty(const batch_case *b) {
+    objectives o = all_objectives(b);
+    double allowed = 1e-9 * fabs(o.primal) + o.noise;
+    if (!(fabs(o.primal - b->info.primal) <= allowed && fabs(o.dual - b->info.dual) <= allowed))
+        fail_msg("%s, n %zu, C %g: says %.12g and %.12g, has %.12g and %.12g, noise %g", name_of(b), b->rows->n_rows,
+                 b->options.C, b->info.primal, b->info.dual, o.primal, o.dual, o.noise);
+    assert_true(b->info.dual <= b->info.primal);
+    if (b->info.primal > 0.0) assert_true(fabs(b->info.gap - (b->info.primal - b->info.dual) / b->info.primal) <= 1e-12);
+    return o;
+}
+
+static objectives check_solved(const batch_case *b) {
+    objectives o = check_honesty(b);
+    assert_int_equal(b->info.stop, KARMA_STOP_CONVERGED);
+    double gap = o.primal - o.dual, allowed = 1.001 * b->options.tolerance * o.primal + 2.0 * o.noise + 1e-15;
+    if (!(gap <= allowed && b->info.gap <= 1.001 * b->options.tolerance + 1e-13))
+        fail_msg("%s, n %zu, C %g: gap %g of %g (says %g), tolerance %g", name_of(b), b->rows->n_rows, b->options.C, gap,
+                 o.primal, b->info.gap, b->options.tolerance);
+    return o;
+}
+
+/* --- optimality without the dual ----------------------------------------------------------------------- */
+
+static double primal_of(const batch_case *b, size_t output, const double *beta, double *z) {
+    const karma_i_loss *l = &b->problem.loss;
+    size_t n = b->rows->n_rows;
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        z[i] = 0.0;
+        for (size_t j = 0; j < n; j++) z[i] += b->K[i * n + j] * beta[j];
+        sum += 0.5 * beta[i] * z[i] +
+               weight_of(b, i) * l->value(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
+    }
+    return sum;
+}
+
+/* The gradient of the primal in the RKHS is Σ g_i φ_i. */
+static void gradient_of(double *g, const batch_case *b, size_t output, const double *beta, const double *z) {
+    const karma_i_loss *l = &b->problem.loss;
+    for (size_t i = 0; i < b->rows->n_rows; i++)
+        g[i] = beta[i] + weight_of(b, i) * l->derivative(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
+}
+
+/* A direction: one row, all rows, towards 0, or down the gradient. */
+static void draw_direction(double *d, const double *beta, const double *g, size_t n, size_t kind, karma_i_rng *rng) {
+    for (size_t i = 0; i < n; i++)
+        d[i] = kind % 4 == 1 ? karma_i_rng_normal(rng) : kind % 4 == 2 ? -beta[i] : kind % 4 == 3 ? -g[i] : 0.0;
+    if (kind % 4 == 0) d[karma_i_rng_below(rng, n)] = karma_i_rng_below(rng, 2) ? 1.0 : -1.0;
+}
+
+/* Along every line the primal is convex; P and a parabola through it are cheap once K d is known. */
+static void check_no_step_pays(const batch_case *b, karma_i_rng *rng) {
+    const karma_i_loss *l = &b->problem.loss;
+    size_t n = b->rows->n_rows;
+    double *beta = malloc(6 * n * sizeof *beta), *z = beta + n, *g = z + n, *d = g + n, *dz = d + n, *unused = dz + n;
+    for (size_t o = 0; o < b->problem.n_outputs; o++) {
+        take_output(beta, b, o);
+        double here = primal_of(b, o, beta, z), noise = objectives_of(b, o, beta).noise;
+        gradient_of(g, b, o, beta, z);
+        for (size_t kind = 0; kind < 12; kind++) {
+            draw_direction(d, beta, g, n, kind, rng);
+            (void)primal_of(b, o, d, dz);
+            for (double step = 100.0 * b->options.C / (double)n; step > 1e-6 * b->options.C / (double)n; step *= 0.4) {
+                double there = 0.0;
+                for (size_t i = 0; i < n; i++)
+                    there += 0.5 * (beta[i] + step * d[i]) * (z[i] + step * dz[i]) +
+                             weight_of(b, i) * l->value(z[i] + step * dz[i], b->targets[i * b->problem.n_outputs + o], l->parameter);
+                if (!(there >= here - 1.001 * b->options.tolerance * here - 2.0 * noise))
+                    fail_msg("%s, n %zu, C %g: a step of %g of kind %zu takes %.12g to %.12g", name_of(b), n, b->options.C,
+                             step, kind % 4, here, there);
+            }
+        }
+    }
+    (void)unused;
+    free(beta);
+}
+
+static const double CURVATURES[] = {[KARMA_LOSS_SQUARED_HINGE] = 2.0, [KARMA_LOSS_LOGISTIC] = 0.25,
+                                    [KARMA_LOSS_HUBER] = 1.0, [KARMA_LOSS_SQUARED] = 1.0}; /* the rest: 0, not smooth */
+
+/* With losses of curvature at most L, a gap of at most e leaves (β_i + c_i ℓ'(z_i))² <= 2 L c_i e for each row, and a
+ * gradient with |Σ g_i φ_i|² <= 2 (1 + L Σ c_i k(x_i,x_i)) e. */
+static void check_gradient(const batch_case *b) {
+    size_t n = b->rows->n_rows;
+    double curvature = CURVATURES[b->problem.loss.kind], smoothness = 1.0;
+    double *beta = malloc(3 * n * sizeof *beta), *z = beta + n, *g = z + n;
+    for (size_t i = 0; i < n; i++) smoothness += curvature * weight_of(b, i) * b->K[i * n + i];
+    for (size_t o = 0; o < b->problem.n_outputs; o++) {
+        take_output(beta, b, o);
+        objectives at = objectives_of(b, o, beta);
+        double gap = 1.001 * b->options.tolerance * at.primal + 2.0 * at.noise, square = 0.0;
+        (void)primal_of(b, o, beta, z);
+        gradient_of(g, b, o, beta, z);
+        for (size_t i = 0; i < n; i++) {
+            if (!(g[i] * g[i] <= 2.0 * curvature * weight_of(b, i) * gap + 1e-20))
+                fail_msg("%s, n %zu, C %g: row %zu: -β/c is %.9g off the derivative", name_of(b), n, b->options.C, i,
+                         g[i] / weight_of(b, i));
+            for (size_t j = 0; j < n; j++) square += g[i] * b->K[i * n + j] * g[j];
+        }
+        if (!(square <= 2.0 * smoothness * gap)) fail_msg("%s: the gradient's square is %g", name_of(b), square);
+    }
+    free(beta);
+}
+
+/* --- 20 problems a loss -------------------------------------------------------------------------------- */
+
+static case_shape draw_shape(size_t number, karma_i_rng *rng) {
+    static const size_t counts[] = {1, 2, 5, 17, 33, 60, 90, 130};
+    static const double Cs[] = {0.01, 1.0, 20.0, 300.0, 1e4};
+    case_shape s = {.n = number % 7 == 6 ? 290 : counts[karma_i_rng_below(rng, 8)]};
+    s.d = 2 + karma_i_rng_below(rng, 12);
+    s.n_outputs = number % 5 == 4 ? 3 : 1;
+    s.share = 0.3 + 0.6 * karma_i_rng_uniform(rng);
+    s.rank = number % 2 == 1;
+    s.weighted = number % 3 == 2;
+    s.gamma = 1 + number % 4;
+    s.bias = number % 4 < 2 ? 1.0 : 0.0;
+    s.C = Cs[number % 5];
+    s.tolerance = number % 3 ? 1e-5 : 1e-3;
+    return s;
+}
+
+static void certificates_are_honest_and_no_step_pays(void **state) {
+    (void)state;
+    for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 100 + (uint64_t)loss);
+        for (size_t number = 0; number < 20; number++) {
+            case_shape s = draw_shape(number, &rng);
+            batch_case b = make_case(&s, loss, &rng);
+            fill_reference(&b);
+            run(&b, NULL);
+            check_solved(&b);
+            if (s.n < 200) check_no_step_pays(&b, &rng);
+            free_case(&b);
+        }
+    }
+}
+
+static void smooth_losses_end_where_the_gradient_does(void **state) {
+    (void)state;
+    static const int smooth[] = {KARMA_LOSS_SQUARED_HINGE, KARMA_LOSS_LOGISTIC, KARMA_LOSS_HUBER, KARMA_LOSS_SQUARED};
+    for (size_t k = 0; k < 4; k++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 200 + k);
+        for (size_t number = 0; number < 20; number++) {
+            case_shape s = draw_shape(number, &rng);
+            s.tolerance = 1e-7;
+            if (s.n > 200) s.n = 140;
+            batch_case b = make_case(&s, smooth[k], &rng);
+            fill_reference(&b);
+            run(&b, NULL);
+            check_solved(&b);
+            check_gradient(&b);
+            free_case(&b);
+        }
+    }
+}
+
+/* --- closed forms and brute force ---------------------------------------------------------------------- */
+
+/* Solves A x = b, n x n, by elimination with pivoting; false if a pivot is not above `least`. */
+static int solve_plain(double *A, double *b, size_t n, double least) {
+    for (size_t k = 0; k < n; k++) {
+        size_t best = k;
+        for (size_t i = k + 1; i < n; i++)
+            if (fabs(A[i * n + k]) > fabs(A[best * n + k])) best = i;
+        if (!(fabs(A[best * n + k]) > least)) return 0;
+        for (size_t j = 0; best != k && j < n; j++) {
+            double swap = A[k * n + j];
+            A[k * n + j] = A[best * n + j], A[best * n + j] = swap;
+        }
+        double swap = b[k];
+        b[k] = b[best], b[best] = swap;
+        for (size_t i = k + 1; i < n; i++) {
+            double factor = A[i * n + k] / A[k * n + k];
+            for (size_t j = k; j < n; j++) A[i * n + j] -= factor * A[k * n + j];
+            b[i] -= factor * b[k];
+        }
+    }
+    for (size_t k = n; k-- > 0;) {
+        for (size_t j = k + 1; j < n; j++) b[k] -= A[k * n + j] * b[j];
+        b[k] /= A[k * n + k];
+    }
+    return 1;
+}
+
+/* (K + (m/C) I) β = y */
+static void the_squared_loss_has_its_closed_form(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 31);
+    for (size_t number = 0; number < 20; number++) {
+        case_shape s = draw_shape(number, &rng);
+        s.n = 1 + 11 * number;
+        s.C = number % 2 ? 5.0 : 200.0;
+        s.weighted = 0;
+        s.tolerance = 1e-10;
+        batch_case b = make_case(&s, KARMA_LOSS_SQUARED, &rng);
+        fill_reference(&b);
+        run(&b, NULL);
+        check_solved(&b);
+        size_t n = s.n;
+        double *A = malloc(n * n * sizeof *A), *beta = malloc(n * sizeof *beta), *got = malloc(n * sizeof *got);
+        for (size_t o = 0; o < s.n_outputs; o++) {
+            memcpy(A, b.K, n * n * sizeof *A);
+            double largest = 0.0;
+            for (size_t i = 0; i < n; i++) {
+                A[i * n + i] += (double)n / s.C;
+                beta[i] = b.targets[i * s.n_outputs + o];
+            }
+            assert_true(solve_plain(A, beta, n, 0.0));
+            for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(beta[i]));
+            take_output(got, &b, o);
+            for (size_t i = 0; i < n; i++)
+                if (!(fabs(got[i] - beta[i]) <= 1e-4 * largest))
+                    fail_msg("n %zu, C %g, row %zu: %.9g, closed form %.9g (largest %g)", n, s.C, i, got[i], beta[i], largest);
+            objectives mine = objectives_of(&b, o, got), best = objectives_of(&b, o, beta);
+            assert_true(mine.primal >= best.primal * (1.0 - 1e-9));
+            assert_true(mine.primal <= best.primal * (1.0 + 1e-8) + mine.noise);
+        }
+        free(A);
+        free(beta);
+        free(got);
+        free_case(&b);
+    }
+}
+
+/* The hinge's dual, max Σ α_i - ½ αᵀQα over the box, has a solution whose rows are at 0, at c, or free with a regular
+ * system: all 3^n cases are tried. */
+static double best_hinge_dual(const batch_case *b) {
+    size_t n = b->rows->n_rows, n_cases = 1;
+    double best = -INFINITY;
+    for (size_t i = 0; i < n; i++) n_cases *= 3;
+    for (size_t code = 0; code < n_cases; code++) {
+        double alpha[6] = {0.0}, A[36], x[6];
+        size_t free_rows[6], n_free = 0, rest = code;
+        for (size_t i = 0; i < n; i++, rest /= 3) {
+            if (rest % 3 == 2)
+                free_rows[n_free++] = i;
+            else
+                alpha[i] = rest % 3 ? weight_of(b, i) : 0.0;
+        }
+        for (size_t p = 0; p < n_free; p++) {
+            size_t i = free_rows[p];
+            x[p] = 1.0;
+            for (size_t j = 0; j < n; j++) x[p] -= b->targets[i] * b->targets[j] * b->K[i * n + j] * alpha[j];
+            for (size_t q = 0; q < n_free; q++)
+                A[p * n_free + q] = b->targets[i] * b->targets[free_rows[q]] * b->K[i * n + free_rows[q]];
+        }
+        int feasible = n_free == 0 || solve_plain(A, x, n_free, 1e-9);
+        for (size_t p = 0; feasible && p < n_free; p++) {
+            alpha[free_rows[p]] = x[p];
+            feasible = x[p] >= 0.0 && x[p] <= weight_of(b, free_rows[p]);
+        }
+        if (!feasible) continue;
+        double dual = 0.0;
+        for (size_t i = 0; i < n; i++) {
+            dual += alpha[i];
+            for (size_t j = 0; j < n; j++)
+                dual -= 0.5 * b->targets[i] * b->targets[j] * b->K[i * n + j] * alpha[i] * alpha[j];
+        }
+        best = fmax(best, dual);
+    }
+    return best;
+}
+
+static void small_hinge_problems_have_the_best_of_all_active_sets(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 32);
+    for (size_t number = 0; number < 60; number++) {
+        case_shape s = draw_shape(number, &rng);
+        s.n = 1 + number % 6;
+        s.d = 1 + number % 5;
+        s.n_outputs = 1;
+        s.tolerance = 1e-8;
+        batch_case b = make_case(&s, KARMA_LOSS_HINGE, &rng);
+        fill_reference(&b);
+        run(&b, NULL);
+        objectives o = check_solved(&b);
+        double best = best_hinge_dual(&b);
+        if (!(fabs(o.primal - best) <= 2e-8 * o.primal + 2.0 * o.noise && fabs(o.dual - best) <= 2e-8 * o.primal + 2.0 * o.noise))
+            fail_msg("n %zu, C %g: %.12g and %.12g, best %.12g", s.n, s.C, o.primal, o.dual, best);
+        free_case(&b);
+    }
+}
+
+/* --- starts, limits, memory, threads ------------------------------------------------------------------- */
+
+static void any_start_leads_to_the_same_objective(void **state) {
+    (void)state;
+    for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 40 + (uint64_t)loss);
+        case_shape s = {300, 8, 2, 0.6, loss % 2, loss % 3 == 0, 3, 1.0, 50.0, 1e-6};
+        batch_case b = make_case(&s, loss, &rng);
+        fill_reference(&b);
+        run(&b, NULL);
+        objectives cold = check_solved(&b);
+        size_t visits = b.info.rounds, count = s.n * s.n_outputs;
+        double *start = malloc(count * sizeof *start);
+        memcpy(start, b.coefficients, count * sizeof *start);
+        b.problem.start = start;
+        run(&b, NULL); /* from the answer */
+        objectives again = check_solved(&b);
+        assert_true(b.info.rounds < visits / 2);
+        assert_true(fabs(again.primal - cold.primal) <= 2.1e-6 * cold.primal + 2.0 * cold.noise);
+        b.options.tolerance = 1e-5;
+        run(&b, NULL); /* good enough already */
+        assert_int_equal(b.info.rounds, 0);
+        for (size_t i = 0; i < count; i++)
+            assert_true(fabs(b.coefficients[i] - start[i]) <= 1e-12 * fabs(start[i]));
+        b.options.tolerance = 1e-6;
+        b.options.C = 80.0; /* from the answer to another question: most of its coefficients are inside */
+        run(&b, NULL);
+        check_solved(&b);
+        b.options.C = 50.0;
+        for (size_t i = 0; i < count; i++) start[i] = 1e4 * karma_i_rng_normal(&rng);
+        run(&b, NULL);
+        objectives garbage = check_solved(&b);
+        assert_true(fabs(garbage.primal - cold.primal) <= 2.1e-6 * cold.primal + 2.0 * cold.noise);
+        free(start);
+        free_case(&b);
+    }
+}
+
+static void little_memory_changes_nothing_but_the_work(void **state) {
+    (void)state;
+    static const int losses[] = {KARMA_LOSS_HINGE, KARMA_LOSS_ABSOLUTE, KARMA_LOSS_LOGISTIC};
+    for (size_t k = 0; k < 3; k++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 60 + k);
+        case_shape s = {700, 6, 1, 0.7, k == 1, 0, 2, 1.0, 30.0, 1e-5};
+        batch_case b = make_case(&s, losses[k], &rng);
+        fill_reference(&b);
+        run(&b, NULL);
+        objectives roomy = check_solved(&b);
+        double evaluations = b.info.kernel_evaluations;
+        assert_true(evaluations <= 700.0 * 700.0);
+        b.options.memory = 1e-6; /* a thousand bytes: less than one row */
+        run(&b, NULL);
+        objectives tight = check_solved(&b);
+        assert_true(b.info.kernel_evaluations > 1.5 * evaluations);
+        assert_true(fabs(tight.primal - roomy.primal) <= 2.1e-5 * roomy.primal + 2.0 * roomy.noise);
+        free_case(&b);
+    }
+}
+
+static void running_out_of_passes_is_said_with_an_honest_gap(void **state) {
+    (void)state;
+    for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 70 + (uint64_t)loss);
+        case_shape s = {400, 6, 2, 0.6, loss % 2, 0, 3, 1.0, 1e4, 1e-12};
+        batch_case b = make_case(&s, loss, &rng);
+        fill_reference(&b);
+        double primal = INFINITY;
+        for (b.options.passes = 1; b.options.passes <= 4; b.options.passes *= 4) {
+            run(&b, NULL);
+            assert_int_equal(b.info.stop, KARMA_STOP_LIMIT);
+            check_honesty(&b);
+            assert_true(b.info.gap > 1e-12 && b.info.rounds >= 2 * 400);
+            /* one step is at most 201 visits of 256 rows */
+            assert_true(b.info.rounds <= 2 * ((size_t)b.options.passes * 400 + 201 * 256));
+            primal = b.info.primal;
+        }
+        assert_true(isfinite(primal));
+        free_case(&b);
+    }
+}
+
+typedef struct patience {
+    size_t calls, most;
+    int sorry; /* says stop only once */
+    size_t last_done;
+} patience;
+
+static int lose_patience(void *payload, const char *stage, size_t done, size_t total) {
+    patience *p = payload;
+    assert_string_equal(stage, "visits");
+    assert_true(total > 0);
+    p->last_done = done;
+    p->calls++;
+    return p->sorry ? p->calls == p->most + 1 : p->calls > p->most;
+}
+
+static void cancelling_leaves_the_best_so_far(void **state) {
+    (void)state;
+    for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 80 + (uint64_t)loss);
+        case_shape s = {600, 7, 1, 0.6, loss % 2, 0, 2, 1.0, 2e3, 1e-9};
+        batch_case b = make_case(&s, loss, &rng);
+        fill_reference(&b);
+        double dual = -INFINITY;
+        for (size_t most = 0; most <= 12; most += 4) {
+            patience p = {.most = most};
+            karma_hooks hooks = {.progress = lose_patience, .payload = &p};
+            run(&b, &hooks);
+            if (b.info.stop == KARMA_STOP_CONVERGED) break;
+            assert_int_equal(b.info.stop, KARMA_STOP_CANCELLED);
+            assert_int_equal(p.calls, most + 1);
+            check_honesty(&b);
+            if (most == 0) {
+                assert_int_equal(b.info.rounds, 0);
+                for (size_t i = 0; i < s.n; i++) assert_true(b.coefficients[i] == 0.0);
+            }
+            assert_true(b.info.dual >= dual * (1.0 - 1e-12)); /* steps never lose */
+            dual = b.info.dual;
+        }
+        assert_true(dual > 0.0);
+        free_case(&b);
+    }
+}
+
+static void cancelling_ends_all_outputs(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 89);
+    case_shape s = {400, 7, 3, 0.6, 0, 0, 2, 1.0, 2e3, 1e-9};
+    batch_case b = make_case(&s, KARMA_LOSS_HINGE, &rng);
+    fill_reference(&b);
+    patience p = {.most = 3};
+    karma_hooks hooks = {.progress = lose_patience, .payload = &p};
+    run(&b, &hooks);
+    assert_int_equal(b.info.stop, KARMA_STOP_CANCELLED);
+    assert_true(p.calls <= 6);
+    check_honesty(&b);
+    free_case(&b);
+}
+
+static void threads_do_not_change_a_bit(void **state) {
+    (void)state;
+    static const struct {
+        int loss, rank;
+        size_t n, outputs;
+        int64_t passes;
+    } cases[] = {{KARMA_LOSS_HINGE, 0, 700, 2, 200}, {KARMA_LOSS_LOGISTIC, 1, 500, 1, 200},
+                 {KARMA_LOSS_PINBALL, 1, 600, 1, 200}, {KARMA_LOSS_SQUARED_HINGE, 0, 21000, 1, 1}};
+    for (size_t k = 0; k < 4; k++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 90 + k);
+        case_shape s = {cases[k].n, 5, cases[k].outputs, 0.6, cases[k].rank, 0, 3, 1.0, 100.0, 1e-6};
+        batch_case b = make_case(&s, cases[k].loss, &rng);
+        b.options.passes = cases[k].passes;
+        size_t count = s.n * s.n_outputs;
+        double *first = malloc(count * sizeof *first);
+        karma_fit_info info = {0};
+        for (int64_t threads = 1; threads <= 3; threads++) {
+            b.options.threads = threads;
+            run(&b, NULL);
+            if (threads == 1) {
+                memcpy(first, b.coefficients, count * sizeof *first);
+                info = b.info;
+                continue;
+            }
+            assert_memory_equal(first, b.coefficients, count * sizeof *first);
+            assert_true(info.primal == b.info.primal && info.dual == b.info.dual && info.gap == b.info.gap);
+            assert_true(info.rounds == b.info.rounds && info.kernel_evaluations == b.info.kernel_evaluations);
+        }
+        free(first);
+        free_case(&b);
+    }
+}
+
+/* --- odd rows ------------------------------------------------------------------------------------------ */
+
+static void hide_row(karma_i_rows *rows, size_t i) {
+    memset(rows->mask + i * rows->n_words, 0, rows->n_words * sizeof *rows->mask);
+    memset(rows->values + i * rows->n_features, 0, rows->n_features * sizeof *rows->values);
+    memset(rows->ranks + i * rows->rank_stride, 0, rows->rank_stride);
+}
+
+static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {
+    (void)state;
+    for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++)
+        for (int version = 0; version < 4; version++) {
+            karma_i_rng rng;
+            karma_i_rng_init(&rng, 110 + (uint64_t)loss);
+            case_shape s = {80, 6, 2, 0.6, version % 2, 1, 2, 0.0, 40.0, 1e-6};
+            batch_case b = make_case(&s, loss, &rng);
+            for (size_t i = 0; i < s.n; i++) {
+                if (version == 2 || i % 3 == 0) hide_row(b.rows, i);
+                b.weights[i] = version == 3 || i % 4 == 0 ? 0.0 : b.weights[i];
+            }
+            fill_reference(&b);
+            double *start = malloc(s.n * s.n_outputs * sizeof *start);
+            for (size_t i = 0; i < s.n * s.n_outputs; i++) start[i] = karma_i_rng_normal(&rng);
+            for (int warm = 0; warm < 2; warm++) {
+                b.problem.start = warm ? start : NULL;
+                run(&b, NULL);
+                objectives o = check_solved(&b);
+                if (version == 3) assert_true(o.primal == 0.0 && b.info.primal == 0.0 && b.info.gap == 0.0);
+            }
+            free(start);
+            free_case(&b);
+        }
+}
+
+/* --- shrinking ----------------------------------------------------------------------------------------- */
+
+/* Rows far on their side of the margin, and a few that are hard. z of all 3000 rows is recomputed from the kernel. */
+static void easy_rows_are_in_the_certificate(void **state) {
+    (void)state;
+    static const int losses[] = {KARMA_LOSS_HINGE, KARMA_LOSS_SQUARED_HINGE, KARMA_LOSS_EPSILON_INSENSITIVE, KARMA_LOSS_HUBER};
+    for (size_t k = 0; k < 4; k++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 120 + k);
+        case_shape s = {3000, 6, 1, 0.8, 0, 0, 2, 1.0, 3000.0, 1e-6};
+        batch_case b = make_case(&s, losses[k], &rng);
+        for (size_t i = 0; i < s.n; i++) {
+            const float *x = karma_i_rows_values(b.rows, i);
+            double score = (double)x[0] + (double)x[1] - (double)x[2], noise = 0.3 * karma_i_rng_normal(&rng);
+            if (b.problem.loss.task == KARMA_TASK_CLASSIFY)
+                b.targets[i] = score + noise > 0.0 ? 1.0 : -1.0;
+            else
+                b.targets[i] = 0.3 * score + (i % 20 ? 0.02 * noise : noise);
+        }
+        fill_reference(&b);
+        run(&b, NULL);
+        check_solved(&b);
+        size_t n_support = 0;
+        for (size_t i = 0; i < s.n; i++) n_support += b.coefficients[i] != 0.0;
+        if (k != 3) assert_true(n_support < s.n / 2); /* so that rows could be left out */
+        for (int64_t passes = 5; passes <= 20; passes += 5) { /* stopped on the way, rows left out or not */
+            b.options.passes = passes;
+            run(&b, NULL);
+            check_honesty(&b);
+        }
+        free_case(&b);
+    }
+}
+
+/* --- extrapolation ------------------------------------------------------------------------------------- */
+
+/* x -> A x + b has the limit x*; with one more difference than dimensions the combination is the limit. The ridge of
+ * 1e-10 leaves about its square root of the distance. */
+static void extrapolation_finds_the_limit_of_a_linear_iteration(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 130);
+    for (size_t round = 0; round < 200; round++) {
+        size_t n = 1 + round % 4, m = n + 1 + round % (KARMA_I_EXTRAPOLATE_MOST - n);
+        double A[4][4], limit[4], x[KARMA_I_EXTRAPOLATE_MOST + 1][4], weights[KARMA_I_EXTRAPOLATE_MOST], sum = 0.0;
+        const double *iterates[KARMA_I_EXTRAPOLATE_MOST + 1];
+        for (size_t i = 0; i < n; i++) {
+            limit[i] = karma_i_rng_normal(&rng);
+            x[0][i] = karma_i_rng_normal(&rng);
+            for (size_t j = 0; j < n; j++)
+                A[i][j] = i == j ? 0.9 - 0.35 * (double)i : 0.1 * karma_i_rng_normal(&rng);
+        }
+        for (size_t k = 0; k < m; k++)
+            for (size_t i = 0; i < n; i++) {
+                x[k + 1][i] = limit[i];
+                for (size_t j = 0; j < n; j++) x[k + 1][i] += A[i][j] * (x[k][j] - limit[j]);
+            }
+        for (size_t k = 0; k <= m; k++) iterates[k] = x[k];
+        assert_true(karma_i_extrapolate(weights, iterates, m, n));
+        for (size_t k = 0; k < m; k++) sum += weights[k];
+        assert_true(fabs(sum - 1.0) <= 1e-9);
+        double before = 0.0, after = 0.0;
+        for (size_t i = 0; i < n; i++) {
+            double guess = 0.0;
+            for (size_t k = 0; k < m; k++) guess += weights[k] * x[k + 1][i];
+            after = fmax(after, fabs(guess - limit[i]));
+            before = fmax(before, fabs(x[0][i] - limit[i]));
+        }
+        if (!(after <= 2e-2 * before)) fail_msg("n %zu, m %zu: %g from the limit, at first %g", n, m, after, before);
+        if (n == 1) assert_true(after <= 1e-6 * before);
+    }
+}
+
+static void extrapolation_refuses_what_gives_no_answer(void **state) {
+    (void)state;
+    double same[3] = {1.0, 2.0, 3.0}, broken[3] = {1.0, NAN, 3.0}, far[3] = {INFINITY, 0.0, 0.0};
+    double weights[3] = {7.0, 7.0, 7.0};
+    const double *standing[] = {same, same, same, same}, *nan[] = {same, broken, same, same}, *inf[] = {same, far, same, far};
+    assert_false(karma_i_extrapolate(weights, standing, 3, 3));
+    assert_false(karma_i_extrapolate(weights, nan, 3, 3));
+    assert_false(karma_i_extrapolate(weights, inf, 3, 3));
+    for (size_t k = 0; k < 3; k++) assert_true(weights[k] == 7.0);
+    /* equal differences point nowhere, but the ridge makes them an average: the sum is 1 whatever happens */
+    double a[1] = {0.0}, b[1] = {1.0}, c[1] = {2.0};
+    const double *line[] = {a, b, c};
+    if (karma_i_extrapolate(weights, line, 2, 1)) assert_true(fabs(weights[0] + weights[1] - 1.0) <= 1e-9);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(certificates_are_honest_and_no_step_pays),
+        cmocka_unit_test(smooth_losses_end_where_the_gradient_does),
+        cmocka_unit_test(the_squared_loss_has_its_closed_form),
+        cmocka_unit_test(small_hinge_problems_have_the_best_of_all_active_sets),
+        cmocka_unit_test(any_start_leads_to_the_same_objective),
+        cmocka_unit_test(little_memory_changes_nothing_but_the_work),
+        cmocka_unit_test(running_out_of_passes_is_said_with_an_honest_gap),
+        cmocka_unit_test(cancelling_leaves_the_best_so_far),
+        cmocka_unit_test(cancelling_ends_all_outputs),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(rows_without_norm_and_rows_without_weight_do_no_harm),
+        cmocka_unit_test(easy_rows_are_in_the_certificate),
+        cmocka_unit_test(extrapolation_finds_the_limit_of_a_linear_iteration),
+        cmocka_unit_test(extrapolation_refuses_what_gives_no_answer),
+    };
+    return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
+}
