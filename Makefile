@@ -12,6 +12,7 @@ PREFIX ?= /usr/local
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
 TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-tidy shellcheck
+BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools
 
 all: build/build.ninja
 	@ninja -C build --quiet
@@ -27,6 +28,11 @@ test:
 	@dev/install-packages $(TEST_PACKAGES)
 	@dev/run-tests
 
+bench: all
+	@dev/install-packages $(BENCH_PACKAGES)
+	@ninja -C build --quiet bench/bench_engine
+	@bench/run
+
 lint:
 	@dev/install-packages $(LINT_PACKAGES)
 	@dev/lint
@@ -38,4 +44,4 @@ install: all
 clean:
 	rm -rf build build-sanitize
 
-.PHONY: all demo test lint install clean
+.PHONY: all demo test bench lint install clean

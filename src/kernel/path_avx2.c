@@ -43,17 +43,17 @@ static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p,
 }
 
 /* vpsadbw adds up eight differences in each word: four rows of the panel at a time. */
-static void differences_of(uint32_t out[PANEL], const uint64_t *ranks, const uint64_t *has_rank, const panel *p,
-                           size_t n_eights) {
+static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const panel *p, size_t n_eights) {
     __m256i sums[PANEL / 4];
     for (size_t g = 0; g < PANEL / 4; g++) sums[g] = _mm256_setzero_si256();
     for (size_t e = 0; e < n_eights; e++) {
-        __m256i own = _mm256_set1_epi64x((long long)ranks[e]), own_has = _mm256_set1_epi64x((long long)has_rank[e]);
+        __m256i own = _mm256_set1_epi64x((long long)eight_ranks(ranks + 8 * e));
+        __m256i own_lacks = _mm256_cmpeq_epi8(own, _mm256_setzero_si256());
 #pragma GCC unroll 4
         for (size_t g = 0; g < PANEL / 4; g++) {
             __m256i other = _mm256_load_si256((const __m256i *)(const void *)(p->ranks + e * PANEL + 4 * g));
             __m256i other_has = _mm256_load_si256((const __m256i *)(const void *)(p->has_rank + e * PANEL + 4 * g));
-            __m256i sad = _mm256_sad_epu8(_mm256_and_si256(own, other_has), _mm256_and_si256(other, own_has));
+            __m256i sad = _mm256_sad_epu8(_mm256_and_si256(own, other_has), _mm256_andnot_si256(own_lacks, other));
             sums[g] = _mm256_add_epi64(sums[g], sad);
         }
     }

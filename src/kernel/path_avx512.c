@@ -29,12 +29,12 @@ static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p,
 }
 
 /* vpsadbw adds up eight differences in each word: eight rows of the panel at a time. */
-static void differences_of(uint32_t out[PANEL], const uint64_t *ranks, const uint64_t *has_rank, const panel *p,
-                           size_t n_eights) {
+static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const panel *p, size_t n_eights) {
     __m512i sums[PANEL / 8];
     for (size_t g = 0; g < PANEL / 8; g++) sums[g] = _mm512_setzero_si512();
     for (size_t e = 0; e < n_eights; e++) {
-        __m512i own = _mm512_set1_epi64((long long)ranks[e]), own_has = _mm512_set1_epi64((long long)has_rank[e]);
+        __m512i own = _mm512_set1_epi64((long long)eight_ranks(ranks + 8 * e));
+        __m512i own_has = _mm512_movm_epi8(_mm512_test_epi8_mask(own, own));
 #pragma GCC unroll 4
         for (size_t g = 0; g < PANEL / 8; g++) {
             __m512i other = _mm512_load_si512(p->ranks + e * PANEL + 8 * g);

@@ -41,9 +41,8 @@ typedef struct strip_cells {
 static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight);
 /* out[j] = Σ_w |mask[w] ∩ panel word w of row j| */
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words);
-/* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0; has_rank as in the panel */
-static void differences_of(uint32_t out[PANEL], const uint64_t *ranks, const uint64_t *has_rank, const panel *p,
-                           size_t n_eights);
+/* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0 */
+static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const panel *p, size_t n_eights);
 
 static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
 
@@ -91,16 +90,11 @@ static void pack_ranks(panel *p, const karma_i_pairs *pairs, size_t j) {
 
 /* Adds |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| to the cells of row i. */
 static void add_ranks(float *cells, const panel *p, const karma_i_pairs *pairs, size_t i) {
-    uint64_t own[RANKS / 8], own_has[RANKS / 8], mask[WORDS];
+    uint64_t mask[WORDS];
     uint32_t counts[PANEL], differences[PANEL];
-    size_t n_eights = pairs->rank_stride / 8;
-    for (size_t e = 0; e < n_eights; e++) {
-        own[e] = eight_ranks(pairs->ranks_a + i * pairs->rank_stride + 8 * e);
-        own_has[e] = bytes_present(own[e]);
-    }
     for (size_t w = 0; w < pairs->n_words; w++) mask[w] = pairs->masks_a[i * pairs->n_words + w] & pairs->ranked[w];
     counts_of(counts, mask, p, pairs->n_words);
-    differences_of(differences, own, own_has, p, n_eights);
+    differences_of(differences, pairs->ranks_a + i * pairs->rank_stride, p, pairs->rank_stride / 8);
     for (size_t r = 0; r < PANEL; r++) cells[r] += (float)counts[r] - pairs->rank_step * (float)differences[r];
 }
 

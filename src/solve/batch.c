@@ -150,7 +150,7 @@ static void look(dual_problem *d) {
         double q = d->q[i], step = best_score(d, i, d->z[i], d->beta[i]) - d->z[i];
         if (q <= 0.0 && d->c[i] > 0.0) /* nothing to move: β is what the conjugate wants */
             d->beta[i] = -d->c[i] * loss->derivative(d->z[i], d->y[i * d->stride], loss->parameter);
-        d->promise[i] = q > 0.0 ? step * step / q : 0.0;
+        d->promise[i] = q > 0.0 && d->c[i] > 0.0 ? step * step / q : 0.0;
     }
     for (size_t k = 0; k < d->n_active; k++) {
         size_t i = d->active[k];
