@@ -39,6 +39,7 @@ lint:
 
 install: all
 	@meson configure build --prefix "$(PREFIX)" >/dev/null
+	@ninja -C build --quiet
 	@meson install -C build --no-rebuild --quiet
 
 clean:

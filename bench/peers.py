@@ -115,7 +115,7 @@ def batch(program, path, C, repeats):
         result["gram"].append(t_gram)
         result["svc"].append(t_svc)
         result["whole"].append(t_gram + t_svc)
-        result["ours"] += engine(program, "fit", path, 3, *options)["fit"]
+        result["ours"] += engine(program, "fit", path, 3 if ours["fit"][0] < 2 else 1, *options)["fit"]
     return {**result, "objective": primal(model, kernel, y, c), "objective_ours": ours["primal"], "gap_ours": ours["gap"],
             "C": ours["C"], "tolerance": tolerance, "support": len(model.support_), "support_ours": ours["support"],
             "gram_type": np.dtype(dtype).name, "peak_ours": ours["peak_bytes"], "peak_bytes": peak_bytes()}

@@ -52,8 +52,8 @@ static const karma_option read_records[] = {
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
      "auto|comma|semicolon|tab|pipe|space", "what separates the fields of a CSV file"},
     SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
-    CHOICE(R, absent, "absent", KARMA_ABSENT_UNSAID, absent_words,
-           "what an index that a LIBSVM line leaves out means; must be said for such files"),
+    {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
+     "what an index that a LIBSVM line leaves out means; must be said for such files"},
 };
 #undef R
 

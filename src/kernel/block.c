@@ -14,7 +14,7 @@
 #include "kernel/sparse.h"
 
 /* Sparse tiles are wide: a row of b costs a step for each of its cells however few rows of a there are. */
-enum { TILE_ROWS = 128, TILE_COLUMNS = 512, SPARSE_COLUMNS = 4096, MIRROR = 32 };
+enum { TILE_ROWS = 128, TILE_COLUMNS = 512, SPARSE_COLUMNS = 4096, TILE_PADDING = 16 };
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 static size_t n_tiles(size_t count, size_t tile) { return (count + tile - 1) / tile; }
@@ -74,6 +74,7 @@ static void fill_tile(float *out, size_t ld, const karma_i_kernel *kernel, karma
         .n_b = b.count,
         .add = (float)(kernel->bias * kernel->bias),
         .weight = kernel->weight,
+        .n_weights = kernel->largest_overlap + 1,
     };
     kernel->path->tile(out, ld, &pairs);
 }
@@ -97,23 +98,33 @@ karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *k
     return KARMA_OK;
 }
 
-/* out[j][i] = out[i][j] for the tile at (i, j), in small squares so that both sides stay in cache. */
-static void mirror_tile(float *out, size_t ld, size_t i, size_t n_rows, size_t j, size_t n_columns) {
-    for (size_t jj = j; jj < j + n_columns; jj += MIRROR)
-        for (size_t ii = i; ii < i + n_rows; ii += MIRROR)
-            for (size_t c = jj; c < min_size(jj + MIRROR, j + n_columns); c++)
-                for (size_t r = ii; r < min_size(ii + MIRROR, i + n_rows); r++)
-                    if (c > r) out[c * ld + r] = out[r * ld + c];
+/* A finished tile goes to its place at (i, j) and, turned over, to (j, i). It was computed in memory of its own: rows of
+ * a large matrix are often a power of two apart, and reading a column of it would use few of the cache's lines. */
+static void place_tile(float *out, size_t ld, const float *tile, size_t tile_ld, size_t i, size_t n_rows, size_t j,
+                       size_t n_columns) {
+    for (size_t r = 0; r < n_rows; r++) memcpy(out + (i + r) * ld + j, tile + r * tile_ld, n_columns * sizeof *out);
+    for (size_t c = 0; c < n_columns; c++) {
+        /* on the diagonal only what is below it: what is above was just written */
+        size_t end = min_size(n_rows, j + c > i ? j + c - i : 0);
+        float *to = out + (j + c) * ld + i;
+        for (size_t r = 0; r < end; r++) to[r] = tile[r * tile_ld + c];
+    }
 }
 
 karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads) {
-    size_t n_rows = tile_rows(a), n_columns = tile_columns(a);
+    size_t n_rows = tile_rows(a), n_columns = tile_columns(a), tile_ld = n_columns + TILE_PADDING;
     size_t tiles_down = n_tiles(a.count, n_rows), tiles_across = n_tiles(a.count, n_columns);
     workers w;
     KARMA_TRY(new_workers(&w, a, threads));
+    float *scratch = karma_i_alloc_aligned((size_t)threads * n_rows, tile_ld * sizeof *scratch);
+    if (!scratch) {
+        free_workers(&w);
+        return KARMA_ERR_MEMORY;
+    }
 #pragma omp parallel num_threads(threads)
     {
         omp_set_num_threads(1);
+        float *local = scratch + (size_t)omp_get_thread_num() * n_rows * tile_ld;
 #pragma omp for schedule(dynamic)
         for (size_t tile = 0; tile < tiles_down * tiles_across; tile++) {
             size_t i = tile / tiles_across * n_rows, j = tile % tiles_across * n_columns;
@@ -123,10 +134,11 @@ karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *ke
             size_t skip = i > j ? i - j : 0;
             columns.first += skip;
             columns.count -= skip;
-            fill_tile(out + i * ld + j + skip, ld, kernel, rows, columns, &w);
-            mirror_tile(out, ld, i, rows.count, j + skip, columns.count);
+            fill_tile(local, tile_ld, kernel, rows, columns, &w);
+            place_tile(out, ld, local, tile_ld, i, rows.count, j + skip, columns.count);
         }
     }
+    karma_i_free(scratch);
     free_workers(&w);
     return KARMA_OK;
 }

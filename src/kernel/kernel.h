@@ -42,7 +42,7 @@ double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm);
 karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                           int threads);
 
-/* The whole Gram matrix of a: one half is computed, the other copied. */
+/* The whole Gram matrix of a: one half is computed, the other copied. Fails with KARMA_ERR_MEMORY only. */
 karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);
 
 /* out[i] = k(a_i, a_i). */

@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Small tables of weights are kept in registers, which are loaded whole. */
+enum { KARMA_I_LEAST_WEIGHTS = 64 };
+
 /* Two sets of rows and what the kernel does with a pair of them:
  * (Σ values + |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| + add) · weight[|o ∩ o'|],
  * the second sum over attributes where both ranks are not 0. */
@@ -20,7 +23,8 @@ typedef struct karma_i_pairs {
     float rank_step;
     size_t n_a, n_b;
     float add;
-    const float *weight;
+    const float *weight; /* n_weights, and at least KARMA_I_LEAST_WEIGHTS can be read */
+    size_t n_weights;
 } karma_i_pairs;
 
 typedef struct karma_i_path {

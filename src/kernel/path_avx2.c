@@ -32,9 +32,10 @@ static __m256i count_eight(const uint64_t *mask, const uint64_t *masks, size_t n
     return _mm256_permute4x64_epi64(_mm256_castps_si256(packed), _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight) {
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs) {
     for (size_t r = 0; r < PANEL; r += 8)
-        _mm256_storeu_ps(out + r, _mm256_i32gather_ps(weight, count_eight(mask, p->masks + r, n_words), 4));
+        _mm256_storeu_ps(out + r,
+                         _mm256_i32gather_ps(pairs->weight, count_eight(mask, p->masks + r, pairs->n_words), 4));
 }
 
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {

@@ -7,6 +7,11 @@
 
 #include "kernel/path_list.h"
 
+/* The low halves of sixteen words, in order. */
+static __m512i narrow(__m512i first, __m512i second) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(first)), _mm512_cvtepi64_epi32(second), 1);
+}
+
 /* Counts for sixteen neighbouring rows of the panel as sixteen 32-bit numbers. */
 static __m512i count_sixteen(const uint64_t *mask, const uint64_t *masks, size_t n_words) {
     __m512i first = _mm512_setzero_si512(), second = _mm512_setzero_si512();
@@ -16,12 +21,22 @@ static __m512i count_sixteen(const uint64_t *mask, const uint64_t *masks, size_t
         first = _mm512_add_epi64(first, _mm512_popcnt_epi64(_mm512_and_si512(own, a)));
         second = _mm512_add_epi64(second, _mm512_popcnt_epi64(_mm512_and_si512(own, b)));
     }
-    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(first)), _mm512_cvtepi64_epi32(second), 1);
+    return narrow(first, second);
 }
 
-static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight) {
+/* The weights of sixteen counts: up to 64 of them are picked from registers, more are gathered from memory. */
+static __m512 look_up(__m512i counts, const karma_i_pairs *pairs) {
+    const float *w = pairs->weight;
+    if (pairs->n_weights > 64) return _mm512_i32gather_ps(counts, w, 4);
+    __m512 low = _mm512_permutex2var_ps(_mm512_loadu_ps(w), counts, _mm512_loadu_ps(w + 16));
+    if (pairs->n_weights <= 32) return low;
+    __m512 high = _mm512_permutex2var_ps(_mm512_loadu_ps(w + 32), counts, _mm512_loadu_ps(w + 48));
+    return _mm512_mask_blend_ps(_mm512_test_epi32_mask(counts, _mm512_set1_epi32(32)), low, high);
+}
+
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs) {
     for (size_t r = 0; r < PANEL; r += 16)
-        _mm512_storeu_ps(out + r, _mm512_i32gather_ps(count_sixteen(mask, p->masks + r, n_words), weight, 4));
+        _mm512_storeu_ps(out + r, look_up(count_sixteen(mask, p->masks + r, pairs->n_words), pairs));
 }
 
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
@@ -43,8 +58,8 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
             sums[g] = _mm512_add_epi64(sums[g], sad);
         }
     }
-    for (size_t g = 0; g < PANEL / 8; g++)
-        _mm256_storeu_si256((__m256i *)(void *)(out + 8 * g), _mm512_cvtepi64_epi32(sums[g]));
+    for (size_t g = 0; g < PANEL / 8; g += 2) /* not one by one: narrowing straight into memory is slow */
+        _mm512_storeu_si512(out + 8 * g, narrow(sums[g], sums[g + 1]));
 }
 
 const karma_i_path karma_i_path_avx512 = {"avx512", tile, dot, axpy};

@@ -1,8 +1,8 @@
 /* Gram tiles for processors with wide registers. The including file says VECTOR_BYTES and STRIP, and then defines
  * weights_of.
  *
- * A panel of PANEL rows of b is packed so that the values of one feature stand side by side; it stays in the first
- * cache while strips of STRIP rows of a go past it. The products of a strip and a panel live in registers; their
+ * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while
+ * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The products of a strip and a panel live in registers; their
  * weights are looked up when they are done, so that every cell is written once. This is what a matrix product of this
  * shape costs, and the overlap comes on top at the price of a few instructions for a whole register of cells.
  * (OpenBLAS would do for the product, but it does not know all new processors, and on those it does not know it falls
@@ -19,26 +19,35 @@ enum {
     PANEL = 2 * WIDTH, /* rows of b at a time: two registers */
     DEPTH = 512,       /* features at a time */
     WORDS = 16,        /* the longest mask that is packed */
-    RANKS = 1024       /* the longest row of ranks that is packed */
+    RANKS = 1024,      /* the longest row of ranks that is packed */
+    MOST_PANELS = 16   /* side by side */
 };
 
 typedef float vector __attribute__((vector_size(VECTOR_BYTES)));
 
+/* PANEL rows of b, packed. */
 typedef struct panel {
-    _Alignas(VECTOR_BYTES) float values[DEPTH * PANEL];   /* by feature, then row */
-    _Alignas(VECTOR_BYTES) uint64_t masks[WORDS * PANEL]; /* by word, then row */
+    float *values;   /* by feature, then row */
+    uint64_t *masks; /* by word, then row */
     /* eight ranks of one row side by side, then of the next row; and 255 where a rank is not 0 */
+    uint64_t *ranks, *has_rank;
+} panel;
+
+/* Where panels lie: as many side by side as there is room for. */
+typedef struct panel_store {
+    _Alignas(VECTOR_BYTES) float values[DEPTH * PANEL];
+    _Alignas(VECTOR_BYTES) uint64_t masks[WORDS * PANEL];
     _Alignas(VECTOR_BYTES) uint64_t ranks[RANKS / 8 * PANEL];
     _Alignas(VECTOR_BYTES) uint64_t has_rank[RANKS / 8 * PANEL];
-} panel;
+} panel_store;
 
 /* A strip's cells against a panel. */
 typedef struct strip_cells {
     _Alignas(VECTOR_BYTES) float cells[STRIP][PANEL];
 } strip_cells;
 
-/* out[j] = weight[Σ_w |mask[w] ∩ panel word w of row j|], n_words <= WORDS */
-static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, size_t n_words, const float *weight);
+/* out[j] = weight[Σ_w |mask[w] ∩ panel word w of row j|]; masks have at most WORDS words */
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs);
 /* out[j] = Σ_w |mask[w] ∩ panel word w of row j| */
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words);
 /* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0 */
@@ -165,7 +174,7 @@ static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel 
             else if (pairs->rank_stride)
                 add_ranks(cells, p, pairs, i + s);
             if (pairs->n_words <= WORDS)
-                weights_of(weights, mask, p, pairs->n_words, pairs->weight);
+                weights_of(weights, mask, p, pairs);
             else
                 long_weights_of(weights, mask, pairs, j);
             for (size_t r = 0; r < PANEL; r++) cells[r] = (cells[r] + pairs->add) * weights[r];
@@ -177,23 +186,52 @@ static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel 
     }
 }
 
+/* Panels that fit the store at once; masks and ranks that are too long to be packed do not count. */
+static size_t panels_at_once(const karma_i_pairs *pairs, size_t depth) {
+    size_t n = MOST_PANELS;
+    if (depth) n = at_most(n, DEPTH / depth);
+    if (pairs->n_words && pairs->n_words <= WORDS) n = at_most(n, WORDS / pairs->n_words);
+    if (pairs->rank_stride && pairs->rank_stride <= RANKS) n = at_most(n, RANKS / pairs->rank_stride);
+    return n;
+}
+
+/* Fills the g-th place of the store with the panel that starts at row j. */
+static panel pack_panel(panel_store *store, size_t g, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
+    size_t n_words = at_most(pairs->n_words, WORDS), n_eights = at_most(pairs->rank_stride, RANKS) / 8;
+    panel p = {store->values + g * depth * PANEL, store->masks, store->ranks, store->has_rank};
+    pack_values(&p, pairs, j, f, depth);
+    if (pairs->n_words <= WORDS) {
+        p.masks += g * n_words * PANEL;
+        pack_masks(&p, pairs, j);
+    }
+    if (pairs->rank_stride <= RANKS) {
+        p.ranks += g * n_eights * PANEL;
+        p.has_rank += g * n_eights * PANEL;
+        pack_ranks(&p, pairs, j);
+    }
+    return p;
+}
+
 static void tile(float *out, size_t ld, const karma_i_pairs *pairs) {
-    panel p;
+    panel_store store;
+    panel panels[MOST_PANELS];
     strip_cells strip;
     size_t f = 0;
     do {
-        size_t depth = at_most(pairs->n_features - f, DEPTH);
+        size_t depth = at_most(pairs->n_features - f, DEPTH), at_once = panels_at_once(pairs, depth);
         int is_last = f + depth == pairs->n_features;
-        for (size_t j = 0; j < pairs->n_b; j += PANEL) {
-            pack_values(&p, pairs, j, f, depth);
-            if (is_last && pairs->n_words <= WORDS) pack_masks(&p, pairs, j);
-            if (is_last && pairs->rank_stride <= RANKS) pack_ranks(&p, pairs, j);
+        for (size_t j = 0; j < pairs->n_b; j += at_once * PANEL) {
+            size_t n_panels = at_most(at_once, (pairs->n_b - j + PANEL - 1) / PANEL);
+            for (size_t g = 0; g < n_panels; g++)
+                panels[g] = pack_panel(&store, g, pairs, j + g * PANEL, f, depth);
             for (size_t i = 0; i < pairs->n_a; i += STRIP) {
                 const float *rows[STRIP];
                 for (size_t s = 0; s < STRIP; s++) /* beyond the last row: the last one again, not used */
                     rows[s] = pairs->values_a + at_most(i + s, pairs->n_a - 1) * pairs->n_features + f;
-                multiply(&strip, rows, &p, depth);
-                finish_strip(out, ld, &strip, &p, pairs, i, j, f == 0, is_last);
+                for (size_t g = 0; g < n_panels; g++) {
+                    multiply(&strip, rows, &panels[g], depth);
+                    finish_strip(out, ld, &strip, &panels[g], pairs, i, j + g * PANEL, f == 0, is_last);
+                }
             }
         }
         f += depth;

@@ -35,7 +35,8 @@ karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double sc
     double log_max = karma_i_log_weight(largest_overlap + with_bias, gamma, scale);
     *kernel = (karma_i_kernel){gamma, scale, bias, largest_overlap, 0.0, NULL, karma_i_paths()[0]};
     if (log_max > LOG_WEIGHT_LIMIT) kernel->log_norm = log_max;
-    kernel->weight = karma_i_alloc(largest_overlap + 1, sizeof *kernel->weight);
+    size_t room = largest_overlap < KARMA_I_LEAST_WEIGHTS ? KARMA_I_LEAST_WEIGHTS : largest_overlap + 1;
+    kernel->weight = karma_i_zalloc(room, sizeof *kernel->weight);
     if (!kernel->weight) return karma_i_fail_memory(err);
     for (size_t c = 0; c <= largest_overlap; c++)
         kernel->weight[c] = (float)karma_i_weight(c + with_bias, gamma, scale, kernel->log_norm);

@@ -31,11 +31,15 @@ enum {
     PATIENCE = 8,        /* looks without promise before a row is left out */
     CHUNK = 512,         /* rows whose z is updated at a time: fits the first cache */
     PARALLEL_LOOK = 20000, /* rows from which looking is worth several threads */
+    PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
     PASSES_BY_DEFAULT = 10000
 };
 
+/* Of the memory limit, what the packed kernel may take beside the cache. */
+static const double PACKED_SHARE = 0.25;
+
 /* The small problem is solved until the promises in it have fallen by this factor. */
-static const double INNER_REDUCTION = 1e-2;
+static const double INNER_REDUCTION = 1e-1;
 
 typedef struct dual_problem {
     const karma_i_problem *problem;
@@ -50,6 +54,13 @@ typedef struct dual_problem {
     unsigned char *idle; /* looks without promise, up to PATIENCE */
     size_t *active;      /* rows not left out, ascending */
     size_t n_active;
+    /* when most rows are left out: the kernel among the rest, packed, one row when it is first needed */
+    float *packed;      /* n_columns x n_columns, or NULL: nothing is left out */
+    size_t *columns;    /* the rows it is about, ascending; all active ones are among them */
+    size_t n_columns;
+    size_t *place;      /* of a row among the columns */
+    unsigned char *is_packed; /* by place */
+    double most_packed_bytes;
     /* the block at work */
     size_t *block; /* also scratch for choosing it */
     size_t n_block;
@@ -69,6 +80,10 @@ static void free_dual(dual_problem *d) {
     karma_i_free(d->promise);
     karma_i_free(d->idle);
     karma_i_free(d->active);
+    karma_i_free(d->packed);
+    karma_i_free(d->columns);
+    karma_i_free(d->place);
+    karma_i_free(d->is_packed);
     karma_i_free(d->block);
     karma_i_free(d->rows);
     karma_i_free(d->small);
@@ -94,13 +109,17 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     d->promise = karma_i_alloc(n, sizeof *d->promise);
     d->idle = karma_i_alloc(n, 1);
     d->active = karma_i_alloc(n, sizeof *d->active);
+    d->columns = karma_i_alloc(n, sizeof *d->columns);
+    d->place = karma_i_alloc(n, sizeof *d->place);
+    d->is_packed = karma_i_alloc(n, 1);
+    d->most_packed_bytes = PACKED_SHARE * karma_i_memory_bytes(options);
     d->block = karma_i_alloc(n, sizeof *d->block);
     d->rows = karma_i_alloc(BLOCK, sizeof *d->rows);
     d->small = karma_i_alloc_aligned(BLOCK, BLOCK * sizeof *d->small);
     d->small_z = karma_i_alloc(BLOCK, sizeof *d->small_z);
     d->change = karma_i_alloc(BLOCK, sizeof *d->change);
-    if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->block || !d->rows ||
-        !d->small || !d->small_z || !d->change)
+    if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->columns ||
+        !d->place || !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change)
         return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++)
         d->c[i] = options->C / (double)n * (problem->row_weights ? problem->row_weights[i] : 1.0);
@@ -162,7 +181,7 @@ static void look(dual_problem *d) {
         conjugates += c * loss->conjugate(loss->project(-d->beta[i] / c, y, loss->parameter), y, loss->parameter);
     }
     d->gap = fmax(0.0, 2.0 * half_norm + losses + conjugates); /* below 0 by rounding only */
-    if (d->n_active < d->n) return;
+    if (d->packed) return;
     d->primal = half_norm + losses;
     d->dual = d->primal - d->gap;
 }
@@ -206,9 +225,26 @@ static void choose_block(dual_problem *d) {
     d->n_block = count;
 }
 
+/* Kernel rows of the block: against all rows, or against the columns when the kernel is packed. */
+static karma_status get_rows(dual_problem *d, karma_error *err) {
+    if (!d->packed) return karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err);
+    size_t missing[BLOCK] = {0}, n_missing = 0;
+    for (size_t a = 0; a < d->n_block; a++)
+        if (!d->is_packed[d->place[d->block[a]]]) missing[n_missing++] = d->block[a];
+    KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, missing, n_missing, err));
+    for (size_t a = 0; a < n_missing; a++) {
+        float *row = d->packed + d->place[missing[a]] * d->n_columns;
+        for (size_t k = 0; k < d->n_columns; k++) row[k] = d->rows[a][d->columns[k]];
+        d->is_packed[d->place[missing[a]]] = 1;
+    }
+    for (size_t a = 0; a < d->n_block; a++) d->rows[a] = d->packed + d->place[d->block[a]] * d->n_columns;
+    return KARMA_OK;
+}
+
 static void gather_small(dual_problem *d) {
     for (size_t a = 0; a < d->n_block; a++) {
-        for (size_t b = 0; b < d->n_block; b++) d->small[a * BLOCK + b] = d->rows[a][d->block[b]];
+        for (size_t b = 0; b < d->n_block; b++)
+            d->small[a * BLOCK + b] = d->rows[a][d->packed ? d->place[d->block[b]] : d->block[b]];
         d->small_z[a] = d->z[d->block[a]];
         d->change[a] = 0.0;
     }
@@ -278,72 +314,74 @@ static size_t solve_small(dual_problem *d) {
     return (sweep + 1) * d->n_block;
 }
 
-/* z += K change, for all rows or, when few are active, for those. */
+/* β and, for all rows or the columns of the packed kernel, z += K change. */
 static void spread_change(dual_problem *d) {
     const karma_i_path *path = d->problem->kernel->path;
-    size_t used = 0;
+    size_t used = 0, count = d->packed ? d->n_columns : d->n;
     for (size_t a = 0; a < d->n_block; a++) {
         if (d->change[a] == 0.0) continue;
         d->beta[d->block[a]] += d->change[a];
         d->rows[used] = d->rows[a];
         d->change[used++] = d->change[a];
     }
-    int everyone = d->n_active == d->n;
-    size_t count = everyone ? d->n : d->n_active;
-#pragma omp parallel for schedule(static) num_threads(d->threads)
+#pragma omp parallel for schedule(static) num_threads(used * count < PARALLEL_SPREAD ? 1 : d->threads)
     for (size_t first = 0; first < count; first += CHUNK) {
         size_t part = count - first < CHUNK ? count - first : CHUNK;
-        if (everyone) {
-            for (size_t a = 0; a < used; a++) path->axpy(d->z + first, d->rows[a] + first, d->change[a], part);
-            continue;
-        }
-        const size_t *index = d->active + first;
         double sums[CHUNK];
-        for (size_t k = 0; k < part; k++) sums[k] = d->z[index[k]];
-        for (size_t a = 0; a < used; a++)
-            for (size_t k = 0; k < part; k++) sums[k] += d->change[a] * (double)d->rows[a][index[k]];
-        for (size_t k = 0; k < part; k++) d->z[index[k]] = sums[k];
+        for (size_t k = 0; k < part; k++) sums[k] = d->z[d->packed ? d->columns[first + k] : first + k];
+        for (size_t a = 0; a < used; a++) path->axpy(sums, d->rows[a] + first, d->change[a], part);
+        for (size_t k = 0; k < part; k++) d->z[d->packed ? d->columns[first + k] : first + k] = sums[k];
     }
 }
 
 static karma_status step(dual_problem *d, size_t *visits, karma_error *err) {
-    KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
+    KARMA_TRY(get_rows(d, err));
     gather_small(d);
     *visits += solve_small(d);
     spread_change(d);
     return KARMA_OK;
 }
 
-/* Leaves out rows that have promised nothing for a while, once they are most of them: going through all rows in order
- * is faster than picking more than half. */
+static int is_busy(const dual_problem *d, size_t row) { return d->idle[row] < PATIENCE; }
+
+/* Leaves out rows that have promised nothing for a while, once they are half of those that are carried along, and packs
+ * the kernel among the others. Where there is no memory for that, nothing is left out. */
 static void shrink(dual_problem *d) {
-    size_t busy = 0, kept = 0;
+    size_t busy = 0, kept = 0, carried = d->packed ? d->n_columns : d->n;
     for (size_t k = 0; k < d->n_active; k++) {
         size_t i = d->active[k];
         if (d->promise[i] > 0.0)
             d->idle[i] = 0;
-        else if (d->idle[i] < PATIENCE)
+        else if (is_busy(d, i))
             d->idle[i]++;
-        busy += d->idle[i] < PATIENCE;
+        busy += is_busy(d, i) ? 1 : 0;
     }
-    if (busy >= d->n / 2) return;
+    if (busy > carried / 2 || (double)busy * (double)busy * sizeof(float) > d->most_packed_bytes) return;
+    float *packed = karma_i_alloc_large(busy, busy * sizeof *packed);
+    if (!packed) return;
     for (size_t k = 0; k < d->n_active; k++)
-        if (d->idle[d->active[k]] < PATIENCE) d->active[kept++] = d->active[k];
-    d->n_active = kept;
+        if (is_busy(d, d->active[k])) d->active[kept++] = d->active[k];
+    karma_i_free(d->packed);
+    d->packed = packed;
+    d->n_active = d->n_columns = kept;
+    for (size_t k = 0; k < kept; k++) {
+        d->columns[k] = d->active[k];
+        d->place[d->active[k]] = k;
+        d->is_packed[k] = 0;
+    }
 }
 
 /* All rows back, with their z as it is now: only rows with β != 0 speak. */
 static karma_status unshrink(dual_problem *d, karma_error *err) {
-    if (d->n_active == d->n) {
-        memset(d->idle, 0, d->n);
-        return KARMA_OK;
-    }
-    memset(d->z, 0, d->n * sizeof *d->z);
     look_at_all(d);
+    if (!d->packed) return KARMA_OK;
+    karma_i_free(d->packed);
+    d->packed = NULL;
+    memset(d->z, 0, d->n * sizeof *d->z);
     for (size_t next = 0; next < d->n;) {
         for (d->n_block = 0; next < d->n && d->n_block < BLOCK; next++)
             if (d->beta[next] != 0.0) d->block[d->n_block++] = next;
-        KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
+        KARMA_TRY(get_rows(d, err));
         for (size_t a = 0; a < d->n_block; a++) {
             d->change[a] = d->beta[d->block[a]];
             d->beta[d->block[a]] = 0.0; /* spread_change puts it back */
@@ -370,7 +408,7 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
     info->stop = KARMA_STOP_CONVERGED;
     for (;;) {
         look(d);
-        int whole = d->n_active == d->n;
+        int whole = !d->packed;
         double goal = tolerance * d->primal;
         if (ask_to_stop(d, tolerance, hooks)) {
             info->stop = KARMA_STOP_CANCELLED;
@@ -383,14 +421,14 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
             info->stop = KARMA_STOP_LIMIT;
             break;
         }
-        if (d->n_block == 0 || (!whole && d->gap <= 0.5 * goal)) {
+        if (d->n_block == 0 || (!whole && d->gap <= 0.9 * goal)) {
             KARMA_TRY(unshrink(d, err));
             continue;
         }
         KARMA_TRY(step(d, &budget->visits, err));
         shrink(d);
     }
-    if (d->n_active < d->n) { /* stopped early: the certificate is for all rows */
+    if (d->packed) { /* stopped early: the certificate is for all rows */
         KARMA_TRY(unshrink(d, err));
         look(d);
     }

@@ -67,11 +67,12 @@ static double logistic_conjugate(double a, double y, double p) {
     return u >= -1.0 && u <= 0.0 ? entropy(-u) + entropy(1.0 + u) : INFINITY;
 }
 
-/* The root of m - y u - t σ(-m) in m = y ζ, which lies between y u and y u + t: Newton, kept inside a bracket. */
+/* The root of m - y u - t σ(-m) in m = y ζ, which lies between y u and y u + t: Newton, kept inside a bracket. Where a
+ * step is not half the last one, which happens when σ bends sharply (t large), the bracket is halved instead. */
 static double logistic_prox(double u, double t, double y, double p) {
     (void)p;
-    double low = y * u, high = low + t, m = low + 0.5 * t;
-    for (int step = 0; step < 60 && high - low > 1e-15 * (1.0 + fabs(m)); step++) {
+    double low = y * u, high = low + t, m = low + 0.5 * t, last = t;
+    for (int step = 0; step < 200 && high - low > 1e-15 * (1.0 + fabs(m)); step++) {
         double sigma = m > 0.0 ? exp(-m) / (1.0 + exp(-m)) : 1.0 / (1.0 + exp(m));
         double f = m - y * u - t * sigma;
         if (f > 0.0)
@@ -79,7 +80,8 @@ static double logistic_prox(double u, double t, double y, double p) {
         else
             low = m;
         double next = m - f / (1.0 + t * sigma * (1.0 - sigma));
-        if (!(next > low && next < high)) next = 0.5 * (low + high);
+        if (!(next > low && next < high) || fabs(next - m) > 0.5 * last) next = 0.5 * (low + high);
+        last = fabs(next - m);
         if (fabs(next - m) <= 1e-15 * (1.0 + fabs(m))) return y * next;
         m = next;
     }

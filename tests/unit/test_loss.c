@@ -222,6 +222,92 @@ static void domains_end_where_they_should(void **state) {
     assert_true(conjugate(&l, 0.0, 1.0) == 0.0 && conjugate(&l, -1.0, 1.0) == 0.0); /* 0 ln 0 = 0 */
 }
 
+/* --- prox and projection ------------------------------------------------------------------------------- */
+
+static double prox_value(const karma_i_loss *l, double zeta, double u, double t, double y) {
+    return 0.5 * (zeta - u) * (zeta - u) + t * value(l, zeta, y);
+}
+
+/* argmin of ½(ζ - u)² + t ℓ(ζ), which is strictly convex: a grid over where it must lie, then finer ones around the
+ * best. Between u and where the loss is least, the farther the larger t. */
+static double search_prox(const karma_i_loss *l, double u, double t, double y) {
+    double aim = l->task == KARMA_TASK_CLASSIFY ? y * (1.0 + fabs(u) + 30.0) : y;
+    double low = fmin(u, aim) - 1.0, high = fmax(u, aim) + 1.0;
+    for (int round = 0; round < 60 && high - low > 1e-13 * (1.0 + fabs(low)); round++) {
+        double best = INFINITY, step = (high - low) / 20.0, where = low;
+        for (int k = 0; k <= 20; k++) {
+            double zeta = low + step * (double)k, now = prox_value(l, zeta, u, t, y);
+            if (now < best) best = now, where = zeta;
+        }
+        low = where - step;
+        high = where + step;
+    }
+    return 0.5 * (low + high);
+}
+
+static void check_prox(const karma_i_loss *l, double y) {
+    static const double us[] = {-300.0, -40.0, -5.0, -2.75, -1.0, -0.3, 0.0, 0.2, 0.4, 1.0, 1.6, 2.9, 18.3, 90.0};
+    static const double ts[] = {0.0, 1e-9, 0.01, 0.3, 1.0, 2.5, 29.0, 63.7, 800.0, 1e5, 1e9};
+    for (size_t a = 0; a < sizeof us / sizeof us[0]; a++)
+        for (size_t b = 0; b < sizeof ts / sizeof ts[0]; b++) {
+            double u = us[a] + (a % 2 ? y : 0.0), t = ts[b];
+            double zeta = l->prox(u, t, y, l->parameter), found = search_prox(l, u, t, y);
+            double at = prox_value(l, zeta, u, t, y), best = prox_value(l, found, u, t, y);
+            /* never worse than what the search finds, but for rounding; and where ½(ζ - u)² tells points apart, there */
+            if (!(at <= best + (1e-12 + 1e-15 * t) * (1.0 + fabs(best) + fabs(u))))
+                fail_msg("%s (%g), y %g: prox(%.17g, %g) = %.17g has %.17g, %.17g has %.17g", name_of(l), l->parameter, y, u,
+                         t, zeta, at, found, best);
+            assert_true(fabs(zeta - found) <= 1e-6 * (1.0 + fabs(u) + fabs(y)) * fmax(1.0, sqrt(best)));
+            if (t == 0.0) assert_true(fabs(zeta - u) <= 1e-14 * (fabs(u) + fabs(y)));
+        }
+}
+
+static void proxes_are_minimisers(void **state) {
+    (void)state;
+    for_every_loss(check_prox);
+}
+
+/* ζ = u - t a with a a subgradient at ζ, for many more u and t than a search can afford. */
+static void check_prox_equation(const karma_i_loss *l, double y) {
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 6);
+    for (size_t i = 0; i < 20000; i++) {
+        double u = (i % 2 ? 3.0 : 50.0) * karma_i_rng_normal(&rng), t = exp(14.0 * karma_i_rng_uniform(&rng) - 4.0);
+        double zeta = l->prox(u, t, y, l->parameter), a = (u - zeta) / t, h = 1e-9 * (1.0 + fabs(zeta));
+        double low = slope(l, zeta - h, y), high = slope(l, zeta + h, y);
+        double allowed = 1e-12 * (1.0 + fabs(u) + fabs(y)) / t + 1e-8 * (1.0 + fabs(a));
+        if (!(a >= low - allowed && a <= high + allowed))
+            fail_msg("%s (%g), y %g: prox(%.17g, %.17g) = %.17g wants slope %.9g, slopes are %.9g to %.9g", name_of(l),
+                     l->parameter, y, u, t, zeta, a, low, high);
+    }
+}
+
+static void proxes_solve_their_equation(void **state) {
+    (void)state;
+    for_every_loss(check_prox_equation);
+}
+
+/* Into the domain, no farther than needed, and what is inside stays. */
+static void check_project(const karma_i_loss *l, double y) {
+    for (int k = -400; k <= 400; k++) {
+        double a = 0.0173 * (double)k, p = l->project(a, y, l->parameter);
+        assert_true(isfinite(conjugate(l, p, y)));
+        assert_true(l->project(p, y, l->parameter) == p);
+        if (isfinite(conjugate(l, a, y))) assert_true(p == a);
+        for (int step = 1; step < 1000; step++) { /* nothing of the domain lies between */
+            double between = a + (p - a) * (double)step / 1000.0;
+            if (fabs(between - p) > 1e-12 && isfinite(conjugate(l, between, y)) && p != a)
+                fail_msg("%s (%g), y %g: %g is nearer to %g than %g", name_of(l), l->parameter, y, between, a, p);
+        }
+        if (p != a) assert_true(isinf(conjugate(l, 2.0 * a - p, y))); /* nor at the same distance on the other side */
+    }
+}
+
+static void projections_are_the_nearest_points(void **state) {
+    (void)state;
+    for_every_loss(check_project);
+}
+
 /* --- points by hand, extremes, tasks ------------------------------------------------------------------- */
 
 static void some_values_by_hand(void **state) {
@@ -286,6 +372,9 @@ int main(void) {
         cmocka_unit_test(conjugates_are_suprema),
         cmocka_unit_test(fenchel_young_is_tight_at_the_derivative),
         cmocka_unit_test(domains_end_where_they_should),
+        cmocka_unit_test(proxes_are_minimisers),
+        cmocka_unit_test(proxes_solve_their_equation),
+        cmocka_unit_test(projections_are_the_nearest_points),
         cmocka_unit_test(some_values_by_hand),
         cmocka_unit_test(logistic_does_not_overflow),
         cmocka_unit_test(losses_of_another_task_are_refused),

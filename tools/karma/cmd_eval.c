@@ -1,32 +1,14 @@
 /* karma eval: predictions against the truth, beside the baseline. */
-#include <stdlib.h>
-
 #include "tool.h"
 
-static int run(tool *t) {
-    const char *model_path = t->arguments[0], *path = t->arguments[1];
+static int judge(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
     karma_error err;
-    karma_model *model = NULL;
-    karma_table *table = NULL;
-    double *scores = NULL;
-    karma_metrics metrics = {0};
-    int code = EXIT_DONE;
-    if (karma_model_load(&model, model_path, &err) != KARMA_OK)
-        code = fail(model_path, &err);
-    else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
-    else if (!(scores = calloc(karma_table_n_rows(table), karma_model_n_outputs(model) * sizeof *scores)))
-        code = fail(path, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    else if (karma_predict(scores, model, table, (size_t)t->fit.threads, &t->hooks, &err) != KARMA_OK ||
-             karma_evaluate(&metrics, model, table, scores, &err) != KARMA_OK)
-        code = fail(path, &err);
-    else
-        code = report_metrics(t, model, &metrics);
-    free(scores);
-    karma_table_free(table);
-    karma_model_free(model);
-    return code;
+    karma_metrics metrics;
+    if (karma_evaluate(&metrics, model, table, scores, &err) != KARMA_OK) return fail(t->arguments[1], &err);
+    return report_metrics(t, model, &metrics);
 }
+
+static int run(tool *t) { return with_scores(t, judge); }
 
 static const char *const tool_names[] = {"json", "quiet", NULL};
 static const char *const read_names[] = {"target",    "id",     "ignore", "missing", "format",

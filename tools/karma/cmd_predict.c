@@ -86,28 +86,7 @@ static int write_predictions(tool *t, const karma_model *model, const karma_tabl
     return t->options.json ? print_json(description_json(t, model, table)) : EXIT_DONE;
 }
 
-static int run(tool *t) {
-    const char *model_path = t->arguments[0], *path = t->arguments[1];
-    karma_error err;
-    karma_model *model = NULL;
-    karma_table *table = NULL;
-    double *scores = NULL;
-    int code = EXIT_DONE;
-    if (karma_model_load(&model, model_path, &err) != KARMA_OK)
-        code = fail(model_path, &err);
-    else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
-    else if (!(scores = calloc(karma_table_n_rows(table), karma_model_n_outputs(model) * sizeof *scores)))
-        code = fail(path, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    else if (karma_predict(scores, model, table, (size_t)t->fit.threads, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
-    else
-        code = write_predictions(t, model, table, scores);
-    free(scores);
-    karma_table_free(table);
-    karma_model_free(model);
-    return code;
-}
+static int run(tool *t) { return with_scores(t, write_predictions); }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
 static const char *const read_names[] = {"id", "ignore", "missing", "format", "delimiter", "header", "absent", NULL};

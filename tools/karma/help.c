@@ -88,7 +88,8 @@ void print_overview(FILE *stream) {
 }
 
 void print_help(const tool_command *command, FILE *stream) {
-    fprintf(stream, "usage: karma %s %s [OPTION]...\n\n", command->name, command->arguments);
+    fprintf(stream, "usage: karma %s %s%s[OPTION]...\n\n", command->name, command->arguments,
+            *command->arguments ? " " : "");
     print_wrapped(stream, command->description, 0, 0);
     fprintf(stream, "\nExample:\n%s", command->example);
     visit_options(stream, command, help_option);
@@ -142,7 +143,8 @@ static void manual_of_command(const tool_command *command) {
     manual_heading(name, command->summary);
     printf(".SH SYNOPSIS\n.B karma %s\n", command->name);
     print_roff(stdout, command->arguments);
-    fputs(" [OPTION]...\n.SH DESCRIPTION\n", stdout);
+    fputs(*command->arguments ? " " : "", stdout);
+    fputs("[OPTION]...\n.SH DESCRIPTION\n", stdout);
     print_roff(stdout, command->description);
     fputs("\n.SH EXAMPLE\n.nf\n", stdout);
     print_roff(stdout, command->example);
