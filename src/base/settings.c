@@ -85,7 +85,7 @@ static const karma_option fit_records[] = {
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
          "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "passes over the rows; auto: 10 online, at most 10000 in batch"},
+     "passes over the rows; auto: 10 online, at most 10000 (more for few rows) in batch"},
     SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
     SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),
     INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),

@@ -1,39 +1,44 @@
-/* The cells of a tile's rows a are chained by attribute. Each row of b then goes through its own cells and meets
- * exactly the rows of a that share the attribute: as many steps as there are common cells, plus one a cell. */
+/* The cells of a tile's rows a are sorted by attribute. Each row of b then goes through its own cells and meets exactly
+ * the rows of a that share the attribute: as many steps as there are common cells, plus one a cell. Pairs without a
+ * common attribute all have the same value, which is filled in beforehand. */
 #include "kernel/sparse.h"
-
-#include <string.h>
 
 #include "base/mem.h"
 
-enum { ROWS = KARMA_I_SPARSE_ROWS, COLUMNS = 16 /* rows of b whose sums are kept until they are written */ };
+enum { ROWS = KARMA_I_SPARSE_ROWS };
+
+typedef struct indexed_cell {
+    float value;
+    uint32_t row; /* of the tile */
+} indexed_cell;
 
 struct karma_i_sparse_index {
-    uint32_t *head;  /* by attribute: the first cell's number plus 1; 0: none */
-    uint32_t *next;  /* by cell, the same way */
-    uint16_t *row;   /* by cell */
-    float *value;    /* by cell */
-    float sums[COLUMNS][ROWS];
-    uint32_t counts[COLUMNS][ROWS];
+    uint32_t *begin, *end; /* by attribute: where its cells are; equal: it has none */
+    indexed_cell *cells;   /* by attribute */
+    uint32_t *seen;        /* the attributes that occur */
+    size_t n_seen;
+    float sums[ROWS]; /* of the row of b at work */
+    uint32_t counts[ROWS];
+    uint32_t met[ROWS]; /* the rows of a it has met */
 };
 
 void karma_i_sparse_index_free(karma_i_sparse_index *x) {
     if (!x) return;
-    karma_i_free(x->head);
-    karma_i_free(x->next);
-    karma_i_free(x->row);
-    karma_i_free(x->value);
+    karma_i_free(x->begin);
+    karma_i_free(x->end);
+    karma_i_free(x->cells);
+    karma_i_free(x->seen);
     karma_i_free(x);
 }
 
 karma_i_sparse_index *karma_i_sparse_index_new(size_t n_attributes, size_t most_cells) {
     karma_i_sparse_index *x = karma_i_zalloc(1, sizeof *x);
     if (!x) return NULL;
-    x->head = karma_i_zalloc(n_attributes, sizeof *x->head);
-    x->next = karma_i_alloc(most_cells, sizeof *x->next);
-    x->row = karma_i_alloc(most_cells, sizeof *x->row);
-    x->value = karma_i_alloc(most_cells, sizeof *x->value);
-    if (x->head && x->next && x->row && x->value && most_cells < UINT32_MAX) return x;
+    x->begin = karma_i_zalloc(n_attributes, sizeof *x->begin);
+    x->end = karma_i_zalloc(n_attributes, sizeof *x->end);
+    x->cells = karma_i_alloc(most_cells, sizeof *x->cells);
+    x->seen = karma_i_alloc(most_cells, sizeof *x->seen);
+    if (x->begin && x->end && x->cells && x->seen && most_cells < UINT32_MAX) return x;
     karma_i_sparse_index_free(x);
     return NULL;
 }
@@ -48,47 +53,57 @@ size_t karma_i_sparse_most_cells(karma_i_view a) {
     return most;
 }
 
-static void chain_cells(karma_i_sparse_index *x, karma_i_view a) {
-    uint32_t n = 0;
+/* Sorting by counting. Only attributes that occur are touched. */
+static void fill_index(karma_i_sparse_index *x, karma_i_view a) {
+    const karma_i_rows *rows = a.rows;
+    size_t last = rows->cell_start[a.first + a.count];
+    uint32_t place = 0;
+    x->n_seen = 0;
+    for (size_t k = rows->cell_start[a.first]; k < last; k++)
+        if (x->end[rows->cell_attribute[k]]++ == 0) x->seen[x->n_seen++] = rows->cell_attribute[k];
+    for (size_t s = 0; s < x->n_seen; s++) {
+        uint32_t count = x->end[x->seen[s]];
+        x->begin[x->seen[s]] = x->end[x->seen[s]] = place; /* the end follows as cells come */
+        place += count;
+    }
     for (size_t i = 0; i < a.count; i++)
-        for (size_t k = a.rows->cell_start[a.first + i]; k < a.rows->cell_start[a.first + i + 1]; k++) {
-            uint32_t attribute = a.rows->cell_attribute[k];
-            x->row[n] = (uint16_t)i;
-            x->value[n] = a.rows->cell_value[k];
-            x->next[n] = x->head[attribute];
-            x->head[attribute] = ++n;
-        }
+        for (size_t k = rows->cell_start[a.first + i]; k < rows->cell_start[a.first + i + 1]; k++)
+            x->cells[x->end[rows->cell_attribute[k]]++] = (indexed_cell){rows->cell_value[k], (uint32_t)i};
 }
 
-static void unchain_cells(karma_i_sparse_index *x, karma_i_view a) {
-    for (size_t k = a.rows->cell_start[a.first]; k < a.rows->cell_start[a.first + a.count]; k++)
-        x->head[a.rows->cell_attribute[k]] = 0;
+static void empty_index(karma_i_sparse_index *x) {
+    for (size_t s = 0; s < x->n_seen; s++) x->begin[x->seen[s]] = x->end[x->seen[s]] = 0;
 }
 
-static void meet(karma_i_sparse_index *x, size_t column, const karma_i_rows *b, size_t j) {
-    float *sums = x->sums[column];
-    uint32_t *counts = x->counts[column];
+/* Sums and counts over the common attributes of row j of b and the indexed rows it meets; returns how many those are. */
+static size_t meet(karma_i_sparse_index *x, const karma_i_rows *b, size_t j) {
+    size_t n_met = 0;
     for (size_t k = b->cell_start[j]; k < b->cell_start[j + 1]; k++) {
         float value = b->cell_value[k];
-        for (uint32_t cell = x->head[b->cell_attribute[k]]; cell; cell = x->next[cell - 1]) {
-            sums[x->row[cell - 1]] += value * x->value[cell - 1];
-            counts[x->row[cell - 1]]++;
+        uint32_t end = x->end[b->cell_attribute[k]];
+        for (uint32_t c = x->begin[b->cell_attribute[k]]; c < end; c++) {
+            uint32_t row = x->cells[c].row;
+            if (x->counts[row]++ == 0) x->met[n_met++] = row;
+            x->sums[row] += value * x->cells[c].value;
         }
     }
+    return n_met;
 }
 
 void karma_i_sparse_tile(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                          karma_i_sparse_index *x) {
-    float add = (float)(kernel->bias * kernel->bias);
-    chain_cells(x, a);
-    for (size_t j = 0; j < b.count; j += COLUMNS) {
-        size_t n = b.count - j < COLUMNS ? b.count - j : COLUMNS;
-        memset(x->sums, 0, n * sizeof x->sums[0]);
-        memset(x->counts, 0, n * sizeof x->counts[0]);
-        for (size_t r = 0; r < n; r++) meet(x, r, b.rows, b.first + j + r);
-        for (size_t i = 0; i < a.count; i++)
-            for (size_t r = 0; r < n; r++)
-                out[i * ld + j + r] = (x->sums[r][i] + add) * kernel->weight[x->counts[r][i]];
+    float add = (float)(kernel->bias * kernel->bias), apart = add * kernel->weight[0];
+    for (size_t i = 0; i < a.count; i++)
+        for (size_t j = 0; j < b.count; j++) out[i * ld + j] = apart;
+    fill_index(x, a);
+    for (size_t j = 0; j < b.count; j++) {
+        size_t n_met = meet(x, b.rows, b.first + j);
+        for (size_t m = 0; m < n_met; m++) {
+            uint32_t i = x->met[m];
+            out[i * ld + j] = (x->sums[i] + add) * kernel->weight[x->counts[i]];
+            x->sums[i] = 0.0F;
+            x->counts[i] = 0;
+        }
     }
-    unchain_cells(x, a);
+    empty_index(x);
 }

@@ -32,7 +32,8 @@ enum {
     CHUNK = 512,         /* rows whose z is updated at a time: fits the first cache */
     PARALLEL_LOOK = 20000, /* rows from which looking is worth several threads */
     PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
-    PASSES_BY_DEFAULT = 10000
+    PASSES_BY_DEFAULT = 10000,
+    VISITS_BY_DEFAULT = 50000000
 };
 
 /* Of the memory limit, what the packed kernel may take beside the cache. */
@@ -416,8 +417,8 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
         }
         if (whole && d->gap <= goal) break;
         choose_block(d);
-        if (d->n_block == 0 && whole) break; /* nothing can be improved: rounding is all that is left of the gap */
-        if (budget->visits >= budget->most_visits) {
+        /* out of visits; or no row can be improved, and rounding is all that is left of the gap */
+        if (budget->visits >= budget->most_visits || (d->n_block == 0 && whole)) {
             info->stop = KARMA_STOP_LIMIT;
             break;
         }
@@ -435,17 +436,26 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
     return KARMA_OK;
 }
 
+/* Passes over few rows cost nothing, so they may have more of them. */
+static size_t most_visits(const karma_fit_options *options, size_t n) {
+    if (options->passes != (int64_t)KARMA_AUTO) return (size_t)options->passes * n;
+    size_t visits = PASSES_BY_DEFAULT * n;
+    return visits > VISITS_BY_DEFAULT ? visits : VISITS_BY_DEFAULT;
+}
+
 karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     dual_problem d = {0};
     karma_status st = init_dual(&d, problem, options, err);
-    double passes = options->passes == (int64_t)KARMA_AUTO ? PASSES_BY_DEFAULT : (double)options->passes;
     karma_stop worst = KARMA_STOP_CONVERGED;
     info->primal = info->dual = 0.0;
     for (size_t o = 0; st == KARMA_OK && o < problem->n_outputs; o++) {
-        visit_budget budget = {0, (size_t)(passes * (double)d.n)};
+        /* once cancelled, each output that is still to come gets one pass: a class never looked at would be in the way
+         * of all others */
+        int cancelled = worst == KARMA_STOP_CANCELLED;
+        visit_budget budget = {0, cancelled ? d.n : most_visits(options, d.n)};
         st = start_from(&d, o, problem->start, err);
-        if (st == KARMA_OK) st = solve_output(&d, info, options->tolerance, &budget, hooks, err);
+        if (st == KARMA_OK) st = solve_output(&d, info, options->tolerance, &budget, cancelled ? NULL : hooks, err);
         if (st != KARMA_OK) break;
         for (size_t i = 0; i < d.n; i++) coefficients[i * d.stride + o] = d.beta[i];
         info->rounds += budget.visits;

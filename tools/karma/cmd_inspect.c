@@ -187,7 +187,6 @@ static int inspect_table(tool *t, const char *path) {
 /* --- a model ------------------------------------------------------------------------------------------- */
 
 static json_t *model_json(const karma_model *model) {
-    const karma_fit_info *info = karma_model_info(model);
     json_t *columns = json_array(), *classes = json_object();
     for (size_t j = 0; j < karma_model_n_attributes(model); j++)
         (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j), "type",
@@ -195,13 +194,13 @@ static json_t *model_json(const karma_model *model) {
     for (size_t k = 0; k < karma_model_n_classes(model); k++)
         (void)json_object_set_new(classes, karma_model_class(model, k),
                                   json_integer((json_int_t)karma_model_class_count(model, k)));
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:o, s:o}", "kind", "model", "target",
-                     karma_model_target_name(model), "task",
-                     karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "loss",
-                     karma_model_loss_name(model), "classes", classes, "rows", (json_int_t)info->n_rows, "support_rows",
-                     (json_int_t)info->n_support, "rounds", (json_int_t)info->rounds, "C", info->C, "rho", info->rho,
-                     "scale", info->scale, "log_norm", info->log_norm, "columns", columns, "options",
-                     options_json(karma_fit_option_table(), karma_model_options(model)));
+    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "kind", "model", "target",
+                               karma_model_target_name(model), "task",
+                               karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "classes",
+                               classes, "rows", (json_int_t)karma_model_info(model)->n_rows, "columns", columns,
+                               "options", options_json(karma_fit_option_table(), karma_model_options(model)));
+    (void)json_object_update_new(object, solver_json(model));
+    return object;
 }
 
 static void print_model(const karma_model *model, const char *path) {
@@ -211,8 +210,10 @@ static void print_model(const karma_model *model, const char *path) {
     printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), %s loss, C %.4g\n", info->n_rows,
            info->n_support, karma_model_solver_name(model), karma_stop_name(info->stop), karma_model_loss_name(model),
            info->C);
-    printf("  kernel: gamma %lld, scale %.4g, bias %g\n", (long long)karma_model_options(model)->gamma, info->scale,
-           karma_model_options(model)->bias);
+    const karma_fit_options *options = karma_model_options(model);
+    char kernel[32];
+    printf("  kernel: %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
+           info->scale, options->bias);
     if (karma_model_n_classes(model)) printf("\n  %-24s %s\n", "class", "training rows");
     for (size_t k = 0; k < karma_model_n_classes(model); k++)
         printf("  %-24.24s %zu\n", karma_model_class(model, k), karma_model_class_count(model, k));

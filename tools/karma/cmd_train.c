@@ -34,25 +34,6 @@ static double majority_error(const karma_model *model, const char **class_name) 
     return 1.0 - (double)karma_model_class_count(model, best) / (double)total;
 }
 
-/* What the solver did: certificate of a batch run, account of an online one. */
-static json_t *solver_json(const karma_model *model) {
-    const karma_fit_info *info = karma_model_info(model);
-    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver",
-                          karma_model_solver_name(model), "stop", karma_stop_name(info->stop), "loss",
-                          karma_model_loss_name(model), "rounds", (json_int_t)info->rounds, "passes",
-                          (double)info->rounds / (double)info->n_rows, "support_rows", (json_int_t)info->n_support,
-                          "kernel_evaluations", info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale",
-                          info->scale, "log_norm", info->log_norm);
-    if (info->solver == KARMA_SOLVER_BATCH)
-        (void)json_object_update_new(o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap",
-                                                  info->gap));
-    else
-        (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
-    if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model) == KARMA_TASK_CLASSIFY)
-        (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
-    return o;
-}
-
 static json_t *summary_json(const tool *t, const karma_table *table, const karma_model *model, double seconds) {
     const karma_fit_info *info = karma_model_info(model);
     int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
@@ -95,13 +76,13 @@ static void print_batch(const karma_model *model) {
     printf("  solver   batch, %s loss, C %.4g, %zu support rows\n", karma_model_loss_name(model), info->C,
            info->n_support);
     printf("  optimum  objective %.6g, at most %.2g of it above the minimum", info->primal, info->gap);
-    puts(info->stop == KARMA_STOP_LIMIT ? " (stopped at the limit of --passes)" : "");
+    puts(info->stop == KARMA_STOP_LIMIT ? " (stopped before --tolerance was reached; see --passes)" : "");
 }
 
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     const karma_fit_options *options = karma_model_options(model);
-    char a[16];
+    char a[16], kernel[32];
     printf("%s: learned from %zu rows and %zu columns, %s of the cells missing\n", t->options.output, info->n_rows,
            karma_model_n_attributes(model), percent(a, missing_share(table)));
     printf("  target   %s, ", karma_model_target_name(model));
@@ -109,7 +90,8 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
         printf("%zu classes\n", karma_model_n_classes(model));
     else
         printf("a number\n");
-    printf("  kernel   gamma %lld, scale %.4g, bias %g\n", (long long)options->gamma, info->scale, options->bias);
+    printf("  kernel   %s, gamma %lld, scale %.4g, bias %g\n",
+           kernel_name(kernel, options), (long long)options->gamma, info->scale, options->bias);
     if (info->solver == KARMA_SOLVER_BATCH)
         print_batch(model);
     else

@@ -50,6 +50,29 @@ json_t *options_json(const karma_option_table *table, const void *options) {
     return object;
 }
 
+json_t *solver_json(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver",
+                          karma_model_solver_name(model), "stop", karma_stop_name(info->stop), "loss",
+                          karma_model_loss_name(model), "rounds", (json_int_t)info->rounds, "passes",
+                          (double)info->rounds / (double)info->n_rows, "support_rows", (json_int_t)info->n_support,
+                          "kernel_evaluations", info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale",
+                          info->scale, "log_norm", info->log_norm);
+    if (info->solver == KARMA_SOLVER_BATCH)
+        (void)json_object_update_new(o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap",
+                                                  info->gap));
+    else
+        (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
+    if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model) == KARMA_TASK_CLASSIFY)
+        (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
+    return o;
+}
+
+const char *kernel_name(char text[32], const karma_fit_options *options) {
+    (void)karma_option_text(karma_option_find(karma_fit_option_table(), "kernel"), options, text, 32);
+    return text;
+}
+
 const char *percent(char text[16], double share) {
     (void)snprintf(text, 16, isfinite(share) ? "%.1f%%" : "-", 100.0 * share);
     return text;

@@ -90,6 +90,10 @@ int writes_stdout(const tool *t);
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);
 json_t *options_json(const karma_option_table *table, const void *options);
+/* What the solver did: certificate of a batch run, account of an online one. */
+json_t *solver_json(const karma_model *model);
+/* "rank" */
+const char *kernel_name(char text[32], const karma_fit_options *options);
 /* Prints and releases the metrics. */
 int report_metrics(tool *t, const karma_model *model, karma_metrics *metrics);
 /* "12.3%" */
