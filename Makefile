@@ -10,7 +10,7 @@
 PREFIX ?= /usr/local
 
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
-TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3
+TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3 python3-sklearn
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-tidy shellcheck
 BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools
 

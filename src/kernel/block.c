@@ -29,11 +29,11 @@ static size_t tile_columns(karma_i_view b) { return b.rows->is_sparse ? SPARSE_C
 /* What each thread needs beside the rows: an index, if they are sparse. */
 typedef struct workers {
     int threads;
-    karma_i_sparse_index **indices; /* NULL: dense */
+    karma_i_sparse_index *indices; /* NULL: dense */
 } workers;
 
 static void free_workers(workers *w) {
-    for (int t = 0; w->indices && t < w->threads; t++) karma_i_sparse_index_free(w->indices[t]);
+    for (int t = 0; w->indices && t < w->threads; t++) karma_i_sparse_index_clear(&w->indices[t]);
     karma_i_free(w->indices);
 }
 
@@ -42,20 +42,19 @@ static karma_status new_workers(workers *w, karma_i_view a, int threads) {
     if (!a.rows->is_sparse) return KARMA_OK;
     size_t most_cells = karma_i_sparse_most_cells(a);
     w->indices = karma_i_zalloc((size_t)threads, sizeof *w->indices);
-    for (int t = 0; w->indices && t < threads; t++) {
-        w->indices[t] = karma_i_sparse_index_new(a.rows->n_attributes, most_cells);
-        if (w->indices[t]) continue;
-        free_workers(w);
-        return KARMA_ERR_MEMORY;
-    }
-    return w->indices ? KARMA_OK : KARMA_ERR_MEMORY;
+    int ok = w->indices != NULL;
+    for (int t = 0; ok && t < threads; t++)
+        ok = karma_i_sparse_index_init(&w->indices[t], a.rows->n_attributes, most_cells);
+    if (ok) return KARMA_OK;
+    free_workers(w);
+    return KARMA_ERR_MEMORY;
 }
 
 /* One tile, at most tile_rows x tile_columns cells. */
 static void fill_tile(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                       const workers *w) {
     if (a.rows->is_sparse) {
-        karma_i_sparse_tile(out, ld, kernel, a, b, w->indices[omp_get_thread_num()]);
+        karma_i_sparse_tile(out, ld, kernel, a, b, &w->indices[omp_get_thread_num()]);
         return;
     }
     karma_i_pairs pairs = {

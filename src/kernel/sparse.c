@@ -3,44 +3,26 @@
  * common attribute all have the same value, which is filled in beforehand. */
 #include "kernel/sparse.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 
 enum { ROWS = KARMA_I_SPARSE_ROWS };
 
-typedef struct indexed_cell {
-    float value;
-    uint32_t row; /* of the tile */
-} indexed_cell;
-
-struct karma_i_sparse_index {
-    uint32_t *begin, *end; /* by attribute: where its cells are; equal: it has none */
-    indexed_cell *cells;   /* by attribute */
-    uint32_t *seen;        /* the attributes that occur */
-    size_t n_seen;
-    float sums[ROWS]; /* of the row of b at work */
-    uint32_t counts[ROWS];
-    uint32_t met[ROWS]; /* the rows of a it has met */
-};
-
-void karma_i_sparse_index_free(karma_i_sparse_index *x) {
-    if (!x) return;
+void karma_i_sparse_index_clear(karma_i_sparse_index *x) {
     karma_i_free(x->begin);
     karma_i_free(x->end);
     karma_i_free(x->cells);
     karma_i_free(x->seen);
-    karma_i_free(x);
 }
 
-karma_i_sparse_index *karma_i_sparse_index_new(size_t n_attributes, size_t most_cells) {
-    karma_i_sparse_index *x = karma_i_zalloc(1, sizeof *x);
-    if (!x) return NULL;
+int karma_i_sparse_index_init(karma_i_sparse_index *x, size_t n_attributes, size_t most_cells) {
+    memset(x, 0, sizeof *x);
     x->begin = karma_i_zalloc(n_attributes, sizeof *x->begin);
     x->end = karma_i_zalloc(n_attributes, sizeof *x->end);
     x->cells = karma_i_alloc(most_cells, sizeof *x->cells);
     x->seen = karma_i_alloc(most_cells, sizeof *x->seen);
-    if (x->begin && x->end && x->cells && x->seen && most_cells < UINT32_MAX) return x;
-    karma_i_sparse_index_free(x);
-    return NULL;
+    return x->begin && x->end && x->cells && x->seen && most_cells < UINT32_MAX;
 }
 
 size_t karma_i_sparse_most_cells(karma_i_view a) {
@@ -68,7 +50,7 @@ static void fill_index(karma_i_sparse_index *x, karma_i_view a) {
     }
     for (size_t i = 0; i < a.count; i++)
         for (size_t k = rows->cell_start[a.first + i]; k < rows->cell_start[a.first + i + 1]; k++)
-            x->cells[x->end[rows->cell_attribute[k]]++] = (indexed_cell){rows->cell_value[k], (uint32_t)i};
+            x->cells[x->end[rows->cell_attribute[k]]++] = (karma_i_indexed_cell){rows->cell_value[k], (uint32_t)i};
 }
 
 static void empty_index(karma_i_sparse_index *x) {
