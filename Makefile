@@ -4,7 +4,7 @@
 #   make demo     trains on a table with holes, predicts unseen rows, compares
 #   make test     all tests, then all of them again under the address and undefined-behaviour sanitizers
 #   make bench    speed beside peers (docs/benchmarks.md)
-#   make lint     clang-tidy, formatting of includes, shell scripts
+#   make lint     clang-tidy and shellcheck
 #   make install  honours PREFIX and DESTDIR
 
 PREFIX ?= /usr/local

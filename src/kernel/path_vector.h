@@ -1,5 +1,5 @@
 /* Gram tiles for processors with wide registers. The including file says VECTOR_BYTES and STRIP, and then defines
- * weights_of.
+ * weights_of, counts_of and differences_of.
  *
  * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while
  * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The products of a strip and a panel live in registers; their

@@ -117,6 +117,8 @@ static karma_status fit_labelled(karma_model *model, const karma_table *table, c
     karma_status st = karma_i_kernel_init(&model->kernel, (size_t)options->gamma, model->info.scale, options->bias,
                                           karma_i_largest_overlap(rows), err);
     model->info.log_norm = model->kernel.log_norm;
+    if (st == KARMA_OK && karma_i_progress(hooks, "learning", 0, 0))
+        st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
     if (st == KARMA_OK) st = solve(model, table, rows, hooks, err);
     karma_i_rows_free(rows);
     return st;
@@ -133,10 +135,10 @@ karma_status karma_fit(karma_model **out, const karma_table *table, const karma_
     karma_status st = model ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
         model->options = *options;
-        model->options.step = NULL; /* belongs to the caller, and training is over when they get the model */
-        model->options.step_payload = NULL;
         if (labelled) model->info.n_unlabelled = table->n_rows - labelled->n_rows;
         st = fit_labelled(model, labelled ? labelled : table, hooks, err);
+        model->options.step = NULL; /* belongs to the caller, and training is over */
+        model->options.step_payload = NULL;
     }
     karma_table_free(labelled);
     if (st == KARMA_OK)

@@ -1,4 +1,6 @@
 /* The Gram matrix of a table, for users who bring their own learner, and the check of the norm assumption. */
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/model.h"
@@ -8,12 +10,14 @@ struct karma_gram {
     karma_i_rows *rows;
     karma_i_kernel kernel;
     int threads;
+    float *whole; /* the matrix, if it fits the memory limit: half of it is then computed */
 };
 
 void karma_gram_free(karma_gram *gram) {
     if (!gram) return;
     karma_i_rows_free(gram->rows);
     karma_i_kernel_clear(&gram->kernel);
+    karma_i_free(gram->whole);
     karma_i_free(gram);
 }
 
@@ -26,6 +30,15 @@ static karma_status encode(karma_i_rows **out, const karma_table *table, const k
     return st;
 }
 
+static karma_status compute_whole(karma_gram *gram, const karma_fit_options *options, karma_error *err) {
+    size_t n = gram->rows->n_rows;
+    if ((double)n * (double)n * sizeof(float) > karma_i_memory_bytes(options)) return KARMA_OK; /* row by row, then */
+    gram->whole = karma_i_alloc_large(n, n * sizeof *gram->whole);
+    if (!gram->whole) return karma_i_fail_memory(err);
+    karma_status st = karma_i_kernel_gram(gram->whole, n, &gram->kernel, karma_i_rows_all(gram->rows), gram->threads);
+    return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
+}
+
 karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_fit_options *options,
                             const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
@@ -36,6 +49,7 @@ karma_status karma_gram_new(karma_gram **out, const karma_table *table, const ka
     if (st == KARMA_OK)
         st = karma_i_kernel_init(&gram->kernel, (size_t)options->gamma, karma_i_choose_scale(options, gram->rows),
                                  options->bias, karma_i_largest_overlap(gram->rows), err);
+    if (st == KARMA_OK) st = compute_whole(gram, options, err);
     if (st == KARMA_OK)
         *out = gram;
     else
@@ -48,8 +62,13 @@ double karma_gram_log_norm(const karma_gram *gram) { return gram->kernel.log_nor
 double karma_gram_scale(const karma_gram *gram) { return gram->kernel.scale; }
 
 karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count, karma_error *err) {
+    size_t n = gram->rows->n_rows;
+    if (gram->whole) {
+        memcpy(out, gram->whole + first * n, count * n * sizeof *out);
+        return KARMA_OK;
+    }
     karma_i_view part = {gram->rows, first, count};
-    karma_status st = karma_i_kernel_block(out, gram->rows->n_rows, &gram->kernel, part, karma_i_rows_all(gram->rows),
+    karma_status st = karma_i_kernel_block(out, n, &gram->kernel, part, karma_i_rows_all(gram->rows),
                                            gram->threads);
     return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
 }

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/model_format.h"
@@ -104,10 +105,13 @@ static karma_status load_info(const loader *l, karma_fit_info *info) {
     const char *stop = json_string_value(json_object_get(object, "stop"));
     const char *solver = json_string_value(json_object_get(object, "solver"));
     if (!stop || !solver) return damaged(l, "the account of its training is missing");
+    int known = 0;
     for (int s = KARMA_STOP_FINISHED; s <= KARMA_STOP_CANCELLED; s++)
-        if (strcmp(stop, karma_stop_name((karma_stop)s)) == 0) info->stop = (karma_stop)s;
-    for (int s = KARMA_SOLVER_AUTO; s < KARMA_N_SOLVERS; s++)
-        if (strcmp(solver, karma_i_solver_name((karma_solver_kind)s)) == 0) info->solver = (karma_solver_kind)s;
+        if (strcmp(stop, karma_stop_name((karma_stop)s)) == 0) info->stop = (karma_stop)s, known |= 1;
+    for (int s = KARMA_SOLVER_AUTO + 1; s < KARMA_N_SOLVERS; s++)
+        if (strcmp(solver, karma_i_solver_name((karma_solver_kind)s)) == 0)
+            info->solver = (karma_solver_kind)s, known |= 2;
+    if (known != 3) return damaged(l, "its solver, or how it ended, is not known");
     for (const karma_i_info_field *f = karma_i_info_fields; f->name; f++) {
         const json_t *value = json_object_get(object, f->name);
         void *field = (char *)info + f->offset;
@@ -310,7 +314,13 @@ static karma_status load_tensors(const loader *l, karma_model *m) {
     size_t n = m->info.n_support, n_features = r->feature_start[r->n_attributes];
     size_t n_outputs = karma_i_labels_n_outputs(&m->labels);
     /* every kept row has its coefficients and, unless it is sparse, its values in the file: no larger room is made */
-    double least = 8.0 * (double)n_outputs + (r->is_sparse ? 8.0 : 4.0 * (double)n_features);
+    double dense = 4.0 * (double)n_features + 8.0 * (double)karma_i_mask_words(r->n_attributes);
+    for (size_t j = 0; j < r->n_attributes; j++)
+        if (r->rankings[j].n) {
+            dense += (double)r->n_attributes;
+            break;
+        }
+    double least = 8.0 * (double)n_outputs + (r->is_sparse ? 8.0 : dense);
     if ((double)n * least > (double)l->size) return damaged(l, "it is truncated");
     m->coefficients = karma_i_alloc(n, n_outputs * sizeof *m->coefficients);
     size_t *stored_start = karma_i_alloc(r->n_attributes + 1, sizeof *stored_start);

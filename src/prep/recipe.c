@@ -121,22 +121,32 @@ static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_col
     return KARMA_OK;
 }
 
-/* Under the rank kernel: the observed cells of the attribute, sorted, take the place of its moments. */
-static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_table *table, size_t attribute,
-                                  size_t n_observed, karma_error *err) {
-    double *cells = karma_i_alloc(n_observed, sizeof *cells);
-    if (!cells) return karma_i_fail_memory(err);
-    size_t n = 0;
-    for (size_t k = 0; k < karma_table_n_observed(table); k++)
-        if (table->cell_owner[k] == attribute) cells[n++] = table->cell_value[k];
-    karma_status st = karma_i_ranking_learn(&r->rankings[to], cells, n, err);
-    karma_i_free(cells);
-    KARMA_TRY(st);
+/* Under the rank kernel: the attribute's observed cells, which get sorted, take the place of its moments. */
+static karma_status learn_ranking(karma_i_recipe *r, size_t to, const char *name, double *cells, size_t n,
+                                  karma_error *err) {
+    KARMA_TRY(karma_i_ranking_learn(&r->rankings[to], cells, n, err));
     r->feature_start[to + 1] = r->feature_start[to];
-    r->columns[to] = (karma_i_column){karma_i_strdup(table->attributes[attribute].name), KARMA_COLUMN_NUMBER, NULL, 0};
+    r->columns[to] = (karma_i_column){karma_i_strdup(name), KARMA_COLUMN_NUMBER, NULL, 0};
     if (r->columns[to].name) return KARMA_OK;
     karma_i_ranking_clear(&r->rankings[to]);
     return karma_i_fail_memory(err);
+}
+
+/* The observed cells of one attribute after those of another; attribute j's start at first[j]. Two new arrays. */
+static karma_status cells_by_attribute(double **cells, size_t **first, const karma_table *table, const size_t *count,
+                                       karma_error *err) {
+    size_t n = table->n_attributes, n_cells = karma_table_n_observed(table), total = 0;
+    *cells = karma_i_alloc(n_cells, sizeof **cells);
+    *first = karma_i_alloc(n + 1, sizeof **first);
+    size_t *next = karma_i_alloc(n, sizeof *next);
+    karma_status st = *cells && *first && next ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t j = 0; st == KARMA_OK && j < n; j++) {
+        (*first)[j] = next[j] = total;
+        total += count[j];
+    }
+    for (size_t k = 0; st == KARMA_OK && k < n_cells; k++) (*cells)[next[table->cell_owner[k]]++] = table->cell_value[k];
+    karma_i_free(next);
+    return st;
 }
 
 static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
@@ -146,6 +156,21 @@ static karma_status check_magnitudes(const karma_table *table, karma_error *err)
                                 "column '%s': values beyond 1e9 need --standardise on",
                                 table->attributes[table->cell_owner[k]].name);
     return KARMA_OK;
+}
+
+/* Every level of a category becomes a column of numbers: a column of names or free text would fill the memory. */
+static karma_status check_room(const karma_table *table, size_t n_features, karma_error *err) {
+    double bytes = (double)table->n_rows * (double)n_features * sizeof(float);
+    if (bytes < 0.5 * (double)karma_i_memory_limit()) return KARMA_OK;
+    const karma_i_column *widest = NULL;
+    for (size_t j = 0; j < table->n_attributes; j++)
+        if (table->attributes[j].n_levels && (!widest || table->attributes[j].n_levels > widest->n_levels))
+            widest = &table->attributes[j];
+    if (!widest) return KARMA_OK; /* numbers only: they may be sparse */
+    return karma_i_fail(err, KARMA_ERR_DATA,
+                        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (--ignore, "
+                        "--id)",
+                        bytes / 1e9, widest->name, widest->n_levels);
 }
 
 static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m,
@@ -160,19 +185,26 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     r->factor = karma_i_zalloc(n_features, sizeof *r->factor);
     r->rankings = karma_i_zalloc(table->n_attributes, sizeof *r->rankings);
     if (!r->columns || !r->feature_start || !r->shift || !r->factor || !r->rankings) return karma_i_fail_memory(err);
-    for (size_t j = 0; j < table->n_attributes; j++) {
+    KARMA_TRY(check_room(table, n_features, err));
+    double *cells = NULL;
+    size_t *first = NULL;
+    int ranked = options->kernel == KARMA_KERNEL_RANK;
+    karma_status st = ranked ? cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
+    for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
         if (m->count[j] == 0) continue;
         if (column->kind == KARMA_COLUMN_CATEGORY)
-            KARMA_TRY(learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j],
-                                     standardise, err));
-        else if (options->kernel == KARMA_KERNEL_RANK)
-            KARMA_TRY(learn_ranking(r, r->n_attributes, table, j, m->count[j], err));
+            st = learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j], standardise,
+                                err);
+        else if (ranked)
+            st = learn_ranking(r, r->n_attributes, column->name, cells + first[j], m->count[j], err);
         else
-            KARMA_TRY(learn_number(r, r->n_attributes, column, m->mean[j], m->spread[j], standardise, err));
-        r->n_attributes++;
+            st = learn_number(r, r->n_attributes, column, m->mean[j], m->spread[j], standardise, err);
+        if (st == KARMA_OK) r->n_attributes++;
     }
-    return KARMA_OK;
+    karma_i_free(cells);
+    karma_i_free(first);
+    return st;
 }
 
 static karma_status report_unobserved(const karma_table *table, const size_t *count, const karma_hooks *hooks,

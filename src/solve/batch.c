@@ -36,7 +36,7 @@ enum {
     VISITS_BY_DEFAULT = 50000000
 };
 
-/* Of the memory limit, what the packed kernel may take beside the cache. */
+/* Of the memory limit, what is kept for the packed kernel; the rest is the cache's. */
 static const double PACKED_SHARE = 0.25;
 
 /* The small problem is solved until the promises in it have fallen by this factor. */
@@ -94,7 +94,7 @@ static void free_dual(dual_problem *d) {
 
 /* Kernel rows that the memory limit allows. */
 static size_t rows_within_memory(const karma_fit_options *options, size_t n) {
-    double rows = karma_i_memory_bytes(options) / ((double)n * sizeof(float));
+    double rows = (1.0 - PACKED_SHARE) * karma_i_memory_bytes(options) / ((double)n * sizeof(float));
     return rows < (double)n ? (size_t)rows : n;
 }
 
@@ -411,7 +411,8 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
         look(d);
         int whole = !d->packed;
         double goal = tolerance * d->primal;
-        if (ask_to_stop(d, tolerance, hooks)) {
+        /* not before the first step: an output that knows nothing would be in the way of the others */
+        if (budget->visits > 0 && ask_to_stop(d, tolerance, hooks)) {
             info->stop = KARMA_STOP_CANCELLED;
             break;
         }

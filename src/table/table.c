@@ -178,8 +178,23 @@ void karma_i_builder_finish(karma_table **out, karma_i_builder *builder) {
 
 /* --- other ways to a table ----------------------------------------------------------------------------- */
 
+/* Attributes are matched by name: no two may share one. */
+static karma_status check_names(const char *const *names, size_t n, karma_error *err) {
+    char **sorted = karma_i_alloc(n, sizeof *sorted);
+    if (!sorted) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) sorted[i] = (char *)(uintptr_t)names[i];
+    karma_i_sort_texts(sorted, n);
+    karma_status st = KARMA_OK;
+    for (size_t i = 1; st == KARMA_OK && i < n; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            st = karma_i_fail(err, KARMA_ERR_DATA, "two columns are called '%s'", sorted[i]);
+    karma_i_free(sorted);
+    return st;
+}
+
 static karma_status fill_from_array(karma_i_builder *b, const double *cells, size_t n_rows, size_t n_columns,
                                     const char *const *names, karma_error *err) {
+    if (names) KARMA_TRY(check_names(names, n_columns, err));
     for (size_t j = 0; j < n_columns; j++) {
         char name[32];
         (void)snprintf(name, sizeof name, "c%zu", j + 1);

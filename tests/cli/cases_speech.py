@@ -108,10 +108,10 @@ class Speaking(Case):
 
     def test_progress_on_a_terminal(self):
         self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
-        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "--solver", "online", "--passes", "20",
+        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "--solver", "online", "--passes", "400",
                                            "-o", "m.karma")
         self.assertEqual(code, 0)
-        self.assertRegex(text, r"rounds \d+ of 40000 \(\d+%\)")
+        self.assertRegex(text, r"rounds \d+ of 800000 \(\d+%\)")
         self.assertEqual(text.split("\r\x1b[K")[-1], "", "the line is not removed")
         self.assertNotIn("\n", text)
         self.assertIn("learned from 2000 rows", out)

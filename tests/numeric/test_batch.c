@@ -617,10 +617,10 @@ static void cancelling_leaves_the_best_so_far(void **state) {
             assert_int_equal(b.info.stop, KARMA_STOP_CANCELLED);
             assert_int_equal(p.calls, most + 1);
             check_honesty(&b);
-            if (most == 0) {
-                assert_int_equal(b.info.rounds, 0);
-                for (size_t i = 0; i < s.n; i++) assert_true(b.coefficients[i] == 0.0);
-            }
+            /* even when asked to stop at once it makes a step: a solution that knows nothing is worse than none */
+            size_t n_used = 0;
+            for (size_t i = 0; i < s.n; i++) n_used += b.coefficients[i] != 0.0;
+            assert_true(b.info.rounds > 0 && n_used > 0);
             assert_true(b.info.dual >= dual * (1.0 - 1e-12)); /* steps never lose */
             dual = b.info.dual;
         }

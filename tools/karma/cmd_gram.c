@@ -24,7 +24,7 @@ static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
     for (size_t first = 0; first < n && err.status == KARMA_OK; first += BATCH) {
         size_t count = n - first < BATCH ? n - first : BATCH;
         if (t->hooks.progress(t->hooks.payload, "rows", first, n))
-            err = (karma_error){KARMA_ERR_CANCELLED, "interrupted; nothing was written"};
+            err = (karma_error){KARMA_ERR_CANCELLED, "interrupted; the matrix is not complete"};
         else if (karma_gram_rows(rows, gram, first, count, &err) == KARMA_OK)
             for (size_t i = 0; i < count; i++) write_numbers(stream, rows + i * n, n);
     }
@@ -76,7 +76,7 @@ static int run(tool *t) {
 static void prepare(tool *t) { t->fit.bias = 0.0; }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
-static const char *const fit_names[] = {"kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads", NULL};
+static const char *const fit_names[] = {"kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads", "memory", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},

@@ -2,15 +2,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool.h"
 
 enum { MOST_PATTERNS = 10, MOST_NAMES = 6 };
 
-/* A model starts with the length of its header and a brace; no text file does. */
+/* A model starts with the length of its header and a brace; no text file does. A pipe cannot be looked into. */
 static int looks_like_model(const char *path) {
     unsigned char head[9];
-    FILE *stream = strcmp(path, "-") == 0 ? NULL : fopen(path, "rb");
+    struct stat info;
+    FILE *stream = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
     if (!stream) return 0;
     size_t n = fread(head, 1, sizeof head, stream);
     (void)fclose(stream);

@@ -75,7 +75,9 @@ static void print_batch(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     printf("  solver   batch, %s loss, C %.4g, %zu support rows\n", karma_model_loss_name(model), info->C,
            info->n_support);
-    printf("  optimum  objective %.6g, at most %.2g of it above the minimum", info->primal, info->gap);
+    printf("  work     %.1f passes, %.3g kernel evaluations\n", (double)info->rounds / (double)info->n_rows,
+           info->kernel_evaluations);
+    printf("  optimum  between %.6g (dual) and %.6g (primal), a gap of %.2g", info->dual, info->primal, info->gap);
     puts(info->stop == KARMA_STOP_LIMIT ? " (stopped before --tolerance was reached; see --passes)" : "");
 }
 

@@ -13,8 +13,17 @@ static int line_is_open;
 static double started, last_shown;
 
 static void on_interrupt(int signal_number) {
+    (void)signal_number;
     interrupted = 1;
-    (void)signal(signal_number, SIG_DFL); /* a second Ctrl-C ends the program at once */
+}
+
+/* The first Ctrl-C is a wish, the second ends the program. Reads and writes that it meets go on. */
+static void listen_to_interrupts(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+    (void)sigaction(SIGINT, &action, NULL);
 }
 
 static double now(void) {
@@ -57,7 +66,7 @@ void install_hooks(tool *t) {
     started = now();
     t->hooks.progress = isatty(STDERR_FILENO) && !t->options.quiet ? show_progress : watch_interrupt;
     t->hooks.notice = t->options.quiet ? NULL : show_notice;
-    if (t->command->stops_gently) (void)signal(SIGINT, on_interrupt);
+    if (t->command->stops_gently) listen_to_interrupts();
 }
 
 int fail(const char *path, const karma_error *err) {

@@ -1,0 +1,117 @@
+/* karma_fit as a caller of the public API sees it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "karma/karma.h"
+
+enum { ROWS = 60, COLUMNS = 3 };
+
+/* Two classes told apart by the first column; every fifth cell is missing. */
+static karma_table *two_classes(void) {
+    double cells[ROWS * COLUMNS];
+    const char *classes[ROWS];
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t j = 0; j < COLUMNS; j++)
+            cells[i * COLUMNS + j] = (i * COLUMNS + j) % 5 == 4 ? NAN : sin((double)(7 * i + 3 * j)) + (j == 0 ? (double)(i % 2) : 0.0);
+        classes[i] = i % 2 ? "yes" : "no";
+    }
+    karma_table *table = NULL;
+    assert_int_equal(karma_table_from_array(&table, cells, ROWS, COLUMNS, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_set_target_classes(table, "answer", classes, NULL), KARMA_OK);
+    return table;
+}
+
+static double decreasing_step(void *payload, size_t t) {
+    ++*(size_t *)payload;
+    return 0.5 / (double)t;
+}
+
+static void a_step_function_is_called(void **state) {
+    (void)state;
+    karma_table *table = two_classes();
+    karma_model *model = NULL;
+    karma_fit_options options;
+    size_t calls = 0;
+    karma_options_init(karma_fit_option_table(), &options);
+    options.solver = KARMA_SOLVER_ONLINE;
+    options.passes = 2;
+    options.rho = 0.1;
+    options.step = decreasing_step;
+    options.step_payload = &calls;
+    assert_int_equal(karma_fit(&model, table, &options, NULL, NULL), KARMA_OK);
+    assert_int_equal(calls, 2 * ROWS);
+    assert_null(karma_model_options(model)->step); /* the caller's */
+    karma_model_free(model);
+    karma_table_free(table);
+}
+
+/* Says stop from the n-th call on. */
+typedef struct stopper {
+    size_t calls, from;
+} stopper;
+
+static int stop_from(void *payload, const char *stage, size_t done, size_t total) {
+    stopper *s = payload;
+    (void)stage, (void)done, (void)total;
+    return ++s->calls >= s->from;
+}
+
+static void cancelled_before_learning_gives_no_model(void **state) {
+    (void)state;
+    karma_table *table = two_classes();
+    for (int solver = KARMA_SOLVER_BATCH; solver < KARMA_N_SOLVERS; solver++) {
+        karma_model *model = NULL;
+        karma_error err;
+        stopper s = {0, 1};
+        karma_hooks hooks = {stop_from, NULL, &s};
+        karma_fit_options options;
+        karma_options_init(karma_fit_option_table(), &options);
+        options.solver = solver;
+        assert_int_equal(karma_fit(&model, table, &options, &hooks, &err), KARMA_ERR_CANCELLED);
+        assert_null(model);
+    }
+    karma_table_free(table);
+}
+
+static void cancelled_later_keeps_what_was_learned(void **state) {
+    (void)state;
+    karma_table *table = two_classes();
+    karma_model *model = NULL;
+    stopper s = {0, 2};
+    karma_hooks hooks = {stop_from, NULL, &s};
+    karma_fit_options options;
+    karma_options_init(karma_fit_option_table(), &options);
+    options.tolerance = 1e-12;
+    assert_int_equal(karma_fit(&model, table, &options, &hooks, NULL), KARMA_OK);
+    assert_int_equal(karma_model_info(model)->stop, KARMA_STOP_CANCELLED);
+    assert_true(karma_model_info(model)->n_support > 0);
+    karma_model_free(model);
+    karma_table_free(table);
+}
+
+static void columns_of_one_name_are_refused(void **state) {
+    (void)state;
+    const double cells[] = {1.0, 2.0, 3.0};
+    const char *const names[] = {"a", "b", "a"};
+    karma_table *table = NULL;
+    karma_error err;
+    assert_int_equal(karma_table_from_array(&table, cells, 1, 3, names, &err), KARMA_ERR_DATA);
+    assert_null(table);
+    assert_non_null(strstr(err.message, "'a'"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_function_is_called),
+        cmocka_unit_test(cancelled_before_learning_gives_no_model),
+        cmocka_unit_test(cancelled_later_keeps_what_was_learned),
+        cmocka_unit_test(columns_of_one_name_are_refused),
+    };
+    return cmocka_run_group_tests_name("fit", tests, NULL, NULL);
+}
