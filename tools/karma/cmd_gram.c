@@ -33,10 +33,47 @@ static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
     return err.status == KARMA_OK ? EXIT_DONE : fail(NULL, &err);
 }
 
-static int describe_json(const karma_gram *gram, const tool *t) {
-    return print_json(json_pack("{s:s, s:I, s:f, s:f}", "output", t->options.output, "rows",
-                                (json_int_t)karma_gram_n_rows(gram), "scale", karma_gram_scale(gram), "log_norm",
-                                karma_gram_log_norm(gram)));
+/* About the matrix; and the matrix itself when no file has it. */
+static int describe_json(const tool *t, const karma_gram *gram) {
+    size_t n = karma_gram_n_rows(gram);
+    json_t *object = json_pack("{s:s?, s:I, s:f, s:f}", "output", writes_stdout(t) ? NULL : t->options.output, "rows",
+                               (json_int_t)n, "scale", karma_gram_scale(gram), "log_norm", karma_gram_log_norm(gram));
+    if (!writes_stdout(t)) return print_json(object);
+    float *row = malloc(n * sizeof *row + 1);
+    json_t *matrix = json_array();
+    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
+    int ok = row != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        json_t *values = json_array();
+        ok = karma_gram_rows(row, gram, i, 1, &err) == KARMA_OK;
+        for (size_t j = 0; ok && j < n; j++) ok = json_array_append_new(values, json_real((double)row[j])) == 0;
+        ok = json_array_append_new(matrix, values) == 0 && ok;
+    }
+    free(row);
+    ok = json_object_set_new(object, "gram", matrix) == 0 && ok;
+    if (ok) return print_json(object);
+    json_decref(object);
+    return fail(t->arguments[0], &err);
+}
+
+static int write_file(tool *t, const karma_gram *gram) {
+    karma_error err;
+    karma_output *output = NULL;
+    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    int code = write_gram(t, gram, karma_output_stream(output));
+    if (code != EXIT_DONE)
+        karma_output_discard(output);
+    else if (karma_output_commit(output, &err) != KARMA_OK)
+        code = fail(t->options.output, &err);
+    return code;
+}
+
+static void tell_normalisation(const tool *t, const karma_gram *gram) {
+    char text[160];
+    if (!(karma_gram_log_norm(gram) > 0.0) || !t->hooks.notice) return;
+    (void)snprintf(text, sizeof text, "w(c) would overflow: all entries are divided by exp(%.6g)",
+                   karma_gram_log_norm(gram));
+    t->hooks.notice(t->hooks.payload, text);
 }
 
 static int run(tool *t) {
@@ -44,28 +81,14 @@ static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL;
     karma_gram *gram = NULL;
-    karma_output *output = NULL;
     int code = EXIT_DONE;
-    if (t->options.json && writes_stdout(t)) return fail_usage(t, "--json describes the matrix; it needs -o FILE too");
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK ||
         karma_gram_new(&gram, table, &t->fit, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
-    else if (karma_output_open(&output, t->options.output, &err) != KARMA_OK)
-        code = fail(t->options.output, &err);
     else {
-        if (karma_gram_log_norm(gram) > 0.0 && t->hooks.notice) {
-            char text[160];
-            (void)snprintf(text, sizeof text, "w(c) would overflow: all entries are divided by exp(%.6g)",
-                           karma_gram_log_norm(gram));
-            t->hooks.notice(t->hooks.payload, text);
-        }
-        code = write_gram(t, gram, karma_output_stream(output));
-        if (code != EXIT_DONE)
-            karma_output_discard(output);
-        else if (karma_output_commit(output, &err) != KARMA_OK)
-            code = fail(t->options.output, &err);
-        else if (t->options.json)
-            code = describe_json(gram, t);
+        tell_normalisation(t, gram);
+        if (!t->options.json || !writes_stdout(t)) code = write_file(t, gram);
+        if (code == EXIT_DONE && t->options.json) code = describe_json(t, gram);
     }
     karma_gram_free(gram);
     karma_table_free(table);
@@ -91,7 +114,7 @@ const tool_command command_gram = {
     .summary = "write the kernel matrix of a table",
     .description =
         "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line a row, for use with any tool that "
-        "takes a precomputed kernel. Without a bias (the default here) a row with nothing observed has zeros. Name "
+        "takes a precomputed kernel; with --json and no -o the matrix is in the object. Without a bias (the default here) a row with nothing observed has zeros. Name "
         "the label with --target to keep it out of the kernel.",
     .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n",
     .groups = groups,

@@ -15,11 +15,11 @@ static int write_table(karma_output **output, const karma_table *table, const ch
     return fail_output(path, &err);
 }
 
-/* Both files or none. */
+/* Both files or none; a table that is NULL goes nowhere. */
 static int write_tables(const tool *t, const karma_table *table, const karma_table *complete) {
     karma_error err;
     karma_output *output = NULL, *complete_output = NULL;
-    int code = write_table(&output, table, t->options.output);
+    int code = table ? write_table(&output, table, t->options.output) : EXIT_DONE;
     if (code == EXIT_DONE && complete) code = write_table(&complete_output, complete, t->options.complete);
     if (code != EXIT_DONE) {
         karma_output_discard(output);
@@ -30,16 +30,44 @@ static int write_tables(const tool *t, const karma_table *table, const karma_tab
         karma_output_discard(output);
         return fail_output(t->options.complete, &err);
     }
-    return karma_output_commit(output, &err) == KARMA_OK ? EXIT_DONE : fail_output(t->options.output, &err);
+    if (!table || karma_output_commit(output, &err) == KARMA_OK) return EXIT_DONE;
+    return fail_output(t->options.output, &err);
 }
 
+/* Names of the attributes and the target, and the rows: null where a cell is missing. */
+static json_t *cells_json(const karma_table *table, json_t *names) {
+    json_t *rows = json_array();
+    size_t d = karma_table_n_attributes(table);
+    int classify = karma_table_target_kind(table) == KARMA_COLUMN_CATEGORY;
+    for (size_t j = 0; j < d; j++) (void)json_array_append_new(names, json_string(karma_table_attribute_name(table, j)));
+    (void)json_array_append_new(names, json_string(karma_table_target_name(table)));
+    for (size_t i = 0; i < karma_table_n_rows(table); i++) {
+        json_t *row = json_array();
+        double value = 0.0;
+        for (size_t j = 0; j < d; j++)
+            (void)json_array_append_new(row, karma_table_cell(table, i, j, &value) ? json_real(value) : json_null());
+        (void)karma_table_target(table, i, &value);
+        (void)json_array_append_new(row, classify ? json_string(karma_table_class(table, (size_t)value))
+                                                  : json_real(value));
+        (void)json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* About the table; and the table itself when no file has it. */
 static int describe_json(const tool *t, const karma_table *table) {
     double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
-    return print_json(json_pack("{s:s, s:I, s:I, s:f, s:o}", "output", t->options.output, "rows",
-                                (json_int_t)karma_table_n_rows(table), "attributes",
-                                (json_int_t)karma_table_n_attributes(table), "missing",
-                                1.0 - (double)karma_table_n_observed(table) / cells, "options",
-                                options_json(karma_synth_option_table(), &t->synth)));
+    json_t *object = json_pack("{s:s?, s:I, s:I, s:f, s:o}", "output", writes_stdout(t) ? NULL : t->options.output,
+                               "rows", (json_int_t)karma_table_n_rows(table), "attributes",
+                               (json_int_t)karma_table_n_attributes(table), "missing",
+                               1.0 - (double)karma_table_n_observed(table) / cells, "options",
+                               options_json(karma_synth_option_table(), &t->synth));
+    if (object && writes_stdout(t)) {
+        json_t *names = json_array();
+        (void)json_object_set_new(object, "cells", cells_json(table, names));
+        (void)json_object_set_new(object, "columns", names);
+    }
+    return print_json(object);
 }
 
 static int run(tool *t) {
@@ -47,10 +75,10 @@ static int run(tool *t) {
     karma_table *table = NULL, *complete = NULL;
     if (t->options.complete && strcmp(t->options.complete, "-") == 0 && (t->options.json || writes_stdout(t)))
         return fail_usage(t, "--complete - needs standard output for itself: say -o FILE, and no --json");
-    if (t->options.json && writes_stdout(t)) return fail_usage(t, "--json describes the table; it needs -o FILE too");
     if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
         return fail(NULL, &err);
-    int code = write_tables(t, table, complete);
+    int in_json = t->options.json && writes_stdout(t); /* the object has the table then */
+    int code = write_tables(t, in_json ? NULL : table, complete);
     if (code == EXIT_DONE && t->options.json) code = describe_json(t, table);
     karma_table_free(table);
     karma_table_free(complete);
