@@ -83,6 +83,15 @@ typedef struct karma_pattern {
     size_t example;   /* the first such row */
 } karma_pattern;
 
+/* Observed cells of an attribute; for numbers also their range and mean (NaN when there are none). */
+typedef struct karma_column_summary {
+    size_t n_observed;
+    double low, high, mean;
+} karma_column_summary;
+
+/* summaries[0..n_attributes). Cost: two passes over the observed cells. */
+KARMA_API void karma_table_summarise(const karma_table *table, karma_column_summary *summaries);
+
 /* n_observed[0..n_attributes) */
 KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);
 /* Fills at most `max_patterns`, commonest first (ties: first seen first), and tells in *n_distinct how many

@@ -1,4 +1,5 @@
-/* Missing rates and patterns of holes. */
+/* Missing rates, ranges and patterns of holes. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,20 @@
 void karma_table_count_observed(const karma_table *table, size_t *n_observed) {
     memset(n_observed, 0, table->n_attributes * sizeof *n_observed);
     for (size_t k = 0; k < karma_table_n_observed(table); k++) n_observed[table->cell_owner[k]]++;
+}
+
+void karma_table_summarise(const karma_table *table, karma_column_summary *summaries) {
+    size_t n_cells = karma_table_n_observed(table);
+    for (size_t j = 0; j < table->n_attributes; j++) summaries[j] = (karma_column_summary){0, NAN, NAN, NAN};
+    for (size_t k = 0; k < n_cells; k++) summaries[table->cell_owner[k]].n_observed++;
+    for (size_t k = 0; k < n_cells; k++) {
+        karma_column_summary *s = &summaries[table->cell_owner[k]];
+        double value = table->cell_value[k];
+        if (table->attributes[table->cell_owner[k]].kind != KARMA_COLUMN_NUMBER) continue;
+        s->low = fmin(s->low, value); /* fmin and fmax ignore a NaN */
+        s->high = fmax(s->high, value);
+        s->mean = (isnan(s->mean) ? 0.0 : s->mean) + value / (double)s->n_observed;
+    }
 }
 
 /* A row by its set of observed attributes. Two rows have the same pattern iff their lists are equal. */

@@ -407,8 +407,24 @@ static void masks_of_many_words(void **state) {
     karma_i_rows_free(rows);
 }
 
+static void summaries_are_those_of_the_observed_cells(void **state) {
+    (void)state;
+    const double cells[] = {1.0, NAN, -3.0, 4.0, NAN, 5.0, 7.5, NAN, NAN};
+    karma_table *table = NULL;
+    karma_column_summary s[3];
+    assert_int_equal(karma_table_from_array(&table, cells, 3, 3, NULL, NULL), KARMA_OK);
+    karma_table_summarise(table, s);
+    assert_int_equal(s[0].n_observed, 3);
+    assert_true(s[0].low == 1.0 && s[0].high == 7.5 && fabs(s[0].mean - 12.5 / 3.0) < 1e-15);
+    assert_int_equal(s[1].n_observed, 0);
+    assert_true(isnan(s[1].low) && isnan(s[1].high) && isnan(s[1].mean));
+    assert_true(s[2].n_observed == 2 && s[2].low == -3.0 && s[2].high == 5.0 && s[2].mean == 1.0);
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(summaries_are_those_of_the_observed_cells),
         cmocka_unit_test(what_is_built_is_what_was_given),
         cmocka_unit_test(builders_grow),
         cmocka_unit_test(arrays_become_tables),

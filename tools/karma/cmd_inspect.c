@@ -6,7 +6,7 @@
 
 #include "tool.h"
 
-enum { MOST_PATTERNS = 10, MOST_NAMES = 6 };
+enum { MOST_PATTERNS = 10, MOST_NAMES = 6, MOST_COLUMNS = 300 };
 
 /* A model starts with the length of its header and a brace; no text file does. A pipe cannot be looked into. */
 static int looks_like_model(const char *path) {
@@ -22,27 +22,6 @@ static int looks_like_model(const char *path) {
 static const char *kind_name(karma_column_kind kind) { return kind == KARMA_COLUMN_NUMBER ? "number" : "category"; }
 
 /* --- a table ------------------------------------------------------------------------------------------- */
-
-/* Smallest, largest and mean of a column of numbers. */
-typedef struct summary {
-    double low, high, mean;
-} summary;
-
-static summary *summarise(const karma_table *table, const size_t *observed) {
-    size_t n = karma_table_n_attributes(table);
-    summary *s = malloc((n + 1) * sizeof *s);
-    for (size_t j = 0; s && j < n; j++) {
-        s[j] = (summary){INFINITY, -INFINITY, 0.0};
-        double value;
-        for (size_t i = 0; i < karma_table_n_rows(table); i++)
-            if (karma_table_cell(table, i, j, &value)) {
-                s[j].low = fmin(s[j].low, value);
-                s[j].high = fmax(s[j].high, value);
-                s[j].mean += value / (double)observed[j];
-            }
-    }
-    return s;
-}
 
 static double share(size_t part, size_t whole) { return whole ? (double)part / (double)whole : 0.0; }
 
@@ -61,8 +40,7 @@ static void list_missing(char *text, size_t size, const karma_table *table, cons
 
 typedef struct table_view {
     const karma_table *table;
-    size_t *observed;
-    summary *summaries;
+    karma_column_summary *summaries;
     karma_pattern patterns[MOST_PATTERNS];
     size_t n_patterns, n_distinct;
     int norms_known;
@@ -73,11 +51,12 @@ static void print_columns(const table_view *v) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table);
     printf("\n  %-24s %-9s %8s   %s\n", "column", "type", "missing", "values");
-    for (size_t j = 0; j < karma_table_n_attributes(table); j++) {
+    size_t d = karma_table_n_attributes(table), shown = d < MOST_COLUMNS ? d : MOST_COLUMNS;
+    for (size_t j = 0; j < shown; j++) {
         char text[16];
         printf("  %-24.24s %-9s %8s   ", karma_table_attribute_name(table, j),
-               kind_name(karma_table_attribute_kind(table, j)), percent(text, share(n_rows - v->observed[j], n_rows)));
-        if (v->observed[j] == 0)
+               kind_name(karma_table_attribute_kind(table, j)), percent(text, share(n_rows - v->summaries[j].n_observed, n_rows)));
+        if (v->summaries[j].n_observed == 0)
             puts("none observed");
         else if (karma_table_attribute_kind(table, j) == KARMA_COLUMN_NUMBER)
             printf("%.4g to %.4g, mean %.4g\n", v->summaries[j].low, v->summaries[j].high, v->summaries[j].mean);
@@ -87,6 +66,7 @@ static void print_columns(const table_view *v) {
                    karma_table_n_levels(table, j) > 1 ? karma_table_level(table, j, 1) : "",
                    karma_table_n_levels(table, j) > 2 ? ", ..." : "");
     }
+    if (d > shown) printf("  and %zu more: see --json\n", d - shown);
 }
 
 static void print_patterns(const table_view *v) {
@@ -125,11 +105,11 @@ static json_t *table_json(const table_view *v) {
     for (size_t j = 0; j < d; j++) {
         karma_column_kind kind = karma_table_attribute_kind(table, j);
         json_t *column = json_pack("{s:s, s:s, s:I, s:f}", "name", karma_table_attribute_name(table, j), "type",
-                                   kind_name(kind), "observed", (json_int_t)v->observed[j], "missing",
-                                   share(n_rows - v->observed[j], n_rows));
+                                   kind_name(kind), "observed", (json_int_t)v->summaries[j].n_observed, "missing",
+                                   share(n_rows - v->summaries[j].n_observed, n_rows));
         if (kind == KARMA_COLUMN_CATEGORY)
             (void)json_object_set_new(column, "levels", json_integer((json_int_t)karma_table_n_levels(table, j)));
-        else if (v->observed[j])
+        else if (v->summaries[j].n_observed)
             (void)json_object_update_new(column, json_pack("{s:f, s:f, s:f}", "min", v->summaries[j].low, "max",
                                                            v->summaries[j].high, "mean", v->summaries[j].mean));
         (void)json_array_append_new(columns, column);
@@ -163,9 +143,8 @@ static int inspect_table(tool *t, const char *path) {
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK) return fail(path, &err);
     table_view v = {.table = table};
     int code = EXIT_DONE;
-    v.observed = calloc(karma_table_n_attributes(table) + 1, sizeof *v.observed);
-    if (v.observed) karma_table_count_observed(table, v.observed);
-    v.summaries = v.observed ? summarise(table, v.observed) : NULL;
+    v.summaries = calloc(karma_table_n_attributes(table) + 1, sizeof *v.summaries);
+    if (v.summaries) karma_table_summarise(table, v.summaries);
     if (!v.summaries)
         code = fail(path, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
     else if (karma_table_patterns(table, v.patterns, MOST_PATTERNS, &v.n_distinct, &err) != KARMA_OK)
@@ -180,7 +159,6 @@ static int inspect_table(tool *t, const char *path) {
             code = finish_stdout();
         }
     }
-    free(v.observed);
     free(v.summaries);
     karma_table_free(table);
     return code;
