@@ -254,6 +254,8 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
 
 karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
+    if (table->n_attributes == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
     if (karma_table_n_observed(table) == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
     if (options->unit_ball && options->kernel == KARMA_KERNEL_RANK)

@@ -102,7 +102,7 @@ class BadInput(Case):
         self.fails("gram", "d.csv", "--target", "y", "-o", "g.csv", says="d.csv: every cell")
 
     def test_no_columns_to_learn_from(self):
-        self.bad("y\nu\nv\n", "d.csv: ")
+        self.bad("y\nu\nv\n", "d.csv: there is no column to learn from")
 
     def test_duplicate_column_names(self):
         self.bad("a,b,a,y\n1,2,3,u\n", "d.csv: line 1: columns 1 and 3 are both called 'a'")

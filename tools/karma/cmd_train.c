@@ -85,8 +85,9 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
     const karma_fit_info *info = karma_model_info(model);
     const karma_fit_options *options = karma_model_options(model);
     char a[16], kernel[32];
-    printf("%s: learned from %zu rows and %zu columns, %s of the cells missing\n", t->options.output, info->n_rows,
-           karma_model_n_attributes(model), percent(a, missing_share(table)));
+    size_t d = karma_model_n_attributes(model);
+    printf("%s: learned from %zu rows and %zu column%s, %s of the cells missing\n", t->options.output, info->n_rows, d,
+           d == 1 ? "" : "s", percent(a, missing_share(table)));
     printf("  target   %s, ", karma_model_target_name(model));
     if (karma_model_task(model) == KARMA_TASK_CLASSIFY)
         printf("%zu classes\n", karma_model_n_classes(model));
