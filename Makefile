@@ -4,14 +4,14 @@
 #   make demo     trains on a table with holes, predicts unseen rows, compares
 #   make test     all tests, then all of them again under the address and undefined-behaviour sanitizers
 #   make bench    speed beside peers (docs/benchmarks.md)
-#   make lint     clang-tidy and shellcheck
+#   make lint     clang-tidy, clang-format, shellcheck
 #   make install  honours PREFIX and DESTDIR
 
 PREFIX ?= /usr/local
 
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
 TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3 python3-sklearn
-LINT_PACKAGES  = $(TEST_PACKAGES) clang-tidy shellcheck
+LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
 BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools
 
 all: build/build.ninja

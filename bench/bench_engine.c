@@ -40,7 +40,9 @@ static void must(int ok, const char *what) {
     exit(1);
 }
 
-static void check(karma_status status, const karma_error *err) { must(status == KARMA_OK, err->message); }
+static void check(karma_status status, const karma_error *err) {
+    must(status == KARMA_OK, err->message);
+}
 
 static size_t number(const char *text) {
     char *end;
@@ -80,7 +82,9 @@ static void print_times(const char *name, const times *t) {
     printf("], ");
 }
 
-static void print_number(const char *name, double value) { printf("\"%s\": %.10g, ", name, value); }
+static void print_number(const char *name, double value) {
+    printf("\"%s\": %.10g, ", name, value);
+}
 
 static void print_end(void) {
     printf("\"core\": \"%s\", \"path\": \"%s\", \"peak_bytes\": %.0f}\n", openblas_get_corename(),

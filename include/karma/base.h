@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #if defined(__GNUC__)
-#define KARMA_API __attribute__((visibility("default")))
+#define KARMA_API                 __attribute__((visibility("default")))
 #define KARMA_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define KARMA_API

@@ -22,17 +22,17 @@ KARMA_API karma_status karma_table_read(karma_table **out, const char *path, con
 
 /* A table of numbers from a row-major array; NaN is missing, an infinity is an error. `names` may be NULL
  * (then c1, c2, ...). Copies everything. */
-KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows,
-                                              size_t n_columns, const char *const *names, karma_error *err);
+KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
+                                              const char *const *names, karma_error *err);
 /* Gives a table its label: numbers (NaN: missing) or class names (NULL: missing), one a row. */
 KARMA_API karma_status karma_table_set_target_numbers(karma_table *table, const char *name, const double *values,
                                                       karma_error *err);
-KARMA_API karma_status karma_table_set_target_classes(karma_table *table, const char *name,
-                                                      const char *const *classes, karma_error *err);
+KARMA_API karma_status karma_table_set_target_classes(karma_table *table, const char *name, const char *const *classes,
+                                                      karma_error *err);
 
 /* A new table of the rows rows[0..count), in that order; a row may be named twice. */
-KARMA_API karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows,
-                                          size_t count, karma_error *err);
+KARMA_API karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
+                                          karma_error *err);
 KARMA_API void karma_table_free(karma_table *table);
 
 KARMA_API size_t karma_table_n_rows(const karma_table *table);
@@ -96,8 +96,8 @@ KARMA_API void karma_table_summarise(const karma_table *table, karma_column_summ
 KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);
 /* Fills at most `max_patterns`, commonest first (ties: first seen first), and tells in *n_distinct how many
  * there are in all. */
-KARMA_API karma_status karma_table_patterns(const karma_table *table, karma_pattern *patterns,
-                                            size_t max_patterns, size_t *n_distinct, karma_error *err);
+KARMA_API karma_status karma_table_patterns(const karma_table *table, karma_pattern *patterns, size_t max_patterns,
+                                            size_t *n_distinct, karma_error *err);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ extern "C" {
 
 /* Numbers that do not apply to the task, or cannot be computed (AUC when one class is absent), are NaN. */
 typedef struct karma_metrics {
-    size_t n_rows;    /* with a label */
+    size_t n_rows;     /* with a label */
     size_t n_left_out; /* rows without one */
     /* classification */
     double accuracy, majority; /* majority: always saying the commonest class of the training rows */

@@ -60,8 +60,8 @@ KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_mod
 
 /* Scores of every row: scores[row * karma_model_n_outputs + output]. For two classes one output, positive for the
  * second class; for more classes one each; for regression the predicted number. threads 0: all processors. */
-KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table,
-                                     size_t threads, const karma_hooks *hooks, karma_error *err);
+KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table, size_t threads,
+                                     const karma_hooks *hooks, karma_error *err);
 /* The class that one row's scores speak for; ties go to the class that comes first. */
 KARMA_API size_t karma_model_decide(const karma_model *model, const double *scores);
 /* Probabilities of the classes from one row's scores; false when this model has none. */

@@ -10,49 +10,49 @@ extern "C" {
 #endif
 
 /* Each list gives the constants of an enum and the words a user writes for them; a new choice is one line. */
-#define KARMA_TASK_LIST(X)                                                                                   \
-    X(KARMA_TASK_AUTO, "auto")                                                                               \
-    X(KARMA_TASK_CLASSIFY, "classify")                                                                       \
+#define KARMA_TASK_LIST(X)                                                                                             \
+    X(KARMA_TASK_AUTO, "auto")                                                                                         \
+    X(KARMA_TASK_CLASSIFY, "classify")                                                                                 \
     X(KARMA_TASK_REGRESS, "regress")
 
-#define KARMA_KERNEL_LIST(X)                                                                                 \
-    X(KARMA_KERNEL_LINEAR, "linear")                                                                         \
+#define KARMA_KERNEL_LIST(X)                                                                                           \
+    X(KARMA_KERNEL_LINEAR, "linear")                                                                                   \
     X(KARMA_KERNEL_RANK, "rank")
 
-#define KARMA_LOSS_LIST(X)                                                                                   \
-    X(KARMA_LOSS_AUTO, "auto")                                                                               \
-    X(KARMA_LOSS_HINGE, "hinge")                                                                             \
-    X(KARMA_LOSS_SQUARED_HINGE, "squared-hinge")                                                             \
-    X(KARMA_LOSS_LOGISTIC, "logistic")                                                                       \
-    X(KARMA_LOSS_EPSILON_INSENSITIVE, "epsilon-insensitive")                                                 \
-    X(KARMA_LOSS_ABSOLUTE, "absolute")                                                                       \
-    X(KARMA_LOSS_HUBER, "huber")                                                                             \
-    X(KARMA_LOSS_PINBALL, "pinball")                                                                         \
+#define KARMA_LOSS_LIST(X)                                                                                             \
+    X(KARMA_LOSS_AUTO, "auto")                                                                                         \
+    X(KARMA_LOSS_HINGE, "hinge")                                                                                       \
+    X(KARMA_LOSS_SQUARED_HINGE, "squared-hinge")                                                                       \
+    X(KARMA_LOSS_LOGISTIC, "logistic")                                                                                 \
+    X(KARMA_LOSS_EPSILON_INSENSITIVE, "epsilon-insensitive")                                                           \
+    X(KARMA_LOSS_ABSOLUTE, "absolute")                                                                                 \
+    X(KARMA_LOSS_HUBER, "huber")                                                                                       \
+    X(KARMA_LOSS_PINBALL, "pinball")                                                                                   \
     X(KARMA_LOSS_SQUARED, "squared")
 
-#define KARMA_SOLVER_LIST(X)                                                                                 \
-    X(KARMA_SOLVER_AUTO, "auto")                                                                             \
-    X(KARMA_SOLVER_BATCH, "batch")                                                                           \
+#define KARMA_SOLVER_LIST(X)                                                                                           \
+    X(KARMA_SOLVER_AUTO, "auto")                                                                                       \
+    X(KARMA_SOLVER_BATCH, "batch")                                                                                     \
     X(KARMA_SOLVER_ONLINE, "online")
 
-#define KARMA_SCHEDULE_LIST(X)                                                                               \
-    X(KARMA_SCHEDULE_PEGASOS, "pegasos")                                                                     \
+#define KARMA_SCHEDULE_LIST(X)                                                                                         \
+    X(KARMA_SCHEDULE_PEGASOS, "pegasos")                                                                               \
     X(KARMA_SCHEDULE_REGRET, "regret")
 
-#define KARMA_FORMAT_LIST(X)                                                                                 \
-    X(KARMA_FORMAT_AUTO, "auto")                                                                             \
-    X(KARMA_FORMAT_CSV, "csv")                                                                               \
+#define KARMA_FORMAT_LIST(X)                                                                                           \
+    X(KARMA_FORMAT_AUTO, "auto")                                                                                       \
+    X(KARMA_FORMAT_CSV, "csv")                                                                                         \
     X(KARMA_FORMAT_LIBSVM, "libsvm")
 
-#define KARMA_ABSENT_LIST(X)                                                                                 \
-    X(KARMA_ABSENT_UNSAID, "unsaid")                                                                         \
-    X(KARMA_ABSENT_ZERO, "zero")                                                                             \
+#define KARMA_ABSENT_LIST(X)                                                                                           \
+    X(KARMA_ABSENT_UNSAID, "unsaid")                                                                                   \
+    X(KARMA_ABSENT_ZERO, "zero")                                                                                       \
     X(KARMA_ABSENT_MISSING, "missing")
 
-#define KARMA_MECHANISM_LIST(X)                                                                              \
-    X(KARMA_MECHANISM_MCAR, "mcar")                                                                          \
-    X(KARMA_MECHANISM_MAR, "mar")                                                                            \
-    X(KARMA_MECHANISM_MNAR, "mnar")                                                                          \
+#define KARMA_MECHANISM_LIST(X)                                                                                        \
+    X(KARMA_MECHANISM_MCAR, "mcar")                                                                                    \
+    X(KARMA_MECHANISM_MAR, "mar")                                                                                      \
+    X(KARMA_MECHANISM_MNAR, "mnar")                                                                                    \
     X(KARMA_MECHANISM_BLOCK, "block")
 
 #define KARMA_ENUM_ITEM(constant, word) constant,
@@ -74,45 +74,46 @@ typedef struct karma_names {
 
 /* How a file becomes a table. */
 typedef struct karma_read_options {
-    int format;          /* karma_format */
-    int delimiter;       /* a character; 0: guessed */
-    int header;          /* the first record names the columns; otherwise they are c1, c2, ... */
-    int absent;          /* karma_absent; LIBSVM files only, and there it must be said */
-    karma_names missing; /* texts that mean "missing" beside the usual ones */
+    int format;                                /* karma_format */
+    int delimiter;                             /* a character; 0: guessed */
+    int header;                                /* the first record names the columns; otherwise they are c1, c2, ... */
+    int absent;                                /* karma_absent; LIBSVM files only, and there it must be said */
+    karma_names missing;                       /* texts that mean "missing" beside the usual ones */
     karma_names numeric, category, ignore, id; /* columns by name */
-    char *target;        /* the label's column; NULL: none */
+    char *target;                              /* the label's column; NULL: none */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
 typedef double (*karma_step_fn)(void *payload, size_t t);
 
-#define KARMA_AUTO (-1.0)       /* for C, rho, memory and passes: chosen by the library */
-#define KARMA_SCALE_MEAN (-1.0) /* nu is the mean number of observed attributes of the training rows */
+#define KARMA_AUTO        (-1.0) /* for C, rho, memory and passes: chosen by the library */
+#define KARMA_SCALE_MEAN  (-1.0) /* nu is the mean number of observed attributes of the training rows */
 #define KARMA_SCALE_PAPER 1.0
 
 /* How a model is learned. Symbols as in the paper and docs/mathematics.md. */
 typedef struct karma_fit_options {
-    int task;        /* karma_task */
-    int kernel;      /* karma_kernel_kind */
-    int64_t gamma;   /* longest index sequence of the embedding; 1 is 0-imputation */
-    double scale;    /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
-    double bias;     /* value of an attribute that is always observed; 0: none */
-    int standardise; /* centre and scale observed cells, and the target of a regression */
-    int unit_ball;   /* shrink rows so that |P_o x| <= 1, as the paper assumes */
-    int loss;        /* karma_loss_kind */
-    double tube;     /* half width of the epsilon-insensitive loss */
-    double huber;    /* where the Huber loss turns linear */
-    double quantile; /* of the pinball loss */
-    int solver;      /* karma_solver_kind */
-    double C;        /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
-    int schedule;    /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
-    double rho;      /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
-    double B;        /* bound on |v|^2 assumed by that choice of rho */
+    int task;         /* karma_task */
+    int kernel;       /* karma_kernel_kind */
+    int64_t gamma;    /* longest index sequence of the embedding; 1 is 0-imputation */
+    double scale;     /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
+    double bias;      /* value of an attribute that is always observed; 0: none */
+    int standardise;  /* centre and scale observed cells, and the target of a regression */
+    int unit_ball;    /* shrink rows so that |P_o x| <= 1, as the paper assumes */
+    int loss;         /* karma_loss_kind */
+    double tube;      /* half width of the epsilon-insensitive loss */
+    double huber;     /* where the Huber loss turns linear */
+    double quantile;  /* of the pinball loss */
+    int solver;       /* karma_solver_kind */
+    double C;         /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
+    int schedule;     /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
+    double rho;       /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
+    double B;         /* bound on |v|^2 assumed by that choice of rho */
     double tolerance; /* relative duality gap at which the batch solver stops */
-    double memory;   /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
-    int64_t passes;  /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T = passes * rows */
-    int shuffle;     /* visit rows in a seeded random order in every pass */
-    int average;     /* keep the mean of all iterates instead of the last one */
+    double memory;    /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
+    int64_t passes;   /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
+                         passes * rows */
+    int shuffle;      /* visit rows in a seeded random order in every pass */
+    int average;      /* keep the mean of all iterates instead of the last one */
     int64_t seed;
     int64_t threads;    /* 0: as many as there are processors */
     karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */
@@ -183,8 +184,7 @@ KARMA_API void karma_options_clear(const karma_option_table *table, void *option
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);
 /* Reads `text` into the option; a list gets one more item. Fails with KARMA_ERR_OPTION and a message that says
  * what is allowed. */
-KARMA_API karma_status karma_option_set(const karma_option *option, void *options, const char *text,
-                                        karma_error *err);
+KARMA_API karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err);
 /* Checks every bound (NaN is out of every bound). */
 KARMA_API karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err);
 /* The value as text that karma_option_set reads back; lists are joined by commas. Returns the length that

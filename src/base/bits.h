@@ -5,13 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline size_t karma_i_mask_words(size_t n_bits) { return (n_bits + 63) / 64; }
+static inline size_t karma_i_mask_words(size_t n_bits) {
+    return (n_bits + 63) / 64;
+}
 
 static inline int karma_i_mask_get(const uint64_t *mask, size_t bit) {
     return (int)(mask[bit / 64] >> (bit % 64) & 1);
 }
 
-static inline void karma_i_mask_set(uint64_t *mask, size_t bit) { mask[bit / 64] |= UINT64_C(1) << (bit % 64); }
+static inline void karma_i_mask_set(uint64_t *mask, size_t bit) {
+    mask[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
 
 static inline unsigned karma_i_popcount(uint64_t word) {
 #if defined(__GNUC__)

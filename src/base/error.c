@@ -5,17 +5,26 @@
 
 #include "version.h"
 
-const char *karma_version(void) { return KARMA_VERSION; }
+const char *karma_version(void) {
+    return KARMA_VERSION;
+}
 
 const char *karma_status_name(karma_status status) {
     switch (status) {
-    case KARMA_OK: return "ok";
-    case KARMA_ERR_MEMORY: return "memory";
-    case KARMA_ERR_IO: return "io";
-    case KARMA_ERR_FORMAT: return "format";
-    case KARMA_ERR_DATA: return "data";
-    case KARMA_ERR_OPTION: return "option";
-    case KARMA_ERR_CANCELLED: return "cancelled";
+    case KARMA_OK:
+        return "ok";
+    case KARMA_ERR_MEMORY:
+        return "memory";
+    case KARMA_ERR_IO:
+        return "io";
+    case KARMA_ERR_FORMAT:
+        return "format";
+    case KARMA_ERR_DATA:
+        return "data";
+    case KARMA_ERR_OPTION:
+        return "option";
+    case KARMA_ERR_CANCELLED:
+        return "cancelled";
     }
     return "unknown";
 }

@@ -23,10 +23,10 @@ void karma_i_notice(const karma_hooks *hooks, const char *format, ...) KARMA_PRI
 int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total);
 
 /* Forwards a failure. Only while the function owns nothing. */
-#define KARMA_TRY(call)                                                                                      \
-    do {                                                                                                     \
-        karma_status try_status_ = (call);                                                                   \
-        if (try_status_ != KARMA_OK) return try_status_;                                                     \
+#define KARMA_TRY(call)                                                                                                \
+    do {                                                                                                               \
+        karma_status try_status_ = (call);                                                                             \
+        if (try_status_ != KARMA_OK) return try_status_;                                                               \
     } while (0)
 
 #endif

@@ -9,7 +9,9 @@
 
 enum { CACHE_LINE = 64, LARGE_PAGE = 2 << 20 };
 
-static int product_overflows(size_t count, size_t size) { return size != 0 && count > PTRDIFF_MAX / size; }
+static int product_overflows(size_t count, size_t size) {
+    return size != 0 && count > PTRDIFF_MAX / size;
+}
 
 void *karma_i_alloc(size_t count, size_t size) {
     if (product_overflows(count, size)) return NULL;
@@ -30,7 +32,9 @@ static void *alloc_multiple(size_t count, size_t size, size_t alignment) {
     return aligned_alloc(alignment, bytes);
 }
 
-void *karma_i_alloc_aligned(size_t count, size_t size) { return alloc_multiple(count, size, CACHE_LINE); }
+void *karma_i_alloc_aligned(size_t count, size_t size) {
+    return alloc_multiple(count, size, CACHE_LINE);
+}
 
 void *karma_i_alloc_large(size_t count, size_t size) {
     void *memory = alloc_multiple(count, size, LARGE_PAGE);
@@ -54,7 +58,9 @@ void *karma_i_realloc(void *old, size_t count, size_t size) {
     return realloc(old, bytes ? bytes : 1);
 }
 
-void karma_i_free(void *memory) { free(memory); }
+void karma_i_free(void *memory) {
+    free(memory);
+}
 
 int karma_i_reserve(void *array, size_t *capacity, size_t needed, size_t size) {
     if (needed <= *capacity) return 1;
@@ -77,4 +83,6 @@ char *karma_i_strndup(const char *text, size_t length) {
     return copy;
 }
 
-char *karma_i_strdup(const char *text) { return karma_i_strndup(text, strlen(text)); }
+char *karma_i_strdup(const char *text) {
+    return karma_i_strndup(text, strlen(text));
+}

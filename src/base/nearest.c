@@ -6,9 +6,13 @@
 
 enum { MAX_WORD = 63 };
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
     size_t rows[3][MAX_WORD + 1];

@@ -23,7 +23,9 @@ typedef struct decimal {
     int exact; /* no digit was left out */
 } decimal;
 
-static int is_digit(char c) { return c >= '0' && c <= '9'; }
+static int is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 /* True when text is sign? (digits point? digits? | point digits) (e sign? digits)? and nothing else. */
 static int scan_decimal(decimal *out, const char *text, size_t length) {

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 /* Reads the whole of text[0..length) as a decimal number: sign, digits, point, exponent; or inf, infinity.
- * True on success. At most 1000 characters where the value needs more than 19 digits. What overflows gives an infinity, what underflows 0 or a subnormal. "nan" is no number. */
+ * True on success. At most 1000 characters where the value needs more than 19 digits. What overflows gives an infinity,
+ * what underflows 0 or a subnormal. "nan" is no number. */
 int karma_i_number_parse(double *out, const char *text, size_t length);
 
 /* The same for a whole number from 0 to `max`, digits only. */

@@ -7,7 +7,9 @@
 #include "base/number.h"
 #include "karma/options.h"
 
-static void *field_of(const karma_option *option, void *options) { return (char *)options + option->offset; }
+static void *field_of(const karma_option *option, void *options) {
+    return (char *)options + option->offset;
+}
 
 static const void *const_field_of(const karma_option *option, const void *options) {
     return (const char *)options + option->offset;
@@ -19,12 +21,19 @@ void karma_options_init(const karma_option_table *table, void *options) {
         const karma_option *o = &table->options[i];
         void *field = field_of(o, options);
         switch (o->kind) {
-        case KARMA_OPTION_INTEGER: *(int64_t *)field = (int64_t)o->initial; break;
-        case KARMA_OPTION_REAL: *(double *)field = o->initial; break;
+        case KARMA_OPTION_INTEGER:
+            *(int64_t *)field = (int64_t)o->initial;
+            break;
+        case KARMA_OPTION_REAL:
+            *(double *)field = o->initial;
+            break;
         case KARMA_OPTION_CHOICE:
-        case KARMA_OPTION_SWITCH: *(int *)field = (int)o->initial; break;
+        case KARMA_OPTION_SWITCH:
+            *(int *)field = (int)o->initial;
+            break;
         case KARMA_OPTION_TEXT:
-        case KARMA_OPTION_NAMES: break; /* empty */
+        case KARMA_OPTION_NAMES:
+            break; /* empty */
         }
     }
 }
@@ -102,8 +111,10 @@ karma_status karma_option_set(const karma_option *option, void *options, const c
     const karma_option_word *word = find_word(option, text);
     double value = 0.0;
     switch (option->kind) {
-    case KARMA_OPTION_TEXT: return set_text(field, text, err);
-    case KARMA_OPTION_NAMES: return add_name(field, text, err);
+    case KARMA_OPTION_TEXT:
+        return set_text(field, text, err);
+    case KARMA_OPTION_NAMES:
+        return add_name(field, text, err);
     case KARMA_OPTION_CHOICE:
         if (!word) return fail_value(option, text, err);
         *(int *)field = (int)word->value;
@@ -113,7 +124,8 @@ karma_status karma_option_set(const karma_option *option, void *options, const c
         *(int *)field = strcmp(text, "on") == 0;
         return KARMA_OK;
     case KARMA_OPTION_INTEGER:
-    case KARMA_OPTION_REAL: break;
+    case KARMA_OPTION_REAL:
+        break;
     }
     if (word) {
         value = word->value;
@@ -143,10 +155,15 @@ karma_status karma_options_check(const karma_option_table *table, const void *op
             value = *(const double *)field;
             ok = within(o, value) || word_of_value(o, value);
             break;
-        case KARMA_OPTION_CHOICE: ok = word_of_value(o, value = *(const int *)field) != NULL; break;
-        case KARMA_OPTION_SWITCH: ok = (value = *(const int *)field) == 0.0 || value == 1.0; break;
+        case KARMA_OPTION_CHOICE:
+            ok = word_of_value(o, value = *(const int *)field) != NULL;
+            break;
+        case KARMA_OPTION_SWITCH:
+            ok = (value = *(const int *)field) == 0.0 || value == 1.0;
+            break;
         case KARMA_OPTION_TEXT:
-        case KARMA_OPTION_NAMES: break;
+        case KARMA_OPTION_NAMES:
+            break;
         }
         char text[KARMA_NUMBER_SIZE];
         if (!ok) return fail_value(o, karma_number_text(text, value), err);
@@ -174,15 +191,19 @@ static int join_names(const karma_names *names, char *text, size_t size) {
 int karma_option_text(const karma_option *option, const void *options, char *text, size_t size) {
     const void *field = const_field_of(option, options);
     switch (option->kind) {
-    case KARMA_OPTION_INTEGER: return value_text(option, (double)*(const int64_t *)field, text, size);
-    case KARMA_OPTION_REAL: return value_text(option, *(const double *)field, text, size);
+    case KARMA_OPTION_INTEGER:
+        return value_text(option, (double)*(const int64_t *)field, text, size);
+    case KARMA_OPTION_REAL:
+        return value_text(option, *(const double *)field, text, size);
     case KARMA_OPTION_CHOICE:
-    case KARMA_OPTION_SWITCH: return value_text(option, *(const int *)field, text, size);
+    case KARMA_OPTION_SWITCH:
+        return value_text(option, *(const int *)field, text, size);
     case KARMA_OPTION_TEXT: {
         const char *value = *(char *const *)field;
         return snprintf(text, size, "%s", value ? value : "");
     }
-    case KARMA_OPTION_NAMES: return join_names(field, text, size);
+    case KARMA_OPTION_NAMES:
+        return join_names(field, text, size);
     }
     return 0;
 }
@@ -190,12 +211,24 @@ int karma_option_text(const karma_option *option, const void *options, char *tex
 int karma_option_values(const karma_option *option, char *text, size_t size) {
     const char *plain = NULL;
     switch (option->kind) {
-    case KARMA_OPTION_INTEGER: plain = "N"; break;
-    case KARMA_OPTION_REAL: plain = "NUMBER"; break;
-    case KARMA_OPTION_SWITCH: plain = "on|off"; break;
-    case KARMA_OPTION_TEXT: plain = "TEXT"; break;
-    case KARMA_OPTION_NAMES: plain = "NAME"; break;
-    case KARMA_OPTION_CHOICE: plain = NULL; break;
+    case KARMA_OPTION_INTEGER:
+        plain = "N";
+        break;
+    case KARMA_OPTION_REAL:
+        plain = "NUMBER";
+        break;
+    case KARMA_OPTION_SWITCH:
+        plain = "on|off";
+        break;
+    case KARMA_OPTION_TEXT:
+        plain = "TEXT";
+        break;
+    case KARMA_OPTION_NAMES:
+        plain = "NAME";
+        break;
+    case KARMA_OPTION_CHOICE:
+        plain = NULL;
+        break;
     }
     if (option->placeholder) plain = option->placeholder;
     int length = snprintf(text, size, "%s", plain ? plain : "");

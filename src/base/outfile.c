@@ -96,7 +96,9 @@ karma_status karma_output_open(karma_output **out, const char *path, karma_error
     return st;
 }
 
-FILE *karma_output_stream(karma_output *output) { return output->stream; }
+FILE *karma_output_stream(karma_output *output) {
+    return output->stream;
+}
 
 static void sync_directory(const char *path) {
     const char *slash = strrchr(path, '/');

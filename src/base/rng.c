@@ -15,7 +15,9 @@ void karma_i_rng_init(karma_i_rng *rng, uint64_t seed) {
     rng->has_spare = 0;
 }
 
-static uint64_t rotate_left(uint64_t x, int k) { return x << k | x >> (64 - k); }
+static uint64_t rotate_left(uint64_t x, int k) {
+    return x << k | x >> (64 - k);
+}
 
 uint64_t karma_i_rng_next(karma_i_rng *rng) {
     uint64_t *s = rng->state;
@@ -30,7 +32,9 @@ uint64_t karma_i_rng_next(karma_i_rng *rng) {
     return result;
 }
 
-double karma_i_rng_uniform(karma_i_rng *rng) { return (double)(karma_i_rng_next(rng) >> 11) * 0x1.0p-53; }
+double karma_i_rng_uniform(karma_i_rng *rng) {
+    return (double)(karma_i_rng_next(rng) >> 11) * 0x1.0p-53;
+}
 
 size_t karma_i_rng_below(karma_i_rng *rng, size_t n) {
     uint64_t bound = (uint64_t)n;

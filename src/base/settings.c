@@ -5,7 +5,8 @@
 #include "karma/options.h"
 
 #define WORD(constant, text) {text, constant},
-#define END_OF_WORDS {NULL, 0}
+#define END_OF_WORDS                                                                                                   \
+    { NULL, 0 }
 static const karma_option_word task_words[] = {KARMA_TASK_LIST(WORD) END_OF_WORDS};
 static const karma_option_word kernel_words[] = {KARMA_KERNEL_LIST(WORD) END_OF_WORDS};
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
@@ -14,30 +15,29 @@ static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END
 static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
 static const karma_option_word absent_words[] = {KARMA_ABSENT_LIST(WORD) END_OF_WORDS};
 static const karma_option_word mechanism_words[] = {KARMA_MECHANISM_LIST(WORD) END_OF_WORDS};
-static const karma_option_word scale_words[] = {
-    {"mean", KARMA_SCALE_MEAN}, {"paper", KARMA_SCALE_PAPER}, END_OF_WORDS};
+static const karma_option_word scale_words[] = {{"mean", KARMA_SCALE_MEAN}, {"paper", KARMA_SCALE_PAPER}, END_OF_WORDS};
 static const karma_option_word auto_words[] = {{"auto", KARMA_AUTO}, END_OF_WORDS};
 static const karma_option_word synth_task_words[] = {
     {"classify", KARMA_TASK_CLASSIFY}, {"regress", KARMA_TASK_REGRESS}, END_OF_WORDS};
 static const karma_option_word delimiter_words[] = {
-    {"auto", 0},   {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '},
-    {",", ','},    {";", ';'},     {"\\t", '\t'},      {"\t", '\t'},  {"|", '|'},    {" ", ' '},
-    END_OF_WORDS};
+    {"auto", 0}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '}, {",", ','},
+    {";", ';'},  {"\\t", '\t'},  {"\t", '\t'},       {"|", '|'},    {" ", ' '},    END_OF_WORDS};
 
 #define FIELD(type, member) offsetof(type, member)
-#define INTEGER(type, member, name, initial, min, max, help)                                                 \
-    {name, KARMA_OPTION_INTEGER, FIELD(type, member), initial, min, max, NULL, NULL, help}
-#define REAL(type, member, name, initial, min, max, words, help)                                             \
-    {name, KARMA_OPTION_REAL, FIELD(type, member), initial, min, max, words, NULL, help}
-#define CHOICE(type, member, name, initial, words, help)                                                     \
-    {name, KARMA_OPTION_CHOICE, FIELD(type, member), initial, 0, 0, words, NULL, help}
-#define SWITCH(type, member, name, initial, help)                                                            \
-    {name, KARMA_OPTION_SWITCH, FIELD(type, member), initial, 0, 1, NULL, NULL, help}
-#define TEXT(type, member, name, placeholder, help)                                                          \
-    {name, KARMA_OPTION_TEXT, FIELD(type, member), 0, 0, 0, NULL, placeholder, help}
-#define NAMES(type, member, name, placeholder, help)                                                         \
-    {name, KARMA_OPTION_NAMES, FIELD(type, member), 0, 0, 0, NULL, placeholder, help}
-#define TABLE(records, type) {records, sizeof(records) / sizeof((records)[0]), sizeof(type)}
+#define INTEGER(type, member, name, initial, min, max, help)                                                           \
+    { name, KARMA_OPTION_INTEGER, FIELD(type, member), initial, min, max, NULL, NULL, help }
+#define REAL(type, member, name, initial, min, max, words, help)                                                       \
+    { name, KARMA_OPTION_REAL, FIELD(type, member), initial, min, max, words, NULL, help }
+#define CHOICE(type, member, name, initial, words, help)                                                               \
+    { name, KARMA_OPTION_CHOICE, FIELD(type, member), initial, 0, 0, words, NULL, help }
+#define SWITCH(type, member, name, initial, help)                                                                      \
+    { name, KARMA_OPTION_SWITCH, FIELD(type, member), initial, 0, 1, NULL, NULL, help }
+#define TEXT(type, member, name, placeholder, help)                                                                    \
+    { name, KARMA_OPTION_TEXT, FIELD(type, member), 0, 0, 0, NULL, placeholder, help }
+#define NAMES(type, member, name, placeholder, help)                                                                   \
+    { name, KARMA_OPTION_NAMES, FIELD(type, member), 0, 0, 0, NULL, placeholder, help }
+#define TABLE(records, type)                                                                                           \
+    { records, sizeof(records) / sizeof((records)[0]), sizeof(type) }
 
 #define R karma_read_options
 static const karma_option read_records[] = {
@@ -60,7 +60,8 @@ static const karma_option read_records[] = {
 #define F karma_fit_options
 static const karma_option fit_records[] = {
     CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
-    CHOICE(F, kernel, "kernel", KARMA_KERNEL_LINEAR, kernel_words, "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution"),
+    CHOICE(F, kernel, "kernel", KARMA_KERNEL_LINEAR, kernel_words,
+           "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution"),
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
     REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
          "overlap that weighs 1 for every sequence length; mean: the training rows' mean observed count"),
@@ -126,7 +127,15 @@ static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options
 static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
 static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
 
-const karma_option_table *karma_read_option_table(void) { return &read_table; }
-const karma_option_table *karma_fit_option_table(void) { return &fit_table; }
-const karma_option_table *karma_synth_option_table(void) { return &synth_table; }
-const karma_option_table *karma_theory_option_table(void) { return &theory_table; }
+const karma_option_table *karma_read_option_table(void) {
+    return &read_table;
+}
+const karma_option_table *karma_fit_option_table(void) {
+    return &fit_table;
+}
+const karma_option_table *karma_synth_option_table(void) {
+    return &synth_table;
+}
+const karma_option_table *karma_theory_option_table(void) {
+    return &theory_table;
+}

@@ -152,14 +152,21 @@ static void evaluate_numbers(karma_metrics *m, const karma_model *model, const k
 
 karma_status karma_evaluate(karma_metrics *out, const karma_model *model, const karma_table *table,
                             const double *scores, karma_error *err) {
-    karma_metrics m = {.accuracy = NAN, .majority = NAN, .balanced_accuracy = NAN, .f1 = NAN, .auc = NAN,
-                       .log_loss = NAN, .mae = NAN, .rmse = NAN, .r2 = NAN, .baseline_mae = NAN,
+    karma_metrics m = {.accuracy = NAN,
+                       .majority = NAN,
+                       .balanced_accuracy = NAN,
+                       .f1 = NAN,
+                       .auc = NAN,
+                       .log_loss = NAN,
+                       .mae = NAN,
+                       .rmse = NAN,
+                       .r2 = NAN,
+                       .baseline_mae = NAN,
                        .baseline_rmse = NAN};
     double value;
     if (!karma_table_has_target(table))
         return karma_i_fail(err, KARMA_ERR_DATA, "the data have no column '%s' to compare with", model->target_name);
-    for (size_t i = 0; i < karma_table_n_rows(table); i++)
-        m.n_rows += karma_table_target(table, i, &value) != 0;
+    for (size_t i = 0; i < karma_table_n_rows(table); i++) m.n_rows += karma_table_target(table, i, &value) != 0;
     m.n_left_out = karma_table_n_rows(table) - m.n_rows;
     if (m.n_rows == 0) return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label to compare with");
     karma_status st = KARMA_OK;

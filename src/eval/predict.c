@@ -10,9 +10,9 @@ karma_status karma_predict(double *scores, const karma_model *model, const karma
     size_t n_outputs = karma_model_n_outputs(model);
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_recipe_apply(&rows, model->recipe, table, hooks, err));
-    karma_status st = karma_i_kernel_scores(scores, &model->kernel, karma_i_rows_all(rows),
-                                            karma_i_rows_all(model->support), model->coefficients, n_outputs,
-                                            karma_i_threads((int64_t)threads), err);
+    karma_status st =
+        karma_i_kernel_scores(scores, &model->kernel, karma_i_rows_all(rows), karma_i_rows_all(model->support),
+                              model->coefficients, n_outputs, karma_i_threads((int64_t)threads), err);
     karma_i_rows_free(rows);
     if (st == KARMA_OK && model->labels.task == KARMA_TASK_REGRESS)
         for (size_t i = 0; i < karma_table_n_rows(table); i++)

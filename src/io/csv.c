@@ -67,8 +67,8 @@ static karma_status add_name(csv_file *file, const char *text, size_t length, si
     }
     KARMA_TRY(karma_i_dictionary_add(&found, &file->names, text, length, err));
     if (found == number) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: columns %zu and %zu are both called '%s'",
-                        file->name, line, found + 1, number + 1, karma_i_excerpt(excerpt, text, length));
+    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: columns %zu and %zu are both called '%s'", file->name,
+                        line, found + 1, number + 1, karma_i_excerpt(excerpt, text, length));
 }
 
 /* Reads the first record that is no empty line: it names the columns or, without a header, counts them. */
@@ -191,14 +191,13 @@ static karma_status assign_roles(csv_file *file, karma_error *err) {
 
 /* --- passes -------------------------------------------------------------------------------------------- */
 
-typedef karma_status (*cell_fn)(csv_file *file, csv_column *column, const karma_i_csv_field *field,
-                                karma_error *err);
+typedef karma_status (*cell_fn)(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err);
 typedef karma_status (*row_fn)(csv_file *file, karma_error *err);
 
 static karma_status fail_ragged(const csv_file *file, size_t line, size_t n_fields, karma_error *err) {
-    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu", file->name, line,
-                        n_fields, n_fields == 1 ? "" : "s",
-                        file->request->options->header ? "header" : "the first record", file->n_columns);
+    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu", file->name, line, n_fields,
+                        n_fields == 1 ? "" : "s", file->request->options->header ? "header" : "the first record",
+                        file->n_columns);
 }
 
 /* Shows every cell and every end of a row. Empty lines are no rows, except that in a file of one column they
@@ -227,11 +226,9 @@ static int needs_survey(const csv_column *column) {
     return column->role == ROLE_ATTRIBUTE || column->role == ROLE_TARGET;
 }
 
-static karma_status survey_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field,
-                                karma_error *err) {
+static karma_status survey_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err) {
     karma_i_survey *survey = &column->survey;
-    if (!needs_survey(column) || karma_i_is_missing(&file->missing, field->text, field->length))
-        return KARMA_OK;
+    if (!needs_survey(column) || karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     KARMA_TRY(karma_i_survey_add(survey, field->text, field->length, field->line, err));
     if (survey->mode == KARMA_I_SURVEY_NUMBER && survey->n_others && !file->suspect) file->suspect = column;
     return KARMA_OK;
@@ -244,10 +241,8 @@ static karma_status survey_row(csv_file *file, karma_error *err) {
     return karma_i_survey_check(&file->suspect->survey, file->name, column_name(file, file->suspect), err);
 }
 
-static karma_status collect_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field,
-                                 karma_error *err) {
-    if (!column->survey.incomplete || karma_i_is_missing(&file->missing, field->text, field->length))
-        return KARMA_OK;
+static karma_status collect_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err) {
+    if (!column->survey.incomplete || karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     return karma_i_survey_collect(&column->survey, field->text, field->length, err);
 }
 
@@ -293,8 +288,7 @@ static karma_status keep_id(id_row *ids, const karma_i_csv_field *field, karma_e
     if (!karma_i_reserve(&texts, &ids->text_capacity, ids->n_texts + 1, sizeof *ids->texts))
         return karma_i_fail_memory(err);
     ids->texts = texts;
-    if (!karma_i_reserve(&bytes, &ids->capacity, ids->used + field->length + 1, 1))
-        return karma_i_fail_memory(err);
+    if (!karma_i_reserve(&bytes, &ids->capacity, ids->used + field->length + 1, 1)) return karma_i_fail_memory(err);
     ids->bytes = bytes;
     memcpy(ids->bytes + ids->used, field->text, field->length);
     ids->texts[ids->n_texts++].length = field->length;
@@ -302,14 +296,12 @@ static karma_status keep_id(id_row *ids, const karma_i_csv_field *field, karma_e
     return KARMA_OK;
 }
 
-static karma_status fill_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field,
-                              karma_error *err) {
+static karma_status fill_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err) {
     if (column->role == ROLE_IGNORED) return KARMA_OK;
     if (column->role == ROLE_ID) return keep_id(&file->ids, field, err);
     if (karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     double value = karma_i_survey_value(&column->survey, field->text, field->length);
-    if (isnan(value))
-        return karma_i_fail_memory(err); /* it was a number before: nothing else can have failed */
+    if (isnan(value)) return karma_i_fail_memory(err); /* it was a number before: nothing else can have failed */
     if (column->role == ROLE_TARGET) {
         file->target = value;
         return KARMA_OK;
@@ -347,8 +339,7 @@ static karma_status open_scan(csv_file *file, karma_error *err) {
 }
 
 static void clear_file(csv_file *file) {
-    for (size_t i = 0; file->columns && i < file->n_columns; i++)
-        karma_i_survey_clear(&file->columns[i].survey);
+    for (size_t i = 0; file->columns && i < file->n_columns; i++) karma_i_survey_clear(&file->columns[i].survey);
     karma_i_free(file->columns);
     karma_i_dictionary_clear(&file->names);
     karma_i_missing_clear(&file->missing);

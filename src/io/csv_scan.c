@@ -31,8 +31,7 @@ static size_t column_of(const karma_i_csv_scan *scan, const char *p) {
 }
 
 /* `p` stands behind a field; takes in the delimiter or the end of the line. */
-static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p,
-                              karma_error *err) {
+static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p, karma_error *err) {
     const char *end = scan->source->text + scan->source->length;
     field->last = p == end || *p != scan->delimiter;
     if (*p == '\r') {
@@ -49,11 +48,10 @@ static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, 
 }
 
 /* The content between the quotes without the doubling. */
-static karma_status undouble(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *first,
-                             const char *end, karma_error *err) {
+static karma_status undouble(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *first, const char *end,
+                             karma_error *err) {
     void *room = scan->unquoted;
-    if (!karma_i_reserve(&room, &scan->unquoted_capacity, (size_t)(end - first), 1))
-        return karma_i_fail_memory(err);
+    if (!karma_i_reserve(&room, &scan->unquoted_capacity, (size_t)(end - first), 1)) return karma_i_fail_memory(err);
     scan->unquoted = room;
     char *to = scan->unquoted;
     for (const char *p = first; p < end; p++) {
@@ -66,15 +64,13 @@ static karma_status undouble(karma_i_csv_field *field, karma_i_csv_scan *scan, c
 }
 
 /* `p` stands behind the opening quote. */
-static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p,
-                                 karma_error *err) {
+static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p, karma_error *err) {
     const char *first = p, *end = scan->source->text + scan->source->length;
     int doubled = 0;
     for (; *p != '"' || p[1] == '"'; p++) {
         if (p == end)
-            return karma_i_fail(err, KARMA_ERR_FORMAT,
-                                "%s: line %zu: the quote that opens here is never closed", scan->source->name,
-                                field->line);
+            return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: the quote that opens here is never closed",
+                                scan->source->name, field->line);
         if (*p == '"') doubled = 1, p++;
         scan->line += *p == '\n';
     }

@@ -7,7 +7,9 @@
 #include "karma/data.h"
 #include "table/table.h"
 
-static int is_blank(char c) { return c == ' ' || c == '\t'; }
+static int is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
 
 /* Beside what RFC 4180 demands: blanks at the ends, which a reader would trim, and the other delimiters,
  * which might mislead one that guesses. */

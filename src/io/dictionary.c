@@ -100,8 +100,8 @@ static int make_room(karma_i_dictionary *d) {
     return 1;
 }
 
-karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary, const char *text,
-                                    size_t length, karma_error *err) {
+karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary, const char *text, size_t length,
+                                    karma_error *err) {
     uint64_t hash = hash_of(text, length);
     size_t slot = dictionary->n_slots ? slot_of(dictionary, text, length, hash) : 0;
     if (dictionary->n_slots && dictionary->slots[slot]) {
@@ -118,8 +118,7 @@ karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary,
     return KARMA_OK;
 }
 
-int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text,
-                            size_t length) {
+int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text, size_t length) {
     if (dictionary->n_slots == 0) return 0;
     uint32_t held = dictionary->slots[slot_of(dictionary, text, length, hash_of(text, length))];
     if (held) *out = held - 1;

@@ -25,11 +25,10 @@ typedef struct karma_i_dictionary {
 
 void karma_i_dictionary_clear(karma_i_dictionary *dictionary);
 /* *out, if not NULL, becomes the text's number, old or new. Fails with KARMA_ERR_MEMORY only. */
-karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary, const char *text,
-                                    size_t length, karma_error *err);
+karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary, const char *text, size_t length,
+                                    karma_error *err);
 /* True and *out if the text is there. */
-int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text,
-                            size_t length);
+int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text, size_t length);
 /* Renumbers the texts in ascending byte order. */
 void karma_i_dictionary_sort(karma_i_dictionary *dictionary);
 /* Copies of the texts by number, each to be freed and the array too; *out is NULL if there are none. */

@@ -43,7 +43,9 @@ typedef struct svm_pair {
 
 /* --- lines, tokens, pairs ------------------------------------------------------------------------------ */
 
-static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+static int is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
+}
 
 static int next_token(karma_i_text *token, svm_line *line) {
     const char *p = line->next;
@@ -76,8 +78,8 @@ static int next_line(svm_line *line, svm_file *file) {
 }
 
 /* "FILE: line L: 'token' ..." */
-static karma_status fail_token(const svm_file *file, const svm_line *line, karma_i_text token,
-                               const char *what, karma_error *err) {
+static karma_status fail_token(const svm_file *file, const svm_line *line, karma_i_text token, const char *what,
+                               karma_error *err) {
     char excerpt[KARMA_I_EXCERPT_SIZE];
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: '%s' %s", file->name, line->number,
                         karma_i_excerpt(excerpt, token.text, token.length), what);
@@ -115,12 +117,10 @@ static karma_status parse_pair(svm_pair *out, const svm_file *file, const svm_li
     if (n == 3 && memcmp(token.text, "qid", 3) == 0)
         return fail_token(file, line, token, "belongs to ranking data, which are not supported", err);
     if (!karma_i_number_parse_index(&index, token.text, n, MAX_INDEX))
-        return fail_token(file, line, token, "has an index that is not a whole number from 1 to 2147483647",
-                          err);
+        return fail_token(file, line, token, "has an index that is not a whole number from 1 to 2147483647", err);
     if (index == 0) return fail_token(file, line, token, "has index 0; indices start at 1", err);
     if (index == before) return fail_token(file, line, token, "repeats an index of this line", err);
-    if (index < before)
-        return fail_token(file, line, token, "follows a larger index; indices must ascend", err);
+    if (index < before) return fail_token(file, line, token, "follows a larger index; indices must ascend", err);
     KARMA_TRY(parse_value(&out->value, file, line, token, text, err));
     out->index = index;
     return KARMA_OK;
@@ -137,8 +137,8 @@ static karma_status check_options(const svm_file *file, karma_error *err) {
                             file->name);
     if (o->category.count || o->id.count)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "%s: %s does not apply to LIBSVM files, whose attributes are all numbers",
-                            file->name, o->category.count ? "--category" : "--id");
+                            "%s: %s does not apply to LIBSVM files, whose attributes are all numbers", file->name,
+                            o->category.count ? "--category" : "--id");
     if (!o->target || strcmp(o->target, target_name) == 0) return KARMA_OK;
     char asked[KARMA_I_EXCERPT_SIZE];
     return karma_i_fail(err, KARMA_ERR_DATA, "%s: no column '%s'; the label of a LIBSVM file is called '%s'",
@@ -163,10 +163,9 @@ static karma_status check_names(const svm_file *file, const karma_names *names, 
         if (strcmp(names->items[i], target_name) == 0) continue;
         if (parse_attribute(&index, names->items[i], file->largest)) continue;
         char excerpt[KARMA_I_EXCERPT_SIZE];
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "%s: no column '%s'; those of a LIBSVM file are 1 to %zu and '%s'", file->name,
-                            karma_i_excerpt(excerpt, names->items[i], strlen(names->items[i])), file->largest,
-                            target_name);
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: no column '%s'; those of a LIBSVM file are 1 to %zu and '%s'",
+                            file->name, karma_i_excerpt(excerpt, names->items[i], strlen(names->items[i])),
+                            file->largest, target_name);
     }
     return KARMA_OK;
 }
@@ -179,12 +178,11 @@ static karma_status assign_places(svm_file *file, karma_error *err) {
     KARMA_TRY(check_names(file, &o->ignore, err));
     for (size_t i = 0; i < o->ignore.count; i++)
         if (names_has(&o->numeric, o->ignore.items[i]))
-            return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "%s: column '%s' cannot be both --ignore and --numeric", file->name,
-                                o->ignore.items[i]);
+            return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --ignore and --numeric",
+                                file->name, o->ignore.items[i]);
     if (!file->has_target && o->target)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --target and --ignore",
-                            file->name, target_name);
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --target and --ignore", file->name,
+                            target_name);
     if (o->ignore.count == 0) return KARMA_OK;
     file->places = karma_i_zalloc(file->largest, sizeof *file->places);
     if (!file->places) return karma_i_fail_memory(err);
@@ -259,11 +257,9 @@ static karma_status check_size(const svm_file *file, karma_error *err) {
     char where[48] = "the model";
     if (file->largest_line) (void)snprintf(where, sizeof where, "line %zu", file->largest_line);
     if (file->largest > limit / attribute_bytes)
-        return karma_i_fail(err, KARMA_ERR_MEMORY,
-                            "%s: %s: index %zu makes more attributes than fit in memory", file->name, where,
-                            file->largest);
-    if (file->request->options->absent == KARMA_ABSENT_ZERO &&
-        file->largest > limit / cell_bytes / file->n_rows)
+        return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: %s: index %zu makes more attributes than fit in memory",
+                            file->name, where, file->largest);
+    if (file->request->options->absent == KARMA_ABSENT_ZERO && file->largest > limit / cell_bytes / file->n_rows)
         return karma_i_fail(err, KARMA_ERR_MEMORY,
                             "%s: %zu rows of %zu attributes do not fit in memory when absent ones are zeros",
                             file->name, file->n_rows, file->largest);

@@ -17,12 +17,14 @@ typedef struct reader {
 } reader;
 
 static const reader readers[] = {
-    {KARMA_FORMAT_LIBSVM, {".libsvm", ".svm", ".svmlight"}, 0,    karma_i_libsvm_read},
-    {KARMA_FORMAT_CSV,    {".tsv", ".tab"},                 '\t', karma_i_csv_read   },
-    {KARMA_FORMAT_CSV,    {NULL},                           0,    karma_i_csv_read   },
+    {KARMA_FORMAT_LIBSVM, {".libsvm", ".svm", ".svmlight"}, 0, karma_i_libsvm_read},
+    {KARMA_FORMAT_CSV, {".tsv", ".tab"}, '\t', karma_i_csv_read},
+    {KARMA_FORMAT_CSV, {NULL}, 0, karma_i_csv_read},
 };
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
 /* Does name[0..length) end so, whatever the case? */
 static int ends_in(const char *name, size_t length, const char *ending) {
@@ -54,8 +56,7 @@ static const reader *choose_reader(int format, const char *path) {
 }
 
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
-                                const karma_i_expectation *expectation, const karma_hooks *hooks,
-                                karma_error *err) {
+                                const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
     karma_read_options defaults;
     karma_options_init(karma_read_option_table(), &defaults); /* owns nothing */
     if (!options) options = &defaults;

@@ -23,7 +23,6 @@ typedef struct karma_i_read_request {
 
 /* karma_table_read with an expectation, which may be NULL. `options` NULL: the defaults. */
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
-                                const karma_i_expectation *expectation, const karma_hooks *hooks,
-                                karma_error *err);
+                                const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err);
 
 #endif

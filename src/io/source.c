@@ -25,8 +25,7 @@ typedef struct buffer {
 static karma_status make_room(buffer *b, size_t more, const char *name, karma_error *err) {
     size_t limit = karma_i_memory_limit();
     void *bytes = b->bytes;
-    if (more >= limit || b->length >= limit - more ||
-        !karma_i_reserve(&bytes, &b->capacity, b->length + more + 1, 1))
+    if (more >= limit || b->length >= limit - more || !karma_i_reserve(&bytes, &b->capacity, b->length + more + 1, 1))
         return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: the file does not fit in memory", name);
     b->bytes = bytes;
     return KARMA_OK;
@@ -52,8 +51,7 @@ static karma_status read_stream(buffer *b, FILE *stream, const char *name, karma
 static karma_status read_open_file(buffer *b, FILE *stream, const char *name, karma_error *err) {
     struct stat info;
     if (fstat(fileno(stream), &info) == 0) {
-        if (S_ISDIR(info.st_mode))
-            return karma_i_fail(err, KARMA_ERR_IO, "%s: is a directory, not a file", name);
+        if (S_ISDIR(info.st_mode)) return karma_i_fail(err, KARMA_ERR_IO, "%s: is a directory, not a file", name);
         if (S_ISREG(info.st_mode) && info.st_size > 0) {
             size_t size = (uintmax_t)info.st_size < PTRDIFF_MAX ? (size_t)info.st_size : PTRDIFF_MAX;
             KARMA_TRY(make_room(b, size, name, err));
@@ -88,7 +86,9 @@ static void zlib_free(voidpf opaque, voidpf memory) {
     karma_i_free(memory);
 }
 
-static uInt at_most_uint(size_t n) { return n < UINT_MAX ? (uInt)n : UINT_MAX; }
+static uInt at_most_uint(size_t n) {
+    return n < UINT_MAX ? (uInt)n : UINT_MAX;
+}
 
 /* Unpacks until the end of one gzip member; *used bytes of packed[0..length) belonged to it. */
 static karma_status unpack_member(buffer *out, size_t *used, z_stream *z, const char *packed, size_t length,
@@ -107,8 +107,7 @@ static karma_status unpack_member(buffer *out, size_t *used, z_stream *z, const 
         out->length += room - z->avail_out;
         if (code == Z_MEM_ERROR) return karma_i_fail_memory(err);
         if (code == Z_BUF_ERROR)
-            return karma_i_fail(err, KARMA_ERR_FORMAT,
-                                "%s: the gzip data end too early; the file is cut short", name);
+            return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the gzip data end too early; the file is cut short", name);
         if (code != Z_OK && code != Z_STREAM_END)
             return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the gzip data are damaged (%s)", name,
                                 z->msg ? z->msg : "bad header");
@@ -124,15 +123,13 @@ static int all_zero(const char *bytes, size_t length) {
 }
 
 /* Members follow one another; zeros at the end are padding (tapes), anything else is damage. */
-static karma_status unpack_members(buffer *out, z_stream *z, const buffer *packed, const char *name,
-                                   karma_error *err) {
+static karma_status unpack_members(buffer *out, z_stream *z, const buffer *packed, const char *name, karma_error *err) {
     for (size_t done = 0; done < packed->length;) {
         const char *rest = packed->bytes + done;
         size_t used = 0, left = packed->length - done;
         if (done && !looks_like_gzip(rest, left)) {
             if (all_zero(rest, left)) break;
-            return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: something follows the end of the gzip data",
-                                name);
+            return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: something follows the end of the gzip data", name);
         }
         if (inflateReset(z) != Z_OK) return karma_i_fail_memory(err);
         KARMA_TRY(unpack_member(out, &used, z, rest, left, name, err));
@@ -164,8 +161,7 @@ karma_status karma_i_source_load(karma_i_source *out, const char *path, karma_er
     buffer b = {NULL, 0, 0};
     karma_status st = read_path(&b, path, name, err);
     if (st == KARMA_OK && looks_like_gzip(b.bytes, b.length)) st = unpack(&b, name, err);
-    if (st == KARMA_OK && b.length == 0)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "%s: the file is empty", name);
+    if (st == KARMA_OK && b.length == 0) st = karma_i_fail(err, KARMA_ERR_DATA, "%s: the file is empty", name);
     if (st == KARMA_OK)
         *out = (karma_i_source){name, b.bytes, b.length};
     else
@@ -179,7 +175,9 @@ void karma_i_source_clear(karma_i_source *source) {
     source->length = 0;
 }
 
-static int is_continuation(unsigned char c) { return (c & 0xc0) == 0x80; }
+static int is_continuation(unsigned char c) {
+    return (c & 0xc0) == 0x80;
+}
 
 /* The length of the UTF-8 character at `p`, or 0 if it is none (overlong, a surrogate, beyond U+10FFFF). The
  * '\0' behind the text is no continuation, so nothing is read past it. */
@@ -222,10 +220,8 @@ static size_t line_of(const char *text, size_t position) {
 karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err) {
     const char *name = source->name;
     const unsigned char *start = (const unsigned char *)source->text;
-    if (source->length >= 2 &&
-        ((start[0] == 0xff && start[1] == 0xfe) || (start[0] == 0xfe && start[1] == 0xff)))
-        return karma_i_fail(err, KARMA_ERR_FORMAT,
-                            "%s: line 1: the text is UTF-16; convert the file to UTF-8", name);
+    if (source->length >= 2 && ((start[0] == 0xff && start[1] == 0xfe) || (start[0] == 0xfe && start[1] == 0xff)))
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line 1: the text is UTF-16; convert the file to UTF-8", name);
     if (source->length >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0) {
         source->length -= 3;
         memmove(source->text, source->text + 3, source->length + 1);
@@ -235,11 +231,10 @@ karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err)
     if (i == source->length) return KARMA_OK;
     size_t line = line_of(source->text, i);
     if (source->text[i] == '\0')
-        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: a NUL byte; the file is not text in UTF-8",
-                            name, line);
-    return karma_i_fail(err, KARMA_ERR_FORMAT,
-                        "%s: line %zu: byte 0x%02x is not UTF-8; convert the file to UTF-8", name, line,
-                        (unsigned)(unsigned char)source->text[i]);
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: a NUL byte; the file is not text in UTF-8", name,
+                            line);
+    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: byte 0x%02x is not UTF-8; convert the file to UTF-8",
+                        name, line, (unsigned)(unsigned char)source->text[i]);
 }
 
 char *karma_i_excerpt(char out[KARMA_I_EXCERPT_SIZE], const char *text, size_t length) {

@@ -12,7 +12,9 @@
 static const char *const usual_tokens[] = {"NA", "N/A", "NaN", "nan", "?", "null", "NULL", "None"};
 enum { N_USUAL = sizeof usual_tokens / sizeof usual_tokens[0] };
 
-static int is_blank(char c) { return c == ' ' || c == '\t'; }
+static int is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
 
 /* Cells are compared after trimming, so a token must be trimmed too. */
 static karma_i_text trimmed(const char *text) {
@@ -43,8 +45,7 @@ void karma_i_missing_clear(karma_i_missing *missing) {
 
 int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length) {
     for (size_t i = 0; i < missing->n_tokens; i++)
-        if (missing->tokens[i].length == length && memcmp(missing->tokens[i].text, text, length) == 0)
-            return 1;
+        if (missing->tokens[i].length == length && memcmp(missing->tokens[i].text, text, length) == 0) return 1;
     return 0;
 }
 
@@ -53,7 +54,9 @@ void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int k
     survey->collects = mode == KARMA_I_SURVEY_CATEGORY || keeps_spellings;
 }
 
-void karma_i_survey_clear(karma_i_survey *survey) { karma_i_dictionary_clear(&survey->texts); }
+void karma_i_survey_clear(karma_i_survey *survey) {
+    karma_i_dictionary_clear(&survey->texts);
+}
 
 karma_column_kind karma_i_survey_kind(const karma_i_survey *survey) {
     if (survey->mode == KARMA_I_SURVEY_NUMBER) return KARMA_COLUMN_NUMBER;
@@ -96,8 +99,7 @@ karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t
     return KARMA_OK;
 }
 
-karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length,
-                                    karma_error *err) {
+karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length, karma_error *err) {
     return karma_i_dictionary_add(NULL, &survey->texts, text, length, err);
 }
 
@@ -107,8 +109,8 @@ karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file
     if (karma_i_survey_kind(survey) != KARMA_COLUMN_NUMBER) return KARMA_OK;
     const karma_i_sighting *bad = survey->first_other.line ? &survey->first_other : &survey->first_infinite;
     if (bad->line == 0) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: line %zu, column '%s': '%s' is not a %snumber", file,
-                        bad->line, karma_i_excerpt(name, column, strlen(column)), bad->text,
+    return karma_i_fail(err, KARMA_ERR_DATA, "%s: line %zu, column '%s': '%s' is not a %snumber", file, bad->line,
+                        karma_i_excerpt(name, column, strlen(column)), bad->text,
                         bad == &survey->first_other ? "" : "finite ");
 }
 
@@ -127,8 +129,7 @@ void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const
                    survey->first_other.text, name);
 }
 
-karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey,
-                                   karma_error *err) {
+karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, karma_error *err) {
     char **texts;
     karma_i_dictionary_sort(&survey->texts);
     KARMA_TRY(karma_i_dictionary_texts(&texts, &survey->texts, err));

@@ -19,8 +19,7 @@ void karma_i_missing_clear(karma_i_missing *missing);
 int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length);
 
 static inline int karma_i_is_missing(const karma_i_missing *missing, const char *text, size_t length) {
-    return length == 0 ||
-           (missing->starts[(unsigned char)*text] && karma_i_missing_has_token(missing, text, length));
+    return length == 0 || (missing->starts[(unsigned char)*text] && karma_i_missing_has_token(missing, text, length));
 }
 
 /* A text worth telling the user about. */
@@ -52,25 +51,21 @@ typedef struct karma_i_survey {
 void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int keeps_spellings);
 void karma_i_survey_clear(karma_i_survey *survey);
 /* Takes note of one cell that is not missing. */
-karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t length, size_t line,
-                                karma_error *err);
+karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t length, size_t line, karma_error *err);
 /* The second look at an incomplete one. */
-karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length,
-                                    karma_error *err);
+karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length, karma_error *err);
 karma_column_kind karma_i_survey_kind(const karma_i_survey *survey);
 
 /* "FILE: line L, column 'name': 'text' is not a number" (or: not a finite one), if the column must be numbers
  * and a text so far was not. */
-karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file, const char *column,
-                                  karma_error *err);
+karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file, const char *column, karma_error *err);
 /* Tells the user when a few texts made categories of what looks like numbers. */
 void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const char *column,
                            const karma_hooks *hooks);
 
 /* When all is seen: the levels in ascending byte order (NULL and 0 where there are none to keep), to be
  * handed to a builder. */
-karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey,
-                                   karma_error *err);
+karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, karma_error *err);
 /* After that: the value of a cell that is not missing. */
 double karma_i_survey_value(const karma_i_survey *survey, const char *text, size_t length);
 

@@ -16,15 +16,23 @@
 /* Sparse tiles are wide: a row of b costs a step for each of its cells however few rows of a there are. */
 enum { TILE_ROWS = 128, TILE_COLUMNS = 512, SPARSE_COLUMNS = 4096, TILE_PADDING = 16 };
 
-static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
-static size_t n_tiles(size_t count, size_t tile) { return (count + tile - 1) / tile; }
+static size_t min_size(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+static size_t n_tiles(size_t count, size_t tile) {
+    return (count + tile - 1) / tile;
+}
 
 static karma_i_view part_of(karma_i_view v, size_t first, size_t most) {
     return (karma_i_view){v.rows, v.first + first, min_size(most, v.count - first)};
 }
 
-static size_t tile_rows(karma_i_view a) { return a.rows->is_sparse ? KARMA_I_SPARSE_ROWS : TILE_ROWS; }
-static size_t tile_columns(karma_i_view b) { return b.rows->is_sparse ? SPARSE_COLUMNS : TILE_COLUMNS; }
+static size_t tile_rows(karma_i_view a) {
+    return a.rows->is_sparse ? KARMA_I_SPARSE_ROWS : TILE_ROWS;
+}
+static size_t tile_columns(karma_i_view b) {
+    return b.rows->is_sparse ? SPARSE_COLUMNS : TILE_COLUMNS;
+}
 
 /* What each thread needs beside the rows: an index, if they are sparse. */
 typedef struct workers {
@@ -97,8 +105,8 @@ karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *k
     return KARMA_OK;
 }
 
-/* A finished tile goes to its place at (i, j) and, turned over, to (j, i). It was computed in memory of its own: rows of
- * a large matrix are often a power of two apart, and reading a column of it would use few of the cache's lines. */
+/* A finished tile goes to its place at (i, j) and, turned over, to (j, i). It was computed in memory of its own: rows
+ * of a large matrix are often a power of two apart, and reading a column of it would use few of the cache's lines. */
 static void place_tile(float *out, size_t ld, const float *tile, size_t tile_ld, size_t i, size_t n_rows, size_t j,
                        size_t n_columns) {
     for (size_t r = 0; r < n_rows; r++) memcpy(out + (i + r) * ld + j, tile + r * tile_ld, n_columns * sizeof *out);

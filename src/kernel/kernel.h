@@ -17,13 +17,13 @@
 
 typedef struct karma_i_kernel {
     size_t gamma;
-    double scale; /* ν */
-    double bias;  /* b */
+    double scale;           /* ν */
+    double bias;            /* b */
     size_t largest_overlap; /* no pair of rows has more attributes in common */
     /* Where w of the largest overlap would leave the range of single precision, all of w is divided
      * by exp(log_norm); otherwise log_norm is 0. */
     double log_norm;
-    float *weight; /* weight[|o ∩ o'|]: the bias is counted in */
+    float *weight;            /* weight[|o ∩ o'|]: the bias is counted in */
     const karma_i_path *path; /* the fastest of this machine; tests take others */
 } karma_i_kernel;
 
@@ -40,7 +40,7 @@ double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm);
  * size, so the result does not depend on the number of threads. a and b are both dense or both sparse. Fails with
  * KARMA_ERR_MEMORY only, and only for sparse rows. */
 karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
-                          int threads);
+                                  int threads);
 
 /* The whole Gram matrix of a: one half is computed, the other copied. Fails with KARMA_ERR_MEMORY only. */
 karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);

@@ -1,6 +1,6 @@
 /* AVX2: bits of four words are counted at a time by looking up half bytes; weights are gathered. */
 #define VECTOR_BYTES 32
-#define STRIP 6
+#define STRIP        6
 #include "kernel/path_vector.h"
 
 #include <immintrin.h>

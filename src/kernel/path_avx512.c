@@ -1,6 +1,6 @@
 /* AVX-512 with its own population count: sixteen cells at a time. */
 #define VECTOR_BYTES 64
-#define STRIP 8
+#define STRIP        8
 #include "kernel/path_vector.h"
 
 #include <immintrin.h>

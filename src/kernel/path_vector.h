@@ -2,11 +2,11 @@
  * weights_of, counts_of and differences_of.
  *
  * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while
- * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The products of a strip and a panel live in registers; their
- * weights are looked up when they are done, so that every cell is written once. This is what a matrix product of this
- * shape costs, and the overlap comes on top at the price of a few instructions for a whole register of cells.
- * (OpenBLAS would do for the product, but it does not know all new processors, and on those it does not know it falls
- * back to the oldest instructions: measured six times slower.) */
+ * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The
+ * products of a strip and a panel live in registers; their weights are looked up when they are done, so that every cell
+ * is written once. This is what a matrix product of this shape costs, and the overlap comes on top at the price of a
+ * few instructions for a whole register of cells. (OpenBLAS would do for the product, but it does not know all new
+ * processors, and on those it does not know it falls back to the oldest instructions: measured six times slower.) */
 #ifndef KARMA_I_PATH_VECTOR_H
 #define KARMA_I_PATH_VECTOR_H
 
@@ -53,7 +53,9 @@ static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p,
 /* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0 */
 static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const panel *p, size_t n_eights);
 
-static size_t at_most(size_t n, size_t most) { return n < most ? n : most; }
+static size_t at_most(size_t n, size_t most) {
+    return n < most ? n : most;
+}
 
 /* Rows of b beyond the last are zeros. */
 static void pack_values(panel *p, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
@@ -159,8 +161,8 @@ static void long_weights_of(float out[PANEL], const uint64_t *mask, const karma_
 
 /* What is in `strip` goes to out: added to what stands there unless this is the first part of the features, and
  * weighed after the last. */
-static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel *p, const karma_i_pairs *pairs, size_t i,
-                         size_t j, int is_first, int is_last) {
+static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel *p, const karma_i_pairs *pairs,
+                         size_t i, size_t j, int is_first, int is_last) {
     size_t n_rows = at_most(pairs->n_a - i, STRIP), n_columns = at_most(pairs->n_b - j, PANEL);
     for (size_t s = 0; s < n_rows; s++) {
         float *cells = strip->cells[s], *to = out + (i + s) * ld + j;
@@ -222,8 +224,7 @@ static void tile(float *out, size_t ld, const karma_i_pairs *pairs) {
         int is_last = f + depth == pairs->n_features;
         for (size_t j = 0; j < pairs->n_b; j += at_once * PANEL) {
             size_t n_panels = at_most(at_once, (pairs->n_b - j + PANEL - 1) / PANEL);
-            for (size_t g = 0; g < n_panels; g++)
-                panels[g] = pack_panel(&store, g, pairs, j + g * PANEL, f, depth);
+            for (size_t g = 0; g < n_panels; g++) panels[g] = pack_panel(&store, g, pairs, j + g * PANEL, f, depth);
             for (size_t i = 0; i < pairs->n_a; i += STRIP) {
                 const float *rows[STRIP];
                 for (size_t s = 0; s < STRIP; s++) /* beyond the last row: the last one again, not used */

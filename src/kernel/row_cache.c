@@ -89,8 +89,8 @@ static karma_status fill_fresh(size_t *done, karma_i_row_cache *c, size_t n_miss
     *done = n_missing < fresh ? n_missing : fresh;
     if (*done == 0) return KARMA_OK;
     KARMA_TRY(karma_i_rows_gather(c->gathered, c->rows, c->missing, *done, err));
-    karma_status st = karma_i_kernel_block(c->values + c->n_used * c->n, c->n, c->kernel,
-                                           karma_i_rows_all(c->gathered), karma_i_rows_all(c->rows), c->threads);
+    karma_status st = karma_i_kernel_block(c->values + c->n_used * c->n, c->n, c->kernel, karma_i_rows_all(c->gathered),
+                                           karma_i_rows_all(c->rows), c->threads);
     if (st != KARMA_OK) return karma_i_fail_memory(err);
     for (size_t i = 0; i < *done; i++) assign_slot(c, c->missing[i], c->n_used++);
     return KARMA_OK;
@@ -132,4 +132,6 @@ karma_status karma_i_row_cache_get(const float **out, karma_i_row_cache *c, cons
     return KARMA_OK;
 }
 
-double karma_i_row_cache_evaluations(const karma_i_row_cache *c) { return c->evaluations; }
+double karma_i_row_cache_evaluations(const karma_i_row_cache *c) {
+    return c->evaluations;
+}

@@ -57,7 +57,8 @@ static void empty_index(karma_i_sparse_index *x) {
     for (size_t s = 0; s < x->n_seen; s++) x->begin[x->seen[s]] = x->end[x->seen[s]] = 0;
 }
 
-/* Sums and counts over the common attributes of row j of b and the indexed rows it meets; returns how many those are. */
+/* Sums and counts over the common attributes of row j of b and the indexed rows it meets; returns how many those are.
+ */
 static size_t meet(karma_i_sparse_index *x, const karma_i_rows *b, size_t j) {
     size_t n_met = 0;
     for (size_t k = b->cell_start[j]; k < b->cell_start[j + 1]; k++) {

@@ -9,8 +9,8 @@
 /* out = A Bᵀ, all row-major: A is n_a × inner with ld_a floats from row to row, B is n_b × inner, out is
  * n_a × n_b. Nothing of `out` between its rows is touched; inner == 0 gives zeros. Every size and every ld is
  * at most INT_MAX (the caller works in blocks and sees to it) and no row is longer than its ld. */
-void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b,
-                     size_t ld_b, size_t n_b, size_t inner);
+void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
+                     size_t n_b, size_t inner);
 
 /* The eigenvalues of a symmetric n × n matrix, ascending, into `values`; eigenvector i, of length 1, replaces
  * row i of the matrix. Fails, leaving `matrix` undefined, with KARMA_ERR_DATA if

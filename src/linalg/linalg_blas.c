@@ -12,18 +12,18 @@
 
 /* LAPACK's eigenvalues of a real symmetric matrix, by its Fortran interface: arguments by address, matrices
  * by columns, and after the others the length of every text (gfortran's convention since version 8). */
-void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w,
-            double *work, const int *lwork, int *info, size_t jobz_length, size_t uplo_length);
+void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w, double *work,
+            const int *lwork, int *info, size_t jobz_length, size_t uplo_length);
 
-void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b,
-                     size_t ld_b, size_t n_b, size_t inner) {
+void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
+                     size_t n_b, size_t inner) {
     if (n_a == 0 || n_b == 0) return;
     if (inner == 0) { /* BLAS wants ld >= 1 even of a matrix without columns */
         for (size_t i = 0; i < n_a; i++) memset(out + i * ld_out, 0, n_b * sizeof *out);
         return;
     }
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n_a, (int)n_b, (int)inner, 1.0f, a, (int)ld_a,
-                b, (int)ld_b, 0.0f, out, (int)ld_out);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n_a, (int)n_b, (int)inner, 1.0f, a, (int)ld_a, b,
+                (int)ld_b, 0.0f, out, (int)ld_out);
 }
 
 /* LAPACK may loop for ever on a NaN. */
@@ -50,7 +50,6 @@ karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, k
     dsyev_("V", "U", &order, matrix, &order, values, work, &work_size, &info, 1, 1);
     karma_i_free(work);
     if (info != 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the eigenvalues of a matrix of size %zu do not converge",
-                            n);
+        return karma_i_fail(err, KARMA_ERR_DATA, "the eigenvalues of a matrix of size %zu do not converge", n);
     return KARMA_OK;
 }

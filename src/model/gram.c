@@ -57,9 +57,15 @@ karma_status karma_gram_new(karma_gram **out, const karma_table *table, const ka
     return st;
 }
 
-size_t karma_gram_n_rows(const karma_gram *gram) { return gram->rows->n_rows; }
-double karma_gram_log_norm(const karma_gram *gram) { return gram->kernel.log_norm; }
-double karma_gram_scale(const karma_gram *gram) { return gram->kernel.scale; }
+size_t karma_gram_n_rows(const karma_gram *gram) {
+    return gram->rows->n_rows;
+}
+double karma_gram_log_norm(const karma_gram *gram) {
+    return gram->kernel.log_norm;
+}
+double karma_gram_scale(const karma_gram *gram) {
+    return gram->kernel.scale;
+}
 
 karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count, karma_error *err) {
     size_t n = gram->rows->n_rows;
@@ -68,8 +74,7 @@ karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, s
         return KARMA_OK;
     }
     karma_i_view part = {gram->rows, first, count};
-    karma_status st = karma_i_kernel_block(out, n, &gram->kernel, part, karma_i_rows_all(gram->rows),
-                                           gram->threads);
+    karma_status st = karma_i_kernel_block(out, n, &gram->kernel, part, karma_i_rows_all(gram->rows), gram->threads);
     return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
 }
 

@@ -95,8 +95,8 @@ static karma_status count_classes(karma_i_labels *labels, const karma_table *tab
                             table->target.name, labels->n_classes ? labels->classes[0] : "");
     size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
-    karma_status st = classes && labels->class_count ? karma_i_labels_classes(classes, labels, table, err)
-                                                     : karma_i_fail_memory(err);
+    karma_status st =
+        classes && labels->class_count ? karma_i_labels_classes(classes, labels, table, err) : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) labels->class_count[classes[i]]++;
     karma_i_free(classes);
     return st;
@@ -173,14 +173,13 @@ karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, c
                                     karma_error *err) {
     if (table->target.kind == KARMA_COLUMN_NUMBER) {
         for (size_t i = 0; i < table->n_rows; i++)
-            out[i] = isnan(table->target_value[i]) ? labels->n_classes
-                                                   : find_class_number(labels, table->target_value[i]);
+            out[i] =
+                isnan(table->target_value[i]) ? labels->n_classes : find_class_number(labels, table->target_value[i]);
         return KARMA_OK;
     }
     size_t *class_of_level = karma_i_alloc(table->target.n_levels, sizeof *class_of_level);
     if (!class_of_level) return karma_i_fail_memory(err);
-    for (size_t l = 0; l < table->target.n_levels; l++)
-        class_of_level[l] = find_class(labels, table->target.levels[l]);
+    for (size_t l = 0; l < table->target.n_levels; l++) class_of_level[l] = find_class(labels, table->target.levels[l]);
     classes_by_text(out, class_of_level, table, labels->n_classes);
     karma_i_free(class_of_level);
     return KARMA_OK;

@@ -7,9 +7,9 @@
 
 typedef struct karma_i_labels {
     karma_task task;
-    size_t n_classes;    /* 0 for regression */
-    char **classes;      /* original spelling; numbers in ascending order, else in byte order */
-    size_t *class_count; /* in the training rows */
+    size_t n_classes;     /* 0 for regression */
+    char **classes;       /* original spelling; numbers in ascending order, else in byte order */
+    size_t *class_count;  /* in the training rows */
     double shift, factor; /* of a regression: the solver sees (y - shift) * factor */
 } karma_i_labels;
 

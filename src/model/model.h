@@ -16,7 +16,7 @@ struct karma_model {
     karma_i_labels labels;
     char *target_name;
     karma_loss_kind loss;
-    double target_mean;   /* of the training rows; for the baseline of a regression */
+    double target_mean;    /* of the training rows; for the baseline of a regression */
     karma_i_rows *support; /* the kept rows, encoded */
     double *coefficients;  /* row-major, one a support row and output */
 };

@@ -74,10 +74,11 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
         [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
         [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
         [KARMA_I_TENSOR_CELL_VALUE] = {"cell_value", "F32", 4, {n_cells, 0}, 1, rows->cell_value, 0},
-        [KARMA_I_TENSOR_COEFFICIENTS] = {"coefficients", "F64", 8, {n, karma_i_labels_n_outputs(&m->labels)}, 2,
-                                         m->coefficients, 0},
+        [KARMA_I_TENSOR_COEFFICIENTS] =
+            {"coefficients", "F64", 8, {n, karma_i_labels_n_outputs(&m->labels)}, 2, m->coefficients, 0},
         [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
-        [KARMA_I_TENSOR_FEATURE_START] = {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},
+        [KARMA_I_TENSOR_FEATURE_START] =
+            {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},
         [KARMA_I_TENSOR_MASK] = {"mask", "U64", 8, {n_dense, karma_i_mask_words(n_attributes)}, 2, rows->mask, 0},
         [KARMA_I_TENSOR_RANKING_AT] = {"ranking_at", "U8", 1, {flat->n, 0}, 1, flat->at, 0},
         [KARMA_I_TENSOR_RANKING_BEYOND] = {"ranking_beyond", "U8", 1, {flat->n, 0}, 1, flat->beyond, 0},
@@ -94,8 +95,9 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
     }
 }
 
-#define INFO(member, is_size) {#member, offsetof(karma_fit_info, member), is_size}
+#define INFO(member, is_size)                                                                                          \
+    { #member, offsetof(karma_fit_info, member), is_size }
 const karma_i_info_field karma_i_info_fields[] = {
-    INFO(n_rows, 1),  INFO(n_unlabelled, 1), INFO(n_support, 1), INFO(rounds, 1), INFO(kernel_evaluations, 0),
-    INFO(C, 0),       INFO(rho, 0),          INFO(scale, 0),     INFO(log_norm, 0), INFO(mean_loss, 0),
-    INFO(error_rate, 0), INFO(primal, 0),    INFO(dual, 0),      INFO(gap, 0),    {NULL, 0, 0}};
+    INFO(n_rows, 1),     INFO(n_unlabelled, 1), INFO(n_support, 1), INFO(rounds, 1),   INFO(kernel_evaluations, 0),
+    INFO(C, 0),          INFO(rho, 0),          INFO(scale, 0),     INFO(log_norm, 0), INFO(mean_loss, 0),
+    INFO(error_rate, 0), INFO(primal, 0),       INFO(dual, 0),      INFO(gap, 0),      {NULL, 0, 0}};

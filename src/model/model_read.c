@@ -83,7 +83,8 @@ static karma_status parse_document(loader *l) {
     if (json_integer_value(format) > KARMA_I_FORMAT_VERSION)
         return karma_i_fail(l->err, KARMA_ERR_FORMAT,
                             "%s: made by a newer version of karma (%s, format %lld; this one is %s and reads up to %d)",
-                            l->path, version, (long long)json_integer_value(format), karma_version(), KARMA_I_FORMAT_VERSION);
+                            l->path, version, (long long)json_integer_value(format), karma_version(),
+                            KARMA_I_FORMAT_VERSION);
     return json_integer_value(format) >= 1 ? KARMA_OK : damaged(l, "its format version is not known");
 }
 
@@ -116,7 +117,7 @@ static karma_status load_info(const loader *l, karma_fit_info *info) {
         const json_t *value = json_object_get(object, f->name);
         void *field = (char *)info + f->offset;
         if (f->is_size ? !(json_is_integer(value) && json_integer_value(value) >= 0)
-                                   : !(json_is_number(value) && isfinite(json_number_value(value))))
+                       : !(json_is_number(value) && isfinite(json_number_value(value))))
             return damaged(l, "the account of its training is not complete");
         if (f->is_size)
             *(size_t *)field = (size_t)json_integer_value(value);
@@ -256,7 +257,8 @@ static karma_status load_tensor(const loader *l, const karma_i_tensor *t) {
     const json_t *entry = json_object_get(l->json, t->name), *shape = json_object_get(entry, "shape");
     const json_t *offsets = json_object_get(entry, "data_offsets");
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    json_int_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+    json_int_t begin = json_integer_value(json_array_get(offsets, 0)),
+               end = json_integer_value(json_array_get(offsets, 1));
     size_t data_size = l->size - 8 - l->header_length, bytes = karma_i_tensor_bytes(t);
     int fits = dtype && strcmp(dtype, t->dtype) == 0 && json_array_size(shape) == (size_t)t->n_dims;
     for (int d = 0; fits && d < t->n_dims; d++) {

@@ -73,8 +73,8 @@ static json_t *labels_to_json(const karma_model *m) {
 }
 
 static json_t *info_to_json(const karma_fit_info *info) {
-    json_t *object = json_pack("{s:s, s:s}", "solver", karma_i_solver_name(info->solver), "stop",
-                               karma_stop_name(info->stop));
+    json_t *object =
+        json_pack("{s:s, s:s}", "solver", karma_i_solver_name(info->solver), "stop", karma_stop_name(info->stop));
     int failed = 0;
     for (const karma_i_info_field *f = karma_i_info_fields; f->name; f++) {
         const void *field = (const char *)info + f->offset;
@@ -98,12 +98,13 @@ static char *dump(const json_t *json, size_t flags) {
 }
 
 static json_t *header_to_json(const karma_model *m, const karma_i_tensor *tensors) {
-    json_t *document = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION, "version",
-                                 karma_version(), "options", options_to_json(&m->options), "info",
-                                 info_to_json(&m->info), "attributes", columns_to_json(m->recipe), "target",
-                                 labels_to_json(m), "loss", karma_i_loss_name(m->loss), "radius", m->recipe->radius, "sparse", m->recipe->is_sparse, "cells",
-                                 (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0),
-                                 "largest_overlap", (json_int_t)m->kernel.largest_overlap);
+    json_t *document =
+        json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION,
+                  "version", karma_version(), "options", options_to_json(&m->options), "info", info_to_json(&m->info),
+                  "attributes", columns_to_json(m->recipe), "target", labels_to_json(m), "loss",
+                  karma_i_loss_name(m->loss), "radius", m->recipe->radius, "sparse", m->recipe->is_sparse, "cells",
+                  (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0), "largest_overlap",
+                  (json_int_t)m->kernel.largest_overlap);
     char *text = document ? dump(document, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(document);
     if (!text) return NULL;

@@ -28,7 +28,9 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static uint8_t byte_of(double share) { return (uint8_t)(1.0 + floor(254.0 * share + 0.5)); }
+static uint8_t byte_of(double share) {
+    return (uint8_t)(1.0 + floor(254.0 * share + 0.5));
+}
 
 karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n, karma_error *err) {
     size_t distinct = 0;

@@ -36,9 +36,9 @@ static void list_names(char *text, size_t size, const char *const *names, size_t
 
 /* Sums over the observed cells of every attribute. For a category the level counts take the place of moments. */
 typedef struct moments {
-    size_t *count;        /* per attribute */
+    size_t *count;         /* per attribute */
     double *mean, *spread; /* per attribute: mean, then mean squared deviation */
-    size_t *level_start;  /* where an attribute's levels begin in level_count */
+    size_t *level_start;   /* where an attribute's levels begin in level_count */
     size_t *level_count;
 } moments;
 
@@ -103,8 +103,8 @@ static karma_status learn_category(karma_i_recipe *r, size_t to, const karma_i_c
     return KARMA_OK;
 }
 
-static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, double mean,
-                                 double spread, int standardise, karma_error *err) {
+static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, double mean, double spread,
+                                 int standardise, karma_error *err) {
     size_t feature = r->feature_start[to];
     if (!isfinite(mean) || !isfinite(spread))
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large to be standardised",
@@ -144,7 +144,8 @@ static karma_status cells_by_attribute(double **cells, size_t **first, const kar
         (*first)[j] = next[j] = total;
         total += count[j];
     }
-    for (size_t k = 0; st == KARMA_OK && k < n_cells; k++) (*cells)[next[table->cell_owner[k]]++] = table->cell_value[k];
+    for (size_t k = 0; st == KARMA_OK && k < n_cells; k++)
+        (*cells)[next[table->cell_owner[k]]++] = table->cell_value[k];
     karma_i_free(next);
     return st;
 }
@@ -152,8 +153,7 @@ static karma_status cells_by_attribute(double **cells, size_t **first, const kar
 static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
     for (size_t k = 0; k < karma_table_n_observed(table); k++)
         if (fabs(table->cell_value[k]) > LARGEST_VALUE)
-            return karma_i_fail(err, KARMA_ERR_DATA,
-                                "column '%s': values beyond 1e9 need --standardise on",
+            return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': values beyond 1e9 need --standardise on",
                                 table->attributes[table->cell_owner[k]].name);
     return KARMA_OK;
 }
@@ -167,10 +167,11 @@ static karma_status check_room(const karma_table *table, size_t n_features, karm
         if (table->attributes[j].n_levels && (!widest || table->attributes[j].n_levels > widest->n_levels))
             widest = &table->attributes[j];
     if (!widest) return KARMA_OK; /* numbers only: they may be sparse */
-    return karma_i_fail(err, KARMA_ERR_DATA,
-                        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (--ignore, "
-                        "--id)",
-                        bytes / 1e9, widest->name, widest->n_levels);
+    return karma_i_fail(
+        err, KARMA_ERR_DATA,
+        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (--ignore, "
+        "--id)",
+        bytes / 1e9, widest->name, widest->n_levels);
 }
 
 static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m,
@@ -194,8 +195,8 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         const karma_i_column *column = &table->attributes[j];
         if (m->count[j] == 0) continue;
         if (column->kind == KARMA_COLUMN_CATEGORY)
-            st = learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j], standardise,
-                                err);
+            st = learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j],
+                                standardise, err);
         else if (ranked)
             st = learn_ranking(r, r->n_attributes, column->name, cells + first[j], m->count[j], err);
         else
@@ -237,7 +238,8 @@ static const double SPARSE_SHARE = 0.1;
 
 static int should_be_sparse(const karma_i_recipe *r, const karma_table *table) {
     double cells = (double)table->n_rows * (double)r->n_attributes;
-    if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)karma_table_n_observed(table) > SPARSE_SHARE * cells) return 0;
+    if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)karma_table_n_observed(table) > SPARSE_SHARE * cells)
+        return 0;
     for (size_t j = 0; j < r->n_attributes; j++)
         if (r->columns[j].kind != KARMA_COLUMN_NUMBER || r->rankings[j].n) return 0;
     return 1;
@@ -254,12 +256,12 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
 
 karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
-    if (table->n_attributes == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
+    if (table->n_attributes == 0) return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
     if (karma_table_n_observed(table) == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
     if (options->unit_ball && options->kernel == KARMA_KERNEL_RANK)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--unit-ball is for --kernel linear: ranks have no length to shrink");
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "--unit-ball is for --kernel linear: ranks have no length to shrink");
     if (!options->standardise && options->kernel == KARMA_KERNEL_LINEAR) KARMA_TRY(check_magnitudes(table, err));
     karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
     if (!recipe) return karma_i_fail_memory(err);
@@ -307,8 +309,8 @@ static karma_status match_attributes(ptrdiff_t *match, const karma_i_recipe *rec
     return KARMA_OK;
 }
 
-static karma_status report_differences(const ptrdiff_t *match, const karma_i_recipe *recipe,
-                                       const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+static karma_status report_differences(const ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
+                                       const karma_hooks *hooks, karma_error *err) {
     size_t n = recipe->n_attributes, n_found = 0, n_unknown = 0, n_absent = 0;
     const char **unknown = karma_i_zalloc(table->n_attributes, sizeof *unknown);
     const char **absent = karma_i_zalloc(n, sizeof *absent);

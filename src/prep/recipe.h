@@ -18,12 +18,12 @@
 
 typedef struct karma_i_recipe {
     size_t n_attributes;
-    karma_i_column *columns; /* the attributes observed in training, with the levels seen there */
-    size_t *feature_start;   /* n_attributes + 1 */
-    double *shift, *factor;  /* per feature: encoded = (raw - shift) * factor */
+    karma_i_column *columns;   /* the attributes observed in training, with the levels seen there */
+    size_t *feature_start;     /* n_attributes + 1 */
+    double *shift, *factor;    /* per feature: encoded = (raw - shift) * factor */
     karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
-    int is_sparse;           /* rows are lists of cells: numbers only, one feature each */
-    double radius;           /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
+    int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
+    double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
 
 karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,

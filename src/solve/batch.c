@@ -25,12 +25,12 @@
 #include "solve/solver.h"
 
 enum {
-    BLOCK = 256,         /* rows of a step */
-    MOST_SWEEPS = 200,   /* over the block in one step */
-    MEMORY = 5,          /* sweeps between two extrapolations */
-    PATIENCE = 8,        /* looks without promise before a row is left out */
-    CHUNK = 512,         /* rows whose z is updated at a time: fits the first cache */
-    PARALLEL_LOOK = 20000, /* rows from which looking is worth several threads */
+    BLOCK = 256,              /* rows of a step */
+    MOST_SWEEPS = 200,        /* over the block in one step */
+    MEMORY = 5,               /* sweeps between two extrapolations */
+    PATIENCE = 8,             /* looks without promise before a row is left out */
+    CHUNK = 512,              /* rows whose z is updated at a time: fits the first cache */
+    PARALLEL_LOOK = 20000,    /* rows from which looking is worth several threads */
     PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
     PASSES_BY_DEFAULT = 10000,
     VISITS_BY_DEFAULT = 50000000
@@ -56,20 +56,20 @@ typedef struct dual_problem {
     size_t *active;      /* rows not left out, ascending */
     size_t n_active;
     /* when most rows are left out: the kernel among the rest, packed, one row when it is first needed */
-    float *packed;      /* n_columns x n_columns, or NULL: nothing is left out */
-    size_t *columns;    /* the rows it is about, ascending; all active ones are among them */
+    float *packed;   /* n_columns x n_columns, or NULL: nothing is left out */
+    size_t *columns; /* the rows it is about, ascending; all active ones are among them */
     size_t n_columns;
-    size_t *place;      /* of a row among the columns */
+    size_t *place;            /* of a row among the columns */
     unsigned char *is_packed; /* by place */
     double most_packed_bytes;
     /* the block at work */
     size_t *block; /* also scratch for choosing it */
     size_t n_block;
     const float **rows;
-    float *small;              /* BLOCK x BLOCK: K inside the block */
+    float *small;             /* BLOCK x BLOCK: K inside the block */
     double *small_z, *change; /* of the block's rows */
-    double primal, dual; /* when all rows were last looked at */
-    double gap;          /* of the active rows */
+    double primal, dual;      /* when all rows were last looked at */
+    double gap;               /* of the active rows */
 } dual_problem;
 
 static void free_dual(dual_problem *d) {
@@ -119,8 +119,8 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     d->small = karma_i_alloc_aligned(BLOCK, BLOCK * sizeof *d->small);
     d->small_z = karma_i_alloc(BLOCK, sizeof *d->small_z);
     d->change = karma_i_alloc(BLOCK, sizeof *d->change);
-    if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->columns ||
-        !d->place || !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change)
+    if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->columns || !d->place ||
+        !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change)
         return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++)
         d->c[i] = options->C / (double)n * (problem->row_weights ? problem->row_weights[i] : 1.0);
@@ -325,7 +325,7 @@ static void spread_change(dual_problem *d) {
         d->rows[used] = d->rows[a];
         d->change[used++] = d->change[a];
     }
-#pragma omp parallel for schedule(static) num_threads(used * count < PARALLEL_SPREAD ? 1 : d->threads)
+#pragma omp parallel for schedule(static) num_threads(used *count < PARALLEL_SPREAD ? 1 : d->threads)
     for (size_t first = 0; first < count; first += CHUNK) {
         size_t part = count - first < CHUNK ? count - first : CHUNK;
         double sums[CHUNK];
@@ -343,7 +343,9 @@ static karma_status step(dual_problem *d, size_t *visits, karma_error *err) {
     return KARMA_OK;
 }
 
-static int is_busy(const dual_problem *d, size_t row) { return d->idle[row] < PATIENCE; }
+static int is_busy(const dual_problem *d, size_t row) {
+    return d->idle[row] < PATIENCE;
+}
 
 /* Leaves out rows that have promised nothing for a while, once they are half of those that are carried along, and packs
  * the kernel among the others. Where there is no memory for that, nothing is left out. */

@@ -16,18 +16,28 @@
 
 #include "base/error.h"
 
-static double positive(double x) { return x > 0.0 ? x : 0.0; }
-static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static double positive(double x) {
+    return x > 0.0 ? x : 0.0;
+}
+static double clamp(double x, double low, double high) {
+    return x < low ? low : x > high ? high : x;
+}
 
-static double hinge_value(double z, double y, double p) { return (void)p, positive(1.0 - y * z); }
-static double hinge_derivative(double z, double y, double p) { return (void)p, y * z < 1.0 ? -y : 0.0; }
+static double hinge_value(double z, double y, double p) {
+    return (void)p, positive(1.0 - y * z);
+}
+static double hinge_derivative(double z, double y, double p) {
+    return (void)p, y * z < 1.0 ? -y : 0.0;
+}
 static double hinge_conjugate(double a, double y, double p) {
     (void)p;
     double u = y * a;
     return u >= -1.0 && u <= 0.0 ? u : INFINITY;
 }
 
-static double hinge_project(double a, double y, double p) { return (void)p, y * clamp(y * a, -1.0, 0.0); }
+static double hinge_project(double a, double y, double p) {
+    return (void)p, y * clamp(y * a, -1.0, 0.0);
+}
 static double hinge_prox(double u, double t, double y, double p) {
     (void)p;
     return u + y * clamp(1.0 - y * u, 0.0, t); /* towards the margin 1, at most by t */
@@ -37,14 +47,18 @@ static double squared_hinge_value(double z, double y, double p) {
     double slack = hinge_value(z, y, p);
     return slack * slack;
 }
-static double squared_hinge_derivative(double z, double y, double p) { return -2.0 * y * hinge_value(z, y, p); }
+static double squared_hinge_derivative(double z, double y, double p) {
+    return -2.0 * y * hinge_value(z, y, p);
+}
 static double squared_hinge_conjugate(double a, double y, double p) {
     (void)p;
     double u = y * a;
     return u <= 0.0 ? u + 0.25 * u * u : INFINITY;
 }
 
-static double squared_hinge_project(double a, double y, double p) { return (void)p, y * fmin(y * a, 0.0); }
+static double squared_hinge_project(double a, double y, double p) {
+    return (void)p, y * fmin(y * a, 0.0);
+}
 static double squared_hinge_prox(double u, double t, double y, double p) {
     return u + y * 2.0 * t / (1.0 + 2.0 * t) * hinge_value(u, y, p);
 }
@@ -60,7 +74,9 @@ static double logistic_derivative(double z, double y, double p) {
     return m > 0.0 ? -y * exp(-m) / (1.0 + exp(-m)) : -y / (1.0 + exp(m));
 }
 #define logistic_project hinge_project /* the same domain */
-static double entropy(double x) { return x > 0.0 ? x * log(x) : 0.0; }
+static double entropy(double x) {
+    return x > 0.0 ? x * log(x) : 0.0;
+}
 static double logistic_conjugate(double a, double y, double p) {
     (void)p;
     double u = y * a;
@@ -88,7 +104,9 @@ static double logistic_prox(double u, double t, double y, double p) {
     return y * m;
 }
 
-static double tube_value(double z, double y, double tube) { return positive(fabs(z - y) - tube); }
+static double tube_value(double z, double y, double tube) {
+    return positive(fabs(z - y) - tube);
+}
 static double tube_derivative(double z, double y, double tube) {
     double r = z - y;
     return r > tube ? 1.0 : r < -tube ? -1.0 : 0.0;
@@ -97,7 +115,9 @@ static double tube_conjugate(double a, double y, double tube) {
     return fabs(a) <= 1.0 ? a * y + tube * fabs(a) : INFINITY;
 }
 
-static double tube_project(double a, double y, double tube) { return (void)y, (void)tube, clamp(a, -1.0, 1.0); }
+static double tube_project(double a, double y, double tube) {
+    return (void)y, (void)tube, clamp(a, -1.0, 1.0);
+}
 static double tube_prox(double u, double t, double y, double tube) {
     double r = u - y;
     return r > tube ? u - fmin(t, r - tube) : r < -tube ? u + fmin(t, -r - tube) : u;
@@ -115,7 +135,9 @@ static double huber_conjugate(double a, double y, double delta) {
     return fabs(a) <= delta ? a * y + 0.5 * a * a : INFINITY;
 }
 
-static double huber_project(double a, double y, double delta) { return (void)y, clamp(a, -delta, delta); }
+static double huber_project(double a, double y, double delta) {
+    return (void)y, clamp(a, -delta, delta);
+}
 static double huber_prox(double u, double t, double y, double delta) {
     double r = u - y;
     return u - t * clamp(r / (1.0 + t), -delta, delta);
@@ -133,20 +155,32 @@ static double pinball_conjugate(double a, double y, double tau) {
     return a >= -tau && a <= 1.0 - tau ? a * y : INFINITY;
 }
 
-static double pinball_project(double a, double y, double tau) { return (void)y, clamp(a, -tau, 1.0 - tau); }
+static double pinball_project(double a, double y, double tau) {
+    return (void)y, clamp(a, -tau, 1.0 - tau);
+}
 static double pinball_prox(double u, double t, double y, double tau) {
     return u - clamp(u - y, -t * tau, t * (1.0 - tau));
 }
 
-static double squared_value(double z, double y, double p) { return (void)p, 0.5 * (z - y) * (z - y); }
-static double squared_derivative(double z, double y, double p) { return (void)p, z - y; }
-static double squared_conjugate(double a, double y, double p) { return (void)p, a * y + 0.5 * a * a; }
-static double squared_project(double a, double y, double p) { return (void)y, (void)p, a; }
-static double squared_prox(double u, double t, double y, double p) { return (void)p, y + (u - y) / (1.0 + t); }
+static double squared_value(double z, double y, double p) {
+    return (void)p, 0.5 * (z - y) * (z - y);
+}
+static double squared_derivative(double z, double y, double p) {
+    return (void)p, z - y;
+}
+static double squared_conjugate(double a, double y, double p) {
+    return (void)p, a * y + 0.5 * a * a;
+}
+static double squared_project(double a, double y, double p) {
+    return (void)y, (void)p, a;
+}
+static double squared_prox(double u, double t, double y, double p) {
+    return (void)p, y + (u - y) / (1.0 + t);
+}
 
 #define FUNCTIONS(prefix) prefix##_value, prefix##_derivative, prefix##_conjugate, prefix##_project, prefix##_prox
-#define CLASSIFY KARMA_TASK_CLASSIFY
-#define REGRESS KARMA_TASK_REGRESS
+#define CLASSIFY          KARMA_TASK_CLASSIFY
+#define REGRESS           KARMA_TASK_REGRESS
 
 /* The absolute loss is the tube of width 0. */
 static const karma_i_loss losses[] = {
@@ -170,8 +204,7 @@ static void set_parameter(karma_i_loss *loss, const karma_fit_options *options) 
     }
 }
 
-karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options,
-                               karma_error *err) {
+karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options, karma_error *err) {
     int kind = options->loss;
     if (kind == KARMA_LOSS_AUTO) kind = task == KARMA_TASK_CLASSIFY ? KARMA_LOSS_HINGE : KARMA_LOSS_HUBER;
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
@@ -189,11 +222,13 @@ karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_f
 }
 
 const char *karma_i_loss_name(karma_loss_kind kind) {
-#define WORD(constant, word)                                                                                 \
-    case constant: return word;
+#define WORD(constant, word)                                                                                           \
+    case constant:                                                                                                     \
+        return word;
     switch (kind) {
         KARMA_LOSS_LIST(WORD)
-    case KARMA_N_LOSSES: break;
+    case KARMA_N_LOSSES:
+        break;
     }
     return "unknown";
 }

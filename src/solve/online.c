@@ -28,8 +28,8 @@
 
 enum { BLOCK = 256, PASSES_BY_DEFAULT = 10 };
 
-/* Below this the running scale s_t of a user's schedule is folded into the coefficients. Not much below 1: a_i S_T - b_i
- * = a_i (S_T - S_t) loses what S_T - S_t, of the order of s_t, loses to S_T. */
+/* Below this the running scale s_t of a user's schedule is folded into the coefficients. Not much below 1: a_i S_T -
+ * b_i = a_i (S_T - S_t) loses what S_T - S_t, of the order of s_t, loses to S_T. */
 static const double SMALLEST_SCALE = 0x1p-10;
 
 typedef struct learner {
@@ -177,7 +177,8 @@ static int suffer(learner *l, size_t row, const double *z, double *step) {
         step[k] = loss->derivative(z[k], y[k], loss->parameter);
         any |= step[k] != 0.0;
     }
-    if (loss->task == KARMA_TASK_CLASSIFY) l->n_errors += karma_i_decide(z, l->outputs) != karma_i_decide(y, l->outputs);
+    if (loss->task == KARMA_TASK_CLASSIFY)
+        l->n_errors += karma_i_decide(z, l->outputs) != karma_i_decide(y, l->outputs);
     return any;
 }
 

@@ -18,7 +18,9 @@ karma_i_solve_fn karma_i_solver(karma_solver_kind kind) {
     return NULL;
 }
 
-int karma_i_threads(int64_t wanted) { return wanted > 0 ? (int)wanted : omp_get_num_procs(); }
+int karma_i_threads(int64_t wanted) {
+    return wanted > 0 ? (int)wanted : omp_get_num_procs();
+}
 
 double karma_i_memory_bytes(const karma_fit_options *options) {
     return options->memory == KARMA_AUTO ? 0.25 * (double)karma_i_memory_limit() : 1e9 * options->memory;
@@ -32,21 +34,27 @@ karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, size_t
 
 const char *karma_i_solver_name(karma_solver_kind kind) {
     switch (kind) {
-#define WORD(constant, word)                                                                                 \
-    case constant: return word;
+#define WORD(constant, word)                                                                                           \
+    case constant:                                                                                                     \
+        return word;
         KARMA_SOLVER_LIST(WORD)
 #undef WORD
-    case KARMA_N_SOLVERS: break;
+    case KARMA_N_SOLVERS:
+        break;
     }
     return "unknown";
 }
 
 const char *karma_stop_name(karma_stop stop) {
     switch (stop) {
-    case KARMA_STOP_FINISHED: return "finished";
-    case KARMA_STOP_CONVERGED: return "converged";
-    case KARMA_STOP_LIMIT: return "limit";
-    case KARMA_STOP_CANCELLED: return "cancelled";
+    case KARMA_STOP_FINISHED:
+        return "finished";
+    case KARMA_STOP_CONVERGED:
+        return "converged";
+    case KARMA_STOP_LIMIT:
+        return "limit";
+    case KARMA_STOP_CANCELLED:
+        return "cancelled";
     }
     return "unknown";
 }

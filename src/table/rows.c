@@ -18,7 +18,8 @@ static void *enlarged(const void *old, size_t used, size_t count, size_t size) {
 
 static int set_capacity(karma_i_rows *rows, size_t capacity) {
     if (rows->is_sparse) {
-        size_t *start = enlarged(rows->cell_start, rows->cell_start ? rows->n_rows + 1 : 0, capacity + 1, sizeof *start);
+        size_t *start =
+            enlarged(rows->cell_start, rows->cell_start ? rows->n_rows + 1 : 0, capacity + 1, sizeof *start);
         if (!start) return 0;
         karma_i_free(rows->cell_start);
         rows->cell_start = start;
@@ -78,7 +79,8 @@ karma_status karma_i_rows_new_sparse(karma_i_rows **out, size_t n_attributes, si
     if (!rows) return karma_i_fail_memory(err);
     rows->is_sparse = 1;
     rows->n_attributes = rows->n_features = n_attributes;
-    if (!set_capacity(rows, capacity) || !karma_i_reserve(&rows->cell_attribute, &rows->attribute_capacity, 1, sizeof *rows->cell_attribute) ||
+    if (!set_capacity(rows, capacity) ||
+        !karma_i_reserve(&rows->cell_attribute, &rows->attribute_capacity, 1, sizeof *rows->cell_attribute) ||
         !karma_i_reserve(&rows->cell_value, &rows->value_capacity, 1, sizeof *rows->cell_value)) {
         karma_i_rows_free(rows);
         return karma_i_fail_memory(err);
@@ -129,8 +131,7 @@ karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other
     unsigned char *is_ranked = karma_i_zalloc(other->n_attributes, 1);
     if (!is_ranked) return karma_i_fail_memory(err);
     for (size_t j = 0; j < other->n_attributes; j++) is_ranked[j] = (unsigned char)karma_i_mask_get(other->ranked, j);
-    karma_status st =
-        karma_i_rows_new_ranked(out, other->n_attributes, other->feature_start, is_ranked, capacity, err);
+    karma_status st = karma_i_rows_new_ranked(out, other->n_attributes, other->feature_start, is_ranked, capacity, err);
     karma_i_free(is_ranked);
     return st;
 }

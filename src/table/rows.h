@@ -26,8 +26,8 @@ typedef struct karma_i_rows {
     float *cell_value;
     size_t attribute_capacity, value_capacity;
     /* dense */
-    float *values;         /* row-major, n_features a row */
-    uint64_t *mask;        /* row-major, n_words a row */
+    float *values;  /* row-major, n_features a row */
+    uint64_t *mask; /* row-major, n_words a row */
 } karma_i_rows;
 
 /* A borrowed range of rows. */
@@ -68,7 +68,9 @@ static inline karma_i_view karma_i_rows_all(const karma_i_rows *rows) {
     return (karma_i_view){rows, 0, rows->n_rows};
 }
 /* Cells of all rows together; sparse rows only. */
-static inline size_t karma_i_rows_n_cells(const karma_i_rows *rows) { return rows->cell_start[rows->n_rows]; }
+static inline size_t karma_i_rows_n_cells(const karma_i_rows *rows) {
+    return rows->cell_start[rows->n_rows];
+}
 static inline const float *karma_i_rows_values(const karma_i_rows *rows, size_t row) {
     return rows->values + row * rows->n_features;
 }

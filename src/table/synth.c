@@ -49,7 +49,7 @@ typedef struct holes {
     double *offset, *slope;
     size_t *driver;
     size_t n_blocks; /* 0: the above */
-    double seen; /* how many of the blocks a row shows, on average */
+    double seen;     /* how many of the blocks a row shows, on average */
 } holes;
 
 typedef struct generators {
@@ -103,8 +103,7 @@ static void draw_functionals(hidden *h, double *scratch, karma_i_rng *rng) {
     for (size_t k = 0; k < h->n_functionals; k++) scale_to_length_1(h->functionals + k * r, r);
 }
 
-static karma_status hidden_init(hidden *h, const karma_synth_options *options, karma_i_rng *rng,
-                                karma_error *err) {
+static karma_status hidden_init(hidden *h, const karma_synth_options *options, karma_i_rng *rng, karma_error *err) {
     size_t d = (size_t)options->dim, r = (size_t)options->rank, classes = (size_t)options->classes;
     size_t n_functionals = options->task == KARMA_TASK_CLASSIFY && classes > 2 ? classes : 1;
     if (r > SIZE_MAX / d || r > SIZE_MAX / n_functionals) return karma_i_fail_memory(err);
@@ -183,8 +182,8 @@ static double mean_chance(double b, const void *unused) {
 }
 
 /* Where an increasing function takes the value `wanted`, by bisection until rounding ends it. */
-static double solve_increasing(double (*f)(double, const void *), const void *context, double low,
-                               double high, double wanted) {
+static double solve_increasing(double (*f)(double, const void *), const void *context, double low, double high,
+                               double wanted) {
     for (int step = 0; step < 80; step++) {
         double middle = 0.5 * (low + high);
         if (f(middle, context) < wanted)
@@ -221,8 +220,8 @@ static karma_status plan_mar(holes *o, const hidden *h, double rate, karma_i_rng
         char limit[KARMA_NUMBER_SIZE];
         return karma_i_fail(
             err, KARMA_ERR_OPTION,
-            "missing: mar never hides %zu of the %zu attributes, so less than %s of the cells can be hidden",
-            n_drivers, d, karma_number_text(limit, (double)(d - n_drivers) / (double)d));
+            "missing: mar never hides %zu of the %zu attributes, so less than %s of the cells can be hidden", n_drivers,
+            d, karma_number_text(limit, (double)(d - n_drivers) / (double)d));
     }
     size_t *order = karma_i_alloc(d, sizeof *order);
     if (!order) return karma_i_fail_memory(err);
@@ -242,10 +241,9 @@ static karma_status plan_blocks(holes *o, const hidden *h, double rate, karma_er
     o->seen = (double)o->n_blocks * (1.0 - rate);
     if (o->n_blocks > 1 && o->seen < 1.0) {
         char limit[KARMA_NUMBER_SIZE];
-        return karma_i_fail(
-            err, KARMA_ERR_OPTION,
-            "missing: one of the %zu blocks is always seen, so at most %s of the cells can be hidden",
-            o->n_blocks, karma_number_text(limit, 1.0 - 1.0 / (double)o->n_blocks));
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "missing: one of the %zu blocks is always seen, so at most %s of the cells can be hidden",
+                            o->n_blocks, karma_number_text(limit, 1.0 - 1.0 / (double)o->n_blocks));
     }
     return KARMA_OK;
 }
@@ -306,8 +304,7 @@ static size_t class_name(char *text, size_t size, size_t k, size_t classes) {
     return (size_t)snprintf(text, size, "%zu", k + 1);
 }
 
-static karma_status add_target(karma_i_builder *builder, const karma_synth_options *options,
-                               karma_error *err) {
+static karma_status add_target(karma_i_builder *builder, const karma_synth_options *options, karma_error *err) {
     if (options->task == KARMA_TASK_REGRESS)
         return karma_i_builder_set_target(builder, "target", KARMA_COLUMN_NUMBER, NULL, 0, err);
     size_t classes = (size_t)options->classes, made = 0;
@@ -339,8 +336,8 @@ static void find_codes(hidden *h, const karma_i_builder *builder) {
 }
 
 /* Columns, and room for the cells that are expected: what cannot fit fails here, not after an hour. */
-static karma_status begin_table(karma_i_builder *builder, const karma_synth_options *options,
-                                double share_observed, karma_error *err) {
+static karma_status begin_table(karma_i_builder *builder, const karma_synth_options *options, double share_observed,
+                                karma_error *err) {
     KARMA_TRY(karma_i_builder_init(builder, err));
     size_t rows = (size_t)options->rows, dim = (size_t)options->dim;
     for (size_t j = 0; j < dim; j++) {
@@ -359,16 +356,16 @@ static karma_status begin_table(karma_i_builder *builder, const karma_synth_opti
 }
 
 /* `is_hole` NULL: every cell is seen. */
-static karma_status add_row(karma_i_builder *builder, const double *x, const unsigned char *is_hole,
-                            size_t dim, double label, karma_error *err) {
+static karma_status add_row(karma_i_builder *builder, const double *x, const unsigned char *is_hole, size_t dim,
+                            double label, karma_error *err) {
     for (size_t j = 0; j < dim; j++)
         if (!is_hole || !is_hole[j]) KARMA_TRY(karma_i_builder_add_cell(builder, j, x[j], err));
     return karma_i_builder_end_row(builder, label, NULL, err);
 }
 
 /* `complete` may be NULL. */
-static karma_status add_rows(karma_i_builder *holed, karma_i_builder *complete, const hidden *h,
-                             const holes *o, generators *g, karma_error *err) {
+static karma_status add_rows(karma_i_builder *holed, karma_i_builder *complete, const hidden *h, const holes *o,
+                             generators *g, karma_error *err) {
     row_buffer row = {karma_i_alloc(h->rank, sizeof(double)), karma_i_alloc(h->dim, sizeof(double)),
                       karma_i_alloc(h->dim, 1)};
     karma_status st = row.z && row.x && row.is_hole ? KARMA_OK : karma_i_fail_memory(err);
@@ -409,8 +406,8 @@ static karma_status build_tables(karma_i_builder *holed, karma_i_builder *comple
     return st;
 }
 
-karma_status karma_table_synthesise(karma_table **out, karma_table **complete,
-                                    const karma_synth_options *options, karma_error *err) {
+karma_status karma_table_synthesise(karma_table **out, karma_table **complete, const karma_synth_options *options,
+                                    karma_error *err) {
     KARMA_TRY(karma_options_check(karma_synth_option_table(), options, err));
     if (options->rank > options->dim)
         return karma_i_fail(err, KARMA_ERR_OPTION, "rank: %lld is more than the %lld attributes of dim",

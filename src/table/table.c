@@ -106,8 +106,8 @@ static karma_status fill_column(karma_i_column *column, const char *name, karma_
 karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                            char **levels, size_t n_levels, karma_error *err) {
     karma_table *t = builder->table;
-    if (t->n_attributes >= UINT32_MAX || !karma_i_reserve(&t->attributes, &builder->attribute_capacity,
-                                                          t->n_attributes + 1, sizeof *t->attributes)) {
+    if (t->n_attributes >= UINT32_MAX ||
+        !karma_i_reserve(&t->attributes, &builder->attribute_capacity, t->n_attributes + 1, sizeof *t->attributes)) {
         free_texts(levels, n_levels);
         return karma_i_fail_memory(err);
     }
@@ -152,8 +152,7 @@ karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, co
     size_t rows = t->n_rows + 1;
     if (!karma_i_reserve(&t->row_start, &builder->row_capacity, rows + 1, sizeof *t->row_start))
         return karma_i_fail_memory(err);
-    if (t->has_target &&
-        !karma_i_reserve(&t->target_value, &builder->target_capacity, rows, sizeof *t->target_value))
+    if (t->has_target && !karma_i_reserve(&t->target_value, &builder->target_capacity, rows, sizeof *t->target_value))
         return karma_i_fail_memory(err);
     if (t->n_ids && !karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids))
         return karma_i_fail_memory(err);
@@ -364,8 +363,7 @@ static karma_status validate_row(const karma_table *table, size_t row, karma_err
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, attribute '%s': the value is not allowed", row + 1,
                                 table->attributes[cells.attribute[k]].name);
     }
-    if (table->has_target && !isnan(table->target_value[row]) &&
-        !valid_value(&table->target, table->target_value[row]))
+    if (table->has_target && !isnan(table->target_value[row]) && !valid_value(&table->target, table->target_value[row]))
         return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the label is not allowed", row + 1);
     return KARMA_OK;
 }
@@ -381,9 +379,15 @@ karma_status karma_table_validate(const karma_table *table, karma_error *err) {
 
 /* --- access -------------------------------------------------------------------------------------------- */
 
-size_t karma_table_n_rows(const karma_table *table) { return table->n_rows; }
-size_t karma_table_n_attributes(const karma_table *table) { return table->n_attributes; }
-size_t karma_table_n_observed(const karma_table *table) { return table->row_start[table->n_rows]; }
+size_t karma_table_n_rows(const karma_table *table) {
+    return table->n_rows;
+}
+size_t karma_table_n_attributes(const karma_table *table) {
+    return table->n_attributes;
+}
+size_t karma_table_n_observed(const karma_table *table) {
+    return table->row_start[table->n_rows];
+}
 
 const char *karma_table_attribute_name(const karma_table *table, size_t attribute) {
     return table->attributes[attribute].name;
@@ -413,11 +417,21 @@ int karma_table_cell(const karma_table *table, size_t row, size_t attribute, dou
     return 1;
 }
 
-int karma_table_has_target(const karma_table *table) { return table->has_target; }
-const char *karma_table_target_name(const karma_table *table) { return table->target.name; }
-karma_column_kind karma_table_target_kind(const karma_table *table) { return table->target.kind; }
-size_t karma_table_n_classes(const karma_table *table) { return table->target.n_levels; }
-const char *karma_table_class(const karma_table *table, size_t index) { return table->target.levels[index]; }
+int karma_table_has_target(const karma_table *table) {
+    return table->has_target;
+}
+const char *karma_table_target_name(const karma_table *table) {
+    return table->target.name;
+}
+karma_column_kind karma_table_target_kind(const karma_table *table) {
+    return table->target.kind;
+}
+size_t karma_table_n_classes(const karma_table *table) {
+    return table->target.n_levels;
+}
+const char *karma_table_class(const karma_table *table, size_t index) {
+    return table->target.levels[index];
+}
 
 int karma_table_target(const karma_table *table, size_t row, double *value) {
     if (!table->has_target || isnan(table->target_value[row])) return 0;
@@ -425,8 +439,12 @@ int karma_table_target(const karma_table *table, size_t row, double *value) {
     return 1;
 }
 
-size_t karma_table_n_ids(const karma_table *table) { return table->n_ids; }
-const char *karma_table_id_name(const karma_table *table, size_t id) { return table->id_names[id]; }
+size_t karma_table_n_ids(const karma_table *table) {
+    return table->n_ids;
+}
+const char *karma_table_id_name(const karma_table *table, size_t id) {
+    return table->id_names[id];
+}
 const char *karma_table_id(const karma_table *table, size_t id, size_t row) {
     return table->ids[row * table->n_ids + id];
 }

@@ -37,8 +37,7 @@ typedef struct karma_i_cells {
 
 static inline karma_i_cells karma_i_table_cells(const karma_table *table, size_t row) {
     size_t first = table->row_start[row];
-    return (karma_i_cells){table->row_start[row + 1] - first, table->cell_owner + first,
-                           table->cell_value + first};
+    return (karma_i_cells){table->row_start[row + 1] - first, table->cell_owner + first, table->cell_value + first};
 }
 
 /* A builder owns the table it makes until karma_i_builder_finish hands it over. Order of calls: columns, then

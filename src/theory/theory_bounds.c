@@ -82,8 +82,7 @@ static double log_add(double a, double b) {
 double karma_theory_log_regret_bound(const karma_regret_terms *terms, double log_rho) {
     if (!regret_terms_in_range(terms)) return NAN;
     double log_L = log(terms->lipschitz), log_T = log(terms->rounds);
-    double gradients =
-        LN_2 + 2.0 * (log_L + log(terms->magnitude)) + terms->log_big_gamma + log1p(log_T) - log_rho;
+    double gradients = LN_2 + 2.0 * (log_L + log(terms->magnitude)) + terms->log_big_gamma + log1p(log_T) - log_rho;
     double shrinkage = log_rho + log_T + log(terms->B) - LN_2;
     double approximation = log_L + log_T - terms->lambda * terms->gamma - log(terms->lambda);
     return log_add(log_add(gradients, shrinkage), approximation);

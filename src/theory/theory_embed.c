@@ -35,23 +35,20 @@ size_t karma_theory_embedding_size(size_t dim, size_t gamma) {
 /* Γ, if an array of Γ doubles can exist. */
 static karma_status checked_size(size_t *size, size_t dim, size_t gamma, karma_error *err) {
     if (dim == 0 || gamma == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "the embedding needs d >= 1 and gamma >= 1, not d = %zu, gamma = %zu", dim,
-                            gamma);
+        return karma_i_fail(err, KARMA_ERR_DATA, "the embedding needs d >= 1 and gamma >= 1, not d = %zu, gamma = %zu",
+                            dim, gamma);
     size_t coordinates = karma_theory_embedding_size(dim, gamma);
     if (coordinates == 0 || coordinates > PTRDIFF_MAX / sizeof(double))
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "the embedding for d = %zu and gamma = %zu is too large for memory", dim, gamma);
+        return karma_i_fail(err, KARMA_ERR_DATA, "the embedding for d = %zu and gamma = %zu is too large for memory",
+                            dim, gamma);
     *size = coordinates;
     return KARMA_OK;
 }
 
-static karma_status check_observed(const double *x, const unsigned char *observed, size_t dim,
-                                   karma_error *err) {
+static karma_status check_observed(const double *x, const unsigned char *observed, size_t dim, karma_error *err) {
     for (size_t i = 0; i < dim; i++)
         if (observed[i] && !isfinite(x[i]))
-            return karma_i_fail(err, KARMA_ERR_DATA, "the observed attribute %zu is not a finite number",
-                                i + 1);
+            return karma_i_fail(err, KARMA_ERR_DATA, "the observed attribute %zu is not a finite number", i + 1);
     return KARMA_OK;
 }
 
@@ -64,8 +61,8 @@ static karma_status check_finite(const double *values, size_t n, const char *nam
 
 /* φ_s = x_{s_end} if every element of s is observed, otherwise 0 (definition phi). So the sequences of length
  * l that begin with i carry, if i is observed, all those of length l-1, in their order. */
-karma_status karma_theory_embed(double *phi, const double *x, const unsigned char *observed, size_t dim,
-                                size_t gamma, karma_error *err) {
+karma_status karma_theory_embed(double *phi, const double *x, const unsigned char *observed, size_t dim, size_t gamma,
+                                karma_error *err) {
     size_t size;
     KARMA_TRY(checked_size(&size, dim, gamma, err));
     KARMA_TRY(check_observed(x, observed, dim, err));
@@ -162,8 +159,7 @@ static karma_status check_symmetric(double *norm, const double *Q, size_t dim, k
     for (size_t i = 0; i < dim; i++)
         for (size_t j = 0; j < i; j++)
             if (fabs(Q[i * dim + j] - Q[j * dim + i]) > SYMMETRY_TOLERANCE * scale)
-                return karma_i_fail(err, KARMA_ERR_DATA, "Q is not symmetric at row %zu, column %zu", i + 1,
-                                    j + 1);
+                return karma_i_fail(err, KARMA_ERR_DATA, "Q is not symmetric at row %zu, column %zu", i + 1, j + 1);
     *norm = scale;
     return KARMA_OK;
 }
@@ -217,8 +213,8 @@ karma_status karma_theory_f_gamma(double *out, const double *w, const double *Q,
 }
 
 /* Smallest positive eigenvalue (0: none) and rank of Q_oo. */
-static karma_status spectrum(double *smallest, size_t *rank, const double *Q, const unsigned char *observed,
-                             size_t dim, karma_error *err) {
+static karma_status spectrum(double *smallest, size_t *rank, const double *Q, const unsigned char *observed, size_t dim,
+                             karma_error *err) {
     restriction r = {0};
     double norm = 0.0;
     KARMA_TRY(restrict_to(&r, NULL, Q, NULL, observed, dim, err));

@@ -93,7 +93,8 @@ static double draw_target(const batch_case *b, size_t row, size_t output, karma_
 }
 
 static void finish_case(batch_case *b, const case_shape *s, int loss, karma_i_rng *rng) {
-    assert_int_equal(karma_i_kernel_init(&b->kernel, s->gamma, 0.4 * (double)s->d + 0.5, s->bias, s->d, NULL), KARMA_OK);
+    assert_int_equal(karma_i_kernel_init(&b->kernel, s->gamma, 0.4 * (double)s->d + 0.5, s->bias, s->d, NULL),
+                     KARMA_OK);
     karma_options_init(karma_fit_option_table(), &b->options);
     b->options.loss = loss;
     b->options.tube = 0.2;
@@ -103,8 +104,10 @@ static void finish_case(batch_case *b, const case_shape *s, int loss, karma_i_rn
     b->options.tolerance = s->tolerance;
     b->options.threads = 1;
     b->problem = (karma_i_problem){.kernel = &b->kernel, .rows = b->rows, .n_outputs = s->n_outputs};
-    assert_int_equal(karma_i_loss_make(&b->problem.loss, loss <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS,
-                                       &b->options, NULL), KARMA_OK);
+    assert_int_equal(karma_i_loss_make(&b->problem.loss,
+                                       loss <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS,
+                                       &b->options, NULL),
+                     KARMA_OK);
     b->targets = malloc(s->n * s->n_outputs * sizeof *b->targets);
     b->weights = malloc(s->n * sizeof *b->weights);
     b->coefficients = malloc(s->n * s->n_outputs * sizeof *b->coefficients);
@@ -145,7 +148,9 @@ static void run(batch_case *b, const karma_hooks *hooks) {
         fail_msg("%s", err.message);
 }
 
-static const char *name_of(const batch_case *b) { return karma_i_loss_name(b->problem.loss.kind); }
+static const char *name_of(const batch_case *b) {
+    return karma_i_loss_name(b->problem.loss.kind);
+}
 
 /* --- objectives from the coefficients alone ------------------------------------------------------------ */
 
@@ -158,7 +163,9 @@ typedef struct objectives {
     double noise; /* what single precision in the kernel may do to either */
 } objectives;
 
-static double rounding(const karma_i_rows *rows) { return ((double)rows->n_features + 12.0) * 0x1p-24; }
+static double rounding(const karma_i_rows *rows) {
+    return ((double)rows->n_features + 12.0) * 0x1p-24;
+}
 
 /* Of one output, whose coefficients are `beta`, side by side. */
 static objectives objectives_of(const batch_case *b, size_t output, const double *beta) {
@@ -183,10 +190,12 @@ static objectives objectives_of(const batch_case *b, size_t output, const double
             continue;
         }
         double a = l->project(-beta[i] / c, y, l->parameter);
-        if (!(fabs(a + beta[i] / c) <= 1e-9 * (1.0 + fabs(a)))) fail_msg("%s: row %zu is outside the domain", name_of(b), i);
+        if (!(fabs(a + beta[i] / c) <= 1e-9 * (1.0 + fabs(a))))
+            fail_msg("%s: row %zu is outside the domain", name_of(b), i);
         out.primal += c * l->value(z, y, l->parameter);
         out.dual -= c * l->conjugate(a, y, l->parameter);
-        out.noise += c * dz * fmax(fabs(l->derivative(z - dz, y, l->parameter)), fabs(l->derivative(z + dz, y, l->parameter)));
+        out.noise +=
+            c * dz * fmax(fabs(l->derivative(z - dz, y, l->parameter)), fabs(l->derivative(z + dz, y, l->parameter)));
     }
     free(support);
     out.primal += 0.5 * square;
@@ -221,7 +230,8 @@ static objectives check_honesty(const batch_case *b) {
         fail_msg("%s, n %zu, C %g: says %.12g and %.12g, has %.12g and %.12g, noise %g", name_of(b), b->rows->n_rows,
                  b->options.C, b->info.primal, b->info.dual, o.primal, o.dual, o.noise);
     assert_true(b->info.dual <= b->info.primal);
-    if (b->info.primal > 0.0) assert_true(fabs(b->info.gap - (b->info.primal - b->info.dual) / b->info.primal) <= 1e-12);
+    if (b->info.primal > 0.0)
+        assert_true(fabs(b->info.gap - (b->info.primal - b->info.dual) / b->info.primal) <= 1e-12);
     return o;
 }
 
@@ -233,8 +243,8 @@ static objectives check_solved(const batch_case *b) {
                  b->info.rounds);
     double gap = o.primal - o.dual, allowed = 1.001 * b->options.tolerance * o.primal + 2.0 * o.noise + 1e-15;
     if (!(gap <= allowed && b->info.gap <= 1.001 * b->options.tolerance + 1e-13))
-        fail_msg("%s, n %zu, C %g: gap %g of %g (says %g), tolerance %g", name_of(b), b->rows->n_rows, b->options.C, gap,
-                 o.primal, b->info.gap, b->options.tolerance);
+        fail_msg("%s, n %zu, C %g: gap %g of %g (says %g), tolerance %g", name_of(b), b->rows->n_rows, b->options.C,
+                 gap, o.primal, b->info.gap, b->options.tolerance);
     return o;
 }
 
@@ -257,7 +267,8 @@ static double primal_of(const batch_case *b, size_t output, const double *beta, 
 static void gradient_of(double *g, const batch_case *b, size_t output, const double *beta, const double *z) {
     const karma_i_loss *l = &b->problem.loss;
     for (size_t i = 0; i < b->rows->n_rows; i++)
-        g[i] = beta[i] + weight_of(b, i) * l->derivative(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
+        g[i] = beta[i] +
+               weight_of(b, i) * l->derivative(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
 }
 
 /* A direction: one row, all rows, towards 0, or down the gradient. */
@@ -283,18 +294,21 @@ static void check_no_step_pays(const batch_case *b, karma_i_rng *rng) {
                 double there = 0.0;
                 for (size_t i = 0; i < n; i++)
                     there += 0.5 * (beta[i] + step * d[i]) * (z[i] + step * dz[i]) +
-                             weight_of(b, i) * l->value(z[i] + step * dz[i], b->targets[i * b->problem.n_outputs + o], l->parameter);
+                             weight_of(b, i) *
+                                 l->value(z[i] + step * dz[i], b->targets[i * b->problem.n_outputs + o], l->parameter);
                 if (!(there >= here - 1.001 * b->options.tolerance * here - 2.0 * noise))
-                    fail_msg("%s, n %zu, C %g: a step of %g of kind %zu takes %.12g to %.12g", name_of(b), n, b->options.C,
-                             step, kind % 4, here, there);
+                    fail_msg("%s, n %zu, C %g: a step of %g of kind %zu takes %.12g to %.12g", name_of(b), n,
+                             b->options.C, step, kind % 4, here, there);
             }
         }
     }
     free(beta);
 }
 
-static const double CURVATURES[] = {[KARMA_LOSS_SQUARED_HINGE] = 2.0, [KARMA_LOSS_LOGISTIC] = 0.25,
-                                    [KARMA_LOSS_HUBER] = 1.0, [KARMA_LOSS_SQUARED] = 1.0}; /* the rest: 0, not smooth */
+static const double CURVATURES[] = {[KARMA_LOSS_SQUARED_HINGE] = 2.0,
+                                    [KARMA_LOSS_LOGISTIC] = 0.25,
+                                    [KARMA_LOSS_HUBER] = 1.0,
+                                    [KARMA_LOSS_SQUARED] = 1.0}; /* the rest: 0, not smooth */
 
 /* With losses of curvature at most L, a gap of at most e leaves (β_i + c_i ℓ'(z_i))² <= 2 L c_i e for each row, and a
  * gradient with |Σ g_i φ_i|² <= 2 (1 + L Σ c_i k(x_i,x_i)) e. */
@@ -433,7 +447,8 @@ static void the_squared_loss_has_its_closed_form(void **state) {
             take_output(got, &b, o);
             for (size_t i = 0; i < n; i++)
                 if (!(fabs(got[i] - beta[i]) <= 1e-4 * largest))
-                    fail_msg("n %zu, C %g, row %zu: %.9g, closed form %.9g (largest %g)", n, s.C, i, got[i], beta[i], largest);
+                    fail_msg("n %zu, C %g, row %zu: %.9g, closed form %.9g (largest %g)", n, s.C, i, got[i], beta[i],
+                             largest);
             objectives mine = objectives_of(&b, o, got), best = objectives_of(&b, o, beta);
             assert_true(mine.primal >= best.primal * (1.0 - 1e-9));
             assert_true(mine.primal <= best.primal * (1.0 + 1e-8) + mine.noise);
@@ -499,7 +514,8 @@ static void small_hinge_problems_have_the_best_of_all_active_sets(void **state) 
         run(&b, NULL);
         objectives o = check_solved(&b);
         double best = best_hinge_dual(&b);
-        if (!(fabs(o.primal - best) <= 2e-8 * o.primal + 2.0 * o.noise && fabs(o.dual - best) <= 2e-8 * o.primal + 2.0 * o.noise))
+        if (!(fabs(o.primal - best) <= 2e-8 * o.primal + 2.0 * o.noise &&
+              fabs(o.dual - best) <= 2e-8 * o.primal + 2.0 * o.noise))
             fail_msg("n %zu, C %g: %.12g and %.12g, best %.12g", s.n, s.C, o.primal, o.dual, best);
         free_case(&b);
     }
@@ -529,7 +545,8 @@ static void any_start_leads_to_the_same_objective(void **state) {
         run(&b, NULL); /* good enough already */
         assert_int_equal(b.info.rounds, 0);
         for (size_t i = 0; i < count; i++)
-            assert_true(fabs(b.coefficients[i] - start[i]) <= 1e-12 * (fabs(start[i]) + weight_of(&b, i / s.n_outputs)));
+            assert_true(fabs(b.coefficients[i] - start[i]) <=
+                        1e-12 * (fabs(start[i]) + weight_of(&b, i / s.n_outputs)));
         b.options.tolerance = 1e-6;
         b.options.C = 30.0; /* from the answer to another question: most of its coefficients are inside */
         run(&b, NULL);
@@ -660,8 +677,10 @@ static void threads_do_not_change_a_bit(void **state) {
         int loss, rank;
         size_t n, outputs;
         int64_t passes;
-    } cases[] = {{KARMA_LOSS_HINGE, 0, 700, 2, 200}, {KARMA_LOSS_LOGISTIC, 1, 500, 1, 200},
-                 {KARMA_LOSS_PINBALL, 1, 600, 1, 200}, {KARMA_LOSS_SQUARED_HINGE, 0, 21000, 1, 1}};
+    } cases[] = {{KARMA_LOSS_HINGE, 0, 700, 2, 200},
+                 {KARMA_LOSS_LOGISTIC, 1, 500, 1, 200},
+                 {KARMA_LOSS_PINBALL, 1, 600, 1, 200},
+                 {KARMA_LOSS_SQUARED_HINGE, 0, 21000, 1, 1}};
     for (size_t k = 0; k < 4; k++) {
         karma_i_rng rng;
         karma_i_rng_init(&rng, 90 + k);
@@ -754,7 +773,8 @@ static void easy_rows_are_in_the_certificate(void **state) {
         size_t n_support = 0;
         for (size_t i = 0; i < s.n; i++) n_support += b.coefficients[i] != 0.0;
         assert_true(n_support < s.n / 2); /* so that rows could be left out */
-        for (b.options.passes = 5; b.options.passes <= 40; b.options.passes *= 2) { /* stopped with rows left out or not */
+        for (b.options.passes = 5; b.options.passes <= 40;
+             b.options.passes *= 2) { /* stopped with rows left out or not */
             run(&b, NULL);
             check_honesty(&b);
         }
@@ -780,8 +800,7 @@ static void extrapolation_finds_the_limit_of_a_linear_iteration(void **state) {
         for (size_t i = 0; i < n; i++) {
             limit[i] = karma_i_rng_normal(&rng);
             x[0][i] = karma_i_rng_normal(&rng);
-            for (size_t j = 0; j < n; j++)
-                A[i][j] = i == j ? 0.9 - 0.35 * (double)i : 0.1 * karma_i_rng_normal(&rng);
+            for (size_t j = 0; j < n; j++) A[i][j] = i == j ? 0.9 - 0.35 * (double)i : 0.1 * karma_i_rng_normal(&rng);
         }
         for (size_t k = 0; k < m; k++)
             for (size_t i = 0; i < n; i++) {
@@ -808,7 +827,8 @@ static void extrapolation_refuses_what_gives_no_answer(void **state) {
     (void)state;
     double same[3] = {1.0, 2.0, 3.0}, broken[3] = {1.0, NAN, 3.0}, far[3] = {INFINITY, 0.0, 0.0};
     double weights[3] = {7.0, 7.0, 7.0};
-    const double *standing[] = {same, same, same, same}, *nan[] = {same, broken, same, same}, *inf[] = {same, far, same, far};
+    const double *standing[] = {same, same, same, same}, *nan[] = {same, broken, same, same},
+                 *inf[] = {same, far, same, far};
     assert_false(karma_i_extrapolate(weights, standing, 3, 3));
     assert_false(karma_i_extrapolate(weights, nan, 3, 3));
     assert_false(karma_i_extrapolate(weights, inf, 3, 3));

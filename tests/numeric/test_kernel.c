@@ -37,7 +37,9 @@ static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, 
 
 /* A sum of n products in single precision, in any order, is within n·2^-24 of the sum of magnitudes (to first
  * order); the bias, its square, the weight and the last product add a rounding each. */
-static double rounding(const karma_i_rows *rows) { return ((double)rows->n_features + 6.0) * 0x1p-24; }
+static double rounding(const karma_i_rows *rows) {
+    return ((double)rows->n_features + 6.0) * 0x1p-24;
+}
 
 enum { GAP = 3 };
 
@@ -95,8 +97,8 @@ static void blocks_equal_the_reference_for_every_number_of_attributes(void **sta
         karma_i_rows *rows = draw_rows(&shape, &rng);
         for (size_t gamma = 1; gamma <= 6; gamma++)
             for (int version = 0; version < 3; version++) {
-                karma_i_kernel k = make_kernel(gamma, version == 0 ? 1.0 : 0.37 * (double)d + 0.5,
-                                               version == 2 ? 0.8 : 0.0, d);
+                karma_i_kernel k =
+                    make_kernel(gamma, version == 0 ? 1.0 : 0.37 * (double)d + 0.5, version == 2 ? 0.8 : 0.0, d);
                 compare_with_reference(&k, karma_i_rows_all(rows), karma_i_rows_all(rows), 1);
                 karma_i_kernel_clear(&k);
             }
@@ -107,7 +109,7 @@ static void blocks_equal_the_reference_for_every_number_of_attributes(void **sta
 /* Counts of rows around the tiles' borders, parts of larger sets of rows, empty parts. */
 static void blocks_and_scores_equal_the_reference_for_every_shape(void **state) {
     (void)state;
-    static const size_t counts[][2] = {{1, 1},   {1, 513}, {2, 512}, {63, 3},   {64, 64},  {65, 2},    {3, 511},
+    static const size_t counts[][2] = {{1, 1},    {1, 513}, {2, 512}, {63, 3},  {64, 64},  {65, 2},  {3, 511},
                                        {66, 515}, {5, 0},   {0, 5},   {130, 9}, {127, 33}, {200, 1}, {4, 1030}};
     karma_i_rng rng;
     karma_i_rng_init(&rng, 12);
@@ -162,8 +164,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
     for (size_t v = 0; v < sizeof threads / sizeof threads[0]; v++) {
         karma_i_view all = karma_i_rows_all(rows);
         karma_i_kernel_block(v ? again : first, n, &k, all, all, threads[v]);
-        assert_int_equal(
-            karma_i_kernel_scores(v ? scores + 2 * n : scores, &k, all, all, c, 2, threads[v], NULL), KARMA_OK);
+        assert_int_equal(karma_i_kernel_scores(v ? scores + 2 * n : scores, &k, all, all, c, 2, threads[v], NULL),
+                         KARMA_OK);
         if (v == 0) continue;
         assert_memory_equal(first, again, cells * sizeof *first);
         assert_memory_equal(scores, scores + 2 * n, 2 * n * sizeof *scores);
@@ -284,8 +286,8 @@ static void gamma_one_is_the_inner_product_of_zero_filled_rows(void **state) {
             for (size_t j = 0; j < 50; j++) {
                 double sum = b * b, magnitude = b * b;
                 for (size_t f = 0; f < rows->n_features; f++) {
-                    double term = (double)rows->values[i * rows->n_features + f] *
-                                  (double)rows->values[j * rows->n_features + f];
+                    double term =
+                        (double)rows->values[i * rows->n_features + f] * (double)rows->values[j * rows->n_features + f];
                     sum += term, magnitude += fabs(term);
                 }
                 assert_true(fabs(karma_i_kernel_reference(&k, rows, i, rows, j) - sum) <= 1e-14 * magnitude);
@@ -340,8 +342,8 @@ static void a_wrong_weight_is_not_positive_semidefinite(void **state) {
         for (size_t j = 0; j < 20; j++) {
             double sum = 0.0;
             for (size_t f = 0; f < 4; f++) sum += (double)rows->values[4 * i + f] * (double)rows->values[4 * j + f];
-            gram[20 * i + j] = sum / (1.0 + (double)karma_i_mask_overlap(karma_i_rows_mask(rows, i),
-                                                                        karma_i_rows_mask(rows, j), 1));
+            gram[20 * i + j] =
+                sum / (1.0 + (double)karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), 1));
         }
     assert_int_equal(karma_i_eigen_symmetric(values, gram, 20, NULL), KARMA_OK);
     assert_true(values[0] < -1e-9 * values[19]);
@@ -355,7 +357,10 @@ static void huge_weights_are_normalised(void **state) {
     static const struct {
         size_t gamma, d;
         double scale, bias;
-    } cases[] = {{1000, 500, 1.0, 0.0}, {1000, 500, 1.0, 1.0}, {1024, 2000, 1.0, 1.0}, {1024, 64, 1e-3, 0.0},
+    } cases[] = {{1000, 500, 1.0, 0.0},
+                 {1000, 500, 1.0, 1.0},
+                 {1024, 2000, 1.0, 1.0},
+                 {1024, 64, 1e-3, 0.0},
                  {40, 300, 20.0, 1.0}};
     for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++) {
         size_t gamma = cases[s].gamma, d = cases[s].d, extra = cases[s].bias != 0.0;

@@ -36,8 +36,7 @@ static void fill_gram(instance *it) {
     it->gram = malloc(n * n * sizeof *it->gram);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++)
-            it->gram[i * n + j] = it->gram[j * n + i] =
-                karma_i_kernel_reference(&it->kernel, it->rows, i, it->rows, j);
+            it->gram[i * n + j] = it->gram[j * n + i] = karma_i_kernel_reference(&it->kernel, it->rows, i, it->rows, j);
 }
 
 /* Dyadic rows with ν = 1 have kernel values that single precision holds exactly: then the two computations differ
@@ -57,12 +56,12 @@ static void draw_instance(instance *it, size_t n, size_t outputs, const karma_fi
     for (size_t i = 0; i < n; i++) {
         size_t class = karma_i_rng_below(&rng, outputs == 1 ? 2 : outputs);
         for (size_t k = 0; k < outputs; k++)
-            it->targets[i * outputs + k] = !classify                              ? karma_i_rng_normal(&rng)
+            it->targets[i * outputs + k] = !classify                                 ? karma_i_rng_normal(&rng)
                                            : class == (outputs == 1 ? (size_t)1 : k) ? 1.0
-                                                                                  : -1.0;
+                                                                                     : -1.0;
     }
-    it->problem = (karma_i_problem){.kernel = &it->kernel, .rows = it->rows, .targets = it->targets,
-                                    .n_outputs = outputs, .loss = loss};
+    it->problem = (karma_i_problem){
+        .kernel = &it->kernel, .rows = it->rows, .targets = it->targets, .n_outputs = outputs, .loss = loss};
     fill_gram(it);
 }
 
@@ -246,15 +245,14 @@ static double user_step(void *payload, size_t t) {
 static void a_users_steps_follow_the_recursion(void **state) {
     (void)state;
     static const steps cases[] = {
-        {0.5, 1.0, 1.0, 0},   /* the schedule "regret", the long way */
-        {0.5, 0.3, 0.5, 0},   /* slower */
-        {0.5, 0.3, 0.5, 50},  /* one round forgets everything */
-        {0.5, 0.3, 0.5, 256}, {0.5, 0.3, 0.5, 257}, {0.5, 0.3, 0.5, 1},
-        {0.5, 0.01, 0.0, 0},  /* a constant step */
-        {0.5, 1.7, 1.0, 0},   /* negative factors at first */
-        {0.5, 1.5, 0.0, 0},   /* always -1/2 */
-        {0.5, 0.5, 0.0, 0},   /* halves: 2^-600 within the rounds */
-        {0.5, 0.99, 0.0, 0},  /* 1e-2 a round: folds all the time */
+        {0.5, 1.0, 1.0, 0},  /* the schedule "regret", the long way */
+        {0.5, 0.3, 0.5, 0},  /* slower */
+        {0.5, 0.3, 0.5, 50}, /* one round forgets everything */
+        {0.5, 0.3, 0.5, 256}, {0.5, 0.3, 0.5, 257}, {0.5, 0.3, 0.5, 1}, {0.5, 0.01, 0.0, 0}, /* a constant step */
+        {0.5, 1.7, 1.0, 0},  /* negative factors at first */
+        {0.5, 1.5, 0.0, 0},  /* always -1/2 */
+        {0.5, 0.5, 0.0, 0},  /* halves: 2^-600 within the rounds */
+        {0.5, 0.99, 0.0, 0}, /* 1e-2 a round: folds all the time */
     };
     for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++)
         for (int average = 0; average < 2; average++) {
@@ -291,7 +289,9 @@ static void a_users_steps_can_be_the_schedule(void **state) {
     clear_instance(&it);
 }
 
-static double bad_step(void *payload, size_t t) { return t < 7 ? 0.1 : *(const double *)payload; }
+static double bad_step(void *payload, size_t t) {
+    return t < 7 ? 0.1 : *(const double *)payload;
+}
 
 static void impossible_steps_are_refused(void **state) {
     (void)state;
@@ -362,7 +362,9 @@ static void cancelled_before_the_first_row_is_an_error(void **state) {
     clear_instance(&it);
 }
 
-static double given_step(void *payload, size_t t) { return (void)t, *(const double *)payload; }
+static double given_step(void *payload, size_t t) {
+    return (void)t, *(const double *)payload;
+}
 
 /* A squared loss under steps that are too long: an error or finite numbers, for every length of the sequence, also
  * where it is the last round that leaves the range. */

@@ -95,7 +95,8 @@ static float *new_block(size_t n_rows, size_t ld) {
 }
 
 /* About 1000 pairs are looked at, borders among them. */
-static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_i_view a, karma_i_view b, const char *what) {
+static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_i_view a, karma_i_view b,
+                    const char *what) {
     size_t step = a.count * b.count / 1000 + 1;
     for (size_t i = 0; i < a.count; i++) {
         for (size_t j = b.count; j < ld; j++) assert_true(out[i * ld + j] == UNTOUCHED);
@@ -105,14 +106,16 @@ static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_
             double got = (double)out[i * ld + j], size = size_of(k, a.rows, a.first + i, b.rows, b.first + j);
             double wanted = karma_i_kernel_reference(k, a.rows, a.first + i, b.rows, b.first + j);
             if (!(fabs(got - wanted) <= rounding(a.rows) * size + FLT_MIN))
-                fail_msg("%s, %s: d %zu, %zu features, gamma %zu, bias %g, rows %zu of %zu and %zu of %zu: %.9g, wanted %.9g",
-                         k->path->name, what, a.rows->n_attributes, a.rows->n_features, k->gamma, k->bias, i, a.count, j,
-                         b.count, got, wanted);
+                fail_msg("%s, %s: d %zu, %zu features, gamma %zu, bias %g, rows %zu of %zu and %zu of %zu: %.9g, "
+                         "wanted %.9g",
+                         k->path->name, what, a.rows->n_attributes, a.rows->n_features, k->gamma, k->bias, i, a.count,
+                         j, b.count, got, wanted);
         }
     }
 }
 
-/* 2, 3, 5 in turn: bits must be those of one thread. (All three every time would take long where processors are few.) */
+/* 2, 3, 5 in turn: bits must be those of one thread. (All three every time would take long where processors are few.)
+ */
 static int other_threads(void) {
     static const int threads[] = {2, 3, 5};
     static size_t turn;
@@ -130,7 +133,9 @@ static void check_block(const karma_i_kernel *k, karma_i_view a, karma_i_view b)
     free(again);
 }
 
-static int is_portable(const karma_i_kernel *k) { return strcmp(k->path->name, "portable") == 0; }
+static int is_portable(const karma_i_kernel *k) {
+    return strcmp(k->path->name, "portable") == 0;
+}
 
 static void check_gram(const karma_i_kernel *k, karma_i_view a) {
     size_t ld = a.count + GAP;
@@ -156,7 +161,8 @@ static void check_gram(const karma_i_kernel *k, karma_i_view a) {
 }
 
 static void check_scores(const karma_i_kernel *k, karma_i_view a, karma_i_view b, size_t n_outputs, karma_i_rng *rng) {
-    double *c = malloc((b.count + 1) * n_outputs * sizeof *c), *scores = malloc((a.count + 1) * n_outputs * sizeof *scores);
+    double *c = malloc((b.count + 1) * n_outputs * sizeof *c),
+           *scores = malloc((a.count + 1) * n_outputs * sizeof *scores);
     double *again = malloc((a.count + 1) * n_outputs * sizeof *again);
     for (size_t i = 0; i < b.count * n_outputs; i++) c[i] = karma_i_rng_normal(rng);
     assert_int_equal(karma_i_kernel_scores(scores, k, a, b, c, n_outputs, 1, NULL), KARMA_OK);
@@ -168,7 +174,8 @@ static void check_scores(const karma_i_kernel *k, karma_i_view a, karma_i_view b
             for (size_t j = 0; j < b.count; j++) {
                 double value = c[j * n_outputs + o];
                 wanted += value * karma_i_kernel_reference(k, a.rows, a.first + i, b.rows, b.first + j);
-                allowed += fabs(value) * (rounding(a.rows) + 1e-13) * size_of(k, a.rows, a.first + i, b.rows, b.first + j);
+                allowed +=
+                    fabs(value) * (rounding(a.rows) + 1e-13) * size_of(k, a.rows, a.first + i, b.rows, b.first + j);
             }
             assert_true(fabs(scores[i * n_outputs + o] - wanted) <= allowed);
         }
@@ -201,8 +208,8 @@ static void check_shape(const path_shape *shape, size_t n_b, size_t gamma, doubl
 /* Numbers of rows around strips (6, 12), panels (16, 32) and tiles (128 x 512). */
 static void paths_equal_the_reference_for_every_number_of_rows(void **state) {
     (void)state;
-    static const size_t counts[][2] = {{1, 1},   {2, 31},  {7, 33},   {11, 15},  {12, 16},  {13, 17},  {31, 2},
-                                       {33, 7},  {127, 1}, {128, 65}, {129, 32}, {133, 513}, {517, 130}};
+    static const size_t counts[][2] = {{1, 1},  {2, 31},  {7, 33},   {11, 15},  {12, 16},   {13, 17},  {31, 2},
+                                       {33, 7}, {127, 1}, {128, 65}, {129, 32}, {133, 513}, {517, 130}};
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);
     for (size_t s = 0; s < sizeof counts / sizeof counts[0]; s++)
@@ -308,7 +315,8 @@ static void dot_and_axpy_equal_plain_loops(void **state) {
             (*path)->axpy(z, x, a, n);
             for (size_t j = 0; j < 1200; j++) {
                 double moved = j < n ? y[j] + a * (double)x[j] : y[j];
-                assert_true(fabs(z[j] - moved) <= (j < n ? 2.0 * DBL_EPSILON * (fabs(y[j]) + fabs(a * (double)x[j])) : 0.0));
+                assert_true(fabs(z[j] - moved) <=
+                            (j < n ? 2.0 * DBL_EPSILON * (fabs(y[j]) + fabs(a * (double)x[j])) : 0.0));
             }
         }
     }
@@ -376,7 +384,8 @@ static void sparse_rows_equal_the_reference_and_their_dense_copies(void **state)
         size_t d = 40 + 97 * s;
         karma_i_rows *a = draw_sparse(counts[s][0] + 5, d, 6.0, &rng), *b = draw_sparse(counts[s][1] + 2, d, 9.0, &rng);
         karma_i_rows *dense_a = dense_copy(a), *dense_b = dense_copy(b);
-        karma_i_kernel k = make_kernel(1 + s % 4, 5.0, s % 2 ? 1.0 : 0.0, longest(a) > longest(b) ? longest(a) : longest(b));
+        karma_i_kernel k =
+            make_kernel(1 + s % 4, 5.0, s % 2 ? 1.0 : 0.0, longest(a) > longest(b) ? longest(a) : longest(b));
         karma_i_view va = {a, 5, counts[s][0]}, vb = {b, 2, counts[s][1]};
         check_block(&k, va, vb);
         check_block(&k, vb, va);
@@ -386,17 +395,20 @@ static void sparse_rows_equal_the_reference_and_their_dense_copies(void **state)
         float *sparse = new_block(va.count, vb.count), *dense = new_block(va.count, vb.count);
         assert_int_equal(karma_i_kernel_block(sparse, vb.count, &k, va, vb, 2), KARMA_OK);
         assert_int_equal(karma_i_kernel_block(dense, vb.count, &k, (karma_i_view){dense_a, 5, va.count},
-                                              (karma_i_view){dense_b, 2, vb.count}, 2), KARMA_OK);
+                                              (karma_i_view){dense_b, 2, vb.count}, 2),
+                         KARMA_OK);
         for (size_t i = 0; i < va.count; i++)
             for (size_t j = 0; j < vb.count; j++) {
                 double size = size_of(&k, a, 5 + i, b, 2 + j);
-                assert_true(fabs((double)sparse[i * vb.count + j] - (double)dense[i * vb.count + j]) <= 1e-5 * size + FLT_MIN);
+                assert_true(fabs((double)sparse[i * vb.count + j] - (double)dense[i * vb.count + j]) <=
+                            1e-5 * size + FLT_MIN);
                 assert_true(karma_i_kernel_reference(&k, a, 5 + i, b, 2 + j) ==
                             karma_i_kernel_reference(&k, dense_a, 5 + i, dense_b, 2 + j));
             }
         for (size_t i = 0; i < a->n_rows; i++) {
             assert_int_equal(karma_i_rows_n_observed(a, i), karma_i_rows_n_observed(dense_a, i));
-            assert_true(fabs(karma_i_rows_square(a, i) - karma_i_rows_square(dense_a, i)) <= 1e-14 * karma_i_rows_square(a, i));
+            assert_true(fabs(karma_i_rows_square(a, i) - karma_i_rows_square(dense_a, i)) <=
+                        1e-14 * karma_i_rows_square(a, i));
         }
         free(sparse);
         free(dense);

@@ -125,8 +125,8 @@ static double smallest_by_jacobi(double *vector, const subspace *E, const unsign
 
 /* --- theorem ktrick ------------------------------------------------------------------------------------ */
 
-static double product_of_embeddings(const double *x, const unsigned char *o, const double *y,
-                                    const unsigned char *p, size_t dim, size_t gamma) {
+static double product_of_embeddings(const double *x, const unsigned char *o, const double *y, const unsigned char *p,
+                                    size_t dim, size_t gamma) {
     static double phi_x[MAX_EMBEDDING], phi_y[MAX_EMBEDDING];
     assert_int_equal(karma_theory_embed(phi_x, x, o, dim, gamma, NULL), KARMA_OK);
     assert_int_equal(karma_theory_embed(phi_y, y, p, dim, gamma, NULL), KARMA_OK);
@@ -134,8 +134,8 @@ static double product_of_embeddings(const double *x, const unsigned char *o, con
 }
 
 /* (c^γ - 1)/(c - 1) Σ_{i ∈ o∩p} x_i y_i, γ Σ for c = 1. */
-static double closed_form(const double *x, const unsigned char *o, const double *y, const unsigned char *p,
-                          size_t dim, size_t gamma) {
+static double closed_form(const double *x, const unsigned char *o, const double *y, const unsigned char *p, size_t dim,
+                          size_t gamma) {
     double c = 0.0, sum = 0.0;
     for (size_t i = 0; i < dim; i++)
         if (o[i] && p[i]) {
@@ -181,8 +181,7 @@ static void one_common_attribute_weighs_gamma(void **state) {
     for (size_t gamma = 1; gamma <= 6; gamma++) {
         assert_true(product_of_embeddings(x, o, y, p, 3, gamma) == 33.0 * (double)gamma);
         assert_true(product_of_embeddings(x, o, y, rest, 3, gamma) == 0.0);
-        assert_true(product_of_embeddings(x, o, y, o, 3, gamma) ==
-                    (14.0 + 33.0) * (pow(2.0, (double)gamma) - 1.0));
+        assert_true(product_of_embeddings(x, o, y, o, 3, gamma) == (14.0 + 33.0) * (pow(2.0, (double)gamma) - 1.0));
     }
 }
 
@@ -229,8 +228,7 @@ static void embedding_size_says_when_it_does_not_fit(void **state) {
     karma_error err;
     assert_int_equal(karma_theory_embed(out, x, o, 2, 64, &err), KARMA_ERR_DATA);
     assert_non_null(strstr(err.message, "too large"));
-    assert_int_equal(karma_theory_embed(out, x, o, 2, 62, NULL),
-                     KARMA_ERR_DATA); /* fits a size_t, no memory */
+    assert_int_equal(karma_theory_embed(out, x, o, 2, 62, NULL), KARMA_ERR_DATA); /* fits a size_t, no memory */
     assert_int_equal(karma_theory_unfold(out, x, Q, 2, 64, &err), KARMA_ERR_DATA);
     assert_int_equal(karma_theory_embed(out, x, o, 2, 0, &err), KARMA_ERR_DATA);
     assert_int_equal(karma_theory_embed(out, x, o, 0, 2, &err), KARMA_ERR_DATA);
@@ -310,8 +308,7 @@ static void f_gamma_approaches_f0_as_the_lemma_says(void **state) {
         draw_normal(w, E.dim, &rng);
         shrink_to_length(w, E.dim, 1.0);
         for (size_t gamma = 1; gamma <= 12; gamma++)
-            assert_true(gap(w, &E, x, o, gamma) <=
-                        karma_theory_approximation_bound(lambda, (double)gamma) + 1e-10);
+            assert_true(gap(w, &E, x, o, gamma) <= karma_theory_approximation_bound(lambda, (double)gamma) + 1e-10);
         n_checked++;
     }
     assert_true(n_checked > 150);
@@ -397,8 +394,7 @@ static void f_gamma_is_the_sum_of_powers(void **state) {
 
 /* --- regularity, by hand ------------------------------------------------------------------------------- */
 
-static void check_regularity(const double *Q, const unsigned char *o, size_t dim, double lambda,
-                             int reconstructible) {
+static void check_regularity(const double *Q, const unsigned char *o, size_t dim, double lambda, int reconstructible) {
     double got_lambda;
     int got_reconstructible;
     assert_int_equal(karma_theory_regularity(&got_lambda, &got_reconstructible, Q, o, dim, NULL), KARMA_OK);
@@ -419,16 +415,14 @@ static void regularity_of_cases_made_by_hand(void **state) {
     check_regularity(diagonal, (const unsigned char[]){7, 1}, 2, 1.0, 1); /* a flag is any non-zero byte */
     check_regularity(plane, (const unsigned char[]){1, 1, 0}, 3, 0.5, 1);
     check_regularity(plane, (const unsigned char[]){0, 1, 1}, 3, 1.0, 0); /* one direction of two */
-    check_regularity(slanted, (const unsigned char[]){1, 0}, 2, 0.36,
-                     1); /* and not 0.6, the singular value */
+    check_regularity(slanted, (const unsigned char[]){1, 0}, 2, 0.36, 1); /* and not 0.6, the singular value */
     check_regularity(slanted, (const unsigned char[]){0, 1}, 2, 0.64, 1);
     check_regularity(zero, (const unsigned char[]){1, 1}, 2, 0.0, 1);
 }
 
 static void bad_matrices_and_rows_are_refused(void **state) {
     (void)state;
-    const double skew[4] = {1.0, 0.5, 0.0, 1.0}, bad[4] = {1.0, NAN, NAN, 1.0},
-                 good[4] = {1.0, 0.0, 0.0, 1.0};
+    const double skew[4] = {1.0, 0.5, 0.0, 1.0}, bad[4] = {1.0, NAN, NAN, 1.0}, good[4] = {1.0, 0.0, 0.0, 1.0};
     const double huge[4] = {1e200, 0.0, 0.0, 1e200}, w[2] = {1.0, 1.0}, x[2] = {1.0, INFINITY};
     const unsigned char o[2] = {1, 1}, first[2] = {1, 0};
     double out = -7.0, room[6];
@@ -506,8 +500,7 @@ static void approximation_bound_at_its_edges(void **state) {
     assert_true(isnan(karma_theory_approximation_bound(0.0, 1.0)));
     assert_true(isnan(karma_theory_approximation_bound(0.5, NAN)));
     for (double gamma = 1.0; gamma < 50.0; gamma++)
-        assert_true(karma_theory_approximation_bound(0.2, gamma + 1.0) <
-                    karma_theory_approximation_bound(0.2, gamma));
+        assert_true(karma_theory_approximation_bound(0.2, gamma + 1.0) < karma_theory_approximation_bound(0.2, gamma));
 }
 
 static void sample_size_in_plain_arithmetic(void **state) {
@@ -517,8 +510,7 @@ static void sample_size_in_plain_arithmetic(void **state) {
     assert_true(karma_theory_log_sample_size(log(31.0), 0.1, 2.0, 0.05) > got);
     assert_true(karma_theory_log_sample_size(log(30.0), 0.2, 2.0, 0.05) < got);
     assert_true(karma_theory_log_sample_size(log(30.0), 0.1, 2.0, 0.01) > got);
-    double huge =
-        karma_theory_log_sample_size(karma_theory_log_big_gamma(1000000000, 1e6), 1e-300, 1e9, 1e-300);
+    double huge = karma_theory_log_sample_size(karma_theory_log_big_gamma(1000000000, 1e6), 1e-300, 1e9, 1e-300);
     assert_true(isfinite(huge));
     assert_true(isfinite(karma_theory_log_sample_size(1.0, 1.0, 1.0, 1.0 - 1e-9)));
     assert_true(isnan(karma_theory_log_sample_size(1.0, 1.0, 1.0, 1.0)));
@@ -531,15 +523,15 @@ static void regret_bound_in_plain_arithmetic(void **state) {
     double rho = L * X * sqrt(Gamma) / sqrt(B * T);
     check_close(exp(karma_theory_log_rho(&terms)), rho, 1e-13);
     for (double r = 0.01; r < 100.0; r *= 3.0) {
-        double bound = 2.0 * L * L * X * X * Gamma * (1.0 + log(T)) / r + r * T * B / 2.0 +
-                       exp(-lambda * gamma) * L * T / lambda;
+        double bound =
+            2.0 * L * L * X * X * Gamma * (1.0 + log(T)) / r + r * T * B / 2.0 + exp(-lambda * gamma) * L * T / lambda;
         check_close(exp(karma_theory_log_regret_bound(&terms, log(r))), bound, 1e-12);
     }
     double before = karma_theory_log_regret_bound(&terms, log(rho));
     terms.rounds = 1.0; /* ln T = 0 */
     assert_true(karma_theory_log_regret_bound(&terms, log(rho)) < before);
-    check_close(exp(karma_theory_log_regret_bound(&terms, 0.0)),
-                2.0 * 36.0 * 30.0 + 2.5 + exp(-1.0) * 2.0 / 0.25, 1e-12);
+    check_close(exp(karma_theory_log_regret_bound(&terms, 0.0)), 2.0 * 36.0 * 30.0 + 2.5 + exp(-1.0) * 2.0 / 0.25,
+                1e-12);
     terms.rounds = 0.0;
     assert_true(isnan(karma_theory_log_regret_bound(&terms, 0.0)));
     assert_true(isnan(karma_theory_log_rho(&terms)));
@@ -547,14 +539,12 @@ static void regret_bound_in_plain_arithmetic(void **state) {
 
 static void regret_bound_of_huge_terms_is_finite(void **state) {
     (void)state;
-    karma_regret_terms terms = {1e9, 1e9,     karma_theory_log_big_gamma(1000000000, 1e6), 1e300, 1e-9,
-                                1e6, 0x1.0p53};
+    karma_regret_terms terms = {1e9, 1e9, karma_theory_log_big_gamma(1000000000, 1e6), 1e300, 1e-9, 1e6, 0x1.0p53};
     double log_rho = karma_theory_log_rho(&terms), bound = karma_theory_log_regret_bound(&terms, log_rho);
     assert_true(isfinite(log_rho) && isfinite(bound));
     /* With this ρ the first two terms are LX√(ΓBT)·(2(1 + ln T) + 1/2); the third is nothing beside them. */
     double log_T = log(0x1.0p53);
-    check_close(bound,
-                2.0 * log(1e9) + 0.5 * (terms.log_big_gamma + log(1e300) + log_T) + log(2.5 + 2.0 * log_T),
+    check_close(bound, 2.0 * log(1e9) + 0.5 * (terms.log_big_gamma + log(1e300) + log_T) + log(2.5 + 2.0 * log_T),
                 1e-13);
     terms = (karma_regret_terms){1e-300, 1e-300, 0.0, 1e-300, 1.0, 1.0, 1.0};
     assert_true(isfinite(karma_theory_log_regret_bound(&terms, karma_theory_log_rho(&terms))));
@@ -575,8 +565,7 @@ static void eigenvectors_are_rows_and_values_ascend(void **state) {
     for (size_t i = 0; i < N; i++) {
         if (i > 0) assert_true(values[i - 1] <= values[i]);
         check_close(dot(V + i * N, V + i * N, N), 1.0, 1e-13);
-        for (size_t j = 0; j < N; j++)
-            check_close(dot(A + j * N, V + i * N, N), values[i] * V[i * N + j], 1e-13);
+        for (size_t j = 0; j < N; j++) check_close(dot(A + j * N, V + i * N, N), values[i] * V[i * N + j], 1e-13);
     }
     A[3] = INFINITY;
     assert_int_equal(karma_i_eigen_symmetric(values, A, N, NULL), KARMA_ERR_DATA);

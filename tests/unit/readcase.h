@@ -95,8 +95,8 @@ static inline const char *names_of(const reading *r, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
     for (size_t j = 0; j < karma_table_n_attributes(r->table) && used < size; j++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", j ? "," : "",
-                                 karma_table_attribute_name(r->table, j));
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", j ? "," : "", karma_table_attribute_name(r->table, j));
     return text;
 }
 

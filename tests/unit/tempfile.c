@@ -28,8 +28,7 @@ void temp_create(temp_file *out, const char *ending, const void *bytes, size_t l
 void temp_create_gzip(temp_file *out, const char *ending, const void *bytes, size_t length) {
     create_directory(out, ending);
     gzFile stream = gzopen(out->path, "wb");
-    demand(stream && gzwrite(stream, bytes, (unsigned)length) == (int)length && gzclose(stream) == Z_OK,
-           out->path);
+    demand(stream && gzwrite(stream, bytes, (unsigned)length) == (int)length && gzclose(stream) == Z_OK, out->path);
 }
 
 void temp_remove(const temp_file *file) {

@@ -59,8 +59,12 @@ static void forget(void *memory) {
         } /* what is not found was allocated inside the C library */
 }
 
-void *__wrap_malloc(size_t size) { return refuses() ? NULL : register_live(__real_malloc(size)); }
-void *__wrap_calloc(size_t count, size_t size) { return refuses() ? NULL : register_live(__real_calloc(count, size)); }
+void *__wrap_malloc(size_t size) {
+    return refuses() ? NULL : register_live(__real_malloc(size));
+}
+void *__wrap_calloc(size_t count, size_t size) {
+    return refuses() ? NULL : register_live(__real_calloc(count, size));
+}
 void *__wrap_aligned_alloc(size_t alignment, size_t size) {
     return refuses() ? NULL : register_live(__real_aligned_alloc(alignment, size));
 }
@@ -129,7 +133,8 @@ static void close_reading(reading *r) {
 }
 
 static void set(reading *r, const char *name, const char *value) {
-    assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), name), &r->options, value, NULL), KARMA_OK);
+    assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), name), &r->options, value, NULL),
+                     KARMA_OK);
 }
 
 static karma_status run_read(void *context) {
@@ -141,8 +146,9 @@ static karma_status run_read(void *context) {
     return st;
 }
 
-static const char *const CSV = "id,a,\"b \"\"x\"\"\",colour,label\nr1,1,2,red,yes\nr2,,3.5,blue,no\nr3,4,NA,\"re,d\",yes\n"
-                               "r4,5,1e3,,no\nr5,6,-2,green,yes\n\"r\n6\",7,,red,no\n";
+static const char *const CSV =
+    "id,a,\"b \"\"x\"\"\",colour,label\nr1,1,2,red,yes\nr2,,3.5,blue,no\nr3,4,NA,\"re,d\",yes\n"
+    "r4,5,1e3,,no\nr5,6,-2,green,yes\n\"r\n6\",7,,red,no\n";
 
 static void reading_csv(void **state) {
     (void)state;
@@ -204,7 +210,8 @@ static karma_status run_build(void *context) {
     if (st != KARMA_OK && karma_table_has_target(table)) fail_msg("a failing call set the target");
     if (st == KARMA_OK) {
         st = karma_table_set_target_classes(table, "c", classes, &err);
-        if (strcmp(karma_table_target_name(table), st == KARMA_OK ? "c" : "n") != 0) fail_msg("the target is half changed");
+        if (strcmp(karma_table_target_name(table), st == KARMA_OK ? "c" : "n") != 0)
+            fail_msg("the target is half changed");
     }
     if (st == KARMA_OK) st = karma_table_select(&part, table, rows, 3, &err);
     if (karma_table_validate(table, NULL) != KARMA_OK) fail_msg("the table is broken");
@@ -312,7 +319,9 @@ static karma_status run_fit(void *context) {
 /* Which of three models: two classes with categories, three classes, regression with categories and a missing label. */
 static void open_fitting(fitting *f, int which, int solver) {
     *f = (fitting){.options = quick_options(solver)};
-    f->table = which == 0 ? table_of(CSV, "label") : which == 1 ? table_of(CSV_CLASSES, "what") : table_of(CSV_NUMBERS, "price");
+    f->table = which == 0   ? table_of(CSV, "label")
+               : which == 1 ? table_of(CSV_CLASSES, "what")
+                            : table_of(CSV_NUMBERS, "price");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
     if (which == 1) f->options.kernel = KARMA_N_KERNELS - 1; /* the latest has the most to remember */
     karma_error err;
@@ -489,16 +498,11 @@ static void writing_outputs(void **state) {
 int main(void) {
     json_set_alloc_funcs(__wrap_malloc, __wrap_free);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_csv),
-        cmocka_unit_test(reading_libsvm),
-        cmocka_unit_test(synthesising),
-        cmocka_unit_test(building_tables),
-        cmocka_unit_test(counting_patterns),
-        cmocka_unit_test(filling_options),
-        cmocka_unit_test(fitting_models),
-        cmocka_unit_test(saving_and_loading_models),
-        cmocka_unit_test(using_models),
-        cmocka_unit_test(writing_outputs),
+        cmocka_unit_test(reading_csv),       cmocka_unit_test(reading_libsvm),
+        cmocka_unit_test(synthesising),      cmocka_unit_test(building_tables),
+        cmocka_unit_test(counting_patterns), cmocka_unit_test(filling_options),
+        cmocka_unit_test(fitting_models),    cmocka_unit_test(saving_and_loading_models),
+        cmocka_unit_test(using_models),      cmocka_unit_test(writing_outputs),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

@@ -36,8 +36,8 @@ typedef union any_options {
 typedef void (*option_check)(const karma_option_table *table, const karma_option *option, any_options *options);
 
 static void for_every_option(option_check check) {
-    const karma_option_table *tables[] = {karma_read_option_table(), karma_fit_option_table(), karma_synth_option_table(),
-                                          karma_theory_option_table()};
+    const karma_option_table *tables[] = {karma_read_option_table(), karma_fit_option_table(),
+                                          karma_synth_option_table(), karma_theory_option_table()};
     for (size_t t = 0; t < 4; t++)
         for (size_t i = 0; i < tables[t]->count; i++) {
             any_options options;
@@ -48,7 +48,9 @@ static void for_every_option(option_check check) {
         }
 }
 
-static void *field_of(const karma_option *o, any_options *options) { return (char *)options + o->offset; }
+static void *field_of(const karma_option *o, any_options *options) {
+    return (char *)options + o->offset;
+}
 
 static int is_word_value(const karma_option *o, double value) {
     for (const karma_option_word *w = o->words; w && w->word; w++)
@@ -109,7 +111,8 @@ static void refuse(const karma_option *o, any_options *options, const char *text
 static void accept_number(const karma_option_table *table, const karma_option *o, any_options *options, double value) {
     char text[KARMA_NUMBER_SIZE];
     accept(table, o, options, karma_number_text(text, value));
-    double stored = o->kind == KARMA_OPTION_REAL ? *(double *)field_of(o, options) : (double)*(int64_t *)field_of(o, options);
+    double stored =
+        o->kind == KARMA_OPTION_REAL ? *(double *)field_of(o, options) : (double)*(int64_t *)field_of(o, options);
     assert_true(stored == value);
 }
 
@@ -150,7 +153,8 @@ static void check_round_trip(const karma_option_table *table, const karma_option
         assert_string_equal(text, "even,odd,even,odd,even,odd,even,odd,eve"); /* cut, and ended */
         break;
     }
-    case KARMA_OPTION_CHOICE: break;
+    case KARMA_OPTION_CHOICE:
+        break;
     }
 }
 
@@ -181,12 +185,15 @@ static void check_refusals(const karma_option_table *table, const karma_option *
     refuse(o, options, "inf");
     refuse(o, options, "-inf");
     refuse(o, options, "1e400");
-    refuse(o, options, karma_number_text(text, o->kind == KARMA_OPTION_REAL ? nextafter(o->max, INFINITY) : o->max * 2.0 + 2.0));
-    refuse(o, options, karma_number_text(text, o->kind == KARMA_OPTION_REAL ? nextafter(o->min, -INFINITY) : o->min - 1.0));
+    refuse(o, options,
+           karma_number_text(text, o->kind == KARMA_OPTION_REAL ? nextafter(o->max, INFINITY) : o->max * 2.0 + 2.0));
+    refuse(o, options,
+           karma_number_text(text, o->kind == KARMA_OPTION_REAL ? nextafter(o->min, -INFINITY) : o->min - 1.0));
     refuse(o, options, "-1e300");
     if (o->kind == KARMA_OPTION_INTEGER) {
         refuse(o, options, "2.5");
-        int64_t *field = field_of(o, options), old = *field, bad[] = {(int64_t)o->min - 1, (int64_t)o->max + 1, INT64_MAX, INT64_MIN};
+        int64_t *field = field_of(o, options), old = *field,
+                bad[] = {(int64_t)o->min - 1, (int64_t)o->max + 1, INT64_MAX, INT64_MIN};
         for (size_t i = 0; i < 4; i++) {
             if (is_word_value(o, (double)bad[i])) continue;
             if ((double)bad[i] <= o->max && (double)bad[i] >= o->min) continue; /* 2^53 + 1 is no double */
@@ -213,7 +220,9 @@ static void whatever_is_out_of_bounds_is_refused(void **state) {
 
 /* --- numbers ------------------------------------------------------------------------------------------- */
 
-static int parse(double *out, const char *text) { return karma_i_number_parse(out, text, strlen(text)); }
+static int parse(double *out, const char *text) {
+    return karma_i_number_parse(out, text, strlen(text));
+}
 
 static uint64_t bits_of(double x) {
     uint64_t bits;
@@ -226,7 +235,8 @@ static void assert_survives_text(double x) {
     double back = 0.0;
     assert_ptr_equal(karma_number_text(text, x), text);
     if (strlen(text) >= KARMA_NUMBER_SIZE || strchr(text, ',')) fail_msg("%a is written '%s'", x, text);
-    if (!parse(&back, text) || bits_of(back) != bits_of(x)) fail_msg("%a is written '%s' and read back as %a", x, text, back);
+    if (!parse(&back, text) || bits_of(back) != bits_of(x))
+        fail_msg("%a is written '%s' and read back as %a", x, text, back);
 }
 
 static void check_random_numbers(size_t count, uint64_t seed) {
@@ -244,8 +254,24 @@ static void check_random_numbers(size_t count, uint64_t seed) {
 
 static void doubles_survive_text_bit_by_bit(void **state) {
     (void)state;
-    static const double special[] = {0.0, -0.0, 1.0, -1.0, 0.1, 1.0 / 3.0, 5e-324, -5e-324, DBL_MIN, DBL_MAX, -DBL_MAX,
-                                     2.2250738585072011e-308, 9007199254740993.0, 1e22, 1e23, 123456789012345678.0, INFINITY, -INFINITY};
+    static const double special[] = {0.0,
+                                     -0.0,
+                                     1.0,
+                                     -1.0,
+                                     0.1,
+                                     1.0 / 3.0,
+                                     5e-324,
+                                     -5e-324,
+                                     DBL_MIN,
+                                     DBL_MAX,
+                                     -DBL_MAX,
+                                     2.2250738585072011e-308,
+                                     9007199254740993.0,
+                                     1e22,
+                                     1e23,
+                                     123456789012345678.0,
+                                     INFINITY,
+                                     -INFINITY};
     for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) assert_survives_text(special[i]);
     check_random_numbers(20000, 31);
     char text[KARMA_NUMBER_SIZE];
@@ -261,16 +287,33 @@ static void doubles_survive_text_bit_by_bit(void **state) {
 /* Texts whose value is known by other means: the compiler's own reading of the literal. */
 static void hard_texts_are_read_right(void **state) {
     (void)state;
-#define CASE(literal) {#literal, literal}
+#define CASE(literal)                                                                                                  \
+    { #literal, literal }
     static const struct {
         const char *text;
         double value;
     } cases[] = {
-        CASE(0), CASE(1.), CASE(.5), CASE(0.3), CASE(1e23), CASE(8.5e22), CASE(9007199254740993.), CASE(9007199254740992.5),
-        CASE(1.7976931348623157e308), CASE(2.2250738585072014e-308), CASE(2.2250738585072011e-308), CASE(4.9406564584124654e-324),
-        CASE(2.4703282292062329e-324), CASE(123456789012345678901234567890.), CASE(0.000000000000000000000000000000123),
-        CASE(6.631236846766476e-316), CASE(3.237883913302901289588352412501532174863037669423108059901297049552301970670676565786835742587799557860615776559838283435514391084153169252689190564396459577394618038928365305143463955100356696665629202017331344031730044369360205258345803431471660032699580731300954848363975548690010751530018881758184174569652173110473696022749934638425380623369774736560008997404060967498028389191878963968575439222206416981462690113342524002724385941651051293552601421155333430225237291523843322331326138431477823591142408800030775170625915670728657003151953664260769822494937951845801530895238439819708403389937873241463484205608000027270531106827387907791444918534771598750162812548862768493201518991668028251730299953143924168545708663913273994694463908672332763671875e-319),
-        CASE(12345678901234567e-5), CASE(1e22), CASE(10000000000000000000000e-22)};
+        CASE(0),
+        CASE(1.),
+        CASE(.5),
+        CASE(0.3),
+        CASE(1e23),
+        CASE(8.5e22),
+        CASE(9007199254740993.),
+        CASE(9007199254740992.5),
+        CASE(1.7976931348623157e308),
+        CASE(2.2250738585072014e-308),
+        CASE(2.2250738585072011e-308),
+        CASE(4.9406564584124654e-324),
+        CASE(2.4703282292062329e-324),
+        CASE(123456789012345678901234567890.),
+        CASE(0.000000000000000000000000000000123),
+        CASE(6.631236846766476e-316),
+        CASE(
+            3.237883913302901289588352412501532174863037669423108059901297049552301970670676565786835742587799557860615776559838283435514391084153169252689190564396459577394618038928365305143463955100356696665629202017331344031730044369360205258345803431471660032699580731300954848363975548690010751530018881758184174569652173110473696022749934638425380623369774736560008997404060967498028389191878963968575439222206416981462690113342524002724385941651051293552601421155333430225237291523843322331326138431477823591142408800030775170625915670728657003151953664260769822494937951845801530895238439819708403389937873241463484205608000027270531106827387907791444918534771598750162812548862768493201518991668028251730299953143924168545708663913273994694463908672332763671875e-319),
+        CASE(12345678901234567e-5),
+        CASE(1e22),
+        CASE(10000000000000000000000e-22)};
 #undef CASE
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         double got = -7.0, negative = 7.0;
@@ -280,8 +323,8 @@ static void hard_texts_are_read_right(void **state) {
         (void)snprintf(signed_text, sizeof signed_text, "-%s", cases[i].text);
         assert_true(parse(&negative, signed_text) && bits_of(negative) == bits_of(-cases[i].value));
     }
-    static const char *const wrong[] = {"", "+", "-", ".", "e5", "1e", "1e+", "1.2.3", "1,5", "0x1p3", "1_000", " 1", "1 ", "nan",
-                                        "infin", "--1", "+-1", "1e5.", "1d5", "１"};
+    static const char *const wrong[] = {"",      "+",  "-",  ".",   "e5",    "1e",  "1e+", "1.2.3", "1,5", "0x1p3",
+                                        "1_000", " 1", "1 ", "nan", "infin", "--1", "+-1", "1e5.",  "1d5", "１"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         double got = -7.0;
         if (parse(&got, wrong[i])) fail_msg("'%s' is read as %g", wrong[i], got);
@@ -323,11 +366,13 @@ static void indices_are_whole_and_bounded(void **state) {
 
 /* A locale whose decimal point is a comma: one that is installed or, failing that, one made for the occasion. */
 static int enter_comma_locale(const char *directory) {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "es_ES.UTF-8", "it_IT.UTF-8", "ru_RU.UTF-8"};
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8",  "fr_FR.UTF-8",
+                                        "es_ES.UTF-8", "it_IT.UTF-8", "ru_RU.UTF-8"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (setlocale(LC_ALL, names[i]) && strcmp(localeconv()->decimal_point, ",") == 0) return 1;
     char command[600];
-    (void)snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 --no-archive '%s/de_DE.UTF-8' >/dev/null 2>&1", directory);
+    (void)snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 --no-archive '%s/de_DE.UTF-8' >/dev/null 2>&1",
+                   directory);
     if (system(command) < 0 || setenv("LOCPATH", directory, 1) != 0) return 0;
     int found = setlocale(LC_ALL, "de_DE.UTF-8") && strcmp(localeconv()->decimal_point, ",") == 0;
     unsetenv("LOCPATH");
@@ -363,7 +408,8 @@ static void the_locale_does_not_matter(void **state) {
     check_random_numbers(2000, 32);
     karma_fit_options o;
     karma_options_init(karma_fit_option_table(), &o);
-    assert_int_equal(karma_option_set(karma_option_find(karma_fit_option_table(), "huber"), &o, "0.75", NULL), KARMA_OK);
+    assert_int_equal(karma_option_set(karma_option_find(karma_fit_option_table(), "huber"), &o, "0.75", NULL),
+                     KARMA_OK);
     assert_true(o.huber == 0.75);
     setlocale(LC_ALL, "C");
 }
@@ -396,7 +442,8 @@ static void draws_have_their_moments(void **state) {
     enum { DRAWS = 200000 };
     karma_i_rng rng;
     karma_i_rng_init(&rng, 33);
-    double sum = 0.0, squares = 0.0, n_sum = 0.0, n_squares = 0.0, n_cubes = 0.0, n_fourths = 0.0, lag = 0.0, last = 0.0;
+    double sum = 0.0, squares = 0.0, n_sum = 0.0, n_squares = 0.0, n_cubes = 0.0, n_fourths = 0.0, lag = 0.0,
+           last = 0.0;
     size_t counts[7] = {0}, tail = 0;
     for (size_t i = 0; i < DRAWS; i++) {
         double u = karma_i_rng_uniform(&rng), x = karma_i_rng_normal(&rng);
@@ -609,7 +656,8 @@ static void masks_count_their_bits(void **state) {
             if (in_b[i]) karma_i_mask_set(b, i);
             common += in_a[i] && in_b[i];
         }
-        for (size_t i = 0; i < n; i++) assert_true(karma_i_mask_get(a, i) == in_a[i] && karma_i_mask_get(b, i) == in_b[i]);
+        for (size_t i = 0; i < n; i++)
+            assert_true(karma_i_mask_get(a, i) == in_a[i] && karma_i_mask_get(b, i) == in_b[i]);
         assert_int_equal(karma_i_mask_overlap(a, b, karma_i_mask_words(n)), common);
     }
     assert_int_equal(karma_i_popcount(0), 0);

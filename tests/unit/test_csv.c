@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "readcase.h"
 
-#define NAMES(...)                                                                                           \
+#define NAMES(...)                                                                                                     \
     { (char *[]){__VA_ARGS__}, sizeof((char *[]){__VA_ARGS__}) / sizeof(char *) }
 
 /* Reads `text` as a file called table.csv. */
@@ -19,8 +19,7 @@ static void read_text(reading *r, const char *text, const karma_read_options *op
     read_bytes(r, ".csv", text, strlen(text), options, NULL);
 }
 
-static void refuse(const char *text, const karma_read_options *options, karma_status status,
-                   const char *sentence) {
+static void refuse(const char *text, const karma_read_options *options, karma_status status, const char *sentence) {
     reading r;
     read_text(&r, text, options);
     assert_refused(&r, status, sentence);
@@ -78,8 +77,7 @@ static void test_quotes(void **state) {
     (void)state;
     reading r;
     char names[64];
-    read_text(&r, "\"a,b\",\"c \"\"d\"\"\" ,e\n \"x\ny\" ,\" z \",\"1\"\n\"\",\"NA\",2\n\"\"\"\",q\"q, 3 \n",
-              NULL);
+    read_text(&r, "\"a,b\",\"c \"\"d\"\"\" ,e\n \"x\ny\" ,\" z \",\"1\"\n\"\",\"NA\",2\n\"\"\"\",q\"q, 3 \n", NULL);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "a,b,c \"d\",e");
     assert_int_equal(karma_table_n_attributes(r.table), 3);
@@ -94,13 +92,10 @@ static void test_quotes(void **state) {
 
 static void test_bad_quotes(void **state) {
     (void)state;
-    refuse("a,b\n1,2\n3,\"x\n5,6\n", NULL, KARMA_ERR_FORMAT,
-           "line 3: the quote that opens here is never closed");
-    refuse("a,b\n1,\"x\ny\"\n3,\"\"\"", NULL, KARMA_ERR_FORMAT,
-           "line 4: the quote that opens here is never closed");
+    refuse("a,b\n1,2\n3,\"x\n5,6\n", NULL, KARMA_ERR_FORMAT, "line 3: the quote that opens here is never closed");
+    refuse("a,b\n1,\"x\ny\"\n3,\"\"\"", NULL, KARMA_ERR_FORMAT, "line 4: the quote that opens here is never closed");
     refuse("a,b\n1,\"x\"y\n", NULL, KARMA_ERR_FORMAT, "line 2, column 6: text after a closing quote");
-    refuse("a,b\n\"\xc3\xa4\n\xc3\xa4\" y,1\n", NULL, KARMA_ERR_FORMAT,
-           "line 3, column 4: text after a closing quote");
+    refuse("a,b\n\"\xc3\xa4\n\xc3\xa4\" y,1\n", NULL, KARMA_ERR_FORMAT, "line 3, column 4: text after a closing quote");
 }
 
 static void test_missing_tokens(void **state) {
@@ -207,8 +202,7 @@ static void test_encoding(void **state) {
     refuse("\xfe\xff"
            "ab",
            NULL, KARMA_ERR_FORMAT, "line 1: the text is UTF-16; convert the file to UTF-8");
-    refuse("a,b\n1,M\xfcnchen\n", NULL, KARMA_ERR_FORMAT,
-           "line 2: byte 0xfc is not UTF-8; convert the file to UTF-8");
+    refuse("a,b\n1,M\xfcnchen\n", NULL, KARMA_ERR_FORMAT, "line 2: byte 0xfc is not UTF-8; convert the file to UTF-8");
     static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
                                       "\xf4\x90\x80\x80", "\x80",         "\xe2\x82"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -219,8 +213,7 @@ static void test_encoding(void **state) {
         assert_int_equal(r.status, KARMA_ERR_FORMAT);
         assert_non_null(strstr(r.err.message, ": line 3: byte 0x"));
     }
-    check_names("\xc3\xa4,\xe2\x82\xac,\xf0\x9f\x98\x80\n1,2,3\n", NULL,
-                "\xc3\xa4,\xe2\x82\xac,\xf0\x9f\x98\x80");
+    check_names("\xc3\xa4,\xe2\x82\xac,\xf0\x9f\x98\x80\n1,2,3\n", NULL, "\xc3\xa4,\xe2\x82\xac,\xf0\x9f\x98\x80");
     reading r;
     read_bytes(&r, ".csv", "a,b\n1,2\n3,\0004\n", 13, NULL, NULL);
     assert_refused(&r, KARMA_ERR_FORMAT, "line 3: a NUL byte; the file is not text in UTF-8");
@@ -231,8 +224,7 @@ static void test_encoding(void **state) {
 static void test_levels_are_sorted(void **state) {
     (void)state;
     reading r;
-    read_text(&r, "a,b\n2,zeta\n1,Beta\n10,\xc3\xa4\nx,beta\n2,Beta\n",
-              NULL); /* a: numbers first, a word late */
+    read_text(&r, "a,b\n2,zeta\n1,Beta\n10,\xc3\xa4\nx,beta\n2,Beta\n", NULL); /* a: numbers first, a word late */
     assert_read(&r);
     static const char *const a[] = {"1", "10", "2", "x"}, *const b[] = {"Beta", "beta", "zeta", "\xc3\xa4"};
     for (size_t i = 0; i < 4; i++) {
@@ -264,8 +256,7 @@ static void test_forced_kinds(void **state) {
 static void test_infinities(void **state) {
     (void)state;
     refuse("a,b\n1,2\n1,inf\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': 'inf' is not a finite number");
-    refuse("a,b\n1,2\n1,-1e999\n", NULL, KARMA_ERR_DATA,
-           "line 3, column 'b': '-1e999' is not a finite number");
+    refuse("a,b\n1,2\n1,-1e999\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': '-1e999' is not a finite number");
     karma_read_options o = read_defaults();
     o.target = "b";
     refuse("a,b\n1,Infinity\n", &o, KARMA_ERR_DATA, "line 2, column 'b': 'Infinity' is not a finite number");
@@ -409,11 +400,9 @@ static void test_notice(void **state) {
 
 static void test_expectation(void **state) {
     (void)state;
-    karma_i_column columns[] = {
-        {"n",      KARMA_COLUMN_NUMBER,   NULL, 0},
-        {"c",      KARMA_COLUMN_CATEGORY, NULL, 0},
-        {"absent", KARMA_COLUMN_CATEGORY, NULL, 0}
-    };
+    karma_i_column columns[] = {{"n", KARMA_COLUMN_NUMBER, NULL, 0},
+                                {"c", KARMA_COLUMN_CATEGORY, NULL, 0},
+                                {"absent", KARMA_COLUMN_CATEGORY, NULL, 0}};
     karma_i_expectation e = {columns, 3, "y"};
     reading r;
     char names[64];
@@ -522,8 +511,7 @@ static void test_gzip(void **state) {
             assert_read(&r);
         else
             assert_int_equal(r.status, KARMA_ERR_FORMAT);
-        if (cut == n - 1)
-            assert_refused(&r, KARMA_ERR_FORMAT, "the gzip data end too early; the file is cut short");
+        if (cut == n - 1) assert_refused(&r, KARMA_ERR_FORMAT, "the gzip data end too early; the file is cut short");
         reading_clear(&r);
     }
     memcpy(bytes + n, "junk", 4);
@@ -555,8 +543,7 @@ static void test_wide(void **state) {
         used += (size_t)snprintf(text + used, size - used, "%s%s", j ? "," : "", name);
     }
     text[used++] = '\n';
-    for (size_t j = 0; j < N; j++)
-        used += (size_t)snprintf(text + used, size - used, "%s%zu", j ? "," : "", j % 7);
+    for (size_t j = 0; j < N; j++) used += (size_t)snprintf(text + used, size - used, "%s%zu", j ? "," : "", j % 7);
     reading r;
     karma_i_expectation e = {columns, N, NULL};
     read_bytes(&r, ".csv", text, used, NULL, &e);
@@ -578,8 +565,7 @@ static void test_many_levels(void **state) {
     char *text = malloc(size);
     assert_non_null(text);
     used += (size_t)snprintf(text, size, "a\n");
-    for (size_t i = 0; i < N; i++)
-        used += (size_t)snprintf(text + used, size - used, "level%zu\n", i * 7919 % N);
+    for (size_t i = 0; i < N; i++) used += (size_t)snprintf(text + used, size - used, "level%zu\n", i * 7919 % N);
     reading r;
     read_bytes(&r, ".csv", text, used, NULL, NULL);
     assert_read(&r);
@@ -670,8 +656,7 @@ static char mutant(karma_i_rng *rng) {
 
 static void test_mutations(void **state) {
     (void)state;
-    static const char valid[] =
-        "id,a,b,\"c d\",y\n1,2.5,x,\"p \"\"q\"\"\",u\n2,,y,\"r\ns\",v\n3,1e3,NA,t,u\n";
+    static const char valid[] = "id,a,b,\"c d\",y\n1,2.5,x,\"p \"\"q\"\"\",u\n2,,y,\"r\ns\",v\n3,1e3,NA,t,u\n";
     enum { ROUNDS = 5000 };
     karma_read_options plain = read_defaults(), roles = read_defaults();
     roles.target = "y";

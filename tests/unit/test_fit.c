@@ -18,7 +18,8 @@ static karma_table *two_classes(void) {
     const char *classes[ROWS];
     for (size_t i = 0; i < ROWS; i++) {
         for (size_t j = 0; j < COLUMNS; j++)
-            cells[i * COLUMNS + j] = (i * COLUMNS + j) % 5 == 4 ? NAN : sin((double)(7 * i + 3 * j)) + (j == 0 ? (double)(i % 2) : 0.0);
+            cells[i * COLUMNS + j] =
+                (i * COLUMNS + j) % 5 == 4 ? NAN : sin((double)(7 * i + 3 * j)) + (j == 0 ? (double)(i % 2) : 0.0);
         classes[i] = i % 2 ? "yes" : "no";
     }
     karma_table *table = NULL;

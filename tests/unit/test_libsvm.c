@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "readcase.h"
 
-#define NAMES(...)                                                                                           \
+#define NAMES(...)                                                                                                     \
     { (char *[]){__VA_ARGS__}, sizeof((char *[]){__VA_ARGS__}) / sizeof(char *) }
 
 static karma_read_options absent_as(int absent) {
@@ -37,8 +37,7 @@ static void refuse_options(const karma_read_options *o, karma_status status, con
     assert_refused(&r, status, sentence);
 }
 
-static const char sample[] =
-    "# a comment\n+1 1:0.5 3:-2 # tail\n\n  -1 2:nan\t4:1e2  \r\n?\n   # more\n+1 4:NaN";
+static const char sample[] = "# a comment\n+1 1:0.5 3:-2 # tail\n\n  -1 2:nan\t4:1e2  \r\n?\n   # more\n+1 4:NaN";
 
 static void test_absent_missing(void **state) {
     (void)state;
@@ -144,16 +143,13 @@ static void test_late_word_among_labels(void **state) {
 static void test_bad_lines(void **state) {
     (void)state;
     refuse("1 1:1\n1 0:2\n", KARMA_ERR_FORMAT, "line 2: '0:2' has index 0; indices start at 1");
-    refuse("1 x:2\n", KARMA_ERR_FORMAT,
-           "line 1: 'x:2' has an index that is not a whole number from 1 to 2147483647");
+    refuse("1 x:2\n", KARMA_ERR_FORMAT, "line 1: 'x:2' has an index that is not a whole number from 1 to 2147483647");
     refuse("1 1.5:2\n", KARMA_ERR_FORMAT,
            "line 1: '1.5:2' has an index that is not a whole number from 1 to 2147483647");
-    refuse("1 -1:2\n", KARMA_ERR_FORMAT,
-           "line 1: '-1:2' has an index that is not a whole number from 1 to 2147483647");
+    refuse("1 -1:2\n", KARMA_ERR_FORMAT, "line 1: '-1:2' has an index that is not a whole number from 1 to 2147483647");
     refuse("1 2147483648:2\n", KARMA_ERR_FORMAT,
            "line 1: '2147483648:2' has an index that is not a whole number from 1 to 2147483647");
-    refuse("1 :2\n", KARMA_ERR_FORMAT,
-           "line 1: ':2' has an index that is not a whole number from 1 to 2147483647");
+    refuse("1 :2\n", KARMA_ERR_FORMAT, "line 1: ':2' has an index that is not a whole number from 1 to 2147483647");
     refuse("1 1:1\n1 2:1 2:3\n", KARMA_ERR_FORMAT, "line 2: '2:3' repeats an index of this line");
     refuse("1 5:1 2:3\n", KARMA_ERR_FORMAT, "line 1: '2:3' follows a larger index; indices must ascend");
     refuse("1 5:abc\n", KARMA_ERR_FORMAT, "line 1: '5:abc' has a value that is not a number");
@@ -162,8 +158,7 @@ static void test_bad_lines(void **state) {
     refuse("1 5:-inf\n", KARMA_ERR_FORMAT, "line 1: '5:-inf' has a value that is not finite");
     refuse("1 5:1e999\n", KARMA_ERR_FORMAT, "line 1: '5:1e999' has a value that is not finite");
     refuse("1 word\n", KARMA_ERR_FORMAT, "line 1: 'word' is not of the form index:value");
-    refuse("\n1 qid:3 1:2\n", KARMA_ERR_FORMAT,
-           "line 2: 'qid:3' belongs to ranking data, which are not supported");
+    refuse("\n1 qid:3 1:2\n", KARMA_ERR_FORMAT, "line 2: 'qid:3' belongs to ranking data, which are not supported");
     refuse("1:1 2:2\n", KARMA_ERR_FORMAT, "line 1: '1:1' stands where the label should be");
     refuse("1 1:1\ninf 1:1\n", KARMA_ERR_DATA, "line 2, column 'target': 'inf' is not a finite number");
     refuse("# nothing\n\n", KARMA_ERR_DATA, "no rows");
@@ -186,12 +181,10 @@ static void test_options(void **state) {
     refuse_options(&o, KARMA_ERR_OPTION, "column '1' cannot be both --ignore and --numeric");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.category = (karma_names)NAMES("1");
-    refuse_options(&o, KARMA_ERR_OPTION,
-                   "--category does not apply to LIBSVM files, whose attributes are all numbers");
+    refuse_options(&o, KARMA_ERR_OPTION, "--category does not apply to LIBSVM files, whose attributes are all numbers");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.id = (karma_names)NAMES("1");
-    refuse_options(&o, KARMA_ERR_OPTION,
-                   "--id does not apply to LIBSVM files, whose attributes are all numbers");
+    refuse_options(&o, KARMA_ERR_OPTION, "--id does not apply to LIBSVM files, whose attributes are all numbers");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.numeric = (karma_names)NAMES("target", "1");
     reading r;
@@ -216,11 +209,9 @@ static void test_ignore(void **state) {
 
 static void test_expectation(void **state) {
     (void)state;
-    karma_i_column columns[] = {
-        {"1",    KARMA_COLUMN_NUMBER, NULL, 0},
-        {"5",    KARMA_COLUMN_NUMBER, NULL, 0},
-        {"bias", KARMA_COLUMN_NUMBER, NULL, 0}
-    };
+    karma_i_column columns[] = {{"1", KARMA_COLUMN_NUMBER, NULL, 0},
+                                {"5", KARMA_COLUMN_NUMBER, NULL, 0},
+                                {"bias", KARMA_COLUMN_NUMBER, NULL, 0}};
     karma_i_expectation e = {columns, 3, "target"};
     karma_read_options o = absent_as(KARMA_ABSENT_ZERO);
     reading r;
@@ -269,8 +260,7 @@ static void test_mutations(void **state) {
         char bytes[sizeof valid];
         memcpy(bytes, valid, sizeof valid);
         for (size_t n = 1 + karma_i_rng_below(&rng, 3); n > 0; n--)
-            bytes[karma_i_rng_below(&rng, sizeof valid - 1)] =
-                liked[karma_i_rng_below(&rng, sizeof liked - 1)];
+            bytes[karma_i_rng_below(&rng, sizeof valid - 1)] = liked[karma_i_rng_below(&rng, sizeof liked - 1)];
         size_t length = karma_i_rng_below(&rng, 4) ? sizeof valid - 1 : karma_i_rng_below(&rng, sizeof valid);
         karma_read_options o = absent_as(round % 2 ? KARMA_ABSENT_ZERO : KARMA_ABSENT_MISSING);
         reading r;

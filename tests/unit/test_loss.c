@@ -44,11 +44,19 @@ static void for_every_loss(check_fn check) {
         }
 }
 
-static double value(const karma_i_loss *l, double z, double y) { return l->value(z, y, l->parameter); }
-static double slope(const karma_i_loss *l, double z, double y) { return l->derivative(z, y, l->parameter); }
-static double conjugate(const karma_i_loss *l, double a, double y) { return l->conjugate(a, y, l->parameter); }
+static double value(const karma_i_loss *l, double z, double y) {
+    return l->value(z, y, l->parameter);
+}
+static double slope(const karma_i_loss *l, double z, double y) {
+    return l->derivative(z, y, l->parameter);
+}
+static double conjugate(const karma_i_loss *l, double a, double y) {
+    return l->conjugate(a, y, l->parameter);
+}
 
-static const char *name_of(const karma_i_loss *l) { return karma_i_loss_name(l->kind); }
+static const char *name_of(const karma_i_loss *l) {
+    return karma_i_loss_name(l->kind);
+}
 
 /* --- derivative ---------------------------------------------------------------------------------------- */
 
@@ -61,8 +69,8 @@ static void check_derivative(const karma_i_loss *l, double y) {
         double difference = (value(l, z + h, y) - value(l, z - h, y)) / (2.0 * h);
         smooth++;
         if (!(fabs(difference - slope(l, z, y)) <= 1e-7 * fmax(1.0, fabs(difference))))
-            fail_msg("%s (%g), y %g, z %g: derivative %.9g, difference %.9g", name_of(l), l->parameter, y, z, slope(l, z, y),
-                     difference);
+            fail_msg("%s (%g), y %g, z %g: derivative %.9g, difference %.9g", name_of(l), l->parameter, y, z,
+                     slope(l, z, y), difference);
     }
     assert_true(smooth > 1100);
 }
@@ -92,13 +100,15 @@ static void check_convexity(const karma_i_loss *l, double y) {
     karma_i_rng rng;
     karma_i_rng_init(&rng, 4);
     for (size_t i = 0; i < 500; i++) {
-        double a = 6.0 * karma_i_rng_normal(&rng), b = 6.0 * karma_i_rng_normal(&rng), share = karma_i_rng_uniform(&rng);
+        double a = 6.0 * karma_i_rng_normal(&rng), b = 6.0 * karma_i_rng_normal(&rng),
+               share = karma_i_rng_uniform(&rng);
         double between = value(l, share * a + (1.0 - share) * b, y);
         double chord = share * value(l, a, y) + (1.0 - share) * value(l, b, y);
         assert_true(between >= 0.0);
         assert_true(between <= chord + 1e-12 * fmax(1.0, chord));
         /* the tangent lies below */
-        assert_true(value(l, b, y) >= value(l, a, y) + slope(l, a, y) * (b - a) - 1e-12 * fmax(1.0, value(l, b, y) + fabs(b - a)));
+        assert_true(value(l, b, y) >=
+                    value(l, a, y) + slope(l, a, y) * (b - a) - 1e-12 * fmax(1.0, value(l, b, y) + fabs(b - a)));
     }
 }
 
@@ -253,10 +263,11 @@ static void check_prox(const karma_i_loss *l, double y) {
             double u = us[a] + (a % 2 ? y : 0.0), t = ts[b];
             double zeta = l->prox(u, t, y, l->parameter), found = search_prox(l, u, t, y);
             double at = prox_value(l, zeta, u, t, y), best = prox_value(l, found, u, t, y);
-            /* never worse than what the search finds, but for rounding; and where ½(ζ - u)² tells points apart, there */
+            /* never worse than what the search finds, but for rounding; and where ½(ζ - u)² tells points apart, there
+             */
             if (!(at <= best + (1e-12 + 1e-15 * t) * (1.0 + fabs(best) + fabs(u))))
-                fail_msg("%s (%g), y %g: prox(%.17g, %g) = %.17g has %.17g, %.17g has %.17g", name_of(l), l->parameter, y, u,
-                         t, zeta, at, found, best);
+                fail_msg("%s (%g), y %g: prox(%.17g, %g) = %.17g has %.17g, %.17g has %.17g", name_of(l), l->parameter,
+                         y, u, t, zeta, at, found, best);
             assert_true(fabs(zeta - found) <= 1e-6 * (1.0 + fabs(u) + fabs(y)) * fmax(1.0, sqrt(best)));
             if (t == 0.0) assert_true(fabs(zeta - u) <= 1e-14 * (fabs(u) + fabs(y)));
         }
@@ -316,12 +327,18 @@ static void some_values_by_hand(void **state) {
         int kind;
         double parameter, z, y, value;
     } points[] = {
-        {KARMA_LOSS_HINGE, 0.1, 0.25, 1, 0.75},         {KARMA_LOSS_HINGE, 0.1, 0.25, -1, 1.25},
-        {KARMA_LOSS_SQUARED_HINGE, 0.1, 0.5, 1, 0.25},  {KARMA_LOSS_SQUARED_HINGE, 0.1, 2, -1, 9},
-        {KARMA_LOSS_EPSILON_INSENSITIVE, 0.5, 3, 1, 1.5}, {KARMA_LOSS_EPSILON_INSENSITIVE, 0.5, 1.25, 1, 0},
-        {KARMA_LOSS_ABSOLUTE, 0.5, -1, 1, 2},           {KARMA_LOSS_HUBER, 0.5, 1.25, 1, 0.03125},
-        {KARMA_LOSS_HUBER, 0.5, 3, 1, 0.875},           {KARMA_LOSS_PINBALL, 0.75, 3, 1, 0.5},
-        {KARMA_LOSS_PINBALL, 0.75, -1, 1, 1.5},         {KARMA_LOSS_SQUARED, 0.5, 4, 1, 4.5},
+        {KARMA_LOSS_HINGE, 0.1, 0.25, 1, 0.75},
+        {KARMA_LOSS_HINGE, 0.1, 0.25, -1, 1.25},
+        {KARMA_LOSS_SQUARED_HINGE, 0.1, 0.5, 1, 0.25},
+        {KARMA_LOSS_SQUARED_HINGE, 0.1, 2, -1, 9},
+        {KARMA_LOSS_EPSILON_INSENSITIVE, 0.5, 3, 1, 1.5},
+        {KARMA_LOSS_EPSILON_INSENSITIVE, 0.5, 1.25, 1, 0},
+        {KARMA_LOSS_ABSOLUTE, 0.5, -1, 1, 2},
+        {KARMA_LOSS_HUBER, 0.5, 1.25, 1, 0.03125},
+        {KARMA_LOSS_HUBER, 0.5, 3, 1, 0.875},
+        {KARMA_LOSS_PINBALL, 0.75, 3, 1, 0.5},
+        {KARMA_LOSS_PINBALL, 0.75, -1, 1, 1.5},
+        {KARMA_LOSS_SQUARED, 0.5, 4, 1, 4.5},
     };
     for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         karma_i_loss l = make_loss(points[i].kind, points[i].parameter);

@@ -164,7 +164,7 @@ static void auc_without_both_classes_is_nan(void **state) {
     assert_true(isnan(m.auc));
     assert_close(m.accuracy, 0.5);
     assert_close(m.balanced_accuracy, 0.5); /* of the one class that occurs */
-    assert_close(m.f1, 0.5 * (2.0 / 3.0)); /* b: 2/3; a is claimed once, in vain: 0 */
+    assert_close(m.f1, 0.5 * (2.0 / 3.0));  /* b: 2/3; a is claimed once, in vain: 0 */
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
@@ -257,7 +257,8 @@ static void nothing_to_compare_with_is_an_error(void **state) {
     (void)state;
     static const char *const none[] = {NULL, NULL}, *const text[] = {"x", "y"};
     static const double scores[] = {1, 2}, numbers[] = {1, 2, 3, 4, 5};
-    karma_model *model = model_of(AB, NULL, 5, KARMA_LOSS_HINGE), *regression = model_of(NULL, numbers, 5, KARMA_LOSS_HUBER);
+    karma_model *model = model_of(AB, NULL, 5, KARMA_LOSS_HINGE),
+                *regression = model_of(NULL, numbers, 5, KARMA_LOSS_HUBER);
     karma_table *bare = labelled(NULL, NULL, 2), *empty = labelled(none, NULL, 2), *texts = labelled(text, NULL, 2);
     karma_metrics m = {.n_rows = 77};
     assert_int_equal(karma_evaluate(&m, model, bare, scores, NULL), KARMA_ERR_DATA);

@@ -223,7 +223,8 @@ static void every_altered_byte_is_refused(void **state) {
 
 static void other_files_are_refused(void **state) {
     (void)state;
-    static const char *const texts[] = {"", "a,b\n1,2\n", "{}", "\2\0\0\0\0\0\0\0{}", "\xff\xff\xff\xff\xff\xff\xff\xff{}"};
+    static const char *const texts[] = {"", "a,b\n1,2\n", "{}", "\2\0\0\0\0\0\0\0{}",
+                                        "\xff\xff\xff\xff\xff\xff\xff\xff{}"};
     static const size_t sizes[] = {0, 8, 2, 10, 10};
     image im;
     temp_create(&im.file, ".karma", "", 0);
@@ -253,8 +254,8 @@ static void take_apart(parts *out, const image *im) {
     for (int i = 7; i >= 0; i--) length = length << 8 | im->bytes[i];
     out->header = json_loadb((const char *)im->bytes + 8, length, 0, NULL);
     assert_non_null(out->header);
-    out->document = json_loads(
-        json_string_value(json_object_get(json_object_get(out->header, "__metadata__"), "karma")), 0, NULL);
+    out->document =
+        json_loads(json_string_value(json_object_get(json_object_get(out->header, "__metadata__"), "karma")), 0, NULL);
     assert_non_null(out->document);
     out->data = im->bytes + 8 + length;
     out->data_size = im->size - 8 - (size_t)length;
@@ -273,7 +274,8 @@ static void forge(const image *im, const parts *p) {
     char *text = json_dumps(p->document, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     json_t *metadata = json_object_get(header, "__metadata__");
     if (json_is_object(metadata)) {
-        if (json_is_string(json_object_get(metadata, "karma"))) json_object_set_new(metadata, "karma", json_string(text));
+        if (json_is_string(json_object_get(metadata, "karma")))
+            json_object_set_new(metadata, "karma", json_string(text));
         if (json_is_string(json_object_get(metadata, "checksum")))
             json_object_set_new(metadata, "checksum", json_string("00000000"));
     }
@@ -300,7 +302,8 @@ static void forge(const image *im, const parts *p) {
 static void check_model(const karma_model *m, const karma_table *table, const char *what) {
     karma_error err = {0};
     if (karma_i_rows_validate(m->support, &err) != KARMA_OK) fail_msg("%s: %s", what, err.message);
-    if (karma_options_check(karma_fit_option_table(), &m->options, &err) != KARMA_OK) fail_msg("%s: %s", what, err.message);
+    if (karma_options_check(karma_fit_option_table(), &m->options, &err) != KARMA_OK)
+        fail_msg("%s: %s", what, err.message);
     if (!(m->info.scale > 0.0)) fail_msg("%s: scale %g", what, m->info.scale);
     for (size_t c = 0; c <= m->kernel.largest_overlap; c++)
         if (!isfinite(m->kernel.weight[c])) fail_msg("%s: weight %zu is %g", what, c, (double)m->kernel.weight[c]);
@@ -312,7 +315,8 @@ static void check_model(const karma_model *m, const karma_table *table, const ch
         for (size_t i = 0; i < n; i++) {
             if (karma_model_task(m) != KARMA_TASK_CLASSIFY) continue;
             size_t class = karma_model_decide(m, scores + i * outputs);
-            if (class >= karma_model_n_classes(m)) fail_msg("%s: class %zu of %zu", what, class, karma_model_n_classes(m));
+            if (class >= karma_model_n_classes(m))
+                fail_msg("%s: class %zu of %zu", what, class, karma_model_n_classes(m));
         }
     free(scores);
 }
@@ -341,11 +345,41 @@ static void try_forgery(forgery *f, const char *what) {
     karma_model_free(model);
 }
 
-static const char *const HOSTILE[] = {"null", "true", "-1", "0", "1", "3", "7", "4294967296", "4611686018427387904",
-                                      "9223372036854775807", "-9223372036854775808", "1e308", "-1e308", "1e-320", "-0.5",
-                                      "0.5", "\"\"", "\"x\"", "\"nan\"", "\"-1\"", "\"1e999\"", "\"category\"", "\"number\"",
-                                      "\"classify\"", "\"regress\"", "\"logistic\"", "\"huber\"", "\"F32\"", "\"\\u0000\"", "[]",
-                                      "{}", "[0]", "[1,2]", "[\"b\",\"a\"]", "[[[]]]"};
+static const char *const HOSTILE[] = {"null",
+                                      "true",
+                                      "-1",
+                                      "0",
+                                      "1",
+                                      "3",
+                                      "7",
+                                      "4294967296",
+                                      "4611686018427387904",
+                                      "9223372036854775807",
+                                      "-9223372036854775808",
+                                      "1e308",
+                                      "-1e308",
+                                      "1e-320",
+                                      "-0.5",
+                                      "0.5",
+                                      "\"\"",
+                                      "\"x\"",
+                                      "\"nan\"",
+                                      "\"-1\"",
+                                      "\"1e999\"",
+                                      "\"category\"",
+                                      "\"number\"",
+                                      "\"classify\"",
+                                      "\"regress\"",
+                                      "\"logistic\"",
+                                      "\"huber\"",
+                                      "\"F32\"",
+                                      "\"\\u0000\"",
+                                      "[]",
+                                      "{}",
+                                      "[0]",
+                                      "[1,2]",
+                                      "[\"b\",\"a\"]",
+                                      "[[[]]]"};
 enum { N_HOSTILE = sizeof HOSTILE / sizeof HOSTILE[0] };
 
 static void forge_below(forgery *f, json_t *node, const char *path);
@@ -429,8 +463,14 @@ static void every_forged_header_is_refused_or_harmless(void **state) {
         forgery f;
         o.task = which >= 2 ? KARMA_TASK_REGRESS : KARMA_TASK_AUTO;
         o.kernel = which == 3 ? KARMA_N_KERNELS - 1 : KARMA_KERNEL_LINEAR; /* the latest one has arrays of its own */
-        open_forgery(&f, which == 0 ? CSV_BINARY : which == 1 ? CSV_CLASSES : CSV_NUMBERS,
-                     which == 0 ? "label" : which == 1 ? "what" : "price", &o);
+        open_forgery(&f,
+                     which == 0   ? CSV_BINARY
+                     : which == 1 ? CSV_CLASSES
+                                  : CSV_NUMBERS,
+                     which == 0   ? "label"
+                     : which == 1 ? "what"
+                                  : "price",
+                     &o);
         if (which == 0 || which == 3) forge_below(&f, f.p.header, "header");
         if (which == 0) forge_below(&f, f.p.document, "document");
         if (which > 0) forge_below(&f, json_object_get(f.p.document, "target"), "document.target");
@@ -463,28 +503,57 @@ static void these_forgeries_are_refused(void **state) {
         int in_document;
         const char *first, *second, *value;
     } changes[] = {
-        {1, "format", NULL, "0"}, {1, "format", NULL, "-1"}, {1, "format", NULL, "\"1\""}, {1, "version", NULL, "1"},
-        {1, "radius", NULL, "-1"}, {1, "loss", NULL, "\"auto\""}, {1, "loss", NULL, "\"love\""},
-        {1, "attributes", NULL, "[]"}, {1, "attributes", NULL, "{}"}, {1, "attributes", NULL, "[{}]"},
-        {1, "options", "gamma", "\"0\""}, {1, "options", "gamma", "\"1025\""}, {1, "options", "bias", "\"nan\""},
-        {1, "options", "scale", "\"-2\""}, {1, "options", "loss", "\"love\""}, {1, "options", "standardise", "\"yes\""},
-        {1, "info", "scale", "0"}, {1, "info", "scale", "-1"}, {1, "info", "scale", "1e-320"}, {1, "info", "scale", "\"1\""},
-        {1, "info", "n_support", "-1"}, {1, "info", "n_support", "0"}, {1, "info", "n_support", "7"},
-        {1, "info", "n_support", "2305843009213693952"}, {1, "info", "n_support", "5.0"}, {1, "info", "rounds", "-1"},
-        {1, "info", "stop", "1"}, {1, "target", "name", "1"}, {1, "target", "task", "\"dance\""},
-        {1, "target", "classes", "[\"yes\"]"}, {1, "target", "classes", "[\"a\",\"b\",\"c\"]"},
-        {1, "target", "classes", "[1,2]"}, {1, "target", "counts", "[3]"}, {1, "target", "counts", "[-3,3]"},
-        {0, "coefficients", "shape", "[6]"}, {0, "coefficients", "shape", "[1,6]"}, {0, "coefficients", "dtype", "\"F32\""},
-        {0, "coefficients", "data_offsets", "[-8,40]"}, {0, "values", "data_offsets", "[0,9223372036854775807]"},
-        {0, "values", "data_offsets", "[9223372036854775800,9223372036854775807]"}, {0, "shift", "data_offsets", "[8,0]"},
-        {0, "mask", "shape", "[6,2]"}, {0, "feature_start", "shape", "[5]"},
+        {1, "format", NULL, "0"},
+        {1, "format", NULL, "-1"},
+        {1, "format", NULL, "\"1\""},
+        {1, "version", NULL, "1"},
+        {1, "radius", NULL, "-1"},
+        {1, "loss", NULL, "\"auto\""},
+        {1, "loss", NULL, "\"love\""},
+        {1, "attributes", NULL, "[]"},
+        {1, "attributes", NULL, "{}"},
+        {1, "attributes", NULL, "[{}]"},
+        {1, "options", "gamma", "\"0\""},
+        {1, "options", "gamma", "\"1025\""},
+        {1, "options", "bias", "\"nan\""},
+        {1, "options", "scale", "\"-2\""},
+        {1, "options", "loss", "\"love\""},
+        {1, "options", "standardise", "\"yes\""},
+        {1, "info", "scale", "0"},
+        {1, "info", "scale", "-1"},
+        {1, "info", "scale", "1e-320"},
+        {1, "info", "scale", "\"1\""},
+        {1, "info", "n_support", "-1"},
+        {1, "info", "n_support", "0"},
+        {1, "info", "n_support", "7"},
+        {1, "info", "n_support", "2305843009213693952"},
+        {1, "info", "n_support", "5.0"},
+        {1, "info", "rounds", "-1"},
+        {1, "info", "stop", "1"},
+        {1, "target", "name", "1"},
+        {1, "target", "task", "\"dance\""},
+        {1, "target", "classes", "[\"yes\"]"},
+        {1, "target", "classes", "[\"a\",\"b\",\"c\"]"},
+        {1, "target", "classes", "[1,2]"},
+        {1, "target", "counts", "[3]"},
+        {1, "target", "counts", "[-3,3]"},
+        {0, "coefficients", "shape", "[6]"},
+        {0, "coefficients", "shape", "[1,6]"},
+        {0, "coefficients", "dtype", "\"F32\""},
+        {0, "coefficients", "data_offsets", "[-8,40]"},
+        {0, "values", "data_offsets", "[0,9223372036854775807]"},
+        {0, "values", "data_offsets", "[9223372036854775800,9223372036854775807]"},
+        {0, "shift", "data_offsets", "[8,0]"},
+        {0, "mask", "shape", "[6,2]"},
+        {0, "feature_start", "shape", "[5]"},
     };
     karma_fit_options o = quick_options();
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         forgery f;
         char what[200];
         open_forgery(&f, CSV_BINARY, "label", &o);
-        set_in(changes[i].in_document ? f.p.document : f.p.header, changes[i].first, changes[i].second, changes[i].value);
+        set_in(changes[i].in_document ? f.p.document : f.p.header, changes[i].first, changes[i].second,
+               changes[i].value);
         snprintf(what, sizeof what, "%s %s %s", changes[i].first, changes[i].second ? changes[i].second : "",
                  changes[i].value);
         assert_forgery_refused(&f, what, "");
@@ -494,8 +563,12 @@ static void these_forgeries_are_refused(void **state) {
 
 static void levels_out_of_order_are_refused(void **state) {
     (void)state;
-    static const char *const levels[] = {"[\"red\",\"green\",\"blue\"]", "[\"blue\",\"blue\",\"red\"]", "[\"blue\",\"green\"]",
-                                         "[\"blue\",\"green\",\"red\",\"teal\"]", "[]", "[\"blue\",1,\"red\"]"};
+    static const char *const levels[] = {"[\"red\",\"green\",\"blue\"]",
+                                         "[\"blue\",\"blue\",\"red\"]",
+                                         "[\"blue\",\"green\"]",
+                                         "[\"blue\",\"green\",\"red\",\"teal\"]",
+                                         "[]",
+                                         "[\"blue\",1,\"red\"]"};
     karma_fit_options o = quick_options();
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         forgery f;
@@ -527,8 +600,12 @@ static unsigned char *array_of(forgery *f, const char *name) {
     return f->p.data + json_integer_value(json_array_get(offsets, 0));
 }
 
-static void put_double(unsigned char *place, double value) { memcpy(place, &value, sizeof value); }
-static void put_float(unsigned char *place, float value) { memcpy(place, &value, sizeof value); }
+static void put_double(unsigned char *place, double value) {
+    memcpy(place, &value, sizeof value);
+}
+static void put_float(unsigned char *place, float value) {
+    memcpy(place, &value, sizeof value);
+}
 
 /* Arrays that break an invariant under a right checksum. */
 static void forged_arrays_are_refused(void **state) {
@@ -546,18 +623,42 @@ static void forged_arrays_are_refused(void **state) {
             if (!(mask & 1)) break;
         }
         switch (which) {
-        case 0: put_double(array_of(&f, "coefficients"), NAN); break;
-        case 1: put_double(array_of(&f, "coefficients") + 8, INFINITY); break;
-        case 2: put_double(array_of(&f, "shift"), NAN); break;
-        case 3: put_double(array_of(&f, "factor") + 8, -INFINITY); break;
-        case 4: put_float(values, NAN); break;
-        case 5: put_float(values, INFINITY); break;
-        case 6: mask |= 8, memcpy(masks + 8 * hidden, &mask, 8); break; /* there are 3 attributes */
-        case 7: mask |= UINT64_C(1) << 63, memcpy(masks + 8 * hidden, &mask, 8); break;
-        case 8: put_float(values + 4 * 5 * hidden, 0.5F); break; /* 5 features; a value under a hole */
-        case 9: put_float(values + 4 * 5 * hidden, NAN); break;
-        case 10: array_of(&f, "feature_start")[8]++; break;
-        case 11: array_of(&f, "feature_start")[0]++; break;
+        case 0:
+            put_double(array_of(&f, "coefficients"), NAN);
+            break;
+        case 1:
+            put_double(array_of(&f, "coefficients") + 8, INFINITY);
+            break;
+        case 2:
+            put_double(array_of(&f, "shift"), NAN);
+            break;
+        case 3:
+            put_double(array_of(&f, "factor") + 8, -INFINITY);
+            break;
+        case 4:
+            put_float(values, NAN);
+            break;
+        case 5:
+            put_float(values, INFINITY);
+            break;
+        case 6:
+            mask |= 8, memcpy(masks + 8 * hidden, &mask, 8);
+            break; /* there are 3 attributes */
+        case 7:
+            mask |= UINT64_C(1) << 63, memcpy(masks + 8 * hidden, &mask, 8);
+            break;
+        case 8:
+            put_float(values + 4 * 5 * hidden, 0.5F);
+            break; /* 5 features; a value under a hole */
+        case 9:
+            put_float(values + 4 * 5 * hidden, NAN);
+            break;
+        case 10:
+            array_of(&f, "feature_start")[8]++;
+            break;
+        case 11:
+            array_of(&f, "feature_start")[0]++;
+            break;
         }
         snprintf(what, sizeof what, "array change %d", which);
         assert_forgery_refused(&f, what, "");

@@ -58,7 +58,8 @@ static void check_rank(const karma_i_ranking *r, const double *cells, size_t n, 
     if (got == wanted) return;
     size_t twice = 0;
     for (size_t i = 0; i < n; i++) twice += cells[i] < x ? 2 : cells[i] == x ? 1 : 0;
-    if ((254 * twice + n) % (2 * n) != 0 || abs(got - wanted) > 1) fail_msg("n %zu: rank of %.17g is %d, wanted %d", n, x, got, wanted);
+    if ((254 * twice + n) % (2 * n) != 0 || abs(got - wanted) > 1)
+        fail_msg("n %zu: rank of %.17g is %d, wanted %d", n, x, got, wanted);
 }
 
 static void ranks_are_what_counting_gives(void **state) {
@@ -109,7 +110,9 @@ static void ranks_never_fall(void **state) {
     }
 }
 
-static double rising(double x, int which) { return which == 0 ? exp(x) : which == 1 ? x * x * x : 1e5 * x - 3e6; }
+static double rising(double x, int which) {
+    return which == 0 ? exp(x) : which == 1 ? x * x * x : 1e5 * x - 3e6;
+}
 
 static void ranks_do_not_see_monotone_transforms(void **state) {
     (void)state;
@@ -142,7 +145,8 @@ static karma_table *read_text(const char *ending, const char *text, const char *
     karma_options_init(karma_read_option_table(), &o);
     o.absent = absent;
     if (target)
-        assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), "target"), &o, target, NULL), KARMA_OK);
+        assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), "target"), &o, target, NULL),
+                         KARMA_OK);
     temp_create(&file, ending, text, strlen(text));
     if (karma_table_read(&table, file.path, &o, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     temp_remove(&file);
@@ -158,8 +162,9 @@ static karma_fit_options rank_options(void) {
     return o;
 }
 
-static const char *const MIXED = "size,colour,constant,label\n1,red,7,yes\n2,,7,no\n,blue,7,yes\n2,green,,no\n-3,red,7,yes\n"
-                                 "0.25,,7,no\n,,,yes\n100,blue,7,no\n";
+static const char *const MIXED =
+    "size,colour,constant,label\n1,red,7,yes\n2,,7,no\n,blue,7,yes\n2,green,,no\n-3,red,7,yes\n"
+    "0.25,,7,no\n,,,yes\n100,blue,7,no\n";
 
 static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **state) {
     (void)state;
@@ -172,7 +177,8 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
     assert_int_equal(karma_i_recipe_apply(&rows, recipe, table, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
     assert_true(rows->n_attributes == 3 && rows->n_features == 3 && !rows->is_sparse && rows->rank_stride == 8);
-    assert_true(karma_i_mask_get(rows->ranked, 0) && !karma_i_mask_get(rows->ranked, 1) && karma_i_mask_get(rows->ranked, 2));
+    assert_true(karma_i_mask_get(rows->ranked, 0) && !karma_i_mask_get(rows->ranked, 1) &&
+                karma_i_mask_get(rows->ranked, 2));
     for (size_t i = 0; i < 8; i++) {
         double value;
         const uint8_t *ranks = karma_i_rows_ranks(rows, i);
@@ -192,7 +198,8 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
     karma_i_rows_free(rows);
     /* new rows: outside the range, between two values, a level that is not known */
     rows = NULL;
-    karma_table *more = read_text(".csv", "size,colour,constant\n-99,pink,7\n1e6,red,6\n1.5,blue,\n", NULL, KARMA_ABSENT_UNSAID);
+    karma_table *more =
+        read_text(".csv", "size,colour,constant\n-99,pink,7\n1e6,red,6\n1.5,blue,\n", NULL, KARMA_ABSENT_UNSAID);
     assert_int_equal(karma_i_recipe_apply(&rows, recipe, more, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_ranks(rows, 0)[0], counted_rank(sizes, 6, -3.0));
@@ -213,7 +220,8 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
 
 /* --- models -------------------------------------------------------------------------------------------- */
 
-static void check_round_trip(const karma_table *table, const karma_table *more, const karma_fit_options *options, int sparse) {
+static void check_round_trip(const karma_table *table, const karma_table *more, const karma_fit_options *options,
+                             int sparse) {
     karma_model *model = NULL, *again = NULL;
     karma_error err;
     temp_file file;
@@ -245,7 +253,8 @@ static void check_round_trip(const karma_table *table, const karma_table *more, 
 static void models_with_ranks_come_back_as_they_were(void **state) {
     (void)state;
     karma_table *table = read_text(".csv", MIXED, "label", KARMA_ABSENT_UNSAID);
-    karma_table *more = read_text(".csv", "colour,size,constant\nred,1.5,7\nblue,,\npink,300,1\n,-3,7\n", NULL, KARMA_ABSENT_UNSAID);
+    karma_table *more =
+        read_text(".csv", "colour,size,constant\nred,1.5,7\nblue,,\npink,300,1\n,-3,7\n", NULL, KARMA_ABSENT_UNSAID);
     karma_fit_options o = rank_options();
     for (int solver = KARMA_SOLVER_BATCH; solver <= KARMA_SOLVER_ONLINE; solver++) {
         o.solver = solver;
@@ -280,7 +289,8 @@ static char *libsvm_text(size_t n, size_t d, int classes, uint64_t seed) {
         used += (size_t)snprintf(text + used, size - used, "%.6g", label);
         for (size_t j = 1; j <= d; j++)
             if (karma_i_rng_uniform(&rng) < 0.04 || (i == 0 && j == d))
-                used += (size_t)snprintf(text + used, size - used, " %zu:%.4g", j, karma_i_rng_normal(&rng) + 0.3 * label);
+                used +=
+                    (size_t)snprintf(text + used, size - used, " %zu:%.4g", j, karma_i_rng_normal(&rng) + 0.3 * label);
         used += (size_t)snprintf(text + used, size - used, "\n");
     }
     return text;

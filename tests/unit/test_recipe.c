@@ -104,8 +104,9 @@ static void numbers_are_standardised_over_observed_cells(void **state) {
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
-        cells[i] = karma_i_rng_uniform(&rng) < 0.4 ? (double)NAN
-                                                   : pow(10.0, (double)(i % COLUMNS)) * (3.0 + karma_i_rng_normal(&rng));
+        cells[i] = karma_i_rng_uniform(&rng) < 0.4
+                       ? (double)NAN
+                       : pow(10.0, (double)(i % COLUMNS)) * (3.0 + karma_i_rng_normal(&rng));
     karma_table *table = NULL;
     assert_int_equal(karma_table_from_array(&table, cells, ROWS, COLUMNS, NULL, NULL), KARMA_OK);
     karma_fit_options o = fit_defaults();
@@ -229,7 +230,8 @@ static void categories_are_centred_indicators(void **state) {
 
 static void a_level_that_training_did_not_know_is_missing(void **state) {
     (void)state;
-    karma_table *table = table_of(COLOURS, NULL), *later = table_of("x,colour\n1,red\n2,purple\n3,blu\n4,redder\n5,green\n", NULL);
+    karma_table *table = table_of(COLOURS, NULL),
+                *later = table_of("x,colour\n1,red\n2,purple\n3,blu\n4,redder\n5,green\n", NULL);
     karma_fit_options o = fit_defaults();
     karma_i_recipe *recipe = learn(table, &o, NULL);
     karma_i_rows *rows = apply(recipe, later, NULL);

@@ -30,7 +30,8 @@ static void open_fixture(fixture *f, size_t n, int sparse, uint64_t seed) {
         for (size_t i = 0; i < n; i++) {
             for (size_t j = 0; j < 17; j++)
                 if (karma_i_mask_get(karma_i_rows_mask(dense, i), j))
-                    assert_int_equal(karma_i_rows_add_cell(f->rows, j, karma_i_rows_values(dense, i)[j], NULL), KARMA_OK);
+                    assert_int_equal(karma_i_rows_add_cell(f->rows, j, karma_i_rows_values(dense, i)[j], NULL),
+                                     KARMA_OK);
             assert_int_equal(karma_i_rows_end_sparse(f->rows, NULL), KARMA_OK);
         }
         karma_i_rows_free(dense);
@@ -71,7 +72,8 @@ static void draw_index(size_t *index, size_t count, size_t n, size_t round, karm
     for (size_t i = 0; i < count; i++) {
         size_t row;
         do {
-            row = karma_i_rng_below(rng, 3) ? (round / 9 * 5 + karma_i_rng_below(rng, 2 * count)) % n : karma_i_rng_below(rng, n);
+            row = karma_i_rng_below(rng, 3) ? (round / 9 * 5 + karma_i_rng_below(rng, 2 * count)) % n
+                                            : karma_i_rng_below(rng, n);
         } while (taken[row]);
         taken[row] = 1;
         index[i] = row;
@@ -88,7 +90,8 @@ static void rows_are_right_whatever_the_limit_and_the_order(void **state) {
     (void)state;
     static const struct {
         size_t n, least, most;
-    } limits[] = {{40, 8, 40}, {40, 8, 100}, {40, 8, 11}, {40, 8, 0}, {40, 8, 8}, {300, 100, 130}, {300, 90, 0}, {1, 1, 0}, {130, 65, 66}};
+    } limits[] = {{40, 8, 40},     {40, 8, 100}, {40, 8, 11}, {40, 8, 0},   {40, 8, 8},
+                  {300, 100, 130}, {300, 90, 0}, {1, 1, 0},   {130, 65, 66}};
     for (size_t k = 0; k < sizeof limits / sizeof limits[0]; k++)
         for (int sparse = 0; sparse < 2; sparse++) {
             fixture f;

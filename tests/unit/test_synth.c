@@ -335,8 +335,7 @@ static double hole_correlation(tables t, size_t j, size_t k) {
 static void mar_follows_columns_it_never_hides(void **state) {
     (void)state;
     for (int64_t dim = 2; dim <= 9; dim++) {
-        karma_synth_options o =
-            options_of(3000, dim, dim); /* full rank: columns tell little of one another */
+        karma_synth_options o = options_of(3000, dim, dim); /* full rank: columns tell little of one another */
         o.mechanism = KARMA_MECHANISM_MAR;
         o.missing = 0.3;
         o.noise = 1.0;
@@ -393,8 +392,7 @@ static void blocks_are_hidden_whole_and_never_all(void **state) {
             size_t hidden = 0;
             for (size_t b = 0; b < 3; b++) {
                 int hole = isnan(cell(t.holed, i, first[b]));
-                for (size_t j = first[b]; j < first[b + 1]; j++)
-                    assert_int_equal(isnan(cell(t.holed, i, j)), hole);
+                for (size_t j = first[b]; j < first[b + 1]; j++) assert_int_equal(isnan(cell(t.holed, i, j)), hole);
                 hidden += hole != 0;
             }
             n_hidden[hidden]++;

@@ -44,7 +44,8 @@ static karma_table *small_table(void) {
         karma_i_builder_add_attribute(&b, "colour", KARMA_COLUMN_CATEGORY, levels_of("blue", "green", "red"), 3, NULL),
         KARMA_OK);
     assert_int_equal(karma_i_builder_add_attribute(&b, "price", KARMA_COLUMN_NUMBER, NULL, 0, NULL), KARMA_OK);
-    assert_int_equal(karma_i_builder_set_target(&b, "y", KARMA_COLUMN_CATEGORY, levels_of("a", "b", "c"), 3, NULL), KARMA_OK);
+    assert_int_equal(karma_i_builder_set_target(&b, "y", KARMA_COLUMN_CATEGORY, levels_of("a", "b", "c"), 3, NULL),
+                     KARMA_OK);
     assert_int_equal(karma_i_builder_add_id(&b, "name", NULL), KARMA_OK);
     static const double cells[4][3] = {{1.5, 2, NAN}, {NAN, 0, -3}, {NAN, NAN, NAN}, {4, NAN, 7}};
     static const double targets[] = {0, NAN, 2, 1};
@@ -77,7 +78,8 @@ static void what_is_built_is_what_was_given(void **state) {
     assert_int_equal(karma_table_n_levels(t, 0), 0);
     assert_string_equal(karma_table_level(t, 1, 2), "red");
     assert_true(cell_of(t, 0, 0) == 1.5 && cell_of(t, 0, 1) == 2.0 && isnan(cell_of(t, 0, 2)));
-    assert_true(isnan(cell_of(t, 1, 0)) && cell_of(t, 1, 2) == -3.0 && isnan(cell_of(t, 2, 1)) && cell_of(t, 3, 2) == 7.0);
+    assert_true(isnan(cell_of(t, 1, 0)) && cell_of(t, 1, 2) == -3.0 && isnan(cell_of(t, 2, 1)) &&
+                cell_of(t, 3, 2) == 7.0);
     assert_true(karma_table_has_target(t));
     assert_string_equal(karma_table_target_name(t), "y");
     assert_int_equal(karma_table_n_classes(t), 3);
@@ -213,7 +215,8 @@ static void levels_are_found_by_their_whole_text(void **state) {
     (void)state;
     char *levels[] = {"", "a", "ab", "abc", "b", "é"};
     karma_i_column column = {"c", KARMA_COLUMN_CATEGORY, levels, 6};
-    for (size_t l = 0; l < 6; l++) assert_int_equal(karma_i_column_find_level(&column, levels[l], strlen(levels[l])), l);
+    for (size_t l = 0; l < 6; l++)
+        assert_int_equal(karma_i_column_find_level(&column, levels[l], strlen(levels[l])), l);
     assert_int_equal(karma_i_column_find_level(&column, "abcd", 4), 6);
     assert_int_equal(karma_i_column_find_level(&column, "abcd", 2), 2); /* the first two bytes of a longer text */
     assert_int_equal(karma_i_column_find_level(&column, "B", 1), 6);
@@ -233,20 +236,48 @@ static void expect_invalid(void (*damage)(karma_table *), const char *word) {
 }
 
 /* cells: row 0: size, colour; row 1: colour, price; row 3: size, price */
-static void swap_attributes(karma_table *t) { t->cell_owner[2] = 2, t->cell_owner[3] = 1; }
-static void repeat_attribute(karma_table *t) { t->cell_owner[5] = 0; }
-static void unknown_attribute(karma_table *t) { t->cell_owner[5] = 3; }
-static void nan_cell(karma_table *t) { t->cell_value[0] = NAN; }
-static void infinite_cell(karma_table *t) { t->cell_value[5] = -INFINITY; }
-static void level_too_large(karma_table *t) { t->cell_value[1] = 3; }
-static void level_negative(karma_table *t) { t->cell_value[1] = -1; }
-static void level_fraction(karma_table *t) { t->cell_value[2] = 0.5; }
-static void level_nan(karma_table *t) { t->cell_value[2] = NAN; }
-static void class_too_large(karma_table *t) { t->target_value[3] = 3; }
-static void class_fraction(karma_table *t) { t->target_value[0] = 1.25; }
-static void label_infinite(karma_table *t) { t->target_value[2] = INFINITY; }
-static void backward_row(karma_table *t) { t->row_start[3] = 3; }
-static void crossing_rows(karma_table *t) { t->row_start[2] = 1; }
+static void swap_attributes(karma_table *t) {
+    t->cell_owner[2] = 2, t->cell_owner[3] = 1;
+}
+static void repeat_attribute(karma_table *t) {
+    t->cell_owner[5] = 0;
+}
+static void unknown_attribute(karma_table *t) {
+    t->cell_owner[5] = 3;
+}
+static void nan_cell(karma_table *t) {
+    t->cell_value[0] = NAN;
+}
+static void infinite_cell(karma_table *t) {
+    t->cell_value[5] = -INFINITY;
+}
+static void level_too_large(karma_table *t) {
+    t->cell_value[1] = 3;
+}
+static void level_negative(karma_table *t) {
+    t->cell_value[1] = -1;
+}
+static void level_fraction(karma_table *t) {
+    t->cell_value[2] = 0.5;
+}
+static void level_nan(karma_table *t) {
+    t->cell_value[2] = NAN;
+}
+static void class_too_large(karma_table *t) {
+    t->target_value[3] = 3;
+}
+static void class_fraction(karma_table *t) {
+    t->target_value[0] = 1.25;
+}
+static void label_infinite(karma_table *t) {
+    t->target_value[2] = INFINITY;
+}
+static void backward_row(karma_table *t) {
+    t->row_start[3] = 3;
+}
+static void crossing_rows(karma_table *t) {
+    t->row_start[2] = 1;
+}
 
 static void every_broken_rule_is_seen(void **state) {
     (void)state;
@@ -282,7 +313,8 @@ static void patterns_equal_a_plain_count(void **state) {
     for (size_t trial = 0; trial < 12; trial++) {
         size_t d = 1 + trial % 6;
         double cells[ROWS * 6];
-        for (size_t i = 0; i < ROWS * d; i++) cells[i] = karma_i_rng_uniform(&rng) < 0.1 * (double)trial ? (double)NAN : 1.0;
+        for (size_t i = 0; i < ROWS * d; i++)
+            cells[i] = karma_i_rng_uniform(&rng) < 0.1 * (double)trial ? (double)NAN : 1.0;
         karma_table *t = NULL;
         assert_int_equal(karma_table_from_array(&t, cells, ROWS, d, NULL, NULL), KARMA_OK);
         /* by brute force: count each pattern where it is first seen */
@@ -347,12 +379,12 @@ static void expect_invalid_rows(size_t value_at, float value, size_t row, uint64
 
 static void broken_rows_are_seen(void **state) {
     (void)state;
-    expect_invalid_rows(0, 1.5F, 0, 4, "unobserved");       /* a value without its bit */
-    expect_invalid_rows(4, 1e-30F, 1, 2, "unobserved");     /* a value under a hole */
-    expect_invalid_rows(4, NAN, 1, 2, "unobserved");        /* nor NaN */
+    expect_invalid_rows(0, 1.5F, 0, 4, "unobserved");   /* a value without its bit */
+    expect_invalid_rows(4, 1e-30F, 1, 2, "unobserved"); /* a value under a hole */
+    expect_invalid_rows(4, NAN, 1, 2, "unobserved");    /* nor NaN */
     expect_invalid_rows(0, NAN, 0, 5, "finite");
     expect_invalid_rows(6, -INFINITY, 1, 2, "finite");
-    expect_invalid_rows(0, 1.5F, 0, 5 | 8, "beyond");       /* there is no fourth attribute */
+    expect_invalid_rows(0, 1.5F, 0, 5 | 8, "beyond"); /* there is no fourth attribute */
     expect_invalid_rows(0, 1.5F, 2, UINT64_C(1) << 63, "beyond");
 }
 

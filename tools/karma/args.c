@@ -8,13 +8,17 @@ static const karma_option tool_records[] = {
      "where to write; for tables - is standard output"},
     {"complete", KARMA_OPTION_TEXT, offsetof(tool_options, complete), 0, 0, 0, NULL, "FILE",
      "write the same rows without holes here"},
-    {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output"},
-    {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "", "no notices, no progress, no summary"},
+    {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "",
+     "one JSON object on standard output"},
+    {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",
+     "no notices, no progress, no summary"},
 };
 static const karma_option_table tool_table = {tool_records, sizeof tool_records / sizeof tool_records[0],
                                               sizeof(tool_options)};
 
-const karma_option_table *tool_option_table(void) { return &tool_table; }
+const karma_option_table *tool_option_table(void) {
+    return &tool_table;
+}
 
 void tool_init(tool *t, const tool_command *command) {
     memset(t, 0, sizeof *t);
@@ -32,7 +36,9 @@ void tool_clear(tool *t) {
     karma_options_clear(&tool_table, &t->options);
 }
 
-void *group_struct(const option_group *group, tool *t) { return (char *)t + group->offset; }
+void *group_struct(const option_group *group, tool *t) {
+    return (char *)t + group->offset;
+}
 
 int group_has(const option_group *group, const karma_option *option) {
     if (!group->names) return 1;

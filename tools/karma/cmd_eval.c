@@ -8,7 +8,9 @@ static int judge(tool *t, const karma_model *model, const karma_table *table, co
     return report_metrics(t, model, &metrics);
 }
 
-static int run(tool *t) { return with_scores(t, judge); }
+static int run(tool *t) {
+    return with_scores(t, judge);
+}
 
 static const char *const tool_names[] = {"json", "quiet", NULL};
 static const char *const read_names[] = {"target",    "id",     "ignore", "missing", "format",

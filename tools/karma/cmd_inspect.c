@@ -19,11 +19,15 @@ static int looks_like_model(const char *path) {
     return n == sizeof head && head[8] == '{' && head[5] == 0 && head[6] == 0 && head[7] == 0;
 }
 
-static const char *kind_name(karma_column_kind kind) { return kind == KARMA_COLUMN_NUMBER ? "number" : "category"; }
+static const char *kind_name(karma_column_kind kind) {
+    return kind == KARMA_COLUMN_NUMBER ? "number" : "category";
+}
 
 /* --- a table ------------------------------------------------------------------------------------------- */
 
-static double share(size_t part, size_t whole) { return whole ? (double)part / (double)whole : 0.0; }
+static double share(size_t part, size_t whole) {
+    return whole ? (double)part / (double)whole : 0.0;
+}
 
 /* Names of the attributes that are missing in a pattern's example row, the first few. */
 static void list_missing(char *text, size_t size, const karma_table *table, const karma_pattern *pattern) {
@@ -32,7 +36,8 @@ static void list_missing(char *text, size_t size, const karma_table *table, cons
     text[0] = '\0';
     for (size_t j = 0; j < karma_table_n_attributes(table) && shown < MOST_NAMES && used < size; j++) {
         if (karma_table_cell(table, pattern->example, j, &value)) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", shown ? ", " : "", karma_table_attribute_name(table, j));
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", shown ? ", " : "", karma_table_attribute_name(table, j));
         shown++;
     }
     if (pattern->n_missing > shown && used < size) (void)snprintf(text + used, size - used, ", ...");
@@ -55,7 +60,8 @@ static void print_columns(const table_view *v) {
     for (size_t j = 0; j < shown; j++) {
         char text[16];
         printf("  %-24.24s %-9s %8s   ", karma_table_attribute_name(table, j),
-               kind_name(karma_table_attribute_kind(table, j)), percent(text, share(n_rows - v->summaries[j].n_observed, n_rows)));
+               kind_name(karma_table_attribute_kind(table, j)),
+               percent(text, share(n_rows - v->summaries[j].n_observed, n_rows)));
         if (v->summaries[j].n_observed == 0)
             puts("none observed");
         else if (karma_table_attribute_kind(table, j) == KARMA_COLUMN_NUMBER)
@@ -93,7 +99,8 @@ static void print_table(const table_view *v, const char *path) {
     print_columns(v);
     print_patterns(v);
     if (v->norms_known)
-        printf("\n  The paper assumes rows of norm at most 1. Encoded as train would: largest %.4g, %zu of %zu above 1%s.\n",
+        printf("\n  The paper assumes rows of norm at most 1. Encoded as train would: largest %.4g, %zu of %zu above "
+               "1%s.\n",
                v->norms.largest, v->norms.n_above_one, v->norms.n_rows,
                v->norms.n_above_one ? " (--unit-ball on shrinks them)" : "");
 }
@@ -120,16 +127,17 @@ static json_t *table_json(const table_view *v) {
         for (size_t j = 0; j < d; j++)
             if (!karma_table_cell(table, v->patterns[p].example, j, &value))
                 (void)json_array_append_new(names, json_string(karma_table_attribute_name(table, j)));
-        (void)json_array_append_new(patterns, json_pack("{s:I, s:o}", "rows", (json_int_t)v->patterns[p].n_rows,
-                                                        "missing", names));
+        (void)json_array_append_new(
+            patterns, json_pack("{s:I, s:o}", "rows", (json_int_t)v->patterns[p].n_rows, "missing", names));
     }
-    json_t *object = json_pack("{s:s, s:I, s:I, s:f, s:o, s:I, s:o}", "kind", "table", "rows", (json_int_t)n_rows,
-                               "attributes", (json_int_t)d, "missing",
-                               1.0 - share(karma_table_n_observed(table), n_rows * d), "columns", columns,
-                               "distinct_patterns", (json_int_t)v->n_distinct, "patterns", patterns);
+    json_t *object =
+        json_pack("{s:s, s:I, s:I, s:f, s:o, s:I, s:o}", "kind", "table", "rows", (json_int_t)n_rows, "attributes",
+                  (json_int_t)d, "missing", 1.0 - share(karma_table_n_observed(table), n_rows * d), "columns", columns,
+                  "distinct_patterns", (json_int_t)v->n_distinct, "patterns", patterns);
     if (karma_table_has_target(table))
-        (void)json_object_set_new(object, "target", json_pack("{s:s, s:s}", "name", karma_table_target_name(table), "type",
-                                                              kind_name(karma_table_target_kind(table))));
+        (void)json_object_set_new(object, "target",
+                                  json_pack("{s:s, s:s}", "name", karma_table_target_name(table), "type",
+                                            kind_name(karma_table_target_kind(table))));
     if (v->norms_known)
         (void)json_object_set_new(object, "norms",
                                   json_pack("{s:f, s:I, s:I}", "largest", v->norms.largest, "above_one",
@@ -169,16 +177,16 @@ static int inspect_table(tool *t, const char *path) {
 static json_t *model_json(const karma_model *model) {
     json_t *columns = json_array(), *classes = json_object();
     for (size_t j = 0; j < karma_model_n_attributes(model); j++)
-        (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j), "type",
-                                                       kind_name(karma_model_attribute_kind(model, j))));
+        (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j),
+                                                       "type", kind_name(karma_model_attribute_kind(model, j))));
     for (size_t k = 0; k < karma_model_n_classes(model); k++)
         (void)json_object_set_new(classes, karma_model_class(model, k),
                                   json_integer((json_int_t)karma_model_class_count(model, k)));
-    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "kind", "model", "target",
-                               karma_model_target_name(model), "task",
-                               karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "classes",
-                               classes, "rows", (json_int_t)karma_model_info(model)->n_rows, "columns", columns,
-                               "options", options_json(karma_fit_option_table(), karma_model_options(model)));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "kind", "model", "target", karma_model_target_name(model),
+                  "task", karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "classes", classes,
+                  "rows", (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
+                  options_json(karma_fit_option_table(), karma_model_options(model)));
     (void)json_object_update_new(object, solver_json(model));
     return object;
 }
@@ -200,7 +208,8 @@ static void print_model(const karma_model *model, const char *path) {
     printf("\n  %-24s %s\n", "column", "type");
     for (size_t j = 0; j < karma_model_n_attributes(model); j++) {
         printf("  %-24.24s %s", karma_model_attribute_name(model, j), kind_name(karma_model_attribute_kind(model, j)));
-        if (karma_model_attribute_n_levels(model, j)) printf(" of %zu levels", karma_model_attribute_n_levels(model, j));
+        if (karma_model_attribute_n_levels(model, j))
+            printf(" of %zu levels", karma_model_attribute_n_levels(model, j));
         putchar('\n');
     }
 }

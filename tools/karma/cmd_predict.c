@@ -36,7 +36,8 @@ static void write_row(FILE *stream, const karma_model *model, const karma_table 
         karma_csv_write_field(stream, karma_model_class(model, karma_model_decide(model, scores)));
     else
         fputs(karma_number_text(text, scores[0]), stream);
-    for (size_t k = 0; k < karma_model_n_outputs(model); k++) fprintf(stream, ",%s", karma_number_text(text, scores[k]));
+    for (size_t k = 0; k < karma_model_n_outputs(model); k++)
+        fprintf(stream, ",%s", karma_number_text(text, scores[k]));
     fputc('\n', stream);
 }
 
@@ -48,7 +49,8 @@ static json_t *row_json(const karma_model *model, const karma_table *table, size
         (void)json_object_set_new(object, "prediction", json_real(scores[0]));
         return object;
     }
-    (void)json_object_set_new(object, "prediction", json_string(karma_model_class(model, karma_model_decide(model, scores))));
+    (void)json_object_set_new(object, "prediction",
+                              json_string(karma_model_class(model, karma_model_decide(model, scores))));
     if (karma_model_n_outputs(model) == 1) {
         (void)json_object_set_new(object, "score", json_real(scores[0]));
         return object;
@@ -86,7 +88,9 @@ static int write_predictions(tool *t, const karma_model *model, const karma_tabl
     return t->options.json ? print_json(description_json(t, model, table)) : EXIT_DONE;
 }
 
-static int run(tool *t) { return with_scores(t, write_predictions); }
+static int run(tool *t) {
+    return with_scores(t, write_predictions);
+}
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
 static const char *const read_names[] = {"id", "ignore", "missing", "format", "delimiter", "header", "absent", NULL};

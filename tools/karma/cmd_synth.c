@@ -39,7 +39,8 @@ static json_t *cells_json(const karma_table *table, json_t *names) {
     json_t *rows = json_array();
     size_t d = karma_table_n_attributes(table);
     int classify = karma_table_target_kind(table) == KARMA_COLUMN_CATEGORY;
-    for (size_t j = 0; j < d; j++) (void)json_array_append_new(names, json_string(karma_table_attribute_name(table, j)));
+    for (size_t j = 0; j < d; j++)
+        (void)json_array_append_new(names, json_string(karma_table_attribute_name(table, j)));
     (void)json_array_append_new(names, json_string(karma_table_target_name(table)));
     for (size_t i = 0; i < karma_table_n_rows(table); i++) {
         json_t *row = json_array();
@@ -47,8 +48,8 @@ static json_t *cells_json(const karma_table *table, json_t *names) {
         for (size_t j = 0; j < d; j++)
             (void)json_array_append_new(row, karma_table_cell(table, i, j, &value) ? json_real(value) : json_null());
         (void)karma_table_target(table, i, &value);
-        (void)json_array_append_new(row, classify ? json_string(karma_table_class(table, (size_t)value))
-                                                  : json_real(value));
+        (void)json_array_append_new(row,
+                                    classify ? json_string(karma_table_class(table, (size_t)value)) : json_real(value));
         (void)json_array_append_new(rows, row);
     }
     return rows;
@@ -57,11 +58,11 @@ static json_t *cells_json(const karma_table *table, json_t *names) {
 /* About the table; and the table itself when no file has it. */
 static int describe_json(const tool *t, const karma_table *table) {
     double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
-    json_t *object = json_pack("{s:s?, s:I, s:I, s:f, s:o}", "output", writes_stdout(t) ? NULL : t->options.output,
-                               "rows", (json_int_t)karma_table_n_rows(table), "attributes",
-                               (json_int_t)karma_table_n_attributes(table), "missing",
-                               1.0 - (double)karma_table_n_observed(table) / cells, "options",
-                               options_json(karma_synth_option_table(), &t->synth));
+    json_t *object =
+        json_pack("{s:s?, s:I, s:I, s:f, s:o}", "output", writes_stdout(t) ? NULL : t->options.output, "rows",
+                  (json_int_t)karma_table_n_rows(table), "attributes", (json_int_t)karma_table_n_attributes(table),
+                  "missing", 1.0 - (double)karma_table_n_observed(table) / cells, "options",
+                  options_json(karma_synth_option_table(), &t->synth));
     if (object && writes_stdout(t)) {
         json_t *names = json_array();
         (void)json_object_set_new(object, "cells", cells_json(table, names));

@@ -5,8 +5,8 @@
 
 typedef struct quantities {
     double gamma, log_big_gamma, log_sample_size, approximation;
-    double log_rho, log_regret;      /* for gamma(epsilon) */
-    double regret_gamma;             /* ln(T)/lambda, as theorem regret takes it */
+    double log_rho, log_regret;       /* for gamma(epsilon) */
+    double regret_gamma;              /* ln(T)/lambda, as theorem regret takes it */
     double log_regret_rho, log_bound; /* with that gamma */
 } quantities;
 
@@ -16,8 +16,8 @@ static quantities compute(const karma_theory_options *o) {
     q.log_big_gamma = karma_theory_log_big_gamma((size_t)o->dim, q.gamma);
     q.log_sample_size = karma_theory_log_sample_size(q.log_big_gamma, o->epsilon, o->lipschitz, o->delta);
     q.approximation = karma_theory_approximation_bound(o->lambda, q.gamma);
-    karma_regret_terms terms = {o->lipschitz, o->magnitude, q.log_big_gamma, o->B, o->lambda, q.gamma,
-                                (double)o->rounds};
+    karma_regret_terms terms = {o->lipschitz, o->magnitude, q.log_big_gamma,  o->B,
+                                o->lambda,    q.gamma,      (double)o->rounds};
     q.log_rho = karma_theory_log_rho(&terms);
     q.log_regret = karma_theory_log_regret_bound(&terms, q.log_rho);
     q.regret_gamma = fmax(1.0, ceil(log((double)o->rounds) / o->lambda));
@@ -53,9 +53,10 @@ static json_t *to_json(const karma_theory_options *o, const quantities *q) {
 
 static void print_text(const karma_theory_options *o, const quantities *q) {
     char a[64], b[64];
-    printf("gamma(epsilon)   %.0f\n  Sequences of up to %.0f attributes bring the class of the embedding within %.3g of\n"
-           "  the best linear function of the complete rows (theorem main, lemma approximation).\n",
-           q->gamma, q->gamma, q->approximation);
+    printf(
+        "gamma(epsilon)   %.0f\n  Sequences of up to %.0f attributes bring the class of the embedding within %.3g of\n"
+        "  the best linear function of the complete rows (theorem main, lemma approximation).\n",
+        q->gamma, q->gamma, q->approximation);
     printf("Gamma            %s\n  The embedding has that many coordinates; the kernel never forms them.\n",
            number_of_log(a, q->log_big_gamma));
     printf("sample size      about %s rows\n  Enough, up to a constant that the paper leaves open, for an excess loss "

@@ -93,8 +93,8 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
         printf("%zu classes\n", karma_model_n_classes(model));
     else
         printf("a number\n");
-    printf("  kernel   %s, gamma %lld, scale %.4g, bias %g\n",
-           kernel_name(kernel, options), (long long)options->gamma, info->scale, options->bias);
+    printf("  kernel   %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
+           info->scale, options->bias);
     if (info->solver == KARMA_SOLVER_BATCH)
         print_batch(model);
     else
@@ -118,7 +118,8 @@ static int run(tool *t) {
     karma_model *model = NULL;
     const char *path = t->arguments[0];
     if (!t->options.output) return fail_usage(t, "say where to write the model with -o MODEL");
-    if (strcmp(t->options.output, "-") == 0) return fail_usage(t, "a model is written to a file, not to standard output");
+    if (strcmp(t->options.output, "-") == 0)
+        return fail_usage(t, "a model is written to a file, not to standard output");
     int code;
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);

@@ -73,8 +73,9 @@ static void help_option(FILE *stream, const char *heading, const karma_option *o
 }
 
 void print_overview(FILE *stream) {
-    fprintf(stream, "karma %s: learns from tables with missing cells, without filling them in.\n\n"
-                    "usage: karma COMMAND [ARGUMENT]... [OPTION]...\n\n",
+    fprintf(stream,
+            "karma %s: learns from tables with missing cells, without filling them in.\n\n"
+            "usage: karma COMMAND [ARGUMENT]... [OPTION]...\n\n",
             karma_version());
     for (size_t i = 0; i < n_commands; i++) fprintf(stream, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nA first run:\n"
@@ -211,7 +212,8 @@ static void print_bash(void) {
     for (size_t i = 0; i < n_commands; i++) printf("%s ", commands[i]->name);
     puts("--help --version\" -- \"$word\")); return\n    fi\n    case \"$before\" in");
     for (size_t i = 0; i < n_commands; i++)
-        if (commands[i] == &command_train || commands[i] == &command_synth) visit_options(stdout, commands[i], bash_values);
+        if (commands[i] == &command_train || commands[i] == &command_synth)
+            visit_options(stdout, commands[i], bash_values);
     puts("    esac\n    case \"${COMP_WORDS[1]}\" in");
     for (size_t i = 0; i < n_commands; i++) {
         printf("        %s) options=\"", commands[i]->name);

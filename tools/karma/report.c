@@ -5,7 +5,9 @@
 
 #include "tool.h"
 
-json_t *json_number_or_null(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+json_t *json_number_or_null(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
 
 int finish_stdout(void) {
     errno = 0;
@@ -14,7 +16,9 @@ int finish_stdout(void) {
     return EXIT_FAILED;
 }
 
-int writes_stdout(const tool *t) { return !t->options.output || strcmp(t->options.output, "-") == 0; }
+int writes_stdout(const tool *t) {
+    return !t->options.output || strcmp(t->options.output, "-") == 0;
+}
 
 int print_json(json_t *object) {
     if (!object) {
@@ -52,15 +56,14 @@ json_t *options_json(const karma_option_table *table, const void *options) {
 
 json_t *solver_json(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
-    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver",
-                          karma_model_solver_name(model), "stop", karma_stop_name(info->stop), "loss",
-                          karma_model_loss_name(model), "rounds", (json_int_t)info->rounds, "passes",
-                          (double)info->rounds / (double)info->n_rows, "support_rows", (json_int_t)info->n_support,
-                          "kernel_evaluations", info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale",
-                          info->scale, "log_norm", info->log_norm);
+    json_t *o = json_pack(
+        "{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver", karma_model_solver_name(model), "stop",
+        karma_stop_name(info->stop), "loss", karma_model_loss_name(model), "rounds", (json_int_t)info->rounds, "passes",
+        (double)info->rounds / (double)info->n_rows, "support_rows", (json_int_t)info->n_support, "kernel_evaluations",
+        info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale", info->scale, "log_norm", info->log_norm);
     if (info->solver == KARMA_SOLVER_BATCH)
-        (void)json_object_update_new(o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap",
-                                                  info->gap));
+        (void)json_object_update_new(
+            o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap", info->gap));
     else
         (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
     if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model) == KARMA_TASK_CLASSIFY)
@@ -98,17 +101,24 @@ static json_t *confusion_json(const karma_model *model, const karma_metrics *m) 
 }
 
 static json_t *metrics_json(const karma_model *model, const karma_metrics *m) {
-    json_t *object = json_pack("{s:I, s:I}", "rows", (json_int_t)m->n_rows, "rows_without_label",
-                               (json_int_t)m->n_left_out);
+    json_t *object =
+        json_pack("{s:I, s:I}", "rows", (json_int_t)m->n_rows, "rows_without_label", (json_int_t)m->n_left_out);
     const struct {
         const char *name;
         double value;
         int classify;
     } numbers[] = {
-        {"accuracy", m->accuracy, 1},   {"majority", m->majority, 1}, {"balanced_accuracy", m->balanced_accuracy, 1},
-        {"f1", m->f1, 1},               {"auc", m->auc, 1},           {"log_loss", m->log_loss, 1},
-        {"mae", m->mae, 0},             {"rmse", m->rmse, 0},         {"r2", m->r2, 0},
-        {"baseline_mae", m->baseline_mae, 0}, {"baseline_rmse", m->baseline_rmse, 0},
+        {"accuracy", m->accuracy, 1},
+        {"majority", m->majority, 1},
+        {"balanced_accuracy", m->balanced_accuracy, 1},
+        {"f1", m->f1, 1},
+        {"auc", m->auc, 1},
+        {"log_loss", m->log_loss, 1},
+        {"mae", m->mae, 0},
+        {"rmse", m->rmse, 0},
+        {"r2", m->r2, 0},
+        {"baseline_mae", m->baseline_mae, 0},
+        {"baseline_rmse", m->baseline_rmse, 0},
     };
     int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
     (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
@@ -161,7 +171,8 @@ static void print_metrics(const karma_model *model, const karma_metrics *m) {
     print_share("majority rate", m->majority, "always saying the commonest class of the training rows");
     print_share("balanced accuracy", m->balanced_accuracy, "mean recall of the classes");
     print_share("F1", m->f1, "mean over the classes");
-    if (isfinite(m->auc)) printf("  %-20s %8.4f%s\n", "AUC", m->auc, m->n_classes > 2 ? "   mean, each class against the rest" : "");
+    if (isfinite(m->auc))
+        printf("  %-20s %8.4f%s\n", "AUC", m->auc, m->n_classes > 2 ? "   mean, each class against the rest" : "");
     if (isfinite(m->log_loss)) printf("  %-20s %8.4f\n", "log loss", m->log_loss);
     print_confusion(model, m);
 }

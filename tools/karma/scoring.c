@@ -3,7 +3,8 @@
 
 #include "tool.h"
 
-int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores)) {
+int with_scores(tool *t,
+                int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores)) {
     const char *model_path = t->arguments[0], *path = t->arguments[1];
     karma_error err;
     karma_model *model = NULL;

@@ -72,8 +72,8 @@ void install_hooks(tool *t) {
 int fail(const char *path, const karma_error *err) {
     end_progress();
     size_t length = path ? strlen(path) : 0;
-    int named = !path || strcmp(path, "-") == 0 ||
-                (strncmp(err->message, path, length) == 0 && err->message[length] == ':');
+    int named =
+        !path || strcmp(path, "-") == 0 || (strncmp(err->message, path, length) == 0 && err->message[length] == ':');
     fprintf(stderr, "karma: %s%s%s\n", named ? "" : path, named ? "" : ": ", err->message);
     return err->status == KARMA_ERR_OPTION ? EXIT_USAGE : EXIT_FAILED;
 }

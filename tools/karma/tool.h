@@ -80,8 +80,8 @@ int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
 /* scoring.c: loads the model and the data that the arguments name, predicts, hands all to `then` and frees it. */
-int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table,
-                                     const double *scores));
+int with_scores(tool *t,
+                int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores));
 
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
