@@ -218,7 +218,7 @@ typedef double (*pair_fn)(const karma_i_kernel *kernel, const karma_i_rows *rows
 
 static double weigh(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j, float sum) {
     size_t c = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), rows->n_words);
-    return (double)((sum + (float)(kernel->bias * kernel->bias)) * kernel->weight[c]);
+    return (double)((sum + (float)(kernel->factors[0].bias * kernel->factors[0].bias)) * kernel->factors[0].weight[c]);
 }
 
 static double plain_pair(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j) {

@@ -15,9 +15,19 @@ extern "C" {
     X(KARMA_TASK_CLASSIFY, "classify")                                                                                 \
     X(KARMA_TASK_REGRESS, "regress")
 
+/* The names that a kernel formula is made of. */
 #define KARMA_KERNEL_LIST(X)                                                                                           \
     X(KARMA_KERNEL_LINEAR, "linear")                                                                                   \
-    X(KARMA_KERNEL_RANK, "rank")
+    X(KARMA_KERNEL_RANK, "rank")                                                                                       \
+    X(KARMA_KERNEL_PRECOMPUTED, "precomputed")
+
+#define KARMA_OUTER_LIST(X)                                                                                            \
+    X(KARMA_OUTER_IDENTITY, "identity")                                                                                \
+    X(KARMA_OUTER_COSINE, "cosine")                                                                                    \
+    X(KARMA_OUTER_POLY, "poly")                                                                                        \
+    X(KARMA_OUTER_RBF, "rbf")                                                                                          \
+    X(KARMA_OUTER_LAPLACE, "laplace")                                                                                  \
+    X(KARMA_OUTER_SERIES, "series")
 
 #define KARMA_LOSS_LIST(X)                                                                                             \
     X(KARMA_LOSS_AUTO, "auto")                                                                                         \
@@ -58,6 +68,7 @@ extern "C" {
 #define KARMA_ENUM_ITEM(constant, word) constant,
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
+typedef enum karma_outer { KARMA_OUTER_LIST(KARMA_ENUM_ITEM) KARMA_N_OUTERS } karma_outer;
 typedef enum karma_loss_kind { KARMA_LOSS_LIST(KARMA_ENUM_ITEM) KARMA_N_LOSSES } karma_loss_kind;
 typedef enum karma_solver_kind { KARMA_SOLVER_LIST(KARMA_ENUM_ITEM) KARMA_N_SOLVERS } karma_solver_kind;
 typedef enum karma_schedule { KARMA_SCHEDULE_LIST(KARMA_ENUM_ITEM) KARMA_N_SCHEDULES } karma_schedule;
@@ -92,11 +103,16 @@ typedef double (*karma_step_fn)(void *payload, size_t t);
 
 /* How a model is learned. Symbols as in the paper and docs/mathematics.md. */
 typedef struct karma_fit_options {
-    int task;         /* karma_task */
-    int kernel;       /* karma_kernel_kind */
-    int64_t gamma;    /* longest index sequence of the embedding; 1 is 0-imputation */
-    double scale;     /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
-    double bias;      /* value of an attribute that is always observed; 0: none */
+    int task;       /* karma_task */
+    char *kernel;   /* a formula of karma_kernel_kind names; NULL: "linear" */
+    int64_t gamma;  /* longest index sequence of the embedding; 1 is 0-imputation */
+    double scale;   /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
+    double bias;    /* value of an attribute that is always observed; 0: none */
+    int outer;      /* karma_outer: what is made of the kernel's values */
+    int64_t degree; /* of the outer map poly, (offset + k/s)^degree */
+    double offset;
+    double width;     /* of the outer maps rbf and laplace, in units of the rows' mean distance */
+    char *series;     /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
     int standardise;  /* centre and scale observed cells, and the target of a regression */
     int unit_ball;    /* shrink rows so that |P_o x| <= 1, as the paper assumes */
     int loss;         /* karma_loss_kind */
@@ -162,6 +178,7 @@ typedef struct karma_option {
     const karma_option_word *words;
     const char *placeholder; /* what the help calls the value; NULL: derived from the kind */
     const char *help;
+    const char *initial_text; /* what NULL stands for in a text */
 } karma_option;
 
 typedef struct karma_option_table {
@@ -179,6 +196,9 @@ KARMA_API const karma_option_table *karma_theory_option_table(void);
 
 /* Fills in the defaults; members that no record names become 0. What was there before is not looked at. */
 KARMA_API void karma_options_init(const karma_option_table *table, void *options);
+/* A copy that owns its texts and lists; what no record names is copied as it is. `to` is not looked at before. */
+KARMA_API karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from,
+                                          karma_error *err);
 /* Frees texts and lists. The struct can then be filled by karma_options_init again. */
 KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);

@@ -9,7 +9,7 @@ karma_status karma_predict(double *scores, const karma_model *model, const karma
                            const karma_hooks *hooks, karma_error *err) {
     size_t n_outputs = karma_model_n_outputs(model);
     karma_i_rows *rows = NULL;
-    KARMA_TRY(karma_i_recipe_apply(&rows, model->recipe, table, hooks, err));
+    KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
     karma_status st =
         karma_i_kernel_scores(scores, &model->kernel, karma_i_rows_all(rows), karma_i_rows_all(model->support),
                               model->coefficients, n_outputs, karma_i_threads((int64_t)threads), err);

@@ -7,21 +7,31 @@
 #include "model/model.h"
 #include "solve/solver.h"
 
-double karma_i_choose_scale(const karma_fit_options *options, const karma_i_rows *rows) {
-    if (options->scale != KARMA_SCALE_MEAN) return options->scale;
-    double observed = 0.0;
-    for (size_t i = 0; i < rows->n_rows; i++) observed += (double)karma_i_rows_n_observed(rows, i);
-    double mean = observed / (double)rows->n_rows + (options->bias != 0.0 ? 1.0 : 0.0);
-    return mean > 0.0 ? mean : 1.0;
+static karma_status learn_formula(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
+                                  const karma_i_formula *formula, const karma_table *table,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(karma_i_encoder_learn(encoder, table, formula->kinds, formula->n_kinds, options, hooks, err));
+    KARMA_TRY(karma_i_encoder_apply(rows, encoder, table, NULL, err));
+    return karma_i_kernel_learn(kernel, formula, *rows, karma_i_threads(options->threads), err);
 }
 
-size_t karma_i_largest_overlap(const karma_i_rows *rows) {
-    size_t most = 0;
-    for (size_t i = 0; i < rows->n_rows; i++) {
-        size_t observed = karma_i_rows_n_observed(rows, i);
-        if (observed > most) most = observed;
+karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
+                                  const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
+                                  karma_error *err) {
+    karma_i_formula formula;
+    karma_i_encoder learned = {0};
+    karma_i_rows *encoded = NULL;
+    KARMA_TRY(karma_i_formula_parse(&formula, options, err));
+    karma_status st = learn_formula(&learned, kernel, &encoded, &formula, table, options, hooks, err);
+    karma_i_formula_clear(&formula);
+    if (st == KARMA_OK) {
+        *encoder = learned;
+        *rows = encoded;
+    } else {
+        karma_i_encoder_clear(&learned);
+        karma_i_rows_free(encoded);
     }
-    return most;
+    return st;
 }
 
 /* C that weighs the average row like a unit vector in the objective: m / mean k(x,x). */
@@ -108,15 +118,14 @@ static karma_status fit_labelled(karma_model *model, const karma_table *table, c
     model->target_name = karma_i_strdup(table->target.name);
     if (!model->target_name) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_labels_learn(&model->labels, table, options, hooks, err));
-    KARMA_TRY(karma_i_recipe_learn(&model->recipe, table, options, hooks, err));
     for (size_t i = 0; i < table->n_rows; i++) model->target_mean += table->target_value[i] / (double)table->n_rows;
     model->info.n_rows = table->n_rows;
     karma_i_rows *rows = NULL;
-    KARMA_TRY(karma_i_recipe_apply(&rows, model->recipe, table, NULL, err));
-    model->info.scale = karma_i_choose_scale(options, rows);
-    karma_status st = karma_i_kernel_init(&model->kernel, (size_t)options->gamma, model->info.scale, options->bias,
-                                          karma_i_largest_overlap(rows), err);
-    model->info.log_norm = model->kernel.log_norm;
+    karma_status st = karma_i_learn_kernel(&model->encoder, &model->kernel, &rows, table, options, hooks, err);
+    if (st == KARMA_OK) {
+        model->info.scale = model->kernel.factors[0].scale;
+        model->info.log_norm = model->kernel.factors[0].log_norm;
+    }
     if (st == KARMA_OK && karma_i_progress(hooks, "learning", 0, 0))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
     if (st == KARMA_OK) st = solve(model, table, rows, hooks, err);
@@ -132,9 +141,9 @@ karma_status karma_fit(karma_model **out, const karma_table *table, const karma_
     karma_table *labelled = NULL;
     KARMA_TRY(labelled_rows(&labelled, table, hooks, err));
     karma_model *model = karma_i_zalloc(1, sizeof *model);
-    karma_status st = model ? KARMA_OK : karma_i_fail_memory(err);
+    karma_status st =
+        model ? karma_options_copy(karma_fit_option_table(), &model->options, options, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        model->options = *options;
         if (labelled) model->info.n_unlabelled = table->n_rows - labelled->n_rows;
         st = fit_labelled(model, labelled ? labelled : table, hooks, err);
         model->options.step = NULL; /* belongs to the caller, and training is over */

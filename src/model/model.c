@@ -7,7 +7,8 @@
 
 void karma_model_free(karma_model *model) {
     if (!model) return;
-    karma_i_recipe_free(model->recipe);
+    karma_options_clear(karma_fit_option_table(), &model->options);
+    karma_i_encoder_clear(&model->encoder);
     karma_i_kernel_clear(&model->kernel);
     karma_i_labels_clear(&model->labels);
     karma_i_free(model->target_name);
@@ -38,16 +39,16 @@ const char *karma_model_target_name(const karma_model *model) {
     return model->target_name;
 }
 size_t karma_model_n_attributes(const karma_model *model) {
-    return model->recipe->n_attributes;
+    return karma_i_model_recipe(model)->n_attributes;
 }
 const char *karma_model_attribute_name(const karma_model *model, size_t attribute) {
-    return model->recipe->columns[attribute].name;
+    return karma_i_model_recipe(model)->columns[attribute].name;
 }
 karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute) {
-    return model->recipe->columns[attribute].kind;
+    return karma_i_model_recipe(model)->columns[attribute].kind;
 }
 size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute) {
-    return model->recipe->columns[attribute].n_levels;
+    return karma_i_model_recipe(model)->columns[attribute].n_levels;
 }
 const karma_fit_options *karma_model_options(const karma_model *model) {
     return &model->options;
@@ -68,6 +69,7 @@ size_t karma_model_decide(const karma_model *model, const double *scores) {
 
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
-    karma_i_expectation expected = {model->recipe->columns, model->recipe->n_attributes, model->target_name};
+    karma_i_expectation expected = {karma_i_model_recipe(model)->columns, karma_i_model_recipe(model)->n_attributes,
+                                    model->target_name};
     return karma_i_table_read(out, path, options, &expected, hooks, err);
 }

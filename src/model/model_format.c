@@ -66,7 +66,7 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "model files store sizes as 6
 
 void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, const karma_i_flat_rankings *flat) {
     const karma_i_rows *rows = m->support;
-    const karma_i_recipe *recipe = m->recipe;
+    const karma_i_recipe *recipe = m->encoder.recipes[0];
     size_t n_attributes = recipe->n_attributes, n_features = recipe->feature_start[n_attributes], n = rows->n_rows;
     size_t n_dense = rows->is_sparse ? 0 : n, n_starts = rows->is_sparse ? n + 1 : 0;
     size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0;

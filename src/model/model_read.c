@@ -299,12 +299,12 @@ static karma_status load_rows(const loader *l, karma_model *m, size_t *stored_st
     karma_i_flat_rankings flat;
     if (rows->is_sparse) KARMA_TRY(make_cells(l, rows));
     size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0;
-    KARMA_TRY(karma_i_flat_new(&flat, m->recipe, l->err));
+    KARMA_TRY(karma_i_flat_new(&flat, m->encoder.recipes[0], l->err));
     karma_i_describe_tensors(tensors, m, &flat);
     tensors[KARMA_I_TENSOR_FEATURE_START].data = stored_start;
     karma_status st = KARMA_OK;
     for (size_t i = 0; st == KARMA_OK && i < KARMA_I_N_TENSORS; i++) st = load_tensor(l, &tensors[i]);
-    if (st == KARMA_OK) karma_i_flat_to(m->recipe, &flat);
+    if (st == KARMA_OK) karma_i_flat_to(m->encoder.recipes[0], &flat);
     karma_i_flat_clear(&flat);
     if (st == KARMA_OK && rows->is_sparse && !cell_starts_are_sound(rows, n_cells))
         st = damaged(l, "its rows do not fit its cells");
@@ -312,7 +312,7 @@ static karma_status load_rows(const loader *l, karma_model *m, size_t *stored_st
 }
 
 static karma_status load_tensors(const loader *l, karma_model *m) {
-    karma_i_recipe *r = m->recipe;
+    karma_i_recipe *r = m->encoder.recipes[0];
     size_t n = m->info.n_support, n_features = r->feature_start[r->n_attributes];
     size_t n_outputs = karma_i_labels_n_outputs(&m->labels);
     /* every kept row has its coefficients and, unless it is sparse, its values in the file: no larger room is made */
@@ -346,16 +346,19 @@ static karma_status load_tensors(const loader *l, karma_model *m) {
 }
 
 static karma_status build_model(const loader *l, karma_model *m) {
-    m->recipe = karma_i_zalloc(1, sizeof *m->recipe);
-    if (!m->recipe) return karma_i_fail_memory(l->err);
+    m->encoder.recipes = karma_i_zalloc(1, sizeof *m->encoder.recipes);
+    m->encoder.n = m->encoder.recipes != NULL;
+    if (m->encoder.recipes) m->encoder.recipes[0] = karma_i_zalloc(1, sizeof *m->encoder.recipes[0]);
+    if (!m->encoder.recipes || !m->encoder.recipes[0]) return karma_i_fail_memory(l->err);
     KARMA_TRY(load_options(l, &m->options));
     KARMA_TRY(load_info(l, &m->info));
-    KARMA_TRY(load_columns(l, m->recipe));
+    KARMA_TRY(load_columns(l, m->encoder.recipes[0]));
     KARMA_TRY(load_labels(l, m));
     KARMA_TRY(load_loss(l, m));
     KARMA_TRY(load_tensors(l, m));
     json_int_t overlap = json_integer_value(json_object_get(l->document, "largest_overlap"));
-    if (overlap < 0 || (size_t)overlap > m->recipe->n_attributes) return damaged(l, "its largest overlap is wrong");
+    if (overlap < 0 || (size_t)overlap > m->encoder.recipes[0]->n_attributes)
+        return damaged(l, "its largest overlap is wrong");
     for (size_t i = 0; i < m->support->n_rows; i++)
         if (karma_i_rows_n_observed(m->support, i) > (size_t)overlap)
             return damaged(l, "a row observes more than its largest overlap");

@@ -98,13 +98,13 @@ static char *dump(const json_t *json, size_t flags) {
 }
 
 static json_t *header_to_json(const karma_model *m, const karma_i_tensor *tensors) {
-    json_t *document =
-        json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION,
-                  "version", karma_version(), "options", options_to_json(&m->options), "info", info_to_json(&m->info),
-                  "attributes", columns_to_json(m->recipe), "target", labels_to_json(m), "loss",
-                  karma_i_loss_name(m->loss), "radius", m->recipe->radius, "sparse", m->recipe->is_sparse, "cells",
-                  (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0), "largest_overlap",
-                  (json_int_t)m->kernel.largest_overlap);
+    json_t *document = json_pack(
+        "{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION, "version",
+        karma_version(), "options", options_to_json(&m->options), "info", info_to_json(&m->info), "attributes",
+        columns_to_json(m->encoder.recipes[0]), "target", labels_to_json(m), "loss", karma_i_loss_name(m->loss),
+        "radius", m->encoder.recipes[0]->radius, "sparse", m->encoder.recipes[0]->is_sparse, "cells",
+        (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0), "largest_overlap",
+        (json_int_t)m->kernel.factors[0].largest_overlap);
     char *text = document ? dump(document, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(document);
     if (!text) return NULL;
@@ -164,8 +164,8 @@ karma_status karma_model_save(const karma_model *model, const char *path, karma_
     karma_i_tensor tensors[KARMA_I_N_TENSORS];
     size_t length = 0;
     karma_i_flat_rankings flat;
-    KARMA_TRY(karma_i_flat_new(&flat, model->recipe, err));
-    karma_i_flat_from(&flat, model->recipe);
+    KARMA_TRY(karma_i_flat_new(&flat, model->encoder.recipes[0], err));
+    karma_i_flat_from(&flat, model->encoder.recipes[0]);
     karma_i_describe_tensors(tensors, model, &flat);
     char *header = header_text(model, tensors, &length);
     karma_output *output = NULL;

@@ -315,6 +315,8 @@ class Helping(Case):
         options = self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--json").json()["options"]
         text = self.ok("train", "--help").out
         for name, value in options.items():
+            if value == "":  # a text without a default
+                continue
             shown = re.search(rf"^  --{name} .*\n(?:      .*\n)*?      .*\[([^\]]*)\]", text, re.M)
             self.assertTrue(shown, name)
             said = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value

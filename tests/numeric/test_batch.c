@@ -59,12 +59,12 @@ static karma_i_rows *draw_ranks(size_t n, size_t d, double share, karma_i_rng *r
 
 /* w · (Σ|terms| + b²) */
 static double size_of(const karma_i_kernel *k, const karma_i_rows *r, size_t i, size_t j) {
-    double sum = k->bias * k->bias;
+    double sum = k->factors[0].bias * k->factors[0].bias;
     for (size_t f = 0; f < r->n_features; f++)
         sum += fabs((double)karma_i_rows_values(r, i)[f] * (double)karma_i_rows_values(r, j)[f]);
     size_t c = karma_i_mask_overlap(karma_i_rows_mask(r, i), karma_i_rows_mask(r, j), r->n_words);
     if (r->rank_stride) sum += 3.0 * (double)c;
-    return sum * karma_i_weight(c + (k->bias != 0.0), k->gamma, k->scale, k->log_norm);
+    return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale, k->factors[0].log_norm);
 }
 
 static void fill_reference(batch_case *b) {

@@ -323,7 +323,7 @@ static void open_fitting(fitting *f, int which, int solver) {
                : which == 1 ? table_of(CSV_CLASSES, "what")
                             : table_of(CSV_NUMBERS, "price");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
-    if (which == 1) f->options.kernel = KARMA_N_KERNELS - 1; /* the latest has the most to remember */
+    if (which == 1) f->options.kernel = "rank"; /* has more to remember */
     karma_error err;
     if (karma_fit(&f->model, f->table, &f->options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     temp_create(&f->file, ".karma", "old", 3);
