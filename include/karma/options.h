@@ -118,7 +118,10 @@ typedef struct karma_fit_options {
     int loss;         /* karma_loss_kind */
     double tube;      /* half width of the epsilon-insensitive loss */
     double huber;     /* where the Huber loss turns linear */
-    double quantile;  /* of the pinball loss */
+    char *quantile;   /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
+    char *class_weight; /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
+    int probabilities;  /* karma_calibration: how scores become probabilities, from out-of-fold scores */
+    int64_t folds;      /* of these scores */
     int solver;       /* karma_solver_kind */
     double C;         /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
     int schedule;     /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */

@@ -10,6 +10,7 @@
 static const karma_option_word task_words[] = {KARMA_TASK_LIST(WORD) END_OF_WORDS};
 static const karma_option_word outer_words[] = {KARMA_OUTER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
+static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
 static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
 static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
@@ -80,7 +81,13 @@ static const karma_option fit_records[] = {
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words, "auto: hinge to classify, huber to regress"),
     REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
     REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
-    REAL(F, quantile, "quantile", 0.5, 1e-6, 1 - 1e-6, NULL, "quantile that the pinball loss asks for"),
+    {"quantile", KARMA_OPTION_TEXT, FIELD(F, quantile), 0, 0, 0, NULL, "Q,...",
+     "quantiles that the pinball loss asks for, one or several: 0.1,0.5,0.9", "0.5"},
+    TEXT(F, class_weight, "class-weight", "balanced|A=2,B=1",
+         "what a row of a class counts for; balanced: every class as much as any other"),
+    CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_OFF, calibration_words,
+           "calibrate probabilities on scores of rows that were left out of learning in turn"),
+    INTEGER(F, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn"),
     CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
            "batch: the exact minimum, with a certificate; online: the paper's Algorithm 1; auto: batch while the "
            "kernel matrix fits the memory limit"),

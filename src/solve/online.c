@@ -101,6 +101,16 @@ static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, con
     return KARMA_OK;
 }
 
+/* 1 stands for a loss that has no such constant. */
+static double largest_lipschitz(const karma_i_problem *problem) {
+    double largest = 0.0;
+    for (size_t k = 0; k < problem->n_outputs; k++) {
+        double constant = karma_i_problem_loss(problem, k)->lipschitz;
+        largest = fmax(largest, isfinite(constant) ? constant : 1.0);
+    }
+    return largest;
+}
+
 /* ρ as the schedule has it. */
 static karma_status choose_rho(double *rho, const karma_i_problem *problem, const karma_fit_options *options,
                                karma_error *err) {
@@ -113,7 +123,7 @@ static karma_status choose_rho(double *rho, const karma_i_problem *problem, cons
     double magnitude, log_big_gamma;
     KARMA_TRY(log_norm_bound(&magnitude, &log_big_gamma, problem, err));
     karma_regret_terms terms = {
-        .lipschitz = isfinite(problem->loss.lipschitz) ? problem->loss.lipschitz : 1.0,
+        .lipschitz = largest_lipschitz(problem),
         .magnitude = fmax(magnitude, 1e-300),
         .log_big_gamma = log_big_gamma,
         .B = options->B,
@@ -194,16 +204,18 @@ static karma_status keep_row(learner *l, size_t row, karma_error *err) {
 
 /* Accounts for the loss of one row before the update, then the derivatives g into step[]. True if any is not 0. */
 static int suffer(learner *l, size_t row, const double *z, double *step) {
-    const karma_i_loss *loss = &l->problem->loss;
     const double *y = l->problem->targets + row * l->outputs;
+    size_t n_deciding = l->problem->n_deciding;
     int any = 0;
     for (size_t k = 0; k < l->outputs; k++) {
-        l->loss_sum += loss->value(z[k], y[k], loss->parameter);
-        step[k] = loss->derivative(z[k], y[k], loss->parameter);
+        const karma_i_loss *loss = karma_i_problem_loss(l->problem, k);
+        double weight = karma_i_problem_row_weight(l->problem, row, k);
+        l->loss_sum += weight * loss->value(z[k], y[k], loss->parameter);
+        step[k] = weight * loss->derivative(z[k], y[k], loss->parameter);
         any |= step[k] != 0.0;
     }
-    if (loss->task == KARMA_TASK_CLASSIFY)
-        l->n_errors += karma_i_decide(z, l->outputs) != karma_i_decide(y, l->outputs);
+    if (n_deciding && karma_i_problem_row_weight(l->problem, row, 0) > 0.0)
+        l->n_errors += karma_i_decide(z, n_deciding) != karma_i_decide(y, n_deciding);
     return any;
 }
 
