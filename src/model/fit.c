@@ -44,13 +44,13 @@ static karma_status labelled_rows(karma_table **out, const karma_table *table, c
     size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
     if (!rows) return karma_i_fail_memory(err);
     for (size_t i = 0; i < table->n_rows; i++)
-        if (!isnan(table->target_value[i])) rows[n++] = i;
+        if (!isnan(table->targets[0].value[i])) rows[n++] = i;
     karma_status st = KARMA_OK;
     if (n == 0)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'", table->target.name);
+        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'", table->targets[0].column.name);
     else if (n < table->n_rows) {
         karma_i_notice(hooks, "%zu of %zu rows have no label in column '%s' and are left out of training",
-                       table->n_rows - n, table->n_rows, table->target.name);
+                       table->n_rows - n, table->n_rows, table->targets[0].column.name);
         st = karma_table_select(out, table, rows, n, err);
     }
     karma_i_free(rows);
@@ -105,11 +105,11 @@ static karma_status solve(karma_model *model, const karma_table *table, const ka
 static karma_status fit_labelled(karma_model *model, const karma_table *table, const karma_hooks *hooks,
                                  karma_error *err) {
     const karma_fit_options *options = &model->options;
-    model->target_name = karma_i_strdup(table->target.name);
+    model->target_name = karma_i_strdup(table->targets[0].column.name);
     if (!model->target_name) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_labels_learn(&model->labels, table, options, hooks, err));
     KARMA_TRY(karma_i_recipe_learn(&model->recipe, table, options, hooks, err));
-    for (size_t i = 0; i < table->n_rows; i++) model->target_mean += table->target_value[i] / (double)table->n_rows;
+    for (size_t i = 0; i < table->n_rows; i++) model->target_mean += table->targets[0].value[i] / (double)table->n_rows;
     model->info.n_rows = table->n_rows;
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_recipe_apply(&rows, model->recipe, table, NULL, err));
@@ -124,11 +124,19 @@ static karma_status fit_labelled(karma_model *model, const karma_table *table, c
     return st;
 }
 
+static karma_status check_targets(const karma_table *table, karma_error *err) {
+    if (table->n_targets == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
+    if (table->n_targets > 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "several targets cannot be learned together yet: name one");
+    if (table->row_weight) return karma_i_fail(err, KARMA_ERR_OPTION, "row weights cannot be learned with yet");
+    return KARMA_OK;
+}
+
 karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                        const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
-    if (!table->has_target)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
+    KARMA_TRY(check_targets(table, err));
     karma_table *labelled = NULL;
     KARMA_TRY(labelled_rows(&labelled, table, hooks, err));
     karma_model *model = karma_i_zalloc(1, sizeof *model);

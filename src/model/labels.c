@@ -32,7 +32,7 @@ static int by_value(const void *a, const void *b) {
 static double *distinct_values(const karma_table *table, size_t *n_out) {
     double *values = karma_i_alloc(table->n_rows, sizeof *values);
     if (!values) return NULL;
-    memcpy(values, table->target_value, table->n_rows * sizeof *values);
+    memcpy(values, table->targets[0].value, table->n_rows * sizeof *values);
     if (table->n_rows > 1) qsort(values, table->n_rows, sizeof *values, by_value);
     size_t kept = 0;
     for (size_t i = 0; i < table->n_rows; i++)
@@ -66,7 +66,7 @@ static karma_status classes_of_numbers(karma_i_labels *out, const karma_table *t
     out->classes = karma_i_zalloc(n, sizeof *out->classes);
     if (!out->classes) return karma_i_fail_memory(err);
     for (size_t k = 0; k < n; k++) {
-        out->classes[k] = class_name_of(&table->target, values[k]);
+        out->classes[k] = class_name_of(&table->targets[0].column, values[k]);
         out->n_classes = k + 1;
         if (!out->classes[k]) return karma_i_fail_memory(err);
     }
@@ -75,11 +75,11 @@ static karma_status classes_of_numbers(karma_i_labels *out, const karma_table *t
 
 /* Only levels that occur: the table may be a part of a larger one. */
 static karma_status classes_of_texts(karma_i_labels *out, const karma_table *table, karma_error *err) {
-    const karma_i_column *target = &table->target;
+    const karma_i_column *target = &table->targets[0].column;
     unsigned char *seen = karma_i_zalloc(target->n_levels, 1);
     out->classes = karma_i_zalloc(target->n_levels, sizeof *out->classes);
     karma_status st = seen && out->classes ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) seen[(size_t)table->target_value[i]] = 1;
+    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) seen[(size_t)table->targets[0].value[i]] = 1;
     for (size_t l = 0; st == KARMA_OK && l < target->n_levels; l++) {
         if (!seen[l]) continue;
         out->classes[out->n_classes] = karma_i_strdup(target->levels[l]);
@@ -92,7 +92,7 @@ static karma_status classes_of_texts(karma_i_labels *out, const karma_table *tab
 static karma_status count_classes(karma_i_labels *labels, const karma_table *table, karma_error *err) {
     if (labels->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has one class only, '%s': there is nothing to tell apart",
-                            table->target.name, labels->n_classes ? labels->classes[0] : "");
+                            table->targets[0].column.name, labels->n_classes ? labels->classes[0] : "");
     size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
     karma_status st =
@@ -105,10 +105,11 @@ static karma_status count_classes(karma_i_labels *labels, const karma_table *tab
 static karma_status learn_quantity(karma_i_labels *labels, const karma_table *table, int standardise,
                                    karma_error *err) {
     double mean = 0.0, spread = 0.0, n = (double)table->n_rows;
-    for (size_t i = 0; i < table->n_rows; i++) mean += table->target_value[i] / n;
-    for (size_t i = 0; i < table->n_rows; i++) spread += pow(table->target_value[i] - mean, 2) / n;
+    for (size_t i = 0; i < table->n_rows; i++) mean += table->targets[0].value[i] / n;
+    for (size_t i = 0; i < table->n_rows; i++) spread += pow(table->targets[0].value[i] - mean, 2) / n;
     if (!isfinite(mean) || !isfinite(spread))
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large", table->target.name);
+        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large",
+                            table->targets[0].column.name);
     labels->shift = standardise ? mean : 0.0;
     labels->factor = standardise && spread > 0.0 ? 1.0 / sqrt(spread) : 1.0;
     if (!isfinite(labels->factor)) labels->factor = 1.0;
@@ -124,8 +125,8 @@ static karma_status learn_numbers(karma_i_labels *labels, const karma_table *tab
                   (options->task == KARMA_TASK_AUTO && looks_like_classes(values, n, table->n_rows));
     if (options->task == KARMA_TASK_AUTO && n > 2)
         karma_i_notice(hooks, "column '%s' has %zu distinct numbers and is taken as %s; --task %s takes it as %s",
-                       table->target.name, n, classes ? "classes" : "a quantity", classes ? "regress" : "classify",
-                       classes ? "a quantity" : "classes");
+                       table->targets[0].column.name, n, classes ? "classes" : "a quantity",
+                       classes ? "regress" : "classify", classes ? "a quantity" : "classes");
     labels->task = classes ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;
     karma_status st = classes ? classes_of_numbers(labels, table, values, n, err)
                               : learn_quantity(labels, table, options->standardise, err);
@@ -137,11 +138,11 @@ karma_status karma_i_labels_learn(karma_i_labels *out, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err) {
     karma_i_labels labels = {.task = KARMA_TASK_CLASSIFY, .factor = 1.0};
     karma_status st;
-    if (table->target.kind == KARMA_COLUMN_NUMBER)
+    if (table->targets[0].column.kind == KARMA_COLUMN_NUMBER)
         st = learn_numbers(&labels, table, options, hooks, err);
     else if (options->task == KARMA_TASK_REGRESS)
         st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds categories, and a regression needs numbers",
-                          table->target.name);
+                          table->targets[0].column.name);
     else
         st = classes_of_texts(&labels, table, err);
     if (st == KARMA_OK && labels.task == KARMA_TASK_CLASSIFY) st = count_classes(&labels, table, err);
@@ -166,20 +167,21 @@ static size_t find_class_number(const karma_i_labels *labels, double value) {
 
 static void classes_by_text(size_t *out, const size_t *class_of_level, const karma_table *table, size_t missing) {
     for (size_t i = 0; i < table->n_rows; i++)
-        out[i] = isnan(table->target_value[i]) ? missing : class_of_level[(size_t)table->target_value[i]];
+        out[i] = isnan(table->targets[0].value[i]) ? missing : class_of_level[(size_t)table->targets[0].value[i]];
 }
 
 karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_table *table,
                                     karma_error *err) {
-    if (table->target.kind == KARMA_COLUMN_NUMBER) {
+    if (table->targets[0].column.kind == KARMA_COLUMN_NUMBER) {
         for (size_t i = 0; i < table->n_rows; i++)
-            out[i] =
-                isnan(table->target_value[i]) ? labels->n_classes : find_class_number(labels, table->target_value[i]);
+            out[i] = isnan(table->targets[0].value[i]) ? labels->n_classes
+                                                       : find_class_number(labels, table->targets[0].value[i]);
         return KARMA_OK;
     }
-    size_t *class_of_level = karma_i_alloc(table->target.n_levels, sizeof *class_of_level);
+    size_t *class_of_level = karma_i_alloc(table->targets[0].column.n_levels, sizeof *class_of_level);
     if (!class_of_level) return karma_i_fail_memory(err);
-    for (size_t l = 0; l < table->target.n_levels; l++) class_of_level[l] = find_class(labels, table->target.levels[l]);
+    for (size_t l = 0; l < table->targets[0].column.n_levels; l++)
+        class_of_level[l] = find_class(labels, table->targets[0].column.levels[l]);
     classes_by_text(out, class_of_level, table, labels->n_classes);
     karma_i_free(class_of_level);
     return KARMA_OK;
@@ -190,7 +192,7 @@ karma_status karma_i_labels_targets(double *targets, const karma_i_labels *label
     size_t n_outputs = karma_i_labels_n_outputs(labels);
     if (labels->task == KARMA_TASK_REGRESS) {
         for (size_t i = 0; i < table->n_rows; i++)
-            targets[i] = (table->target_value[i] - labels->shift) * labels->factor;
+            targets[i] = (table->targets[0].value[i] - labels->shift) * labels->factor;
         return KARMA_OK;
     }
     size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);

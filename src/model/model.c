@@ -68,6 +68,7 @@ size_t karma_model_decide(const karma_model *model, const double *scores) {
 
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
-    karma_i_expectation expected = {model->recipe->columns, model->recipe->n_attributes, model->target_name};
+    const char *target = model->target_name;
+    karma_i_expectation expected = {model->recipe->columns, model->recipe->n_attributes, &target, 1};
     return karma_i_table_read(out, path, options, &expected, hooks, err);
 }
