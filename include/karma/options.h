@@ -91,7 +91,8 @@ typedef struct karma_read_options {
     int absent;                                /* karma_absent; LIBSVM files only, and there it must be said */
     karma_names missing;                       /* texts that mean "missing" beside the usual ones */
     karma_names numeric, category, ignore, id; /* columns by name */
-    char *target;                              /* the label's column; NULL: none */
+    karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
+    char *row_weight;                          /* column with the weights of the rows; NULL: all weigh 1 */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */

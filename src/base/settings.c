@@ -42,7 +42,8 @@ static const karma_option_word delimiter_words[] = {
 
 #define R karma_read_options
 static const karma_option read_records[] = {
-    TEXT(R, target, "target", "COL", "column that holds the label"),
+    NAMES(R, target, "target", "COL", "column that holds the label; A,B,C for several"),
+    TEXT(R, row_weight, "row-weight", "COL", "column that tells what each row counts for: numbers of at least 0"),
     NAMES(R, numeric, "numeric", "COL", "read this column as numbers; anything else in it is an error"),
     NAMES(R, category, "category", "COL", "read this column as categories, even if it looks like numbers"),
     NAMES(R, ignore, "ignore", "COL", "leave this column out"),

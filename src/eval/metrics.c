@@ -92,7 +92,7 @@ static double log_loss_of(const karma_model *model, const double *scores, const 
     size_t n_outputs = karma_model_n_outputs(model), n_classes = model->labels.n_classes, n = 0;
     double sum = 0.0, value;
     for (size_t i = 0; i < karma_table_n_rows(table); i++) {
-        if (!karma_table_target(table, i, &value)) continue;
+        if (!karma_table_target(table, 0, i, &value)) continue;
         if (!karma_model_probabilities(model, scores + i * n_outputs, probabilities)) return NAN;
         double p = truth[i] < n_classes ? probabilities[truth[i]] : 0.0;
         sum -= log(fmax(p, 1e-15));
@@ -114,7 +114,7 @@ static karma_status evaluate_classes(karma_metrics *m, const karma_model *model,
                           : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
         for (size_t i = 0; i < n_rows; i++)
-            if (karma_table_target(table, i, &value))
+            if (karma_table_target(table, 0, i, &value))
                 m->confusion[truth[i] * K + karma_model_decide(model, scores + i * n_outputs)]++;
         rates_from_confusion(m, commonest_class(model));
         m->auc = mean_auc(items, scores, n_outputs, truth, n_rows, K);
@@ -133,9 +133,9 @@ static void evaluate_numbers(karma_metrics *m, const karma_model *model, const k
     double n = (double)m->n_rows, mean = 0.0, absolute = 0.0, squared = 0.0, total = 0.0, y;
     double base_absolute = 0.0, base_squared = 0.0;
     for (size_t i = 0; i < karma_table_n_rows(table); i++)
-        if (karma_table_target(table, i, &y)) mean += y / n;
+        if (karma_table_target(table, 0, i, &y)) mean += y / n;
     for (size_t i = 0; i < karma_table_n_rows(table); i++) {
-        if (!karma_table_target(table, i, &y)) continue;
+        if (!karma_table_target(table, 0, i, &y)) continue;
         double error = scores[i] - y, base = model->target_mean - y;
         absolute += fabs(error);
         squared += error * error;
@@ -148,6 +148,16 @@ static void evaluate_numbers(karma_metrics *m, const karma_model *model, const k
     m->r2 = total > 0.0 ? 1.0 - squared / total : NAN;
     m->baseline_mae = base_absolute / n;
     m->baseline_rmse = sqrt(base_squared / n);
+}
+
+static karma_status check_target(const karma_model *model, const karma_table *table, karma_error *err) {
+    if (karma_table_n_targets(table) == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no column '%s' to compare with", model->target_name);
+    if (karma_table_n_targets(table) > 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "several targets cannot be compared with yet: name one");
+    if (karma_table_weight_name(table))
+        return karma_i_fail(err, KARMA_ERR_OPTION, "row weights cannot be evaluated with yet");
+    return KARMA_OK;
 }
 
 karma_status karma_evaluate(karma_metrics *out, const karma_model *model, const karma_table *table,
@@ -164,17 +174,16 @@ karma_status karma_evaluate(karma_metrics *out, const karma_model *model, const 
                        .baseline_mae = NAN,
                        .baseline_rmse = NAN};
     double value;
-    if (!karma_table_has_target(table))
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no column '%s' to compare with", model->target_name);
-    for (size_t i = 0; i < karma_table_n_rows(table); i++) m.n_rows += karma_table_target(table, i, &value) != 0;
+    KARMA_TRY(check_target(model, table, err));
+    for (size_t i = 0; i < karma_table_n_rows(table); i++) m.n_rows += karma_table_target(table, 0, i, &value) != 0;
     m.n_left_out = karma_table_n_rows(table) - m.n_rows;
     if (m.n_rows == 0) return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label to compare with");
     karma_status st = KARMA_OK;
     if (model->labels.task == KARMA_TASK_CLASSIFY)
         st = evaluate_classes(&m, model, table, scores, err);
-    else if (karma_table_target_kind(table) != KARMA_COLUMN_NUMBER)
+    else if (karma_table_target_kind(table, 0) != KARMA_COLUMN_NUMBER)
         st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds text, but the model predicts numbers",
-                          karma_table_target_name(table));
+                          karma_table_target_name(table, 0));
     else
         evaluate_numbers(&m, model, table, scores);
     if (st == KARMA_OK)

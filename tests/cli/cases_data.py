@@ -400,6 +400,38 @@ class Reading(Case):
         self.assertEqual(out[2], out[3])
         self.assertEqual([out[0][0], out[1][0]], ["down", "up"])
 
+    def test_several_targets(self):
+        self.write("t.csv", "a,y,b,\"p,q\"\n1,u,2,3\n2,v,,4\n")
+        for flags in (["--target", "b,y"], ["--target", "b", "--target", "y"], ["--target=b,y"]):
+            run = self.ok("inspect", "t.csv", *flags, "--json").json()
+            self.assertEqual(run["targets"], [{"name": "b", "type": "number"}, {"name": "y", "type": "category"}])
+            self.assertEqual(run["target"], run["targets"][0])
+            self.assertEqual([c["name"] for c in run["columns"]], ["a", "p,q"])
+        run = self.ok("inspect", "t.csv", "--target", "p,q", "--json").json()
+        self.assertEqual([t["name"] for t in run["targets"]], ["p,q"])
+        self.assertEqual(self.ok("inspect", "t.csv", "--json").json()["targets"], [])
+        self.assertRegex(self.ok("inspect", "t.csv", "--target", "b,y").out, "target b: numbers\n  target y: categories\n")
+        self.fails("inspect", "t.csv", "--target", "y,bb", says="t.csv: no column 'bb'")
+        self.fails("inspect", "t.csv", "--target", "y,y", code=2, says="'y' is named twice by --target")
+        self.fails("train", "t.csv", "--target", "y,b", "-o", "x.karma", code=2, says="several targets")
+
+    def test_row_weights_are_no_attribute(self):
+        self.write("w.csv", "a,w,y\n1,2,u\n2,0,v\n-1,1,u\n")
+        self.write("plain.csv", "a,y\n1,u\n2,v\n-1,u\n")
+        run = self.ok("inspect", "w.csv", "--target", "y", "--row-weight", "w", "--json").json()
+        self.assertEqual((run["row_weight"], [c["name"] for c in run["columns"]]), ("w", ["a"]))
+        self.assertNotIn("row_weight", self.ok("inspect", "w.csv", "--json").json())
+        self.assertEqual(self.ok("gram", "w.csv", "--target", "y", "--row-weight", "w").out,
+                         self.ok("gram", "plain.csv", "--target", "y").out)
+        self.fails("gram", "w.csv", "--row-weight", "y", says="w.csv: line 2, column 'y': 'u' is not a row weight")
+        self.fails("gram", "w.csv", "--row-weight", "v", says="w.csv: no column 'v'")
+        self.fails("gram", "w.csv", "--row-weight", "w", "--target", "w", code=2,
+                   says="'w' cannot be both --target and --row-weight")
+        self.fails("train", "w.csv", "--target", "y", "--row-weight", "w", "-o", "x.karma", code=2, says="row weights")
+        self.ok("train", "plain.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.fails("eval", "m.karma", "w.csv", "--row-weight", "w", code=2, says="row weights")
+        self.fails("predict", "m.karma", "w.csv", "--row-weight", "w", code=2, says="unknown option")
+
     def test_options_that_contradict(self):
         self.fails("train", "two.csv", "--target", "answer", "--ignore", "answer", "-o", "x.karma", code=2,
                    says="'answer' cannot be both")

@@ -147,8 +147,8 @@ static karma_status run_read(void *context) {
 }
 
 static const char *const CSV =
-    "id,a,\"b \"\"x\"\"\",colour,label\nr1,1,2,red,yes\nr2,,3.5,blue,no\nr3,4,NA,\"re,d\",yes\n"
-    "r4,5,1e3,,no\nr5,6,-2,green,yes\n\"r\n6\",7,,red,no\n";
+    "id,a,\"b \"\"x\"\"\",colour,n,label\nr1,1,2,red,1,yes\nr2,,3.5,blue,2,no\nr3,4,NA,\"re,d\",0,yes\n"
+    "r4,5,1e3,,1,no\nr5,6,-2,green,1,yes\n\"r\n6\",7,,red,3,no\n";
 
 static void reading_csv(void **state) {
     (void)state;
@@ -158,6 +158,8 @@ static void reading_csv(void **state) {
     set(&r, "id", "id");
     set(&r, "id", "a");
     set(&r, "missing", "re,d");
+    set(&r, "row-weight", "n");
+    set(&r, "target", "colour,b \"x\"");
     check_every_allocation(run_read, &r, "read CSV");
     close_reading(&r);
 }
@@ -198,7 +200,7 @@ static void synthesising(void **state) {
 }
 
 static karma_status run_build(void *context) {
-    static const double cells[] = {1, NAN, 3, 4, 5, NAN}, numbers[] = {1, NAN, 3};
+    static const double cells[] = {1, NAN, 3, 4, 5, NAN}, numbers[] = {1, NAN, 3}, weights[] = {0, 1, 2};
     static const char *const names[] = {"u", "v"}, *const classes[] = {"b", NULL, "a"};
     static const size_t rows[] = {2, 0, 2};
     (void)context;
@@ -206,12 +208,21 @@ static karma_status run_build(void *context) {
     karma_error err = {0};
     karma_status st = karma_table_from_array(&table, cells, 3, 2, names, &err);
     if (st != KARMA_OK) return judge(st, &err, table);
-    st = karma_table_set_target_numbers(table, "n", numbers, &err);
-    if (st != KARMA_OK && karma_table_has_target(table)) fail_msg("a failing call set the target");
+    st = karma_table_add_target_numbers(table, "n", numbers, &err);
+    if (st != KARMA_OK && karma_table_n_targets(table)) fail_msg("a failing call added a target");
     if (st == KARMA_OK) {
-        st = karma_table_set_target_classes(table, "c", classes, &err);
-        if (strcmp(karma_table_target_name(table), st == KARMA_OK ? "c" : "n") != 0)
+        st = karma_table_add_target_classes(table, "c", classes, &err);
+        if (karma_table_n_targets(table) != (st == KARMA_OK ? 2 : 1)) fail_msg("a target is half there");
+    }
+    if (st == KARMA_OK) {
+        st = karma_table_add_target_classes(table, "n", classes, &err);
+        if (karma_table_target_kind(table, 0) != (st == KARMA_OK ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER))
             fail_msg("the target is half changed");
+    }
+    for (size_t twice = 0; st == KARMA_OK && twice < 2; twice++) { /* given, then replaced */
+        int had = karma_table_weight_name(table) != NULL;
+        st = karma_table_set_row_weights(table, weights, &err);
+        if (st != KARMA_OK && !had && karma_table_weight_name(table)) fail_msg("a failing call set weights");
     }
     if (st == KARMA_OK) st = karma_table_select(&part, table, rows, 3, &err);
     if (karma_table_validate(table, NULL) != KARMA_OK) fail_msg("the table is broken");
@@ -261,7 +272,7 @@ static void counting_patterns(void **state) {
 
 static karma_status run_options(void *context) {
     const karma_option_table *table = karma_read_option_table();
-    const karma_option *names = karma_option_find(table, "ignore"), *text = karma_option_find(table, "target");
+    const karma_option *names = karma_option_find(table, "ignore"), *text = karma_option_find(table, "row-weight");
     karma_read_options o;
     karma_error err = {0};
     (void)context;
@@ -273,7 +284,7 @@ static karma_status run_options(void *context) {
     }
     if (st == KARMA_OK) {
         st = karma_option_set(text, &o, "second", &err);
-        if (strcmp(o.target, st == KARMA_OK ? "second" : "first") != 0) fail_msg("target '%s'", o.target);
+        if (strcmp(o.row_weight, st == KARMA_OK ? "second" : "first") != 0) fail_msg("text '%s'", o.row_weight);
     }
     karma_options_clear(table, &o);
     return judge(st, &err, NULL);

@@ -25,9 +25,9 @@ static karma_model *model_of(const char *const *classes, const double *numbers, 
     assert_int_equal(karma_table_from_array(&table, cells, n, 1, NULL, NULL), KARMA_OK);
     free(cells);
     if (classes)
-        assert_int_equal(karma_table_set_target_classes(table, "y", classes, NULL), KARMA_OK);
+        assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
     else
-        assert_int_equal(karma_table_set_target_numbers(table, "y", numbers, NULL), KARMA_OK);
+        assert_int_equal(karma_table_add_target_numbers(table, "y", numbers, NULL), KARMA_OK);
     karma_options_init(karma_fit_option_table(), &o);
     o.task = classes ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;
     o.solver = KARMA_SOLVER_ONLINE;
@@ -44,8 +44,8 @@ static karma_table *labelled(const char *const *classes, const double *numbers, 
     karma_table *table = NULL;
     assert_int_equal(karma_table_from_array(&table, cells, n, 1, NULL, NULL), KARMA_OK);
     free(cells);
-    if (classes) assert_int_equal(karma_table_set_target_classes(table, "y", classes, NULL), KARMA_OK);
-    if (numbers) assert_int_equal(karma_table_set_target_numbers(table, "y", numbers, NULL), KARMA_OK);
+    if (classes) assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
+    if (numbers) assert_int_equal(karma_table_add_target_numbers(table, "y", numbers, NULL), KARMA_OK);
     return table;
 }
 

@@ -119,7 +119,7 @@ const tool_command command_gram = {
         "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line a row, for use with any tool that "
         "takes a precomputed kernel; with --json and no -o the matrix is in the object. Without a bias (the default "
         "here) a row with nothing observed has zeros. Name "
-        "the label with --target to keep it out of the kernel.",
+        "labels with --target and weights with --row-weight to keep them out of the kernel.",
     .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

@@ -93,9 +93,10 @@ static void print_table(const table_view *v, const char *path) {
     char text[16];
     printf("%s: %zu rows, %zu columns to learn from, %s of their cells missing\n", path, n_rows, d,
            percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
-    if (karma_table_has_target(table))
-        printf("  target %s: %s\n", karma_table_target_name(table),
-               karma_table_target_kind(table) == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+    for (size_t k = 0; k < karma_table_n_targets(table); k++)
+        printf("  target %s: %s\n", karma_table_target_name(table, k),
+               karma_table_target_kind(table, k) == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+    if (karma_table_weight_name(table)) printf("  row weight %s\n", karma_table_weight_name(table));
     print_columns(v);
     print_patterns(v);
     if (v->norms_known)
@@ -103,6 +104,19 @@ static void print_table(const table_view *v, const char *path) {
                "1%s.\n",
                v->norms.largest, v->norms.n_above_one, v->norms.n_rows,
                v->norms.n_above_one ? " (--unit-ball on shrinks them)" : "");
+}
+
+/* The columns that are not learned from, by what they are; `target` is the first of `targets`. */
+static json_t *roles_json(const karma_table *table) {
+    json_t *object = json_object(), *targets = json_array();
+    for (size_t k = 0; k < karma_table_n_targets(table); k++)
+        (void)json_array_append_new(targets, json_pack("{s:s, s:s}", "name", karma_table_target_name(table, k), "type",
+                                                       kind_name(karma_table_target_kind(table, k))));
+    if (json_array_size(targets)) (void)json_object_set(object, "target", json_array_get(targets, 0));
+    (void)json_object_set_new(object, "targets", targets);
+    if (karma_table_weight_name(table))
+        (void)json_object_set_new(object, "row_weight", json_string(karma_table_weight_name(table)));
+    return object;
 }
 
 static json_t *table_json(const table_view *v) {
@@ -134,10 +148,7 @@ static json_t *table_json(const table_view *v) {
         json_pack("{s:s, s:I, s:I, s:f, s:o, s:I, s:o}", "kind", "table", "rows", (json_int_t)n_rows, "attributes",
                   (json_int_t)d, "missing", 1.0 - share(karma_table_n_observed(table), n_rows * d), "columns", columns,
                   "distinct_patterns", (json_int_t)v->n_distinct, "patterns", patterns);
-    if (karma_table_has_target(table))
-        (void)json_object_set_new(object, "target",
-                                  json_pack("{s:s, s:s}", "name", karma_table_target_name(table), "type",
-                                            kind_name(karma_table_target_kind(table))));
+    (void)json_object_update_new(object, roles_json(table));
     if (v->norms_known)
         (void)json_object_set_new(object, "norms",
                                   json_pack("{s:f, s:I, s:I}", "largest", v->norms.largest, "above_one",

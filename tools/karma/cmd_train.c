@@ -123,7 +123,7 @@ static int run(tool *t) {
     int code;
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
-    else if (!karma_table_has_target(table))
+    else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "say which column is the label with --target COL");
     else if (karma_fit(&model, table, &t->fit, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
