@@ -55,6 +55,11 @@ extern "C" {
     X(KARMA_MECHANISM_MNAR, "mnar")                                                                                    \
     X(KARMA_MECHANISM_BLOCK, "block")
 
+#define KARMA_CALIBRATION_LIST(X)                                                                                      \
+    X(KARMA_CALIBRATE_OFF, "off")                                                                                      \
+    X(KARMA_CALIBRATE_SIGMOID, "sigmoid")                                                                              \
+    X(KARMA_CALIBRATE_ISOTONIC, "isotonic")
+
 #define KARMA_ENUM_ITEM(constant, word) constant,
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
@@ -64,6 +69,7 @@ typedef enum karma_schedule { KARMA_SCHEDULE_LIST(KARMA_ENUM_ITEM) KARMA_N_SCHED
 typedef enum karma_format { KARMA_FORMAT_LIST(KARMA_ENUM_ITEM) KARMA_N_FORMATS } karma_format;
 typedef enum karma_absent { KARMA_ABSENT_LIST(KARMA_ENUM_ITEM) KARMA_N_ABSENTS } karma_absent;
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
+typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
 #undef KARMA_ENUM_ITEM
 
 /* A list of texts, owned by the options struct it stands in. */
