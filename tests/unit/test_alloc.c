@@ -15,6 +15,8 @@
 #include <jansson.h>
 
 #include "karma/karma.h"
+#include "solve/calibrate.h"
+#include "table/folds.h"
 #include "tempfile.h"
 
 /* --- the allocator ------------------------------------------------------------------------------------- */
@@ -486,6 +488,43 @@ static void using_models(void **state) {
     }
 }
 
+/* --- calibration and folds ------------------------------------------------------------------------------ */
+
+static karma_status run_calibrate(void *context) {
+    static const double scores[] = {1, 2, 3, 1, -2, 0, 5, 4, -1, 2, 2, 2};
+    static const size_t classes[] = {0, 1, 2, 1};
+    karma_i_calibration c = {.n_outputs = 77};
+    karma_error err = {0};
+    karma_status st = karma_i_calibration_learn(&c, *(karma_calibration *)context, scores, classes, NULL, 4, 3, &err);
+    if (st != KARMA_OK && c.n_outputs != 77) fail_msg("a failing call wrote a calibration");
+    if (st == KARMA_OK) karma_i_calibration_clear(&c);
+    return judge(st, &err, NULL);
+}
+
+static void calibrating(void **state) {
+    (void)state;
+    karma_calibration sigmoid = KARMA_CALIBRATE_SIGMOID, isotonic = KARMA_CALIBRATE_ISOTONIC;
+    check_every_allocation(run_calibrate, &sigmoid, "sigmoid");
+    check_every_allocation(run_calibrate, &isotonic, "isotonic");
+}
+
+static karma_status run_folds(void *context) {
+    static const double target[] = {3, 1, 2, 5};
+    (void)context;
+    size_t stratum[4] = {77, 77, 77, 77}, fold[4] = {77, 77, 77, 77};
+    karma_error err = {0};
+    karma_status st = karma_i_folds_bins(stratum, target, 4, 2, &err);
+    if (st != KARMA_OK && stratum[0] != 77) fail_msg("a failing call wrote strata");
+    if (st == KARMA_OK) st = karma_i_folds_assign(fold, 4, 2, stratum, 2, 1, &err);
+    if (st != KARMA_OK && fold[0] != 77) fail_msg("a failing call wrote folds");
+    return judge(st, &err, NULL);
+}
+
+static void dealing_folds(void **state) {
+    (void)state;
+    check_every_allocation(run_folds, NULL, "folds");
+}
+
 /* --- outputs ------------------------------------------------------------------------------------------- */
 
 static karma_status run_output(void *context) {
@@ -514,6 +553,7 @@ int main(void) {
         cmocka_unit_test(counting_patterns), cmocka_unit_test(filling_options),
         cmocka_unit_test(fitting_models),    cmocka_unit_test(saving_and_loading_models),
         cmocka_unit_test(using_models),      cmocka_unit_test(writing_outputs),
+        cmocka_unit_test(calibrating),       cmocka_unit_test(dealing_folds),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }
