@@ -219,7 +219,8 @@ static karma_status evaluate_quantiles(karma_metrics *m, const comparison *c, ka
             m->pinball[q] = karma_i_pinball_loss(predicted + q * n, truth, weights, n, c->head->quantiles[q]);
             m->coverage[q] = karma_i_coverage(predicted + q * n, truth, weights, n);
         }
-        if (Q > 1) m->interval_coverage = karma_i_interval_coverage(predicted, predicted + (Q - 1) * n, truth, weights, n);
+        if (Q > 1)
+            m->interval_coverage = karma_i_interval_coverage(predicted, predicted + (Q - 1) * n, truth, weights, n);
     }
     karma_i_free(predicted);
     karma_i_free(weights);
@@ -247,7 +248,7 @@ static karma_status find_labels(const karma_i_target **out, const karma_model *m
 static karma_status count_rows(karma_metrics *m, const comparison *c, karma_error *err) {
     double total = 0.0;
     for (size_t i = 0; i < c->n_rows; i++) {
-        m->n_rows += !isnan(c->labels->value[i]);
+        m->n_rows += isnan(c->labels->value[i]) ? 0 : 1;
         total += weight_of(c, i);
     }
     m->n_left_out = c->n_rows - m->n_rows;

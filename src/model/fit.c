@@ -203,7 +203,7 @@ static karma_status learn_heads(karma_model *model, const karma_table *table, co
                                 karma_error *err) {
     for (size_t t = 0; t < table->n_targets; t++) {
         size_t n_labelled = 0;
-        for (size_t i = 0; i < table->n_rows; i++) n_labelled += !isnan(table->targets[t].value[i]);
+        for (size_t i = 0; i < table->n_rows; i++) n_labelled += isnan(table->targets[t].value[i]) ? 0 : 1;
         if (n_labelled == 0)
             return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'",
                                 table->targets[t].column.name);

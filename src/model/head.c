@@ -73,15 +73,15 @@ karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target,
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_head head = {.name = karma_i_strdup(target->column.name), .mean = mean_label(target, n_rows)};
     karma_i_loss loss;
-    karma_status st = head.name ? karma_i_labels_learn(&head.labels, target, n_rows, options, hooks, err)
-                                : karma_i_fail_memory(err);
+    karma_status st =
+        head.name ? karma_i_labels_learn(&head.labels, target, n_rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_loss_make(&loss, head.labels.task, options, 0.5, err);
     if (st == KARMA_OK) head.loss = loss.kind;
-    if (st == KARMA_OK && head.loss == KARMA_LOSS_PINBALL)
+    if (st == KARMA_OK && (head.loss == KARMA_LOSS_PINBALL || options->quantile))
         st = karma_i_quantiles_parse(&head.quantiles, &head.n_quantiles, options, err);
-    else if (st == KARMA_OK && options->quantile && head.labels.task == KARMA_TASK_REGRESS)
-        st = karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for --loss pinball, not for %s",
-                          karma_i_loss_name(head.loss));
+    if (st == KARMA_OK && head.loss != KARMA_LOSS_PINBALL && options->quantile)
+        st = karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for the loss pinball, but column '%s' has the loss %s",
+                          head.name, karma_i_loss_name(head.loss));
     head.n_outputs = karma_i_head_count_outputs(&head);
     if (st == KARMA_OK)
         *out = head;
@@ -96,11 +96,10 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
     copy.labels = (karma_i_labels){0};
     copy.name = karma_i_strdup(head->name);
     copy.quantiles = karma_i_alloc(head->n_quantiles, sizeof *copy.quantiles);
-    karma_status st = copy.name && copy.quantiles ? karma_i_labels_copy(&copy.labels, &head->labels, err)
-                                                  : karma_i_fail_memory(err);
+    karma_status st =
+        copy.name && copy.quantiles ? karma_i_labels_copy(&copy.labels, &head->labels, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        if (head->n_quantiles)
-            memcpy(copy.quantiles, head->quantiles, head->n_quantiles * sizeof *copy.quantiles);
+        if (head->n_quantiles) memcpy(copy.quantiles, head->quantiles, head->n_quantiles * sizeof *copy.quantiles);
         *out = copy;
     } else
         karma_i_head_clear(&copy);
@@ -110,8 +109,8 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
                                  karma_error *err) {
     for (size_t o = 0; o < head->n_outputs; o++)
-        KARMA_TRY(karma_i_loss_make(&losses[o], head->labels.task, options, head->n_quantiles ? head->quantiles[o] : 0.5,
-                                    err));
+        KARMA_TRY(karma_i_loss_make(&losses[o], head->labels.task, options,
+                                    head->n_quantiles ? head->quantiles[o] : 0.5, err));
     return KARMA_OK;
 }
 
@@ -119,7 +118,8 @@ karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head,
 
 static size_t find_class(const karma_i_labels *labels, const char *name, size_t length) {
     size_t k = 0;
-    while (k < labels->n_classes && (strlen(labels->classes[k]) != length || memcmp(labels->classes[k], name, length) != 0))
+    while (k < labels->n_classes &&
+           (strlen(labels->classes[k]) != length || memcmp(labels->classes[k], name, length) != 0))
         k++;
     return k;
 }
@@ -132,9 +132,10 @@ static karma_status set_class_weight(double *class_weights, const karma_i_head *
     while (equals > 0 && item[equals - 1] != '=') equals--;
     if (equals == 0 || !karma_i_number_parse(&weight, item + equals, length - equals) ||
         !(weight >= 0.0 && weight <= 1e12))
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "--class-weight takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
-                            (int)length, item);
+        return karma_i_fail(
+            err, KARMA_ERR_OPTION,
+            "--class-weight takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
+            (int)length, item);
     size_t k = find_class(&head->labels, item, equals - 1);
     if (k == head->labels.n_classes)
         return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: column '%s' has no class '%.*s'", head->name,
@@ -202,8 +203,7 @@ karma_status karma_i_head_targets(double *targets, double *weights, size_t strid
     karma_status st = classes && class_weights ? karma_i_labels_classes(classes, &head->labels, target, n_rows, err)
                                                : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_head_class_weights(class_weights, head, options, err);
-    if (st == KARMA_OK)
-        class_targets(targets, weights, stride, head, classes, class_weights, row_weights, n_rows);
+    if (st == KARMA_OK) class_targets(targets, weights, stride, head, classes, class_weights, row_weights, n_rows);
     karma_i_free(classes);
     karma_i_free(class_weights);
     return st;

@@ -74,8 +74,7 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
         [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
         [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
         [KARMA_I_TENSOR_CELL_VALUE] = {"cell_value", "F32", 4, {n_cells, 0}, 1, rows->cell_value, 0},
-        [KARMA_I_TENSOR_COEFFICIENTS] =
-            {"coefficients", "F64", 8, {n, karma_i_labels_n_outputs(&m->labels)}, 2, m->coefficients, 0},
+        [KARMA_I_TENSOR_COEFFICIENTS] = {"coefficients", "F64", 8, {n, m->n_outputs}, 2, m->coefficients, 0},
         [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
         [KARMA_I_TENSOR_FEATURE_START] =
             {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},

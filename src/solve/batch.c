@@ -139,8 +139,7 @@ static void look_at_all(dual_problem *d) {
 static karma_status start_from(dual_problem *d, size_t output, const double *start, karma_error *err) {
     const karma_i_loss *loss = d->loss = karma_i_problem_loss(d->problem, output);
     d->y = d->problem->targets + output;
-    for (size_t i = 0; i < d->n; i++)
-        d->c[i] = d->C / (double)d->n * karma_i_problem_row_weight(d->problem, i, output);
+    for (size_t i = 0; i < d->n; i++) d->c[i] = d->C / (double)d->n * karma_i_problem_row_weight(d->problem, i, output);
     int any = 0;
     for (size_t i = 0; i < d->n; i++) {
         double b = start ? start[i * d->stride + output] : 0.0, c = d->c[i];

@@ -175,6 +175,18 @@ void karma_i_calibration_apply(const karma_i_calibration *c, const double *score
     }
 }
 
+size_t karma_i_calibration_decide(const karma_i_calibration *c, const double *scores) {
+    if (c->n_outputs == 1) {
+        double probabilities[2];
+        karma_i_calibration_apply(c, scores, probabilities);
+        return probabilities[1] > probabilities[0];
+    }
+    size_t best = 0;
+    for (size_t k = 1; k < c->n_outputs; k++)
+        if (log_probability(c, k, scores[k]) > log_probability(c, best, scores[best])) best = k;
+    return best;
+}
+
 /* --- blocks of rows ------------------------------------------------------------------------------------ */
 
 typedef struct sample {

@@ -40,6 +40,9 @@ karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibrati
  * sum 1. Any number of threads may call it. */
 void karma_i_calibration_apply(const karma_i_calibration *calibration, const double *scores, double *probabilities);
 
+/* The class with the largest of these probabilities; of equal ones the first. */
+size_t karma_i_calibration_decide(const karma_i_calibration *calibration, const double *scores);
+
 /* Whether everything said above of the struct holds, so that karma_i_calibration_apply is safe: for what comes from a
  * file. The arrays have the lengths that karma_i_calibration_new gives them. */
 karma_status karma_i_calibration_validate(const karma_i_calibration *calibration, size_t n_classes, karma_error *err);

@@ -222,7 +222,7 @@ class Usage(Case):
                             (["--gamma", "2.5"], "'2.5'"), (["--gamma", "two"], "'two'"), (["--gamma", ""], "''"),
                             (["--gamma=1e999"], "1e999"), (["--C", "-1"], "--C .*'-1'"), (["--C", "nan"], "'nan'"),
                             (["--scale", "0"], "--scale .*'0'"), (["--scale", "papr"], "'papr'"),
-                            (["--quantile", "1"], "--quantile"), (["--seed", "-1"], "--seed"), (["--threads", "5000"], "--threads"),
+                            (["--seed", "-1"], "--seed"), (["--threads", "5000"], "--threads"),
                             (["--loss", "square"], "--loss .*hinge.*'square'"), (["--standardise", "yes"], "on|off.*'yes'"),
                             (["--solver", "magic"], "--solver .*online"), (["--header", "1"], "--header"),
                             (["--delimiter", "x"], "--delimiter .*comma"), (["--json=on"], "--json takes no value"),

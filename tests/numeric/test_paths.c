@@ -74,7 +74,8 @@ static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, 
         for (size_t t = 0; a->rank_stride && t < a->n_attributes; t++)
             if (karma_i_rows_ranks(a, i)[t] && karma_i_rows_ranks(b, j)[t]) sum += 3.0;
     }
-    return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale, k->factors[0].log_norm);
+    return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale,
+                                k->factors[0].log_norm);
 }
 
 /* A sum of n products in any order, whose roundings have no common sign; and the rank part's two roundings and its
@@ -108,8 +109,8 @@ static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_
             if (!(fabs(got - wanted) <= rounding(a.rows) * size + FLT_MIN))
                 fail_msg("%s, %s: d %zu, %zu features, gamma %zu, bias %g, rows %zu of %zu and %zu of %zu: %.9g, "
                          "wanted %.9g",
-                         k->path->name, what, a.rows->n_attributes, a.rows->n_features, k->factors[0].gamma, k->factors[0].bias, i, a.count,
-                         j, b.count, got, wanted);
+                         k->path->name, what, a.rows->n_attributes, a.rows->n_features, k->factors[0].gamma,
+                         k->factors[0].bias, i, a.count, j, b.count, got, wanted);
         }
     }
 }

@@ -413,7 +413,10 @@ static void saving_and_loading_models(void **state) {
         f.wanted = read_back(f.file.path, &f.wanted_size);
         check_every_allocation(run_save, &f, "save");
         assert_int_equal(karma_model_save(f.model, f.file.path, NULL), KARMA_OK);
+        /* only our own: jansson 2.14 asserts when the buffer of its lexer cannot grow inside an escaped text */
+        json_set_alloc_funcs(__real_malloc, __real_free);
         check_every_allocation(run_load, &f, "load");
+        json_set_alloc_funcs(__wrap_malloc, __wrap_free);
         close_fitting(&f);
     }
 }
@@ -435,7 +438,7 @@ static karma_status run_evaluate(void *context) {
     double scores[64] = {0};
     karma_metrics metrics = {.n_rows = 77};
     karma_error err = {0};
-    karma_status st = karma_evaluate(&metrics, f->model, f->table, scores, &err);
+    karma_status st = karma_evaluate(&metrics, f->model, 0, f->table, scores, &err);
     if (st != KARMA_OK && (metrics.n_rows != 77 || metrics.confusion)) fail_msg("a failing call wrote metrics");
     if (st == KARMA_OK) karma_metrics_clear(&metrics);
     return judge(st, &err, NULL);

@@ -57,7 +57,8 @@ static karma_i_recipe *learn(const karma_table *table, const karma_fit_options *
     karma_i_recipe *recipe = NULL;
     karma_error err;
     karma_hooks hooks = {NULL, collect, n};
-    if (karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, options, n ? &hooks : NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, options, n ? &hooks : NULL, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
     return recipe;
 }
 

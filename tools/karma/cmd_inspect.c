@@ -185,37 +185,68 @@ static int inspect_table(tool *t, const char *path) {
 
 /* --- a model ------------------------------------------------------------------------------------------- */
 
+static const char *task_name(const karma_model *model, size_t target) {
+    return karma_model_task(model, target) == KARMA_TASK_CLASSIFY ? "classify" : "regress";
+}
+
+static json_t *class_counts_json(const karma_model *model, size_t target) {
+    json_t *classes = json_object();
+    for (size_t k = 0; k < karma_model_n_classes(model, target); k++)
+        (void)json_object_set_new(classes, karma_model_class(model, target, k),
+                                  json_integer((json_int_t)karma_model_class_count(model, target, k)));
+    return classes;
+}
+
+static json_t *targets_json(const karma_model *model) {
+    json_t *targets = json_array();
+    for (size_t t = 0; t < karma_model_n_targets(model); t++)
+        (void)json_array_append_new(
+            targets, json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", karma_model_target_name(model, t), "task",
+                               task_name(model, t), "loss", karma_model_loss_name(model, t), "classes",
+                               class_counts_json(model, t), "probabilities", karma_model_has_probabilities(model, t)));
+    return targets;
+}
+
 static json_t *model_json(const karma_model *model) {
-    json_t *columns = json_array(), *classes = json_object();
+    json_t *columns = json_array();
     for (size_t j = 0; j < karma_model_n_attributes(model); j++)
         (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j),
                                                        "type", kind_name(karma_model_attribute_kind(model, j))));
-    for (size_t k = 0; k < karma_model_n_classes(model); k++)
-        (void)json_object_set_new(classes, karma_model_class(model, k),
-                                  json_integer((json_int_t)karma_model_class_count(model, k)));
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "kind", "model", "target", karma_model_target_name(model),
-                  "task", karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "classes", classes,
-                  "rows", (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
-                  options_json(karma_fit_option_table(), karma_model_options(model)));
+    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "kind", "model", "target",
+                               karma_model_target_name(model, 0), "task", task_name(model, 0), "classes",
+                               class_counts_json(model, 0), "targets", targets_json(model), "rows",
+                               (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
+                               options_json(karma_fit_option_table(), karma_model_options(model)));
     (void)json_object_update_new(object, solver_json(model));
     return object;
 }
 
+static void print_target(const karma_model *model, size_t target) {
+    size_t K = karma_model_n_classes(model, target), Q = karma_model_n_quantiles(model, target);
+    char text[KARMA_NUMBER_SIZE];
+    printf("\n  target '%s': %s, %s loss%s\n", karma_model_target_name(model, target), K ? "classes" : "a number",
+           karma_model_loss_name(model, target),
+           karma_model_has_probabilities(model, target) ? ", with probabilities" : "");
+    for (size_t q = 0; q < Q; q++)
+        printf("%s%s%s", q ? ", " : "  quantiles ", karma_number_text(text, karma_model_quantile(model, target, q)),
+               q + 1 == Q ? "\n" : "");
+    if (K) printf("  %-24s %s\n", "class", "training rows");
+    for (size_t k = 0; k < K; k++)
+        printf("  %-24.24s %zu\n", karma_model_class(model, target, k), karma_model_class_count(model, target, k));
+}
+
 static void print_model(const karma_model *model, const char *path) {
     const karma_fit_info *info = karma_model_info(model);
-    printf("%s: a model that predicts '%s' (%s) from %zu columns\n", path, karma_model_target_name(model),
-           karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classes" : "a number", karma_model_n_attributes(model));
-    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), %s loss, C %.4g\n", info->n_rows,
-           info->n_support, karma_model_solver_name(model), karma_stop_name(info->stop), karma_model_loss_name(model),
-           info->C);
+    printf("%s: a model that predicts '%s'", path, karma_model_target_name(model, 0));
+    if (karma_model_n_targets(model) > 1) printf(" and %zu more", karma_model_n_targets(model) - 1);
+    printf(" from %zu columns\n", karma_model_n_attributes(model));
+    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
+           karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
     const karma_fit_options *options = karma_model_options(model);
-    char kernel[32];
+    char kernel[160];
     printf("  kernel: %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
            info->scale, options->bias);
-    if (karma_model_n_classes(model)) printf("\n  %-24s %s\n", "class", "training rows");
-    for (size_t k = 0; k < karma_model_n_classes(model); k++)
-        printf("  %-24.24s %zu\n", karma_model_class(model, k), karma_model_class_count(model, k));
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
     printf("\n  %-24s %s\n", "column", "type");
     for (size_t j = 0; j < karma_model_n_attributes(model); j++) {
         printf("  %-24.24s %s", karma_model_attribute_name(model, j), kind_name(karma_model_attribute_kind(model, j)));
