@@ -2,6 +2,8 @@
  * each has its own peak memory and its own OPENBLAS_CORETYPE.
  *
  *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, beside SGEMM of the same shape
+ *   bench_engine category ROWS ATTRIBUTES LEVELS COLUMNS REPEATS THREADS
+ *                                                             categories as codes and as indicators, beside SGEMM
  *   bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone
  *   bench_engine online ROUNDS DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references
  *   bench_engine fit CSV REPEATS [OPTION=VALUE]...            karma_fit on a table with the label `target`
@@ -123,14 +125,15 @@ static void draw_sample(sample *s, size_t n, size_t d, int ranked) {
     karma_i_rng rng;
     karma_i_rng_init(&rng, 3);
     size_t *start = karma_i_alloc(d + 1, sizeof *start), observed = 0, most = 0;
-    unsigned char *is_ranked = karma_i_alloc(d, 1);
+    uint8_t *traits = karma_i_alloc(d, 1);
     double *basis = karma_i_alloc(d, SUBSPACE * sizeof *basis);
     s->labels = karma_i_alloc(n, sizeof *s->labels);
-    must(start && is_ranked && basis && s->labels, "out of memory");
+    must(start && traits && basis && s->labels, "out of memory");
     for (size_t j = 0; j <= d; j++) start[j] = ranked ? 0 : j; /* a ranked attribute has a byte and no feature */
-    memset(is_ranked, 1, d);
+    memset(traits, ranked ? KARMA_I_RANKED : 0, d);
+    karma_i_rows_layout layout = {d, start, traits, 0};
     for (size_t j = 0; j < d * SUBSPACE; j++) basis[j] = karma_i_rng_normal(&rng);
-    check(karma_i_rows_new_ranked(&s->rows, d, start, ranked ? is_ranked : NULL, n, &err), &err);
+    check(karma_i_rows_new_layout(&s->rows, &layout, n, &err), &err);
     for (size_t i = 0; i < n; i++) draw_row(s, i, basis, &rng);
     s->rows->n_rows = n;
     check(karma_i_rows_validate(s->rows, &err), &err);
@@ -142,7 +145,7 @@ static void draw_sample(sample *s, size_t n, size_t d, int ranked) {
     double scale = (double)observed / (double)n + 1.0;
     check(karma_i_kernel_init(&s->kernel, GAMMA, scale, BIAS, most, &err), &err);
     karma_i_free(start);
-    karma_i_free(is_ranked);
+    karma_i_free(traits);
     karma_i_free(basis);
 }
 
@@ -208,6 +211,91 @@ static int bench_gram(char **arguments) {
     print_end();
     karma_i_free(out);
     free_sample(&s);
+    return 0;
+}
+
+/* ---- categories ---- */
+
+/* d categories of L levels, centred, as codes with their terms or as indicators; the same cells both times. */
+static karma_i_rows *draw_categories(size_t n, size_t d, size_t L, int coded) {
+    karma_error err = {0};
+    karma_i_rows *rows = NULL;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 4);
+    size_t *start = karma_i_alloc(d + 1, sizeof *start);
+    uint8_t *traits = karma_i_alloc(d, 1);
+    must(start && traits, "out of memory");
+    for (size_t j = 0; j <= d; j++) start[j] = coded ? 0 : j * L;
+    memset(traits, coded ? KARMA_I_CODED | KARMA_I_HAS_TERM : 0, d);
+    karma_i_rows_layout layout = {d, start, traits, 0};
+    check(karma_i_rows_new_layout(&rows, &layout, n, &err), &err);
+    float share = 1.0F / (float)L; /* of every level */
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < d; j++) {
+            size_t level = karma_i_rng_below(&rng, L);
+            if (karma_i_rng_uniform(&rng) < MISSING) continue;
+            karma_i_mask_set(rows->mask + i * rows->n_words, j);
+            if (coded) {
+                rows->codes[karma_i_rows_code_at(rows, i, j)] = (uint16_t)(level + 1);
+                karma_i_rows_set_term(rows, i, j, -0.5F * share); /* s/2 - p */
+            }
+            for (size_t f = start[j]; f < start[j + 1]; f++)
+                rows->values[i * rows->n_values + f] = (f - start[j] == level ? 1.0F : 0.0F) - share;
+        }
+    rows->n_rows = n;
+    check(karma_i_rows_validate(rows, &err), &err);
+    karma_i_free(start);
+    karma_i_free(traits);
+    return rows;
+}
+
+static int bench_category(char **arguments) {
+    size_t n = number(arguments[0]), d = number(arguments[1]), levels = number(arguments[2]);
+    size_t columns = number(arguments[3]), repeats = number(arguments[4]);
+    int threads = (int)number(arguments[5]);
+    karma_error err = {0};
+    karma_i_kernel kernel;
+    karma_i_rows *coded = draw_categories(n, d, levels, 1), *spread = draw_categories(n, d, levels, 0);
+    sample values;
+    draw_sample(&values, n, columns, 0); /* what SGEMM multiplies */
+    check(karma_i_kernel_init(&kernel, GAMMA, MISSING * (double)d + 1.0, BIAS, d, &err), &err); kernel.path = karma_i_paths()[atoi(getenv("P"))];
+    float *out = karma_i_alloc_large(n, n * sizeof *out);
+    must(out != NULL, "out of memory");
+    openblas_set_num_threads(threads);
+    const float *x = values.rows->values;
+    times codes = {0}, codes_block = {0}, indicators = {0}, indicators_block = {0}, sgemm = {0};
+    struct {
+        const karma_i_rows *rows;
+        times *gram, *block;
+    } ways[] = {{coded, &codes, &codes_block}, {spread, &indicators, &indicators_block}};
+    for (size_t r = 0; r <= repeats; r++) {
+        double start;
+        for (size_t w = 0; w < 2; w++) {
+            karma_i_view all = karma_i_rows_all(ways[w].rows);
+            start = now();
+            must(karma_i_kernel_gram(out, n, &kernel, all, threads) == KARMA_OK, "out of memory");
+            record(ways[w].gram, r, start);
+            start = now();
+            must(karma_i_kernel_block(out, n, &kernel, all, all, threads) == KARMA_OK, "out of memory");
+            record(ways[w].block, r, start);
+        }
+        start = now();
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)n, (int)columns, 1.0F, x, (int)columns, x,
+                    (int)columns, 0.0F, out, (int)n);
+        record(&sgemm, r, start);
+    }
+    printf("{");
+    print_times("codes", &codes);
+    print_times("codes_block", &codes_block);
+    print_times("indicators", &indicators);
+    print_times("indicators_block", &indicators_block);
+    print_times("sgemm", &sgemm);
+    print_end();
+    karma_i_free(out);
+    karma_i_kernel_clear(&kernel);
+    karma_i_rows_free(coded);
+    karma_i_rows_free(spread);
+    free_sample(&values);
     return 0;
 }
 
@@ -458,8 +546,8 @@ int main(int argc, char **argv) {
         int n_arguments;
         int (*run)(char **arguments);
     } benches[] = {
-        {"dense", 5, bench_dense}, {"gram", 4, bench_gram},     {"online", 4, bench_online},
-        {"fit", 2, bench_fit},     {"sparse", 6, bench_sparse},
+        {"dense", 5, bench_dense},   {"category", 6, bench_category}, {"gram", 4, bench_gram},
+        {"online", 4, bench_online}, {"fit", 2, bench_fit},           {"sparse", 6, bench_sparse},
     };
     for (size_t i = 0; argc > 1 && i < sizeof benches / sizeof *benches; i++)
         if (strcmp(argv[1], benches[i].name) == 0 && argc - 2 >= benches[i].n_arguments)

@@ -29,6 +29,10 @@ extern "C" {
     X(KARMA_OUTER_LAPLACE, "laplace")                                                                                  \
     X(KARMA_OUTER_SERIES, "series")
 
+#define KARMA_RANK_FORM_LIST(X)                                                                                        \
+    X(KARMA_RANK_FORM_PLAIN, "plain")                                                                                  \
+    X(KARMA_RANK_FORM_CENTRED, "centred")
+
 #define KARMA_LOSS_LIST(X)                                                                                             \
     X(KARMA_LOSS_AUTO, "auto")                                                                                         \
     X(KARMA_LOSS_HINGE, "hinge")                                                                                       \
@@ -74,6 +78,7 @@ extern "C" {
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
 typedef enum karma_outer { KARMA_OUTER_LIST(KARMA_ENUM_ITEM) KARMA_N_OUTERS } karma_outer;
+typedef enum karma_rank_form { KARMA_RANK_FORM_LIST(KARMA_ENUM_ITEM) KARMA_N_RANK_FORMS } karma_rank_form;
 typedef enum karma_loss_kind { KARMA_LOSS_LIST(KARMA_ENUM_ITEM) KARMA_N_LOSSES } karma_loss_kind;
 typedef enum karma_solver_kind { KARMA_SOLVER_LIST(KARMA_ENUM_ITEM) KARMA_N_SOLVERS } karma_solver_kind;
 typedef enum karma_schedule { KARMA_SCHEDULE_LIST(KARMA_ENUM_ITEM) KARMA_N_SCHEDULES } karma_schedule;
@@ -112,34 +117,35 @@ typedef double (*karma_step_fn)(void *payload, size_t t);
 typedef struct karma_fit_options {
     int task;       /* karma_task */
     char *kernel;   /* a formula of karma_kernel_kind names; NULL: "linear" */
+    int rank_form;  /* karma_rank_form: of the rank kernel, whether the training cells' mean is taken out */
     int64_t gamma;  /* longest index sequence of the embedding; 1 is 0-imputation */
     double scale;   /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
     double bias;    /* value of an attribute that is always observed; 0: none */
     int outer;      /* karma_outer: what is made of the kernel's values */
     int64_t degree; /* of the outer map poly, (offset + k/s)^degree */
     double offset;
-    double width;     /* of the outer maps rbf and laplace, in units of the rows' mean distance */
-    char *series;     /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
-    int standardise;  /* centre and scale observed cells, and the target of a regression */
-    int unit_ball;    /* shrink rows so that |P_o x| <= 1, as the paper assumes */
-    int loss;         /* karma_loss_kind */
-    double tube;      /* half width of the epsilon-insensitive loss */
-    double huber;     /* where the Huber loss turns linear */
-    char *quantile;   /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
+    double width;       /* of the outer maps rbf and laplace, in units of the rows' mean distance */
+    char *series;       /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
+    int standardise;    /* centre and scale observed cells, and the target of a regression */
+    int unit_ball;      /* shrink rows so that |P_o x| <= 1, as the paper assumes */
+    int loss;           /* karma_loss_kind */
+    double tube;        /* half width of the epsilon-insensitive loss */
+    double huber;       /* where the Huber loss turns linear */
+    char *quantile;     /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
     char *class_weight; /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
     int probabilities;  /* karma_calibration: how scores become probabilities, from out-of-fold scores */
     int64_t folds;      /* of these scores */
-    int solver;       /* karma_solver_kind */
-    double C;         /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
-    int schedule;     /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
-    double rho;       /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
-    double B;         /* bound on |v|^2 assumed by that choice of rho */
-    double tolerance; /* relative duality gap at which the batch solver stops */
-    double memory;    /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
-    int64_t passes;   /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
-                         passes * rows */
-    int shuffle;      /* visit rows in a seeded random order in every pass */
-    int average;      /* keep the mean of all iterates instead of the last one */
+    int solver;         /* karma_solver_kind */
+    double C;           /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
+    int schedule;       /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
+    double rho;         /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
+    double B;           /* bound on |v|^2 assumed by that choice of rho */
+    double tolerance;   /* relative duality gap at which the batch solver stops */
+    double memory;      /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
+    int64_t passes; /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
+                       passes * rows */
+    int shuffle;    /* visit rows in a seeded random order in every pass */
+    int average;    /* keep the mean of all iterates instead of the last one */
     int64_t seed;
     int64_t threads;    /* 0: as many as there are processors */
     karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */

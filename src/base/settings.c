@@ -9,6 +9,7 @@
     { NULL, 0 }
 static const karma_option_word task_words[] = {KARMA_TASK_LIST(WORD) END_OF_WORDS};
 static const karma_option_word outer_words[] = {KARMA_OUTER_LIST(WORD) END_OF_WORDS};
+static const karma_option_word rank_form_words[] = {KARMA_RANK_FORM_LIST(WORD) END_OF_WORDS};
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
 static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
 static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
@@ -66,6 +67,8 @@ static const karma_option fit_records[] = {
      "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; or a "
      "formula of them such as rank + 0.5*linear(gamma=1)",
      "linear"},
+    CHOICE(F, rank_form, "rank-form", KARMA_RANK_FORM_PLAIN, rank_form_words,
+           "of the rank kernel: centred takes the training cells' mean out, so that a missing cell is an average one"),
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
     REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
          "overlap that weighs 1 for every sequence length; mean: the training rows' mean observed count"),

@@ -80,14 +80,19 @@ static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const
         .values_a = karma_i_rows_values(a.rows, a.first),
         .values_b = karma_i_rows_values(b.rows, b.first),
         .n_features = a.rows->n_features,
+        .n_terms = a.rows->n_terms,
         .masks_a = karma_i_rows_mask(a.rows, a.first),
         .masks_b = karma_i_rows_mask(b.rows, b.first),
         .n_words = a.rows->n_words,
+        .codes_a = karma_i_rows_codes(a.rows, a.first),
+        .codes_b = karma_i_rows_codes(b.rows, b.first),
+        .n_codes = a.rows->n_codes,
         .ranks_a = karma_i_rows_ranks(a.rows, a.first),
         .ranks_b = karma_i_rows_ranks(b.rows, b.first),
         .rank_stride = a.rows->rank_stride,
         .ranked = a.rows->ranked,
-        .rank_step = (float)KARMA_I_RANK_STEP,
+        .rank_base = (float)a.rows->rank_base,
+        .rank_step = (float)a.rows->rank_step,
         .n_a = a.count,
         .n_b = b.count,
         .add = (float)(factor->bias * factor->bias),
@@ -99,8 +104,6 @@ static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const
 
 double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *rows, size_t row) {
     double sum = factor->bias * factor->bias + karma_i_rows_square(rows, row);
-    if (rows->rank_stride)
-        sum += (double)karma_i_mask_overlap(karma_i_rows_mask(rows, row), rows->ranked, rows->n_words);
     return sum * (double)factor->weight[karma_i_rows_n_observed(rows, row)];
 }
 

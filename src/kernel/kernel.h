@@ -16,9 +16,6 @@
 #include "kernel/path.h"
 #include "table/rows.h"
 
-/* 1 - 2|u - v| in steps of a byte. */
-#define KARMA_I_RANK_STEP (2.0 / 254.0)
-
 typedef struct karma_i_factor {
     size_t encoding; /* of the rows: which of them it is about */
     size_t gamma;
@@ -77,6 +74,9 @@ double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *e
  * fixed order. Training and prediction both go through here. */
 karma_status karma_i_kernel_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                    const double *coefficients, size_t n_outputs, int threads, karma_error *err);
+
+/* κ of one attribute of two rows in double precision; 0 unless both observe it. */
+double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute);
 
 /* The slow twin: one pair, straight from the formula in double precision. The oracle of tests. */
 double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,

@@ -65,4 +65,10 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
     }
 }
 
+/* A comparison gives -1 where it holds. */
+static code_vector count_equal(code_vector counts, code_vector codes, uint32_t twice) {
+    __m256i equal = _mm256_cmpeq_epi16((__m256i)codes, _mm256_set1_epi32((int)twice));
+    return (code_vector)_mm256_sub_epi16((__m256i)counts, equal);
+}
+
 const karma_i_path karma_i_path_avx2 = {"avx2", tile, map_tile, dot, axpy};

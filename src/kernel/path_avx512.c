@@ -62,4 +62,9 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
         _mm512_storeu_si512(out + 8 * g, narrow(sums[g], sums[g + 1]));
 }
 
+static code_vector count_equal(code_vector counts, code_vector codes, uint32_t twice) {
+    __mmask32 equal = _mm512_cmpeq_epi16_mask((__m512i)codes, _mm512_set1_epi32((int)twice));
+    return (code_vector)_mm512_mask_add_epi16((__m512i)counts, equal, (__m512i)counts, _mm512_set1_epi16(1));
+}
+
 const karma_i_path karma_i_path_avx512 = {"avx512", tile, map_tile, dot, axpy};

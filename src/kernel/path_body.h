@@ -25,6 +25,12 @@ static void axpy(double *y, const float *x, double a, size_t n) {
     for (size_t j = 0; j < n; j++) y[j] += a * (double)x[j];
 }
 
+/* A code of b, or the largest number there is for a missing one: no code of a equals that, nor does a missing one. Not
+ * by a branch, which holes make hard to predict. */
+static uint16_t comparable(uint16_t code) {
+    return (uint16_t)(code - (code == 0));
+}
+
 /* --- outer maps: rows of a tile at a time, without branches inside the loops --------------------------- */
 
 /* e^-t for t >= 0 to a few units in the last place: 2^n by its bits, the rest by its series around 0. */

@@ -11,7 +11,7 @@ static unsigned count_bits(uint64_t x) {
     return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| */
+/* rank_base · |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| */
 static float rank_part(const karma_i_pairs *p, size_t i, size_t j) {
     const uint8_t *u = p->ranks_a + i * p->rank_stride, *v = p->ranks_b + j * p->rank_stride;
     const uint64_t *a = p->masks_a + i * p->n_words, *b = p->masks_b + j * p->n_words;
@@ -21,11 +21,46 @@ static float rank_part(const karma_i_pairs *p, size_t i, size_t j) {
         unsigned difference = u[k] > v[k] ? (unsigned)(u[k] - v[k]) : (unsigned)(v[k] - u[k]);
         sum += u[k] && v[k] ? difference : 0;
     }
-    return (float)count - p->rank_step * (float)sum;
+    return p->rank_base * (float)count - p->rank_step * (float)sum;
+}
+
+/* Features, Q·O' and O·Q'. */
+static void multiply(float *out, size_t ld, const karma_i_pairs *p) {
+    size_t n = karma_i_pairs_n_values(p), q = p->n_features, o = q + p->n_terms;
+    karma_i_gemm_nt(out, ld, p->values_a, n, p->n_a, p->values_b, n, p->n_b, p->n_features);
+    karma_i_gemm_nt_add(out, ld, p->values_a + q, n, p->n_a, p->values_b + o, n, p->n_b, p->n_terms);
+    karma_i_gemm_nt_add(out, ld, p->values_a + o, n, p->n_a, p->values_b + q, n, p->n_b, p->n_terms);
+}
+
+/* Σ [code = code'] over some slots, against some rows of b at a time, whose codes of one slot stand side by side. */
+enum { CODE_ROWS = 256, CODE_SLOTS = 64 };
+
+static void add_some_codes(float *out, size_t ld, const karma_i_pairs *p, size_t j, size_t n_rows, size_t k,
+                           size_t n_slots) {
+    uint16_t other[CODE_SLOTS][CODE_ROWS] = {{0}};
+    for (size_t r = 0; r < n_rows; r++)
+        for (size_t s = 0; s < n_slots; s++) other[s][r] = comparable(p->codes_b[(j + r) * p->n_codes + k + s]);
+    for (size_t i = 0; i < p->n_a; i++) {
+        const uint16_t *own = p->codes_a + i * p->n_codes + k;
+        uint16_t counts[CODE_ROWS] = {0};
+        for (size_t s = 0; s < n_slots; s++)
+            for (size_t r = 0; r < CODE_ROWS; r++) counts[r] = (uint16_t)(counts[r] + (other[s][r] == own[s]));
+        for (size_t r = 0; r < n_rows; r++) out[i * ld + j + r] += (float)counts[r];
+    }
+}
+
+static void add_codes(float *out, size_t ld, const karma_i_pairs *p) {
+    for (size_t j = 0; j < p->n_b; j += CODE_ROWS)
+        for (size_t k = 0; k < p->n_codes; k += CODE_SLOTS) {
+            size_t n_rows = p->n_b - j < CODE_ROWS ? p->n_b - j : CODE_ROWS;
+            size_t n_slots = p->n_codes - k < CODE_SLOTS ? p->n_codes - k : CODE_SLOTS;
+            add_some_codes(out, ld, p, j, n_rows, k, n_slots);
+        }
 }
 
 static void tile(float *out, size_t ld, const karma_i_pairs *p) {
-    karma_i_gemm_nt(out, ld, p->values_a, p->n_features, p->n_a, p->values_b, p->n_features, p->n_b, p->n_features);
+    multiply(out, ld, p);
+    add_codes(out, ld, p);
     for (size_t i = 0; i < p->n_a; i++)
         for (size_t j = 0; j < p->n_b; j++) {
             const uint64_t *a = p->masks_a + i * p->n_words, *b = p->masks_b + j * p->n_words;

@@ -1,5 +1,5 @@
 /* Gram tiles for processors with wide registers. The including file says VECTOR_BYTES and STRIP, and then defines
- * weights_of, counts_of and differences_of.
+ * weights_of, counts_of, differences_of and count_equal.
  *
  * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while
  * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The
@@ -17,20 +17,23 @@
 enum {
     WIDTH = VECTOR_BYTES / 4,
     PANEL = 2 * WIDTH, /* rows of b at a time: two registers */
-    DEPTH = 512,       /* features at a time */
+    DEPTH = 512,       /* columns of values at a time */
     WORDS = 16,        /* the longest mask that is packed */
     RANKS = 1024,      /* the longest row of ranks that is packed */
+    CODES = 512,       /* the longest row of codes that is packed; their counts fit 16 bits */
     MOST_PANELS = 16   /* side by side */
 };
 
 typedef float vector __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint16_t code_vector __attribute__((vector_size(VECTOR_BYTES))); /* one code of each row of a panel */
 
 /* PANEL rows of b, packed. */
 typedef struct panel {
-    float *values;   /* by feature, then row */
+    float *values;   /* by column, then row; Q and O have changed places */
     uint64_t *masks; /* by word, then row */
     /* eight ranks of one row side by side, then of the next row; and 255 where a rank is not 0 */
     uint64_t *ranks, *has_rank;
+    uint16_t *codes; /* by slot, then row */
 } panel;
 
 /* Where panels lie: as many side by side as there is room for. */
@@ -39,6 +42,7 @@ typedef struct panel_store {
     _Alignas(VECTOR_BYTES) uint64_t masks[WORDS * PANEL];
     _Alignas(VECTOR_BYTES) uint64_t ranks[RANKS / 8 * PANEL];
     _Alignas(VECTOR_BYTES) uint64_t has_rank[RANKS / 8 * PANEL];
+    _Alignas(VECTOR_BYTES) uint16_t codes[CODES * PANEL];
 } panel_store;
 
 /* A strip's cells against a panel. */
@@ -52,20 +56,39 @@ static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, c
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words);
 /* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0 */
 static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const panel *p, size_t n_eights);
+/* counts, with 1 added where a code equals the one that `twice` holds in both halves */
+static code_vector count_equal(code_vector counts, code_vector codes, uint32_t twice);
 
 static size_t at_most(size_t n, size_t most) {
     return n < most ? n : most;
 }
 
-/* Rows of b beyond the last are zeros. */
-static void pack_values(panel *p, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
-    size_t count = at_most(pairs->n_b - j, PANEL);
+/* Columns first to end of the values of b become columns to, to + 1, ... of the panel. Rows of b beyond the last are
+ * zeros. */
+static void pack_columns(panel *p, const karma_i_pairs *pairs, size_t j, size_t to, size_t first, size_t end) {
+    size_t count = at_most(pairs->n_b - j, PANEL), n_values = karma_i_pairs_n_values(pairs);
+    float *out = p->values + to * PANEL;
     for (size_t r = 0; r < count; r++) {
-        const float *row = pairs->values_b + (j + r) * pairs->n_features + f;
-        for (size_t k = 0; k < depth; k++) p->values[k * PANEL + r] = row[k];
+        const float *row = pairs->values_b + (j + r) * n_values + first;
+        for (size_t k = 0; k < end - first; k++) out[k * PANEL + r] = row[k];
     }
     for (size_t r = count; r < PANEL; r++)
-        for (size_t k = 0; k < depth; k++) p->values[k * PANEL + r] = 0.0F;
+        for (size_t k = 0; k < end - first; k++) out[k * PANEL + r] = 0.0F;
+}
+
+/* The `depth` columns from f on of [features | O | Q]: a's [features | Q | O] then meets in one product what it should.
+ */
+static void pack_values(panel *p, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
+    size_t n = pairs->n_features, t = pairs->n_terms;
+    const struct {
+        size_t first, end, from; /* columns first to end of the panel are columns from, from + 1, ... of b */
+    } runs[] = {{0, n, 0}, {n, n + t, n + t}, {n + t, n + 2 * t, n}};
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        size_t first = runs[i].first > f ? runs[i].first : f, end = at_most(runs[i].end, f + depth);
+        if (first >= end) continue;
+        size_t from = runs[i].from + first - runs[i].first;
+        pack_columns(p, pairs, j, first - f, from, from + end - first);
+    }
 }
 
 static void pack_masks(panel *p, const karma_i_pairs *pairs, size_t j) {
@@ -99,14 +122,67 @@ static void pack_ranks(panel *p, const karma_i_pairs *pairs, size_t j) {
         }
 }
 
-/* Adds |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| to the cells of row i. */
+/* Rows beyond the last are the last one again. */
+static void pack_codes(panel *p, const karma_i_pairs *pairs, size_t j) {
+    size_t last = at_most(pairs->n_b - j, PANEL) - 1, n = pairs->n_codes;
+    for (size_t r = 0; r < PANEL; r++) {
+        const uint16_t *codes = pairs->codes_b + (j + at_most(r, last)) * n;
+        for (size_t k = 0; k < n; k++) p->codes[k * PANEL + r] = comparable(codes[k]);
+    }
+}
+
+/* The codes of a strip's rows, each twice: a register can be filled with 32 bits of memory at no cost, but not with 16.
+ */
+typedef struct strip_codes {
+    uint32_t twice[CODES][STRIP];
+} strip_codes;
+
+static void double_codes(strip_codes *out, const karma_i_pairs *pairs, size_t i) {
+    for (size_t s = 0; s < STRIP; s++) { /* beyond the last row: the last one again, not used */
+        const uint16_t *codes = pairs->codes_a + at_most(i + s, pairs->n_a - 1) * pairs->n_codes;
+        for (size_t k = 0; k < pairs->n_codes; k++) out->twice[k][s] = codes[k] * UINT32_C(0x10001);
+    }
+}
+
+/* Adds Σ [code = code'] to the cells of a strip; a register holds one code of all rows of the panel. */
+static void add_codes(strip_cells *strip, const strip_codes *own, const panel *p, const karma_i_pairs *pairs) {
+    code_vector counts[STRIP];
+#pragma GCC unroll 16
+    for (size_t s = 0; s < STRIP; s++) counts[s] = (code_vector){0};
+    for (size_t k = 0; k < pairs->n_codes; k++) {
+        code_vector other;
+        memcpy(&other, p->codes + k * PANEL, sizeof other);
+#pragma GCC unroll 16
+        for (size_t s = 0; s < STRIP; s++) counts[s] = count_equal(counts[s], other, own->twice[k][s]);
+    }
+    for (size_t s = 0; s < STRIP; s++)
+        for (size_t r = 0; r < PANEL; r++) strip->cells[s][r] += (float)counts[s][r];
+}
+
+/* Σ [code = code'] of one pair, where they are not 0. */
+static uint32_t equal_codes(const karma_i_pairs *p, size_t i, size_t j) {
+    const uint16_t *u = p->codes_a + i * p->n_codes, *v = p->codes_b + j * p->n_codes;
+    uint32_t count = 0;
+    for (size_t k = 0; k < p->n_codes; k++) count += u[k] == comparable(v[k]);
+    return count;
+}
+
+/* The same for rows that are too long to be packed. */
+static void add_long_codes(strip_cells *strip, const karma_i_pairs *pairs, size_t i, size_t j) {
+    size_t n_rows = at_most(pairs->n_a - i, STRIP), n_columns = at_most(pairs->n_b - j, PANEL);
+    for (size_t s = 0; s < n_rows; s++)
+        for (size_t r = 0; r < n_columns; r++) strip->cells[s][r] += (float)equal_codes(pairs, i + s, j + r);
+}
+
+/* Adds rank_base · |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| to the cells of row i. */
 static void add_ranks(float *cells, const panel *p, const karma_i_pairs *pairs, size_t i) {
     uint64_t mask[WORDS];
-    uint32_t counts[PANEL], differences[PANEL];
+    uint32_t counts[PANEL] = {0}, differences[PANEL];
     for (size_t w = 0; w < pairs->n_words; w++) mask[w] = pairs->masks_a[i * pairs->n_words + w] & pairs->ranked[w];
-    counts_of(counts, mask, p, pairs->n_words);
+    if (pairs->rank_base != 0.0F) counts_of(counts, mask, p, pairs->n_words);
     differences_of(differences, pairs->ranks_a + i * pairs->rank_stride, p, pairs->rank_stride / 8);
-    for (size_t r = 0; r < PANEL; r++) cells[r] += (float)counts[r] - pairs->rank_step * (float)differences[r];
+    for (size_t r = 0; r < PANEL; r++)
+        cells[r] += pairs->rank_base * (float)counts[r] - pairs->rank_step * (float)differences[r];
 }
 
 /* The same for rows that are too long to be packed. */
@@ -121,7 +197,7 @@ static void add_long_ranks(float *cells, const karma_i_pairs *pairs, size_t i, s
             count += both;
             sum += both * (u[k] > v[k] ? (uint32_t)(u[k] - v[k]) : (uint32_t)(v[k] - u[k]));
         }
-        cells[r] += (float)count - pairs->rank_step * (float)sum;
+        cells[r] += pairs->rank_base * (float)count - pairs->rank_step * (float)sum;
     }
 }
 
@@ -159,11 +235,15 @@ static void long_weights_of(float out[PANEL], const uint64_t *mask, const karma_
     for (size_t r = 0; r < PANEL; r++) out[r] = pairs->weight[counts[r]];
 }
 
-/* What is in `strip` goes to out: added to what stands there unless this is the first part of the features, and
- * weighed after the last. */
-static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel *p, const karma_i_pairs *pairs,
-                         size_t i, size_t j, int is_first, int is_last) {
+/* What is in `strip` goes to out: added to what stands there unless this is the first part of the columns; after the
+ * last come codes, ranks and weights. */
+static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_codes *codes, const panel *p,
+                         const karma_i_pairs *pairs, size_t i, size_t j, int is_first, int is_last) {
     size_t n_rows = at_most(pairs->n_a - i, STRIP), n_columns = at_most(pairs->n_b - j, PANEL);
+    if (is_last && pairs->n_codes > CODES)
+        add_long_codes(strip, pairs, i, j);
+    else if (is_last && pairs->n_codes)
+        add_codes(strip, codes, p, pairs);
     for (size_t s = 0; s < n_rows; s++) {
         float *cells = strip->cells[s], *to = out + (i + s) * ld + j;
         if (!is_first)
@@ -188,19 +268,20 @@ static void finish_strip(float *out, size_t ld, strip_cells *strip, const panel 
     }
 }
 
-/* Panels that fit the store at once; masks and ranks that are too long to be packed do not count. */
+/* Panels that fit the store at once; masks, ranks and codes that are too long to be packed do not count. */
 static size_t panels_at_once(const karma_i_pairs *pairs, size_t depth) {
     size_t n = MOST_PANELS;
     if (depth) n = at_most(n, DEPTH / depth);
     if (pairs->n_words && pairs->n_words <= WORDS) n = at_most(n, WORDS / pairs->n_words);
     if (pairs->rank_stride && pairs->rank_stride <= RANKS) n = at_most(n, RANKS / pairs->rank_stride);
+    if (pairs->n_codes && pairs->n_codes <= CODES) n = at_most(n, CODES / pairs->n_codes);
     return n;
 }
 
 /* Fills the g-th place of the store with the panel that starts at row j. */
 static panel pack_panel(panel_store *store, size_t g, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
     size_t n_words = at_most(pairs->n_words, WORDS), n_eights = at_most(pairs->rank_stride, RANKS) / 8;
-    panel p = {store->values + g * depth * PANEL, store->masks, store->ranks, store->has_rank};
+    panel p = {store->values + g * depth * PANEL, store->masks, store->ranks, store->has_rank, store->codes};
     pack_values(&p, pairs, j, f, depth);
     if (pairs->n_words <= WORDS) {
         p.masks += g * n_words * PANEL;
@@ -211,6 +292,10 @@ static panel pack_panel(panel_store *store, size_t g, const karma_i_pairs *pairs
         p.has_rank += g * n_eights * PANEL;
         pack_ranks(&p, pairs, j);
     }
+    if (pairs->n_codes <= CODES) {
+        p.codes += g * pairs->n_codes * PANEL;
+        pack_codes(&p, pairs, j);
+    }
     return p;
 }
 
@@ -218,25 +303,27 @@ static void tile(float *out, size_t ld, const karma_i_pairs *pairs) {
     panel_store store;
     panel panels[MOST_PANELS];
     strip_cells strip;
-    size_t f = 0;
+    strip_codes codes;
+    size_t f = 0, n_values = karma_i_pairs_n_values(pairs);
     do {
-        size_t depth = at_most(pairs->n_features - f, DEPTH), at_once = panels_at_once(pairs, depth);
-        int is_last = f + depth == pairs->n_features;
+        size_t depth = at_most(n_values - f, DEPTH), at_once = panels_at_once(pairs, depth);
+        int is_last = f + depth == n_values;
         for (size_t j = 0; j < pairs->n_b; j += at_once * PANEL) {
             size_t n_panels = at_most(at_once, (pairs->n_b - j + PANEL - 1) / PANEL);
             for (size_t g = 0; g < n_panels; g++) panels[g] = pack_panel(&store, g, pairs, j + g * PANEL, f, depth);
             for (size_t i = 0; i < pairs->n_a; i += STRIP) {
                 const float *rows[STRIP];
                 for (size_t s = 0; s < STRIP; s++) /* beyond the last row: the last one again, not used */
-                    rows[s] = pairs->values_a + at_most(i + s, pairs->n_a - 1) * pairs->n_features + f;
+                    rows[s] = pairs->values_a + at_most(i + s, pairs->n_a - 1) * n_values + f;
+                if (is_last && pairs->n_codes <= CODES) double_codes(&codes, pairs, i);
                 for (size_t g = 0; g < n_panels; g++) {
                     multiply(&strip, rows, &panels[g], depth);
-                    finish_strip(out, ld, &strip, &panels[g], pairs, i, j + g * PANEL, f == 0, is_last);
+                    finish_strip(out, ld, &strip, &codes, &panels[g], pairs, i, j + g * PANEL, f == 0, is_last);
                 }
             }
         }
         f += depth;
-    } while (f < pairs->n_features);
+    } while (f < n_values);
 }
 
 #endif

@@ -5,29 +5,42 @@
 #include "base/bits.h"
 #include "kernel/kernel.h"
 
-/* The sum over common attributes of two sparse rows, and how many there are. */
-static double sparse_sum(double *count, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
+static int observes(const karma_i_rows *rows, size_t row, size_t attribute) {
+    if (rows->is_sparse) return karma_i_rows_find_cell(rows, row, attribute) < rows->cell_start[row + 1];
+    return karma_i_mask_get(karma_i_rows_mask(rows, row), attribute);
+}
+
+static double sparse_value(const karma_i_rows *rows, size_t row, size_t attribute) {
+    return (double)rows->cell_value[karma_i_rows_find_cell(rows, row, attribute)];
+}
+
+double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute) {
+    if (!observes(a, i, attribute) || !observes(b, j, attribute)) return 0.0;
+    if (a->is_sparse) return sparse_value(a, i, attribute) * sparse_value(b, j, attribute);
+    const float *x = karma_i_rows_values(a, i), *y = karma_i_rows_values(b, j);
     double sum = 0.0;
-    for (size_t p = a->cell_start[i]; p < a->cell_start[i + 1]; p++)
-        for (size_t q = b->cell_start[j]; q < b->cell_start[j + 1]; q++)
-            if (a->cell_attribute[p] == b->cell_attribute[q]) {
-                *count += 1.0;
-                sum += (double)a->cell_value[p] * (double)b->cell_value[q];
-            }
+    for (size_t f = a->feature_start[attribute]; f < a->feature_start[attribute + 1]; f++)
+        sum += (double)x[f] * (double)y[f];
+    if (karma_i_rows_has(a, attribute, KARMA_I_RANKED))
+        sum += a->rank_base -
+               a->rank_step * abs(karma_i_rows_ranks(a, i)[attribute] - karma_i_rows_ranks(b, j)[attribute]);
+    if (karma_i_rows_has(a, attribute, KARMA_I_CODED))
+        sum += a->codes[karma_i_rows_code_at(a, i, attribute)] == b->codes[karma_i_rows_code_at(b, j, attribute)];
+    if (karma_i_rows_has(a, attribute, KARMA_I_HAS_TERM))
+        sum += (double)a->values[karma_i_rows_term_at(a, i, attribute)] +
+               (double)b->values[karma_i_rows_term_at(b, j, attribute)];
     return sum;
 }
 
 /* w(c) (Σκ + b²) */
 static double factor_value(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                            size_t j) {
-    double c = 0.0, sum = a->is_sparse ? sparse_sum(&c, a, i, b, j) : 0.0;
-    for (size_t k = 0; !a->is_sparse && k < a->n_attributes; k++) {
-        const float *x = karma_i_rows_values(a, i), *y = karma_i_rows_values(b, j);
-        if (!karma_i_mask_get(karma_i_rows_mask(a, i), k) || !karma_i_mask_get(karma_i_rows_mask(b, j), k)) continue;
-        c += 1.0;
-        if (a->rank_stride && karma_i_mask_get(a->ranked, k))
-            sum += 1.0 - KARMA_I_RANK_STEP * abs(karma_i_rows_ranks(a, i)[k] - karma_i_rows_ranks(b, j)[k]);
-        for (size_t f = a->feature_start[k]; f < a->feature_start[k + 1]; f++) sum += (double)x[f] * (double)y[f];
+    double c = 0.0, sum = 0.0;
+    size_t first = a->is_sparse ? a->cell_start[i] : 0, end = a->is_sparse ? a->cell_start[i + 1] : a->n_attributes;
+    for (size_t k = first; k < end; k++) { /* a's attributes, or all */
+        size_t attribute = a->is_sparse ? a->cell_attribute[k] : k;
+        c += observes(a, i, attribute) && observes(b, j, attribute);
+        sum += karma_i_kappa(a, i, b, j, attribute);
     }
     if (factor->bias != 0.0) {
         c += 1.0;

@@ -11,6 +11,9 @@
  * at most INT_MAX (the caller works in blocks and sees to it) and no row is longer than its ld. */
 void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
                      size_t n_b, size_t inner);
+/* The same, added to what stands in `out`. */
+void karma_i_gemm_nt_add(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b,
+                         size_t ld_b, size_t n_b, size_t inner);
 
 /* The eigenvalues of a symmetric n × n matrix, ascending, into `values`; eigenvector i, of length 1, replaces
  * row i of the matrix. Fails, leaving `matrix` undefined, with KARMA_ERR_DATA if

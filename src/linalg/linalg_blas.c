@@ -26,6 +26,13 @@ void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, siz
                 (int)ld_b, 0.0f, out, (int)ld_out);
 }
 
+void karma_i_gemm_nt_add(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b,
+                         size_t ld_b, size_t n_b, size_t inner) {
+    if (n_a == 0 || n_b == 0 || inner == 0) return;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n_a, (int)n_b, (int)inner, 1.0f, a, (int)ld_a, b,
+                (int)ld_b, 1.0f, out, (int)ld_out);
+}
+
 /* LAPACK may loop for ever on a NaN. */
 static int all_finite(const double *values, size_t n) {
     for (size_t i = 0; i < n; i++)

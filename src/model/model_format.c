@@ -74,6 +74,7 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
         [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
         [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
         [KARMA_I_TENSOR_CELL_VALUE] = {"cell_value", "F32", 4, {n_cells, 0}, 1, rows->cell_value, 0},
+        [KARMA_I_TENSOR_CODES] = {"codes", "U16", 2, {n_dense, rows->n_codes}, 2, rows->codes, 0},
         [KARMA_I_TENSOR_COEFFICIENTS] = {"coefficients", "F64", 8, {n, m->n_outputs}, 2, m->coefficients, 0},
         [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
         [KARMA_I_TENSOR_FEATURE_START] =
@@ -84,7 +85,8 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
         [KARMA_I_TENSOR_RANKING_VALUE] = {"ranking_value", "F64", 8, {flat->n, 0}, 1, flat->value, 0},
         [KARMA_I_TENSOR_RANKS] = {"ranks", "U8", 1, {n_dense, rows->rank_stride}, 2, rows->ranks, 0},
         [KARMA_I_TENSOR_SHIFT] = {"shift", "F64", 8, {n_features, 0}, 1, recipe->shift, 0},
-        [KARMA_I_TENSOR_VALUES] = {"values", "F32", 4, {n_dense, n_features}, 2, rows->values, 0},
+        [KARMA_I_TENSOR_TERM] = {"term", "F32", 4, {recipe->term_start[n_attributes], 0}, 1, recipe->term, 0},
+        [KARMA_I_TENSOR_VALUES] = {"values", "F32", 4, {n_dense, rows->n_values}, 2, rows->values, 0},
     };
     size_t offset = 0;
     for (size_t i = 0; i < KARMA_I_N_TENSORS; i++) {

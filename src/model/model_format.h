@@ -18,12 +18,13 @@ enum { KARMA_I_FORMAT_VERSION = 1, KARMA_I_CHECKSUM_DIGITS = 8 };
 /* The CRC-32 of what `crc` stands for followed by these bytes; start with 0. */
 uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length);
 
-/* The arrays of a file, in order. Dense rows have mask, ranks and values; sparse ones the three cell arrays. Those of
- * the other kind are there with no elements. */
+/* The arrays of a file, in order. Dense rows have codes, mask, ranks and values; sparse ones the three cell arrays.
+ * Those of the other kind are there with no elements. */
 typedef enum karma_i_tensor_id {
     KARMA_I_TENSOR_CELL_ATTRIBUTE,
     KARMA_I_TENSOR_CELL_START,
     KARMA_I_TENSOR_CELL_VALUE,
+    KARMA_I_TENSOR_CODES,
     KARMA_I_TENSOR_COEFFICIENTS,
     KARMA_I_TENSOR_FACTOR,
     KARMA_I_TENSOR_FEATURE_START,
@@ -33,6 +34,7 @@ typedef enum karma_i_tensor_id {
     KARMA_I_TENSOR_RANKING_VALUE,
     KARMA_I_TENSOR_RANKS,
     KARMA_I_TENSOR_SHIFT,
+    KARMA_I_TENSOR_TERM,
     KARMA_I_TENSOR_VALUES,
     KARMA_I_N_TENSORS
 } karma_i_tensor_id;

@@ -178,6 +178,37 @@ static int ranking_is_sound(const karma_i_ranking *r) {
     return 1;
 }
 
+/* The features and terms of an attribute follow from its kind and how it is encoded. */
+static karma_status load_encoding(const loader *l, karma_i_recipe *r, size_t j, const json_t *object) {
+    const karma_i_column *column = &r->columns[j];
+    int category = column->kind == KARMA_COLUMN_CATEGORY, ranked = r->rankings[j].n > 0;
+    int coded = json_is_true(json_object_get(object, "coded")),
+        centred = json_is_true(json_object_get(object, "centred"));
+    if (coded && !(category && column->n_levels <= KARMA_I_MOST_CODES)) return damaged(l, "a column cannot be codes");
+    if (centred && !coded && !ranked) return damaged(l, "a column that has neither codes nor ranks is centred");
+    size_t n_features = category ? column->n_levels : 1;
+    r->feature_start[j + 1] = r->feature_start[j] + (coded || ranked ? 0 : n_features);
+    r->term_start[j + 1] = r->term_start[j] + (centred ? karma_i_recipe_n_terms(r, j) : 0);
+    return KARMA_OK;
+}
+
+/* Ranks are all centred or all plain; only features can be lists of cells, or shrunk. */
+static karma_status check_encoding(const loader *l, const karma_i_recipe *r) {
+    size_t n_ranked = 0, n_centred = 0, n_coded = 0, n_numbers = 0;
+    for (size_t j = 0; j < r->n_attributes; j++) {
+        n_ranked += r->rankings[j].n > 0;
+        n_centred += r->rankings[j].n > 0 && karma_i_recipe_has_terms(r, j);
+        n_coded += karma_i_recipe_is_coded(r, j) != 0;
+        n_numbers += r->columns[j].kind == KARMA_COLUMN_NUMBER;
+    }
+    if (n_centred && n_centred < n_ranked) return damaged(l, "some of its ranks are centred and some are not");
+    if (r->is_sparse && (n_numbers < r->n_attributes || n_ranked))
+        return damaged(l, "its rows are sparse, but its columns are not all plain numbers");
+    if (!(r->radius >= 0.0 && isfinite(r->radius))) return damaged(l, "its radius is not a length");
+    if (r->radius > 0.0 && (n_ranked || n_coded)) return damaged(l, "it has a radius, but columns without a length");
+    return KARMA_OK;
+}
+
 /* Names, kinds, levels; feature_start follows from them and must agree with the stored array later. */
 static karma_status load_columns(const loader *l, karma_i_recipe *r) {
     const json_t *array = json_object_get(l->document, "attributes");
@@ -185,25 +216,23 @@ static karma_status load_columns(const loader *l, karma_i_recipe *r) {
     if (n == 0) return damaged(l, "it has no columns");
     r->columns = karma_i_zalloc(n, sizeof *r->columns);
     r->feature_start = karma_i_zalloc(n + 1, sizeof *r->feature_start);
+    r->term_start = karma_i_zalloc(n + 1, sizeof *r->term_start);
     r->rankings = karma_i_zalloc(n, sizeof *r->rankings);
-    if (!r->columns || !r->feature_start || !r->rankings) return karma_i_fail_memory(l->err);
+    if (!r->columns || !r->feature_start || !r->term_start || !r->rankings) return karma_i_fail_memory(l->err);
     r->n_attributes = n;
     for (size_t j = 0; j < n; j++) {
         const json_t *object = json_array_get(array, j);
         KARMA_TRY(load_column(l, &r->columns[j], object));
         KARMA_TRY(load_ranking_size(l, &r->rankings[j], r->columns[j].kind, object));
-        size_t n_features = r->columns[j].kind == KARMA_COLUMN_CATEGORY ? r->columns[j].n_levels : !r->rankings[j].n;
-        r->feature_start[j + 1] = r->feature_start[j] + n_features;
+        KARMA_TRY(load_encoding(l, r, j, object));
     }
+    r->is_sparse = json_is_true(json_object_get(l->document, "sparse"));
+    r->radius = json_number_value(json_object_get(l->document, "radius"));
+    KARMA_TRY(check_encoding(l, r));
     r->shift = karma_i_alloc(r->feature_start[n], sizeof *r->shift);
     r->factor = karma_i_alloc(r->feature_start[n], sizeof *r->factor);
-    r->is_sparse = json_is_true(json_object_get(l->document, "sparse"));
-    for (size_t j = 0; r->is_sparse && j < n; j++)
-        if (r->columns[j].kind != KARMA_COLUMN_NUMBER || r->rankings[j].n)
-            return damaged(l, "its rows are sparse, but its columns are not all plain numbers");
-    r->radius = json_number_value(json_object_get(l->document, "radius"));
-    if (!r->shift || !r->factor) return karma_i_fail_memory(l->err);
-    return r->radius >= 0.0 && isfinite(r->radius) ? KARMA_OK : damaged(l, "its radius is not a length");
+    r->term = karma_i_alloc(r->term_start[n], sizeof *r->term);
+    return r->shift && r->factor && r->term ? KARMA_OK : karma_i_fail_memory(l->err);
 }
 
 static karma_status load_classes(const loader *l, karma_i_labels *labels, const json_t *object) {
@@ -390,19 +419,56 @@ static karma_status load_rows(const loader *l, karma_model *m, size_t *stored_st
     return st;
 }
 
+/* Codes are those of levels, and the term of every cell is that of its code or rank. */
+static int cells_fit_recipe(const karma_i_rows *rows, const karma_i_recipe *r) {
+    for (size_t i = 0; !rows->is_sparse && i < rows->n_rows; i++)
+        for (size_t j = 0; j < rows->n_attributes; j++) {
+            int coded = karma_i_rows_has(rows, j, KARMA_I_CODED);
+            if (!karma_i_mask_get(karma_i_rows_mask(rows, i), j) || !rows->traits[j]) continue;
+            size_t code = coded ? rows->codes[karma_i_rows_code_at(rows, i, j)] : karma_i_rows_ranks(rows, i)[j];
+            if (coded && code > r->columns[j].n_levels) return 0;
+            if (karma_i_rows_has(rows, j, KARMA_I_HAS_TERM) &&
+                rows->values[karma_i_rows_term_at(rows, i, j)] != r->term[r->term_start[j] + code - 1])
+                return 0;
+        }
+    return 1;
+}
+
+/* The bytes that a support row has at least in the file: no larger room is made. */
+static double least_row_bytes(const karma_model *m) {
+    const karma_i_recipe *r = m->encoder.recipes[0];
+    double bytes = 8.0 * (double)m->n_outputs;
+    if (r->is_sparse) return bytes + 8.0;
+    bytes += 4.0 * (double)r->feature_start[r->n_attributes] + 8.0 * (double)karma_i_mask_words(r->n_attributes);
+    size_t n_ranked = 0;
+    for (size_t j = 0; j < r->n_attributes; j++) {
+        n_ranked += r->rankings[j].n > 0;
+        bytes += (karma_i_recipe_is_coded(r, j) ? 2.0 : 0.0) + (karma_i_recipe_has_terms(r, j) ? 8.0 : 0.0);
+    }
+    return bytes + (n_ranked ? (double)r->n_attributes : 0.0);
+}
+
+/* What the arrays must keep beside their sizes. */
+static karma_status check_tensors(const loader *l, const karma_model *m, const size_t *stored_start) {
+    const karma_i_recipe *r = m->encoder.recipes[0];
+    size_t n = r->n_attributes, n_features = r->feature_start[n];
+    for (size_t j = 0; j < n; j++)
+        if (!ranking_is_sound(&r->rankings[j])) return damaged(l, "a ranking is not in order");
+    if (memcmp(stored_start, r->feature_start, (n + 1) * sizeof *stored_start) != 0)
+        return damaged(l, "its columns and features do not fit together");
+    int finite = all_finite(r->shift, n_features) && all_finite(r->factor, n_features) &&
+                 all_finite(m->coefficients, m->info.n_support * m->n_outputs);
+    for (size_t k = 0; k < r->term_start[n]; k++) finite &= isfinite(r->term[k]) != 0;
+    if (!finite) return damaged(l, "a number in it is not finite");
+    karma_error inner = {0};
+    if (karma_i_rows_validate(m->support, &inner) != KARMA_OK) return damaged(l, inner.message);
+    return cells_fit_recipe(m->support, r) ? KARMA_OK : damaged(l, "its rows do not fit its columns");
+}
+
 static karma_status load_tensors(const loader *l, karma_model *m) {
     karma_i_recipe *r = m->encoder.recipes[0];
-    size_t n = m->info.n_support, n_features = r->feature_start[r->n_attributes];
-    size_t n_outputs = m->n_outputs;
-    /* every kept row has its coefficients and, unless it is sparse, its values in the file: no larger room is made */
-    double dense = 4.0 * (double)n_features + 8.0 * (double)karma_i_mask_words(r->n_attributes);
-    for (size_t j = 0; j < r->n_attributes; j++)
-        if (r->rankings[j].n) {
-            dense += (double)r->n_attributes;
-            break;
-        }
-    double least = 8.0 * (double)n_outputs + (r->is_sparse ? 8.0 : dense);
-    if ((double)n * least > (double)l->size) return damaged(l, "it is truncated");
+    size_t n = m->info.n_support, n_outputs = m->n_outputs;
+    if ((double)n * least_row_bytes(m) > (double)l->size) return damaged(l, "it is truncated");
     m->coefficients = karma_i_alloc(n, n_outputs * sizeof *m->coefficients);
     size_t *stored_start = karma_i_alloc(r->n_attributes + 1, sizeof *stored_start);
     karma_status st = m->coefficients && stored_start ? KARMA_OK : karma_i_fail_memory(l->err);
@@ -411,15 +477,7 @@ static karma_status load_tensors(const loader *l, karma_model *m) {
         m->support->n_rows = n;
         st = load_rows(l, m, stored_start);
     }
-    for (size_t j = 0; st == KARMA_OK && j < r->n_attributes; j++)
-        if (!ranking_is_sound(&r->rankings[j])) st = damaged(l, "a ranking is not in order");
-    if (st == KARMA_OK && memcmp(stored_start, r->feature_start, (r->n_attributes + 1) * sizeof *stored_start) != 0)
-        st = damaged(l, "its columns and features do not fit together");
-    if (st == KARMA_OK && !(all_finite(r->shift, n_features) && all_finite(r->factor, n_features) &&
-                            all_finite(m->coefficients, n * n_outputs)))
-        st = damaged(l, "a number in it is not finite");
-    karma_error inner = {0};
-    if (st == KARMA_OK && karma_i_rows_validate(m->support, &inner) != KARMA_OK) st = damaged(l, inner.message);
+    if (st == KARMA_OK) st = check_tensors(l, m, stored_start);
     karma_i_free(stored_start);
     return st;
 }

@@ -52,6 +52,8 @@ static json_t *columns_to_json(const karma_i_recipe *recipe) {
             failed |= json_object_set_new(object, "levels", texts_to_json(column->levels, column->n_levels));
         if (recipe->rankings[j].n)
             failed |= json_object_set_new(object, "ranks", json_integer((json_int_t)recipe->rankings[j].n));
+        if (karma_i_recipe_is_coded(recipe, j)) failed |= json_object_set_new(object, "coded", json_true());
+        if (karma_i_recipe_has_terms(recipe, j)) failed |= json_object_set_new(object, "centred", json_true());
         failed |= json_array_append_new(array, object);
     }
     return unless_failed(array, failed);

@@ -63,3 +63,16 @@ uint8_t karma_i_ranking_of(const karma_i_ranking *r, double x) {
     if (low == 0) return r->at[0];
     return r->value[low - 1] == x ? r->at[low - 1] : r->beyond[low - 1];
 }
+
+/* From one byte to the next, |u - v| grows by a step where v is at or below u, and falls by one where it is above. */
+void karma_i_ranking_terms(float terms[KARMA_I_RANK_BYTES], const karma_i_ranking *r, const double *cells, size_t n) {
+    double share[KARMA_I_RANK_BYTES] = {0.0}, A[KARMA_I_RANK_BYTES] = {0.0}, below = 0.0, mean = 0.0;
+    for (size_t i = 0; i < n; i++) share[karma_i_ranking_of(r, cells[i]) - 1] += 1.0 / (double)n;
+    for (size_t u = 0; u < KARMA_I_RANK_BYTES; u++) A[0] += share[u] * (double)u / 254.0;
+    for (size_t u = 0; u + 1 < KARMA_I_RANK_BYTES; u++) {
+        below += share[u];
+        A[u + 1] = A[u] + (2.0 * below - 1.0) / 254.0;
+    }
+    for (size_t u = 0; u < KARMA_I_RANK_BYTES; u++) mean += share[u] * A[u];
+    for (size_t u = 0; u < KARMA_I_RANK_BYTES; u++) terms[u] = (float)(3.0 * (A[u] - 0.5 * mean));
+}

@@ -22,6 +22,15 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
 karma_status karma_i_ranking_new(karma_i_ranking *out, size_t n, karma_error *err);
 void karma_i_ranking_clear(karma_i_ranking *ranking);
 
+/* The centred kernel of ranks, κ(u, v) = q(u) + q(v) - 3|u - v|, has over the training cells mean 0 for every u:
+ *
+ *     q(u) = 3 (A(u) - E A/2),   A(u) = E|u - v| over the cells' ranks v, E A = the mean of A over them
+ *
+ * u = (byte - 1)/254. terms[byte - 1] = q; with uniform ranks κ(u, u) is 1 on average, as in the plain form. */
+enum { KARMA_I_RANK_BYTES = 255 };
+void karma_i_ranking_terms(float terms[KARMA_I_RANK_BYTES], const karma_i_ranking *ranking, const double *cells,
+                           size_t n);
+
 /* 1 to 255. Cost: log of the number of distinct values. */
 uint8_t karma_i_ranking_of(const karma_i_ranking *ranking, double x);
 

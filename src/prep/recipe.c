@@ -11,6 +11,10 @@
 /* Encoded values are kept within this, so that inner products stay in the range of single precision. */
 static const double LARGEST_VALUE = 1e9;
 
+/* A category of at most so many levels becomes indicator columns, one of more a code: whichever is faster. A column
+ * costs a multiplication a pair of rows; a code a comparison and, centred, two columns for its term. @@MEASURED@@ */
+enum { MOST_INDICATORS = 4 };
+
 void karma_i_recipe_free(karma_i_recipe *recipe) {
     if (!recipe) return;
     for (size_t j = 0; recipe->columns && j < recipe->n_attributes; j++) karma_i_column_clear(&recipe->columns[j]);
@@ -20,7 +24,22 @@ void karma_i_recipe_free(karma_i_recipe *recipe) {
     karma_i_free(recipe->feature_start);
     karma_i_free(recipe->shift);
     karma_i_free(recipe->factor);
+    karma_i_free(recipe->term_start);
+    karma_i_free(recipe->term);
     karma_i_free(recipe);
+}
+
+int karma_i_recipe_is_coded(const karma_i_recipe *r, size_t attribute) {
+    return r->columns[attribute].kind == KARMA_COLUMN_CATEGORY &&
+           r->feature_start[attribute] == r->feature_start[attribute + 1];
+}
+
+int karma_i_recipe_has_terms(const karma_i_recipe *r, size_t attribute) {
+    return r->term_start[attribute + 1] > r->term_start[attribute];
+}
+
+size_t karma_i_recipe_n_terms(const karma_i_recipe *r, size_t attribute) {
+    return r->rankings[attribute].n ? (size_t)KARMA_I_RANK_BYTES : r->columns[attribute].n_levels;
 }
 
 /* Writes up to three names into `text` for a notice: "'a', 'b', 'c' and 4 more". */
@@ -79,33 +98,67 @@ static karma_status take_moments(moments *m, const karma_table *table, karma_err
     return KARMA_OK;
 }
 
-/* Keeps the levels that occur in the training rows; their shares go to shift. */
-static karma_status learn_category(karma_i_recipe *r, size_t to, const karma_i_column *column, const size_t *counts,
-                                   size_t n_observed, int standardise, karma_error *err) {
+/* A column of a category with the levels that occur in the training rows. */
+static karma_status keep_levels(karma_i_column *out, const karma_i_column *column, const size_t *counts,
+                                karma_error *err) {
     karma_i_column kept = {karma_i_strdup(column->name), KARMA_COLUMN_CATEGORY, NULL, 0};
     kept.levels = karma_i_zalloc(column->n_levels, sizeof *kept.levels);
     karma_status st = kept.name && kept.levels ? KARMA_OK : karma_i_fail_memory(err);
-    size_t feature = r->feature_start[to];
     for (size_t l = 0; st == KARMA_OK && l < column->n_levels; l++) {
         if (counts[l] == 0) continue;
         kept.levels[kept.n_levels] = karma_i_strdup(column->levels[l]);
-        if (!kept.levels[kept.n_levels]) st = karma_i_fail_memory(err);
-        r->shift[feature] = standardise ? (double)counts[l] / (double)n_observed : 0.0;
-        r->factor[feature++] = 1.0;
-        kept.n_levels++;
+        if (!kept.levels[kept.n_levels++]) st = karma_i_fail_memory(err);
     }
-    if (st != KARMA_OK) {
+    if (st == KARMA_OK)
+        *out = kept;
+    else
         karma_i_column_clear(&kept);
-        return st;
+    return st;
+}
+
+static size_t n_occurring(const size_t *counts, size_t n_levels) {
+    size_t n = 0;
+    for (size_t l = 0; l < n_levels; l++) n += counts[l] > 0;
+    return n;
+}
+
+/* In the unit ball rows are shrunk, and codes cannot be. */
+static int should_be_coded(size_t n_levels, const karma_fit_options *options) {
+    return n_levels > MOST_INDICATORS && !options->unit_ball;
+}
+
+/* κ(a, b) = [a = b] - p_a - p_b + s with the shares p and s = Σ p², as that of centred indicators: q(a) = s/2 - p_a. */
+static void learn_codes(karma_i_recipe *r, size_t to, const size_t *counts, size_t n_levels, size_t n_observed) {
+    double s = 0.0;
+    for (size_t l = 0; l < n_levels; l++) s += pow((double)counts[l] / (double)n_observed, 2.0);
+    for (size_t l = 0; l < n_levels; l++)
+        if (counts[l]) r->term[r->term_start[to + 1]++] = (float)(0.5 * s - (double)counts[l] / (double)n_observed);
+}
+
+/* The shares go to shift. */
+static void learn_indicators(karma_i_recipe *r, size_t to, const size_t *counts, size_t n_levels, size_t n_observed,
+                             int standardise) {
+    for (size_t l = 0; l < n_levels; l++) {
+        if (counts[l] == 0) continue;
+        size_t feature = r->feature_start[to + 1]++;
+        r->shift[feature] = standardise ? (double)counts[l] / (double)n_observed : 0.0;
+        r->factor[feature] = 1.0;
     }
-    r->columns[to] = kept;
-    r->feature_start[to + 1] = feature;
+}
+
+static karma_status learn_category(karma_i_recipe *r, size_t to, const karma_i_column *column, const size_t *counts,
+                                   size_t n_observed, const karma_fit_options *options, karma_error *err) {
+    KARMA_TRY(keep_levels(&r->columns[to], column, counts, err));
+    if (!should_be_coded(r->columns[to].n_levels, options))
+        learn_indicators(r, to, counts, column->n_levels, n_observed, options->standardise);
+    else if (options->standardise)
+        learn_codes(r, to, counts, column->n_levels, n_observed);
     return KARMA_OK;
 }
 
 static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, double mean, double spread,
                                  int standardise, karma_error *err) {
-    size_t feature = r->feature_start[to];
+    size_t feature = r->feature_start[to + 1];
     if (!isfinite(mean) || !isfinite(spread))
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large to be standardised",
                             column->name);
@@ -117,19 +170,24 @@ static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_col
     if (!isfinite(r->factor[feature])) r->factor[feature] = 1.0;
     r->columns[to] = (karma_i_column){karma_i_strdup(column->name), KARMA_COLUMN_NUMBER, NULL, 0};
     if (!r->columns[to].name) return karma_i_fail_memory(err);
-    r->feature_start[to + 1] = feature + 1;
+    r->feature_start[to + 1]++;
     return KARMA_OK;
 }
 
 /* Under the rank kernel: the attribute's observed cells, which get sorted, take the place of its moments. */
-static karma_status learn_ranking(karma_i_recipe *r, size_t to, const char *name, double *cells, size_t n,
+static karma_status learn_ranking(karma_i_recipe *r, size_t to, const char *name, double *cells, size_t n, int centred,
                                   karma_error *err) {
     KARMA_TRY(karma_i_ranking_learn(&r->rankings[to], cells, n, err));
-    r->feature_start[to + 1] = r->feature_start[to];
     r->columns[to] = (karma_i_column){karma_i_strdup(name), KARMA_COLUMN_NUMBER, NULL, 0};
-    if (r->columns[to].name) return KARMA_OK;
-    karma_i_ranking_clear(&r->rankings[to]);
-    return karma_i_fail_memory(err);
+    if (!r->columns[to].name) {
+        karma_i_ranking_clear(&r->rankings[to]);
+        return karma_i_fail_memory(err);
+    }
+    if (centred) {
+        karma_i_ranking_terms(r->term + r->term_start[to], &r->rankings[to], cells, n);
+        r->term_start[to + 1] += KARMA_I_RANK_BYTES;
+    }
+    return KARMA_OK;
 }
 
 /* The observed cells of one attribute after those of another; attribute j's start at first[j]. Two new arrays. */
@@ -158,7 +216,7 @@ static karma_status check_magnitudes(const karma_table *table, karma_error *err)
     return KARMA_OK;
 }
 
-/* Every level of a category becomes a column of numbers: a column of names or free text would fill the memory. */
+/* Indicators of many levels: a column of names or free text would fill the memory. Only --unit-ball can lead here. */
 static karma_status check_room(const karma_table *table, size_t n_features, karma_error *err) {
     double bytes = (double)table->n_rows * (double)n_features * sizeof(float);
     if (bytes < 0.5 * (double)karma_i_memory_limit()) return KARMA_OK;
@@ -170,37 +228,73 @@ static karma_status check_room(const karma_table *table, size_t n_features, karm
     return karma_i_fail(
         err, KARMA_ERR_DATA,
         "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (--ignore, "
-        "--id)",
+        "--id, --unit-ball off)",
         bytes / 1e9, widest->name, widest->n_levels);
+}
+
+/* How many features and terms the observed attributes will have. */
+typedef struct sizes {
+    size_t n_features, n_terms;
+} sizes;
+
+static karma_status take_sizes(sizes *out, const karma_table *table, const moments *m, karma_kernel_kind kind,
+                               const karma_fit_options *options, karma_error *err) {
+    int ranked = kind == KARMA_KERNEL_RANK, centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
+    *out = (sizes){0, 0};
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        const karma_i_column *column = &table->attributes[j];
+        size_t n_levels = n_occurring(m->level_count + m->level_start[j], column->n_levels);
+        if (m->count[j] == 0) continue;
+        if (column->kind == KARMA_COLUMN_NUMBER) {
+            out->n_features += !ranked;
+            out->n_terms += ranked && centred ? (size_t)KARMA_I_RANK_BYTES : 0;
+        } else if (!should_be_coded(n_levels, options)) {
+            out->n_features += n_levels;
+        } else if (n_levels > KARMA_I_MOST_CODES) {
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "column '%s' has %zu levels, more than the %d that can be told apart: is it a name? "
+                                "(--ignore, --id)",
+                                column->name, n_levels, KARMA_I_MOST_CODES);
+        } else {
+            out->n_terms += options->standardise ? n_levels : 0;
+        }
+    }
+    return options->unit_ball ? check_room(table, out->n_features, err) : KARMA_OK;
+}
+
+static karma_status make_room(karma_i_recipe *r, size_t n_attributes, const sizes *n, karma_error *err) {
+    r->columns = karma_i_zalloc(n_attributes, sizeof *r->columns);
+    r->rankings = karma_i_zalloc(n_attributes, sizeof *r->rankings);
+    r->feature_start = karma_i_zalloc(n_attributes + 1, sizeof *r->feature_start);
+    r->shift = karma_i_zalloc(n->n_features, sizeof *r->shift);
+    r->factor = karma_i_zalloc(n->n_features, sizeof *r->factor);
+    r->term_start = karma_i_zalloc(n_attributes + 1, sizeof *r->term_start);
+    r->term = karma_i_zalloc(n->n_terms, sizeof *r->term);
+    int ok = r->columns && r->rankings && r->feature_start && r->shift && r->factor && r->term_start && r->term;
+    return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m, karma_kernel_kind kind,
                                   const karma_fit_options *options, karma_error *err) {
-    size_t n_features = 0;
-    int standardise = options->standardise;
-    for (size_t j = 0; j < table->n_attributes; j++)
-        n_features += table->attributes[j].kind == KARMA_COLUMN_NUMBER ? 1 : table->attributes[j].n_levels;
-    r->columns = karma_i_zalloc(table->n_attributes, sizeof *r->columns);
-    r->feature_start = karma_i_zalloc(table->n_attributes + 1, sizeof *r->feature_start);
-    r->shift = karma_i_zalloc(n_features, sizeof *r->shift);
-    r->factor = karma_i_zalloc(n_features, sizeof *r->factor);
-    r->rankings = karma_i_zalloc(table->n_attributes, sizeof *r->rankings);
-    if (!r->columns || !r->feature_start || !r->shift || !r->factor || !r->rankings) return karma_i_fail_memory(err);
-    KARMA_TRY(check_room(table, n_features, err));
+    sizes n;
+    KARMA_TRY(take_sizes(&n, table, m, kind, options, err));
+    KARMA_TRY(make_room(r, table->n_attributes, &n, err));
     double *cells = NULL;
     size_t *first = NULL;
-    int ranked = kind == KARMA_KERNEL_RANK;
+    int ranked = kind == KARMA_KERNEL_RANK, centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
     karma_status st = ranked ? cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
     for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
+        size_t to = r->n_attributes;
         if (m->count[j] == 0) continue;
+        r->feature_start[to + 1] = r->feature_start[to]; /* and grows as features and terms come */
+        r->term_start[to + 1] = r->term_start[to];
         if (column->kind == KARMA_COLUMN_CATEGORY)
-            st = learn_category(r, r->n_attributes, column, m->level_count + m->level_start[j], m->count[j],
-                                standardise, err);
+            st = learn_category(r, to, column, m->level_count + m->level_start[j], m->count[j], options, err);
         else if (ranked)
-            st = learn_ranking(r, r->n_attributes, column->name, cells + first[j], m->count[j], err);
+            st = learn_ranking(r, to, column->name, cells + first[j], m->count[j], centred, err);
         else
-            st = learn_number(r, r->n_attributes, column, m->mean[j], m->spread[j], standardise, err);
+            st = learn_number(r, to, column, m->mean[j], m->spread[j], options->standardise, err);
         if (st == KARMA_OK) r->n_attributes++;
     }
     karma_i_free(cells);
@@ -225,7 +319,7 @@ static karma_status report_unobserved(const karma_table *table, const size_t *co
 karma_i_norms karma_i_rows_norms(const karma_i_rows *rows) {
     karma_i_norms norms = {0.0, 0};
     for (size_t i = 0; i < rows->n_rows; i++) {
-        double norm = sqrt(karma_i_rows_square(rows, i));
+        double norm = sqrt(fmax(karma_i_rows_square(rows, i), 0.0)); /* of terms, rounding may leave less than 0 */
         if (norm > norms.largest) norms.largest = norm;
         if (norm > 1.0 + 1e-6) norms.n_above_one++; /* single precision */
     }
@@ -359,22 +453,39 @@ static float encode(const karma_i_recipe *r, size_t feature, double raw) {
     return (float)value;
 }
 
-/* Writes one cell; false when it counts as missing. */
-static int encode_cell(float *values, uint8_t *ranks, const karma_i_recipe *r, size_t attribute,
-                       const ptrdiff_t *levels, double raw) {
+/* The q of a byte or code, if the attribute has terms. */
+static void encode_term(karma_i_rows *rows, size_t row, const karma_i_recipe *r, size_t attribute, size_t code) {
+    if (karma_i_recipe_has_terms(r, attribute))
+        karma_i_rows_set_term(rows, row, attribute, r->term[r->term_start[attribute] + code - 1]);
+}
+
+static void encode_level(karma_i_rows *rows, size_t row, const karma_i_recipe *r, size_t attribute, size_t level) {
+    if (karma_i_recipe_is_coded(r, attribute)) {
+        rows->codes[karma_i_rows_code_at(rows, row, attribute)] = (uint16_t)(level + 1);
+        encode_term(rows, row, r, attribute, level + 1);
+        return;
+    }
     size_t first = r->feature_start[attribute], end = r->feature_start[attribute + 1];
+    float *values = rows->values + row * rows->n_values;
+    for (size_t f = first; f < end; f++) values[f] = encode(r, f, f - first == level ? 1.0 : 0.0);
+}
+
+/* Writes one cell, unless its level is not known: then it is missing. */
+static void encode_cell(karma_i_rows *rows, size_t row, const karma_i_recipe *r, size_t attribute,
+                        const ptrdiff_t *levels, double raw) {
     if (r->rankings[attribute].n) {
-        ranks[attribute] = karma_i_ranking_of(&r->rankings[attribute], raw);
-        return 1;
+        uint8_t rank = karma_i_ranking_of(&r->rankings[attribute], raw);
+        rows->ranks[row * rows->rank_stride + attribute] = rank;
+        encode_term(rows, row, r, attribute, rank);
+    } else if (r->columns[attribute].kind == KARMA_COLUMN_NUMBER) {
+        size_t feature = r->feature_start[attribute];
+        rows->values[row * rows->n_values + feature] = encode(r, feature, raw);
+    } else {
+        ptrdiff_t level = levels[(size_t)raw];
+        if (level == UNKNOWN) return;
+        encode_level(rows, row, r, attribute, (size_t)level);
     }
-    if (r->columns[attribute].kind == KARMA_COLUMN_NUMBER) {
-        values[first] = encode(r, first, raw);
-        return 1;
-    }
-    ptrdiff_t level = levels[(size_t)raw];
-    if (level == UNKNOWN) return 0;
-    for (size_t f = first; f < end; f++) values[f] = encode(r, f, f - first == (size_t)level ? 1.0 : 0.0);
-    return 1;
+    karma_i_mask_set(rows->mask + row * rows->n_words, attribute);
 }
 
 /* Into the unit ball: the largest training row gets norm 1, and no later row passes it. */
@@ -426,31 +537,33 @@ static karma_status encode_sparse_rows(karma_i_rows *rows, const karma_i_recipe 
 static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const karma_table *table,
                         const ptrdiff_t *match, ptrdiff_t *const *levels) {
     for (size_t i = 0; i < table->n_rows; i++) {
-        float *values = rows->values + i * rows->n_features;
-        uint64_t *mask = rows->mask + i * rows->n_words;
-        uint8_t *ranks = rows->ranks + i * rows->rank_stride;
         karma_i_cells cells = karma_i_table_cells(table, i);
         for (size_t k = 0; k < cells.count; k++) {
             size_t column = cells.attribute[k];
-            if (match[column] == UNKNOWN) continue;
-            size_t attribute = (size_t)match[column];
-            if (encode_cell(values, ranks, recipe, attribute, levels[column], cells.value[k]))
-                karma_i_mask_set(mask, attribute);
+            if (match[column] != UNKNOWN)
+                encode_cell(rows, i, recipe, (size_t)match[column], levels[column], cells.value[k]);
         }
-        if (recipe->radius > 0.0) shrink_row(values, rows->n_features, recipe->radius);
+        if (recipe->radius > 0.0) shrink_row(rows->values + i * rows->n_values, rows->n_features, recipe->radius);
     }
     rows->n_rows = table->n_rows;
 }
 
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err) {
-    if (recipe->is_sparse) return karma_i_rows_new_sparse(out, recipe->n_attributes, capacity, err);
-    unsigned char *is_ranked = karma_i_zalloc(recipe->n_attributes, 1);
-    if (!is_ranked) return karma_i_fail_memory(err);
-    for (size_t j = 0; j < recipe->n_attributes; j++) is_ranked[j] = recipe->rankings[j].n > 0;
-    karma_status st =
-        karma_i_rows_new_ranked(out, recipe->n_attributes, recipe->feature_start, is_ranked, capacity, err);
-    karma_i_free(is_ranked);
+    size_t n = recipe->n_attributes;
+    if (recipe->is_sparse) return karma_i_rows_new_sparse(out, n, capacity, err);
+    uint8_t *traits = karma_i_zalloc(n, sizeof *traits);
+    if (!traits) return karma_i_fail_memory(err);
+    karma_i_rows_layout layout = {n, recipe->feature_start, traits, 0};
+    for (size_t j = 0; j < n; j++) {
+        int ranked = recipe->rankings[j].n > 0, has_terms = karma_i_recipe_has_terms(recipe, j);
+        int coded = karma_i_recipe_is_coded(recipe, j);
+        traits[j] =
+            (uint8_t)((ranked ? KARMA_I_RANKED : 0) | (coded ? KARMA_I_CODED : 0) | (has_terms ? KARMA_I_HAS_TERM : 0));
+        layout.centred_ranks |= ranked && has_terms;
+    }
+    karma_status st = karma_i_rows_new_layout(out, &layout, capacity, err);
+    karma_i_free(traits);
     return st;
 }
 

@@ -2,11 +2,11 @@
  * any table: attributes are matched by name.
  *
  *   number    one feature, (x - mean)/sd over the observed training cells (population sd; 1 where that is 0); under the
- *             rank kernel no feature but the rank among the observed training cells
- *   category  one indicator a level, centred by the level's share but not scaled; a level that training did not
- *             know is missing
+ *             rank kernel no feature but the rank among the observed training cells, with a term if it is centred
+ *   category  of few levels: one indicator a level, centred by the level's share but not scaled. Of more: a code and,
+ *             centred, a term. Both are the same κ. A level that training did not know is missing
  *
- * Without standardising, values and indicators stay as they are. A centred cell that is missing (0) contributes
+ * Without standardising, values, indicators and codes stay as they are. A centred cell that is missing (0) contributes
  * what an average one would. */
 #ifndef KARMA_I_RECIPE_H
 #define KARMA_I_RECIPE_H
@@ -19,9 +19,11 @@
 typedef struct karma_i_recipe {
     size_t n_attributes;
     karma_i_column *columns;   /* the attributes observed in training, with the levels seen there */
-    size_t *feature_start;     /* n_attributes + 1 */
+    size_t *feature_start;     /* n_attributes + 1; a coded or ranked attribute has none */
     double *shift, *factor;    /* per feature: encoded = (raw - shift) * factor */
     karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
+    size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all or none */
+    float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one a level), from 1 on */
     int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
     double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
@@ -30,6 +32,12 @@ typedef struct karma_i_recipe {
 karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 void karma_i_recipe_free(karma_i_recipe *recipe);
+
+/* A category that is a code, not indicators; and whether an attribute has terms. */
+int karma_i_recipe_is_coded(const karma_i_recipe *recipe, size_t attribute);
+int karma_i_recipe_has_terms(const karma_i_recipe *recipe, size_t attribute);
+/* How many terms it has if it has any. */
+size_t karma_i_recipe_n_terms(const karma_i_recipe *recipe, size_t attribute);
 
 /* New rows, one a table row. Attributes of the table that the recipe does not know are left out, attributes it
  * knows but the table lacks are missing, each with a notice; a table that has none of them is an error. */

@@ -75,6 +75,16 @@ static size_t choose_passes(const karma_fit_options *options) {
     return options->passes == (int64_t)KARMA_AUTO ? PASSES_BY_DEFAULT : (size_t)options->passes;
 }
 
+/* X: the square root of the largest κ(x, x) of a cell or the bias; of a plain number that is its absolute value. */
+static double largest_cell(const karma_i_rows *rows, double bias) {
+    double largest = bias * bias;
+    for (size_t k = 0; rows->is_sparse && k < karma_i_rows_n_cells(rows); k++)
+        largest = fmax(largest, (double)rows->cell_value[k] * (double)rows->cell_value[k]);
+    for (size_t i = 0; !rows->is_sparse && i < rows->n_rows; i++)
+        for (size_t j = 0; j < rows->n_attributes; j++) largest = fmax(largest, karma_i_kappa(rows, i, rows, i, j));
+    return sqrt(largest);
+}
+
 /* X√Γ, the bound on |φ|. For the paper's own kernel X bounds the cells and Γ = d·w(d), its Γ when ν = 1; for others the
  * largest |φ| of the rows takes its place. */
 static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, const karma_i_problem *problem,
@@ -82,13 +92,9 @@ static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, con
     const karma_i_rows *rows = problem->rows;
     const karma_i_factor *factor = &problem->kernel->factors[0];
     *log_big_gamma = 0.0;
-    *magnitude = factor->bias;
     if (karma_i_kernel_is_plain(problem->kernel)) {
         size_t d = rows->n_attributes + (factor->bias != 0.0);
-        const float *values = rows->is_sparse ? rows->cell_value : rows->values;
-        size_t n_values = rows->is_sparse ? karma_i_rows_n_cells(rows) : rows->n_rows * rows->n_features;
-        for (size_t i = 0; i < n_values; i++) *magnitude = fmax(*magnitude, fabs((double)values[i]));
-        if (rows->rank_stride) *magnitude = fmax(*magnitude, 1.0); /* |κ| <= 1 */
+        *magnitude = largest_cell(rows, factor->bias);
         *log_big_gamma = log((double)d) + karma_i_log_weight(d, factor->gamma, factor->scale) - factor->log_norm;
         return KARMA_OK;
     }

@@ -16,7 +16,8 @@ typedef struct karma_i_problem {
     const karma_i_loss *losses; /* unless each has its own */
     const double *row_weights;  /* s_i >= 0, row-major, n_outputs a row; NULL: all 1 */
     const double *start;        /* coefficients to start from; NULL: none. Batch only */
-    /* The first outputs that decide between classes together; 0: they do not. Errors are counted by them. Online only */
+    /* The first outputs that decide between classes together; 0: they do not. Errors are counted by them. Online only
+     */
     size_t n_deciding;
 } karma_i_problem;
 

@@ -16,69 +16,90 @@ static void *enlarged(const void *old, size_t used, size_t count, size_t size) {
     return grown;
 }
 
-static int set_capacity(karma_i_rows *rows, size_t capacity) {
-    if (rows->is_sparse) {
-        size_t *start =
-            enlarged(rows->cell_start, rows->cell_start ? rows->n_rows + 1 : 0, capacity + 1, sizeof *start);
-        if (!start) return 0;
-        karma_i_free(rows->cell_start);
-        rows->cell_start = start;
-        rows->capacity = capacity;
-        return 1;
-    }
-    size_t value_size = rows->n_features * sizeof *rows->values, mask_size = rows->n_words * sizeof *rows->mask;
-    float *values = enlarged(rows->values, rows->n_rows, capacity, value_size);
-    uint64_t *mask = enlarged(rows->mask, rows->n_rows, capacity, mask_size);
-    uint8_t *ranks = enlarged(rows->ranks, rows->n_rows, capacity, rows->rank_stride);
-    if (!values || !mask || !ranks) {
-        karma_i_free(values);
-        karma_i_free(mask);
-        karma_i_free(ranks);
-        return 0;
-    }
-    karma_i_free(rows->values);
-    karma_i_free(rows->mask);
-    karma_i_free(rows->ranks);
-    rows->values = values;
-    rows->mask = mask;
-    rows->ranks = ranks;
+static int set_sparse_capacity(karma_i_rows *rows, size_t capacity) {
+    size_t *start = enlarged(rows->cell_start, rows->cell_start ? rows->n_rows + 1 : 0, capacity + 1, sizeof *start);
+    if (!start) return 0;
+    karma_i_free(rows->cell_start);
+    rows->cell_start = start;
     rows->capacity = capacity;
     return 1;
 }
 
-karma_status karma_i_rows_new_ranked(karma_i_rows **out, size_t n_attributes, const size_t *feature_start,
-                                     const unsigned char *is_ranked, size_t capacity, karma_error *err) {
+static int set_capacity(karma_i_rows *rows, size_t capacity) {
+    if (rows->is_sparse) return set_sparse_capacity(rows, capacity);
+    size_t n = rows->n_rows;
+    float *values = enlarged(rows->values, n, capacity, rows->n_values * sizeof *values);
+    uint64_t *mask = enlarged(rows->mask, n, capacity, rows->n_words * sizeof *mask);
+    uint8_t *ranks = enlarged(rows->ranks, n, capacity, rows->rank_stride);
+    uint16_t *codes = enlarged(rows->codes, n, capacity, rows->n_codes * sizeof *codes);
+    int ok = values && mask && ranks && codes;
+    karma_i_free(ok ? rows->values : values);
+    karma_i_free(ok ? rows->mask : mask);
+    karma_i_free(ok ? rows->ranks : ranks);
+    karma_i_free(ok ? rows->codes : codes);
+    if (!ok) return 0;
+    rows->values = values;
+    rows->mask = mask;
+    rows->ranks = ranks;
+    rows->codes = codes;
+    rows->capacity = capacity;
+    return 1;
+}
+
+/* What the traits ask for: slots in the order of the attributes. */
+static void assign_slots(karma_i_rows *rows) {
+    for (size_t j = 0; j < rows->n_attributes; j++) {
+        if (karma_i_rows_has(rows, j, KARMA_I_CODED)) rows->slots[j].code = (uint32_t)rows->n_codes++;
+        if (karma_i_rows_has(rows, j, KARMA_I_HAS_TERM)) rows->slots[j].term = (uint32_t)rows->n_terms++;
+        if (!karma_i_rows_has(rows, j, KARMA_I_RANKED)) continue;
+        karma_i_mask_set(rows->ranked, j);
+        rows->rank_stride = (rows->n_attributes + 7) / 8 * 8;
+    }
+    rows->n_values = rows->n_features + 2 * rows->n_terms;
+}
+
+karma_status karma_i_rows_new_layout(karma_i_rows **out, const karma_i_rows_layout *layout, size_t capacity,
+                                     karma_error *err) {
+    size_t n = layout->n_attributes;
     karma_i_rows *rows = karma_i_zalloc(1, sizeof *rows);
     if (!rows) return karma_i_fail_memory(err);
-    rows->n_attributes = n_attributes;
-    rows->n_features = feature_start[n_attributes];
-    rows->n_words = karma_i_mask_words(n_attributes);
-    rows->feature_start = karma_i_alloc(n_attributes + 1, sizeof *rows->feature_start);
+    rows->n_attributes = n;
+    rows->n_features = layout->feature_start[n];
+    rows->n_words = karma_i_mask_words(n);
+    /* a step of a byte is 1/254 */
+    rows->centred_ranks = layout->centred_ranks;
+    rows->rank_base = layout->centred_ranks ? 0.0 : 1.0;
+    rows->rank_step = (layout->centred_ranks ? 3.0 : 2.0) / 254.0;
+    rows->feature_start = karma_i_alloc(n + 1, sizeof *rows->feature_start);
+    rows->traits = karma_i_zalloc(n, sizeof *rows->traits);
+    rows->slots = karma_i_zalloc(n, sizeof *rows->slots);
     rows->ranked = karma_i_zalloc(rows->n_words, sizeof *rows->ranked);
-    for (size_t j = 0; rows->ranked && is_ranked && j < n_attributes; j++) {
-        if (!is_ranked[j]) continue;
-        karma_i_mask_set(rows->ranked, j);
-        rows->rank_stride = (n_attributes + 7) / 8 * 8;
+    int ok = rows->feature_start && rows->traits && rows->slots && rows->ranked;
+    if (ok) {
+        memcpy(rows->feature_start, layout->feature_start, (n + 1) * sizeof *rows->feature_start);
+        if (layout->traits) memcpy(rows->traits, layout->traits, n * sizeof *rows->traits);
+        assign_slots(rows);
+        ok = set_capacity(rows, capacity);
     }
-    if (!rows->feature_start || !rows->ranked || !set_capacity(rows, capacity)) {
+    if (!ok) {
         karma_i_rows_free(rows);
         return karma_i_fail_memory(err);
     }
-    memcpy(rows->feature_start, feature_start, (n_attributes + 1) * sizeof *feature_start);
     *out = rows;
     return KARMA_OK;
 }
 
 karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const size_t *feature_start, size_t capacity,
                               karma_error *err) {
-    return karma_i_rows_new_ranked(out, n_attributes, feature_start, NULL, capacity, err);
+    karma_i_rows_layout layout = {n_attributes, feature_start, NULL, 0};
+    return karma_i_rows_new_layout(out, &layout, capacity, err);
 }
 
 karma_status karma_i_rows_new_sparse(karma_i_rows **out, size_t n_attributes, size_t capacity, karma_error *err) {
     karma_i_rows *rows = karma_i_zalloc(1, sizeof *rows);
     if (!rows) return karma_i_fail_memory(err);
     rows->is_sparse = 1;
-    rows->n_attributes = rows->n_features = n_attributes;
+    rows->n_attributes = rows->n_features = rows->n_values = n_attributes;
     if (!set_capacity(rows, capacity) ||
         !karma_i_reserve(&rows->cell_attribute, &rows->attribute_capacity, 1, sizeof *rows->cell_attribute) ||
         !karma_i_reserve(&rows->cell_value, &rows->value_capacity, 1, sizeof *rows->cell_value)) {
@@ -129,12 +150,8 @@ karma_status karma_i_rows_end_sparse(karma_i_rows *rows, karma_error *err) {
 static karma_status new_encoding_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity,
                                       karma_error *err) {
     if (other->is_sparse) return karma_i_rows_new_sparse(out, other->n_attributes, capacity, err);
-    unsigned char *is_ranked = karma_i_zalloc(other->n_attributes, 1);
-    if (!is_ranked) return karma_i_fail_memory(err);
-    for (size_t j = 0; j < other->n_attributes; j++) is_ranked[j] = (unsigned char)karma_i_mask_get(other->ranked, j);
-    karma_status st = karma_i_rows_new_ranked(out, other->n_attributes, other->feature_start, is_ranked, capacity, err);
-    karma_i_free(is_ranked);
-    return st;
+    karma_i_rows_layout layout = {other->n_attributes, other->feature_start, other->traits, other->centred_ranks};
+    return karma_i_rows_new_layout(out, &layout, capacity, err);
 }
 
 karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err) {
@@ -152,8 +169,11 @@ void karma_i_rows_free(karma_i_rows *rows) {
     if (!rows) return;
     karma_i_rows_free(rows->next);
     karma_i_free(rows->feature_start);
+    karma_i_free(rows->traits);
+    karma_i_free(rows->slots);
     karma_i_free(rows->values);
     karma_i_free(rows->mask);
+    karma_i_free(rows->codes);
     karma_i_free(rows->ranked);
     karma_i_free(rows->ranks);
     karma_i_free(rows->cell_start);
@@ -163,10 +183,11 @@ void karma_i_rows_free(karma_i_rows *rows) {
 }
 
 static void copy_row(karma_i_rows *rows, size_t to, const karma_i_rows *source, size_t from) {
-    memcpy(rows->values + to * rows->n_features, karma_i_rows_values(source, from),
-           rows->n_features * sizeof *rows->values);
+    memcpy(rows->values + to * rows->n_values, karma_i_rows_values(source, from),
+           rows->n_values * sizeof *rows->values);
     memcpy(rows->mask + to * rows->n_words, karma_i_rows_mask(source, from), rows->n_words * sizeof *rows->mask);
     memcpy(rows->ranks + to * rows->rank_stride, karma_i_rows_ranks(source, from), rows->rank_stride);
+    memcpy(rows->codes + to * rows->n_codes, karma_i_rows_codes(source, from), rows->n_codes * sizeof *rows->codes);
 }
 
 static karma_status append_sparse(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
@@ -203,8 +224,7 @@ static karma_status gather_encoded(karma_i_rows *rows, const karma_i_rows *sourc
 
 karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source, const size_t *index, size_t count,
                                  karma_error *err) {
-    for (; rows; rows = rows->next, source = source->next)
-        KARMA_TRY(gather_encoded(rows, source, index, count, err));
+    for (; rows; rows = rows->next, source = source->next) KARMA_TRY(gather_encoded(rows, source, index, count, err));
     return KARMA_OK;
 }
 
@@ -220,23 +240,36 @@ static karma_status validate_sparse(const karma_i_rows *rows, karma_error *err) 
     return KARMA_OK;
 }
 
+/* What is wrong with an attribute of a row; NULL: nothing. */
+static const char *cell_fault(const karma_i_rows *rows, size_t i, size_t j) {
+    int observed = karma_i_mask_get(karma_i_rows_mask(rows, i), j);
+    const float *values = karma_i_rows_values(rows, i);
+    for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
+        if (observed ? !isfinite(values[f]) : values[f] != 0.0F)
+            return observed ? "a value is not finite" : "unobserved, but its value is not 0";
+    int has_byte = rows->rank_stride && karma_i_rows_ranks(rows, i)[j] != 0;
+    if (has_byte != (observed && karma_i_rows_has(rows, j, KARMA_I_RANKED))) return "its rank is wrong";
+    if (karma_i_rows_has(rows, j, KARMA_I_CODED)) {
+        uint16_t code = rows->codes[karma_i_rows_code_at(rows, i, j)];
+        if ((code != 0) != observed || code > KARMA_I_MOST_CODES) return "its code is wrong";
+    }
+    if (karma_i_rows_has(rows, j, KARMA_I_HAS_TERM)) {
+        const float *q = rows->values + karma_i_rows_term_at(rows, i, j);
+        if (q[rows->n_terms] != (observed ? 1.0F : 0.0F) || !isfinite(*q) || (!observed && *q != 0.0F))
+            return "its term is wrong";
+    }
+    return NULL;
+}
+
 static karma_status validate_encoded(const karma_i_rows *rows, karma_error *err) {
     if (rows->is_sparse) return validate_sparse(rows, err);
     for (size_t i = 0; i < rows->n_rows; i++) {
-        const float *values = karma_i_rows_values(rows, i);
-        const uint64_t *mask = karma_i_rows_mask(rows, i);
         for (size_t j = 0; j < rows->n_attributes; j++) {
-            int observed = karma_i_mask_get(mask, j);
-            int has_byte = rows->rank_stride && karma_i_rows_ranks(rows, i)[j] != 0;
-            if (has_byte != (observed && rows->rank_stride && karma_i_mask_get(rows->ranked, j)))
-                return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu, attribute %zu: its rank is wrong", i, j);
-            for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
-                if (observed ? !isfinite(values[f]) : values[f] != 0.0F)
-                    return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu, attribute %zu: %s", i, j,
-                                        observed ? "a value is not finite" : "unobserved, but its value is not 0");
+            const char *fault = cell_fault(rows, i, j);
+            if (fault) return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu, attribute %zu: %s", i, j, fault);
         }
         size_t used = rows->n_attributes % 64;
-        if (used && mask[rows->n_words - 1] >> used)
+        if (used && karma_i_rows_mask(rows, i)[rows->n_words - 1] >> used)
             return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu: mask bits beyond the last attribute", i);
     }
     return KARMA_OK;
@@ -253,10 +286,34 @@ size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row) {
     return karma_i_mask_overlap(mask, mask, rows->n_words);
 }
 
+/* Σ κ_j(x, x) of what a row has beside features: a rank and a code are 0 away from and equal to themselves. */
+static double square_of_traits(const karma_i_rows *rows, size_t row) {
+    const float *q = karma_i_rows_values(rows, row) + rows->n_features;
+    const uint16_t *codes = karma_i_rows_codes(rows, row);
+    double sum = 0.0;
+    if (rows->rank_stride)
+        sum = rows->rank_base * (double)karma_i_mask_overlap(karma_i_rows_mask(rows, row), rows->ranked, rows->n_words);
+    for (size_t k = 0; k < rows->n_codes; k++) sum += codes[k] != 0;
+    for (size_t k = 0; k < rows->n_terms; k++) sum += 2.0 * (double)q[k];
+    return sum;
+}
+
 double karma_i_rows_square(const karma_i_rows *rows, size_t row) {
     const float *x = rows->is_sparse ? rows->cell_value + rows->cell_start[row] : karma_i_rows_values(rows, row);
     size_t n = rows->is_sparse ? karma_i_rows_n_observed(rows, row) : rows->n_features;
-    double sum = 0.0;
+    double sum = rows->is_sparse ? 0.0 : square_of_traits(rows, row);
     for (size_t f = 0; f < n; f++) sum += (double)x[f] * (double)x[f];
     return sum;
+}
+
+size_t karma_i_rows_find_cell(const karma_i_rows *rows, size_t row, size_t attribute) {
+    size_t low = rows->cell_start[row], end = rows->cell_start[row + 1], high = end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows->cell_attribute[middle] < attribute)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && rows->cell_attribute[low] == attribute ? low : end;
 }

@@ -1,35 +1,70 @@
 /* Encoded rows: what the arithmetic sees. Attribute j owns the feature columns feature_start[j] to
- * feature_start[j + 1], one bit of the mask and, if it is ranked, one byte.
+ * feature_start[j + 1], one bit of the mask and, as its traits say,
  *
- * Invariant: an unobserved attribute has mask bit 0, all its feature values exactly 0, and byte 0; the byte of an
- * observed ranked attribute is 1 to 255. A sum over o ∩ o' is then a plain inner product of values, and |o ∩ o'| the
- * population count of two masks' conjunction.
+ *   ranked   a byte, 1 to 255: its rank
+ *   coded    a code, 1 to KARMA_I_MOST_CODES: its level
+ *   term     an additive term q(x): a place in each of two blocks behind the features, Q = q(x) and O = 1
  *
- * Sparse rows (ratings) are lists of observed cells instead, each attribute with one feature: no masks, no ranks, and
+ * Two rows that both observe it have
+ *
+ *     κ_j(x, y) = Σ_f x_f y_f + [ranked] (rank_base - rank_step · |rank - rank'|) + [code = code'] + q(x) + q(y)
+ *
+ * Invariant: an unobserved attribute has mask bit 0, all its features, Q and O exactly 0, byte 0 and code 0. A sum over
+ * o ∩ o' is then an inner product of features, the sum of the terms Q·O' + O·Q', that of equal codes a comparison, and
+ * |o ∩ o'| the population count of two masks' conjunction.
+ *
+ * Sparse rows (ratings) are lists of observed cells instead, each attribute with one feature: no masks, no traits, and
  * no zeros for what is missing. */
 #ifndef KARMA_I_ROWS_H
 #define KARMA_I_ROWS_H
 
 #include "karma/base.h"
 
+/* What an attribute has beside its features and its mask bit; any sum of these. */
+enum { KARMA_I_RANKED = 1, KARMA_I_CODED = 2, KARMA_I_HAS_TERM = 4 };
+
+/* Codes have 16 bits: 0 is missing, and the largest is left to the kernel, for a code that equals none. */
+enum { KARMA_I_MOST_CODES = 65534 };
+
+/* Where an attribute's code and term stand among those of a row; without meaning where it has none. */
+typedef struct karma_i_slots {
+    uint32_t code, term;
+} karma_i_slots;
+
 typedef struct karma_i_rows {
     size_t n_rows, capacity;
     size_t n_attributes, n_features, n_words;
     size_t *feature_start; /* n_attributes + 1 */
-    size_t rank_stride;    /* bytes a row, a multiple of 8; 0: no attribute is ranked */
-    uint64_t *ranked;      /* n_words: the ranked attributes */
-    uint8_t *ranks;        /* row-major, rank_stride a row, by attribute */
+    /* dense */
+    uint8_t *traits;      /* of each attribute */
+    karma_i_slots *slots; /* of each attribute */
+    size_t n_terms;       /* attributes with a term */
+    size_t n_values;      /* n_features + 2 n_terms */
+    float *values;        /* row-major, n_values a row: [features | Q | O] */
+    uint64_t *mask;       /* row-major, n_words a row */
+    size_t n_codes;       /* attributes with a code */
+    uint16_t *codes;      /* row-major, n_codes a row, by slot */
+    size_t rank_stride;   /* bytes a row, a multiple of 8; 0: no attribute is ranked */
+    uint64_t *ranked;     /* n_words: the ranked attributes */
+    uint8_t *ranks;       /* row-major, rank_stride a row, by attribute */
+    int centred_ranks;
+    double rank_base, rank_step;
     /* sparse: the cells of row i are those from cell_start[i] to cell_start[i + 1], attributes ascending */
     int is_sparse;
     size_t *cell_start;
     uint32_t *cell_attribute;
     float *cell_value;
     size_t attribute_capacity, value_capacity;
-    /* dense */
-    float *values;  /* row-major, n_features a row */
-    uint64_t *mask; /* row-major, n_words a row */
     struct karma_i_rows *next; /* the same rows encoded in another way, for kernels with several factors; owned */
 } karma_i_rows;
+
+/* The columns of dense rows. */
+typedef struct karma_i_rows_layout {
+    size_t n_attributes;
+    const size_t *feature_start; /* n_attributes + 1 */
+    const uint8_t *traits;       /* of each attribute; NULL: none has any */
+    int centred_ranks;           /* κ of ranks u, v in [0, 1] is q(u) + q(v) - 3|u - v|; otherwise 1 - 2|u - v| */
+} karma_i_rows_layout;
 
 /* A borrowed range of rows. */
 typedef struct karma_i_view {
@@ -37,12 +72,12 @@ typedef struct karma_i_view {
     size_t first, count;
 } karma_i_view;
 
-/* Room for `capacity` rows, all of them unobserved; n_rows is 0. feature_start is copied. */
+/* Room for `capacity` rows, all of them unobserved; n_rows is 0. What the layout points to is copied. */
+karma_status karma_i_rows_new_layout(karma_i_rows **out, const karma_i_rows_layout *layout, size_t capacity,
+                                     karma_error *err);
+/* The same for attributes that have features only. */
 karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const size_t *feature_start, size_t capacity,
                               karma_error *err);
-/* The same with ranks: is_ranked[j] tells which attributes have them; NULL: none. */
-karma_status karma_i_rows_new_ranked(karma_i_rows **out, size_t n_attributes, const size_t *feature_start,
-                                     const unsigned char *is_ranked, size_t capacity, karma_error *err);
 /* Sparse rows. */
 karma_status karma_i_rows_new_sparse(karma_i_rows **out, size_t n_attributes, size_t capacity, karma_error *err);
 /* Adds a cell to the row after the last one; karma_i_rows_end_sparse then makes it a row. Sparse rows only. */
@@ -61,9 +96,11 @@ karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source,
 /* Checks the invariant, and that all values are finite. */
 karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err);
 
-/* How many attributes row i observes, and |P_o x|² of its features. */
+/* How many attributes a row observes, and Σ κ_j(x, x) over them: |P_o x|² if it has features only. */
 size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row);
 double karma_i_rows_square(const karma_i_rows *rows, size_t row);
+/* The cell of a sparse row: its place among all cells, or that of the row's end if it is missing. */
+size_t karma_i_rows_find_cell(const karma_i_rows *rows, size_t row, size_t attribute);
 
 /* Encoding number `index` of the rows; they themselves are number 0. */
 static inline const karma_i_rows *karma_i_rows_encoding(const karma_i_rows *rows, size_t index) {
@@ -78,13 +115,32 @@ static inline size_t karma_i_rows_n_cells(const karma_i_rows *rows) {
     return rows->cell_start[rows->n_rows];
 }
 static inline const float *karma_i_rows_values(const karma_i_rows *rows, size_t row) {
-    return rows->values + row * rows->n_features;
+    return rows->values + row * rows->n_values;
 }
 static inline const uint8_t *karma_i_rows_ranks(const karma_i_rows *rows, size_t row) {
     return rows->ranks + row * rows->rank_stride;
 }
+static inline const uint16_t *karma_i_rows_codes(const karma_i_rows *rows, size_t row) {
+    return rows->codes + row * rows->n_codes;
+}
 static inline const uint64_t *karma_i_rows_mask(const karma_i_rows *rows, size_t row) {
     return rows->mask + row * rows->n_words;
+}
+static inline int karma_i_rows_has(const karma_i_rows *rows, size_t attribute, int trait) {
+    return (rows->traits[attribute] & trait) != 0;
+}
+
+/* Where a coded attribute's code and the Q of an attribute with a term stand; O is n_terms after Q. */
+static inline size_t karma_i_rows_code_at(const karma_i_rows *rows, size_t row, size_t attribute) {
+    return row * rows->n_codes + rows->slots[attribute].code;
+}
+static inline size_t karma_i_rows_term_at(const karma_i_rows *rows, size_t row, size_t attribute) {
+    return row * rows->n_values + rows->n_features + rows->slots[attribute].term;
+}
+static inline void karma_i_rows_set_term(karma_i_rows *rows, size_t row, size_t attribute, float q) {
+    size_t at = karma_i_rows_term_at(rows, row, attribute);
+    rows->values[at] = q;
+    rows->values[at + rows->n_terms] = 1.0F;
 }
 
 #endif

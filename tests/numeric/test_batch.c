@@ -39,11 +39,12 @@ typedef struct case_shape {
 
 static karma_i_rows *draw_ranks(size_t n, size_t d, double share, karma_i_rng *rng) {
     size_t *start = calloc(d + 1, sizeof *start);
-    unsigned char *all = malloc(d);
+    uint8_t *all = malloc(d);
     karma_i_rows *rows = NULL;
     assert_true(start && all);
-    memset(all, 1, d);
-    assert_int_equal(karma_i_rows_new_ranked(&rows, d, start, all, n, NULL), KARMA_OK);
+    memset(all, KARMA_I_RANKED, d);
+    karma_i_rows_layout layout = {d, start, all, 0};
+    assert_int_equal(karma_i_rows_new_layout(&rows, &layout, n, NULL), KARMA_OK);
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < d; j++) {
             if (!(karma_i_rng_uniform(rng) < share)) continue;
