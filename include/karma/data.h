@@ -20,6 +20,11 @@ typedef struct karma_table karma_table;
 KARMA_API karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 
+/* The same, but columns take the types that columns of the same names have in `like`. */
+KARMA_API karma_status karma_table_read_like(karma_table **out, const char *path, const karma_table *like,
+                                             const karma_read_options *options, const karma_hooks *hooks,
+                                             karma_error *err);
+
 /* A table of numbers from a row-major array; NaN is missing, an infinity is an error. `names` may be NULL
  * (then c1, c2, ...). Copies everything. */
 KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
@@ -32,6 +37,13 @@ KARMA_API karma_status karma_table_add_target_classes(karma_table *table, const 
                                                       karma_error *err);
 /* Gives the rows weights, one each: finite, at least 0, not all 0. */
 KARMA_API karma_status karma_table_set_row_weights(karma_table *table, const double *weights, karma_error *err);
+
+/* Gives the rows kernel values that were computed elsewhere: values[row * n_columns + column], finite. To learn from
+ * them there is one column a row, in the same order; to predict, one a training row. */
+KARMA_API karma_status karma_table_set_gram(karma_table *table, const float *values, size_t n_columns,
+                                            karma_error *err);
+/* Columns of those values; 0: there are none. */
+KARMA_API size_t karma_table_n_gram_columns(const karma_table *table);
 
 /* A new table of the rows rows[0..count), in that order; a row may be named twice. */
 KARMA_API karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,

@@ -95,14 +95,15 @@ KARMA_API const karma_fit_options *karma_model_options(const karma_model *model)
 KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
 KARMA_API const char *karma_model_solver_name(const karma_model *model); /* as used: never "auto" */
 
-/* The Gram matrix of a table's rows under the kernel that the options describe; the recipe is learned on these
- * very rows. */
+/* The matrix of kernel values of a table's rows against the rows of another, or against themselves (NULL), under the
+ * kernel that the options describe. Everything that is learned is learned on the rows of `against`. */
 typedef struct karma_gram karma_gram;
-KARMA_API karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_fit_options *options,
-                                      const karma_hooks *hooks, karma_error *err);
+KARMA_API karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_table *against,
+                                      const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_gram_free(karma_gram *gram);
 KARMA_API size_t karma_gram_n_rows(const karma_gram *gram);
-/* out[i * n_rows + j] = k(row first + i, row j) for i < count. */
+KARMA_API size_t karma_gram_n_columns(const karma_gram *gram);
+/* out[i * n_columns + j] = k(row first + i, row j of the others) for i < count. */
 KARMA_API karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count,
                                        karma_error *err);
 KARMA_API double karma_gram_log_norm(const karma_gram *gram);

@@ -103,6 +103,7 @@ typedef struct karma_read_options {
     karma_names missing;                       /* texts that mean "missing" beside the usual ones */
     karma_names numeric, category, ignore, id; /* columns by name */
     karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
+    char *gram;                                /* file with kernel values of the rows; NULL: none */
     char *row_weight;                          /* column with the weights of the rows; NULL: all weigh 1 */
 } karma_read_options;
 

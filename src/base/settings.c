@@ -51,6 +51,8 @@ static const karma_option read_records[] = {
     NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions"),
     NAMES(R, missing, "missing", "TOKEN",
           "one more text that means missing, beside empty, NA, N/A, NaN, nan, ?, null, NULL, None"),
+    TEXT(R, gram, "gram", "FILE",
+         "kernel values computed elsewhere, as karma gram writes them: a row of DATA against every training row"),
     CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words, "file format; auto goes by the name's ending"),
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
      "auto|comma|semicolon|tab|pipe|space", "what separates the fields of a CSV file", NULL},

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "io/csv.h"
+#include "io/gram_file.h"
 #include "io/libsvm.h"
 
 enum { MAX_ENDINGS = 4 };
@@ -66,12 +67,24 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     KARMA_TRY(karma_i_source_load(&source, path, err));
     karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter};
     karma_status st = karma_i_source_check_text(&source, err);
-    if (st == KARMA_OK) st = chosen->read(out, &request, err);
+    karma_table *table = NULL;
+    if (st == KARMA_OK) st = chosen->read(&table, &request, err);
     karma_i_source_clear(&source);
+    if (st == KARMA_OK && options->gram) st = karma_i_gram_read(table, options->gram, err);
+    if (st == KARMA_OK)
+        *out = table;
+    else
+        karma_table_free(table);
     return st;
 }
 
 karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
                               const karma_hooks *hooks, karma_error *err) {
     return karma_i_table_read(out, path, options, NULL, hooks, err);
+}
+
+karma_status karma_table_read_like(karma_table **out, const char *path, const karma_table *like,
+                                   const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_expectation expected = {like->attributes, like->n_attributes, NULL, 0};
+    return karma_i_table_read(out, path, options, &expected, hooks, err);
 }

@@ -69,9 +69,21 @@ int karma_i_worker_init(karma_i_worker *w, const karma_i_kernel *kernel, karma_i
     return 1;
 }
 
+/* Kernel values that were given. */
+static void matrix_tile(float *out, size_t ld, karma_i_view a, karma_i_view b) {
+    for (size_t i = 0; i < a.count; i++) {
+        const float *row = a.rows->matrix + a.rows->matrix_row[a.first + i] * a.rows->matrix_stride;
+        for (size_t j = 0; j < b.count; j++) out[i * ld + j] = row[b.rows->matrix_column[b.first + j]];
+    }
+}
+
 /* w(c) (Σκ + b²) */
 static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const karma_i_path *path, karma_i_view a,
                       karma_i_view b, karma_i_worker *w) {
+    if (a.rows->is_matrix) {
+        matrix_tile(out, ld, a, b);
+        return;
+    }
     if (a.rows->is_sparse) {
         karma_i_sparse_tile(out, ld, factor, a, b, &w->index);
         return;

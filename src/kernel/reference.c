@@ -36,6 +36,7 @@ double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, siz
 static double factor_value(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                            size_t j) {
     double c = 0.0, sum = 0.0;
+    if (a->is_matrix) return (double)a->matrix[a->matrix_row[i] * a->matrix_stride + b->matrix_column[j]];
     size_t first = a->is_sparse ? a->cell_start[i] : 0, end = a->is_sparse ? a->cell_start[i + 1] : a->n_attributes;
     for (size_t k = first; k < end; k++) { /* a's attributes, or all */
         size_t attribute = a->is_sparse ? a->cell_attribute[k] : k;

@@ -213,6 +213,23 @@ static karma_status learn_heads(karma_model *model, const karma_table *table, co
     return KARMA_OK;
 }
 
+/* Settings that no head would look at are not passed over in silence. */
+static karma_status check_settings(const karma_model *model, karma_error *err) {
+    int any_quantiles = 0, any_classes = 0;
+    for (size_t t = 0; t < model->n_heads; t++) {
+        any_quantiles |= model->heads[t].n_quantiles > 0;
+        any_classes |= model->heads[t].labels.n_classes > 0;
+    }
+    if (model->options.quantile && !any_quantiles)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for numbers with the loss pinball, not for %s",
+                            karma_i_loss_name(model->heads[0].loss));
+    if (model->options.class_weight && !any_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight is for classes, and there are none");
+    if (model->options.probabilities != KARMA_CALIBRATE_OFF && !any_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--probabilities are of classes, and there are none");
+    return KARMA_OK;
+}
+
 karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
                               const karma_hooks *hooks, karma_error *err) {
     karma_model *model = NULL;
@@ -240,10 +257,15 @@ karma_status karma_fit(karma_model **out, const karma_table *table, const karma_
     const karma_table *rows = labelled ? labelled : table;
     karma_model *model = NULL;
     karma_status st = new_model(&model, options, table->n_targets, err);
+    if (st == KARMA_OK && table->gram && !model->options.kernel) {
+        model->options.kernel = karma_i_strdup("precomputed");
+        if (!model->options.kernel) st = karma_i_fail_memory(err);
+    }
     if (st == KARMA_OK) {
         model->info.n_unlabelled = table->n_rows - rows->n_rows;
         st = learn_heads(model, rows, hooks, err);
     }
+    if (st == KARMA_OK) st = check_settings(model, err);
     if (st == KARMA_OK) st = fit_rows(model, rows, hooks, err);
     if (st == KARMA_OK) st = karma_i_calibrate_model(model, rows, hooks, err);
     karma_table_free(labelled);

@@ -8,6 +8,7 @@
 
 struct karma_gram {
     karma_i_rows *rows;
+    karma_i_rows *others; /* NULL: the rows themselves */
     karma_i_kernel kernel;
     int threads;
     float *whole; /* the matrix, if it fits the memory limit: half of it is then computed */
@@ -16,6 +17,7 @@ struct karma_gram {
 void karma_gram_free(karma_gram *gram) {
     if (!gram) return;
     karma_i_rows_free(gram->rows);
+    karma_i_rows_free(gram->others);
     karma_i_kernel_clear(&gram->kernel);
     karma_i_free(gram->whole);
     karma_i_free(gram);
@@ -30,16 +32,24 @@ static karma_status compute_whole(karma_gram *gram, const karma_fit_options *opt
     return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_fit_options *options,
-                            const karma_hooks *hooks, karma_error *err) {
+static karma_status learn(karma_gram *gram, const karma_table *table, const karma_table *against,
+                          const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_encoder encoder = {0};
+    karma_i_rows **learned = against ? &gram->others : &gram->rows;
+    KARMA_TRY(karma_i_learn_kernel(&encoder, &gram->kernel, learned, against ? against : table, options, hooks, err));
+    karma_status st = against ? karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err) : KARMA_OK;
+    karma_i_encoder_clear(&encoder);
+    return st;
+}
+
+karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_table *against,
+                            const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
     karma_gram *gram = karma_i_zalloc(1, sizeof *gram);
     if (!gram) return karma_i_fail_memory(err);
     gram->threads = karma_i_threads(options->threads);
-    karma_i_encoder encoder = {0};
-    karma_status st = karma_i_learn_kernel(&encoder, &gram->kernel, &gram->rows, table, options, hooks, err);
-    karma_i_encoder_clear(&encoder);
-    if (st == KARMA_OK) st = compute_whole(gram, options, err);
+    karma_status st = learn(gram, table, against, options, hooks, err);
+    if (st == KARMA_OK && !against) st = compute_whole(gram, options, err);
     if (st == KARMA_OK)
         *out = gram;
     else
@@ -47,6 +57,9 @@ karma_status karma_gram_new(karma_gram **out, const karma_table *table, const ka
     return st;
 }
 
+size_t karma_gram_n_columns(const karma_gram *gram) {
+    return gram->others ? gram->others->n_rows : gram->rows->n_rows;
+}
 size_t karma_gram_n_rows(const karma_gram *gram) {
     return gram->rows->n_rows;
 }
@@ -58,13 +71,14 @@ double karma_gram_scale(const karma_gram *gram) {
 }
 
 karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count, karma_error *err) {
-    size_t n = gram->rows->n_rows;
+    size_t n = karma_gram_n_columns(gram);
     if (gram->whole) {
         memcpy(out, gram->whole + first * n, count * n * sizeof *out);
         return KARMA_OK;
     }
     karma_i_view part = {gram->rows, first, count};
-    karma_status st = karma_i_kernel_block(out, n, &gram->kernel, part, karma_i_rows_all(gram->rows), gram->threads);
+    const karma_i_rows *others = gram->others ? gram->others : gram->rows;
+    karma_status st = karma_i_kernel_block(out, n, &gram->kernel, part, karma_i_rows_all(others), gram->threads);
     return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
 }
 

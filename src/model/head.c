@@ -77,11 +77,8 @@ karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target,
         head.name ? karma_i_labels_learn(&head.labels, target, n_rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_loss_make(&loss, head.labels.task, options, 0.5, err);
     if (st == KARMA_OK) head.loss = loss.kind;
-    if (st == KARMA_OK && (head.loss == KARMA_LOSS_PINBALL || options->quantile))
+    if (st == KARMA_OK && head.loss == KARMA_LOSS_PINBALL)
         st = karma_i_quantiles_parse(&head.quantiles, &head.n_quantiles, options, err);
-    if (st == KARMA_OK && head.loss != KARMA_LOSS_PINBALL && options->quantile)
-        st = karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for the loss pinball, but column '%s' has the loss %s",
-                          head.name, karma_i_loss_name(head.loss));
     head.n_outputs = karma_i_head_count_outputs(&head);
     if (st == KARMA_OK)
         *out = head;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "io/gram_file.h"
 #include "io/reader.h"
 #include "solve/solver.h"
 
@@ -81,6 +82,7 @@ const char *karma_model_solver_name(const karma_model *model) {
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     const karma_i_recipe *recipe = karma_i_model_recipe(model);
+    if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_alone(out, path, err);
     const char **names = karma_i_alloc(model->n_heads, sizeof *names);
     if (!names) return karma_i_fail_memory(err);
     for (size_t t = 0; t < model->n_heads; t++) names[t] = model->heads[t].name;

@@ -1,5 +1,6 @@
 #include "model/model_format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -23,22 +24,18 @@ size_t karma_i_tensor_bytes(const karma_i_tensor *t) {
     return t->item_size * t->shape[0] * (t->n_dims == 2 ? t->shape[1] : 1);
 }
 
-void karma_i_flat_clear(karma_i_flat_rankings *flat) {
+static void clear_flat(karma_i_flat_rankings *flat) {
     karma_i_free(flat->value);
     karma_i_free(flat->at);
     karma_i_free(flat->beyond);
-    *flat = (karma_i_flat_rankings){0};
 }
 
-karma_status karma_i_flat_new(karma_i_flat_rankings *flat, const karma_i_recipe *r, karma_error *err) {
-    *flat = (karma_i_flat_rankings){0};
+static karma_status make_flat(karma_i_flat_rankings *flat, const karma_i_recipe *r, karma_error *err) {
     for (size_t j = 0; j < r->n_attributes; j++) flat->n += r->rankings[j].n;
     flat->value = karma_i_zalloc(flat->n, sizeof *flat->value);
     flat->at = karma_i_zalloc(flat->n, 1);
     flat->beyond = karma_i_zalloc(flat->n, 1);
-    if (flat->value && flat->at && flat->beyond) return KARMA_OK;
-    karma_i_flat_clear(flat);
-    return karma_i_fail_memory(err);
+    return flat->value && flat->at && flat->beyond ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 void karma_i_flat_from(karma_i_flat_rankings *flat, const karma_i_recipe *r) {
@@ -64,22 +61,21 @@ void karma_i_flat_to(karma_i_recipe *r, const karma_i_flat_rankings *flat) {
 /* size_t is stored as U64. */
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "model files store sizes as 64 bits");
 
-void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, const karma_i_flat_rankings *flat) {
-    const karma_i_rows *rows = m->support;
-    const karma_i_recipe *recipe = m->encoder.recipes[0];
+static void describe_encoding(karma_i_tensor *tensors, const karma_i_recipe *recipe, const karma_i_rows *rows,
+                              const karma_i_flat_rankings *flat, size_t number) {
     size_t n_attributes = recipe->n_attributes, n_features = recipe->feature_start[n_attributes], n = rows->n_rows;
-    size_t n_dense = rows->is_sparse ? 0 : n, n_starts = rows->is_sparse ? n + 1 : 0;
-    size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0;
+    size_t n_dense = rows->is_sparse || rows->is_matrix ? 0 : n, n_starts = rows->is_sparse ? n + 1 : 0;
+    size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0, n_matrix = rows->is_matrix ? n : 0;
     const karma_i_tensor all[KARMA_I_N_TENSORS] = {
         [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
         [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
         [KARMA_I_TENSOR_CELL_VALUE] = {"cell_value", "F32", 4, {n_cells, 0}, 1, rows->cell_value, 0},
         [KARMA_I_TENSOR_CODES] = {"codes", "U16", 2, {n_dense, rows->n_codes}, 2, rows->codes, 0},
-        [KARMA_I_TENSOR_COEFFICIENTS] = {"coefficients", "F64", 8, {n, m->n_outputs}, 2, m->coefficients, 0},
         [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
         [KARMA_I_TENSOR_FEATURE_START] =
             {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},
         [KARMA_I_TENSOR_MASK] = {"mask", "U64", 8, {n_dense, karma_i_mask_words(n_attributes)}, 2, rows->mask, 0},
+        [KARMA_I_TENSOR_MATRIX_COLUMN] = {"matrix_column", "U64", 8, {n_matrix, 0}, 1, rows->matrix_column, 0},
         [KARMA_I_TENSOR_RANKING_AT] = {"ranking_at", "U8", 1, {flat->n, 0}, 1, flat->at, 0},
         [KARMA_I_TENSOR_RANKING_BEYOND] = {"ranking_beyond", "U8", 1, {flat->n, 0}, 1, flat->beyond, 0},
         [KARMA_I_TENSOR_RANKING_VALUE] = {"ranking_value", "F64", 8, {flat->n, 0}, 1, flat->value, 0},
@@ -88,12 +84,40 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
         [KARMA_I_TENSOR_TERM] = {"term", "F32", 4, {recipe->term_start[n_attributes], 0}, 1, recipe->term, 0},
         [KARMA_I_TENSOR_VALUES] = {"values", "F32", 4, {n_dense, rows->n_values}, 2, rows->values, 0},
     };
-    size_t offset = 0;
     for (size_t i = 0; i < KARMA_I_N_TENSORS; i++) {
         tensors[i] = all[i];
-        tensors[i].offset = offset;
-        offset += karma_i_tensor_bytes(&tensors[i]);
+        if (number) (void)snprintf(tensors[i].name, sizeof tensors[i].name, "%.20s.%zu", all[i].name, number % 100);
     }
+}
+
+karma_i_tensor *karma_i_tensors_of(const karma_i_tensor_list *list, size_t encoding) {
+    return list->tensors + 1 + encoding * KARMA_I_N_TENSORS;
+}
+
+void karma_i_tensors_clear(karma_i_tensor_list *list) {
+    for (size_t e = 0; list->flat && e < list->n_encodings; e++) clear_flat(&list->flat[e]);
+    karma_i_free(list->flat);
+    karma_i_free(list->tensors);
+    *list = (karma_i_tensor_list){0};
+}
+
+karma_status karma_i_tensors_describe(karma_i_tensor_list *list, const karma_model *m, karma_error *err) {
+    size_t n_encodings = m->encoder.n, offset = 0;
+    *list = (karma_i_tensor_list){1 + n_encodings * KARMA_I_N_TENSORS, n_encodings, NULL, NULL};
+    list->tensors = karma_i_zalloc(list->n, sizeof *list->tensors);
+    list->flat = karma_i_zalloc(n_encodings, sizeof *list->flat);
+    if (!list->tensors || !list->flat) return karma_i_fail_memory(err);
+    for (size_t e = 0; e < n_encodings; e++) KARMA_TRY(make_flat(&list->flat[e], m->encoder.recipes[e], err));
+    list->tensors[0] =
+        (karma_i_tensor){"coefficients", "F64", 8, {m->support->n_rows, m->n_outputs}, 2, m->coefficients, 0};
+    for (size_t e = 0; e < n_encodings; e++)
+        describe_encoding(karma_i_tensors_of(list, e), m->encoder.recipes[e], karma_i_rows_encoding(m->support, e),
+                          &list->flat[e], e);
+    for (size_t i = 0; i < list->n; i++) {
+        list->tensors[i].offset = offset;
+        offset += karma_i_tensor_bytes(&list->tensors[i]);
+    }
+    return KARMA_OK;
 }
 
 #define INFO(member, is_size)                                                                                          \

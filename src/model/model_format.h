@@ -18,17 +18,17 @@ enum { KARMA_I_FORMAT_VERSION = 1, KARMA_I_CHECKSUM_DIGITS = 8 };
 /* The CRC-32 of what `crc` stands for followed by these bytes; start with 0. */
 uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length);
 
-/* The arrays of a file, in order. Dense rows have codes, mask, ranks and values; sparse ones the three cell arrays.
- * Those of the other kind are there with no elements. */
+/* The arrays of one encoding, in order. Dense rows have codes, mask, ranks and values; sparse ones the three cell
+ * arrays; rows of a precomputed kernel their columns. Those of the other kinds are there with no elements. */
 typedef enum karma_i_tensor_id {
     KARMA_I_TENSOR_CELL_ATTRIBUTE,
     KARMA_I_TENSOR_CELL_START,
     KARMA_I_TENSOR_CELL_VALUE,
     KARMA_I_TENSOR_CODES,
-    KARMA_I_TENSOR_COEFFICIENTS,
     KARMA_I_TENSOR_FACTOR,
     KARMA_I_TENSOR_FEATURE_START,
     KARMA_I_TENSOR_MASK,
+    KARMA_I_TENSOR_MATRIX_COLUMN,
     KARMA_I_TENSOR_RANKING_AT,
     KARMA_I_TENSOR_RANKING_BEYOND,
     KARMA_I_TENSOR_RANKING_VALUE,
@@ -40,7 +40,8 @@ typedef enum karma_i_tensor_id {
 } karma_i_tensor_id;
 
 typedef struct karma_i_tensor {
-    const char *name, *dtype;
+    char name[32]; /* of the first encoding plain, of the others with a point and their number: "values.1" */
+    const char *dtype;
     size_t item_size;
     size_t shape[2];
     int n_dims;
@@ -57,15 +58,22 @@ typedef struct karma_i_flat_rankings {
     uint8_t *at, *beyond;
 } karma_i_flat_rankings;
 
-/* Room for the rankings of a recipe, whose sizes are known; and copying between the two forms. */
-karma_status karma_i_flat_new(karma_i_flat_rankings *flat, const karma_i_recipe *recipe, karma_error *err);
-void karma_i_flat_clear(karma_i_flat_rankings *flat);
 void karma_i_flat_from(karma_i_flat_rankings *flat, const karma_i_recipe *recipe);
 void karma_i_flat_to(karma_i_recipe *recipe, const karma_i_flat_rankings *flat);
 
-/* Fills tensors[0..KARMA_I_N_TENSORS) for a model whose recipe, labels, support rows and coefficients have their sizes
- * and memory. */
-void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *model, const karma_i_flat_rankings *flat);
+/* All arrays of a file: the coefficients, then KARMA_I_N_TENSORS for each encoding. */
+typedef struct karma_i_tensor_list {
+    size_t n, n_encodings;
+    karma_i_tensor *tensors;
+    karma_i_flat_rankings *flat; /* one an encoding */
+} karma_i_tensor_list;
+
+/* For a model whose recipes, heads, support rows and coefficients have their sizes and memory. The rankings have room,
+ * and nothing in it yet. To be cleared also when it fails. */
+karma_status karma_i_tensors_describe(karma_i_tensor_list *list, const karma_model *model, karma_error *err);
+void karma_i_tensors_clear(karma_i_tensor_list *list);
+/* The tensors of one encoding, by karma_i_tensor_id. */
+karma_i_tensor *karma_i_tensors_of(const karma_i_tensor_list *list, size_t encoding);
 
 /* The numbers of karma_fit_info, by name. */
 typedef struct karma_i_info_field {

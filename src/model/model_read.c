@@ -124,8 +124,6 @@ static karma_status load_info(const loader *l, karma_fit_info *info) {
         else
             *(double *)field = json_number_value(value);
     }
-    /* a scale this far out cannot come from data, and would overflow the weights */
-    if (!(info->scale >= 1e-9 && info->scale <= 1e18)) return damaged(l, "its scale is out of range");
     return KARMA_OK;
 }
 
@@ -210,10 +208,12 @@ static karma_status check_encoding(const loader *l, const karma_i_recipe *r) {
 }
 
 /* Names, kinds, levels; feature_start follows from them and must agree with the stored array later. */
-static karma_status load_columns(const loader *l, karma_i_recipe *r) {
-    const json_t *array = json_object_get(l->document, "attributes");
+static karma_status load_columns(const loader *l, karma_i_recipe *r, const json_t *encoding) {
+    const json_t *array = json_object_get(encoding, "attributes");
+    json_int_t n_matrix_columns = json_integer_value(json_object_get(encoding, "matrix_columns"));
     size_t n = json_array_size(array);
-    if (n == 0) return damaged(l, "it has no columns");
+    if (n_matrix_columns < 0 || (n == 0) != (n_matrix_columns > 0)) return damaged(l, "it has no columns");
+    r->n_matrix_columns = (size_t)n_matrix_columns;
     r->columns = karma_i_zalloc(n, sizeof *r->columns);
     r->feature_start = karma_i_zalloc(n + 1, sizeof *r->feature_start);
     r->term_start = karma_i_zalloc(n + 1, sizeof *r->term_start);
@@ -226,13 +226,32 @@ static karma_status load_columns(const loader *l, karma_i_recipe *r) {
         KARMA_TRY(load_ranking_size(l, &r->rankings[j], r->columns[j].kind, object));
         KARMA_TRY(load_encoding(l, r, j, object));
     }
-    r->is_sparse = json_is_true(json_object_get(l->document, "sparse"));
-    r->radius = json_number_value(json_object_get(l->document, "radius"));
+    r->is_sparse = json_is_true(json_object_get(encoding, "sparse"));
+    r->radius = json_number_value(json_object_get(encoding, "radius"));
     KARMA_TRY(check_encoding(l, r));
     r->shift = karma_i_alloc(r->feature_start[n], sizeof *r->shift);
     r->factor = karma_i_alloc(r->feature_start[n], sizeof *r->factor);
     r->term = karma_i_alloc(r->term_start[n], sizeof *r->term);
     return r->shift && r->factor && r->term ? KARMA_OK : karma_i_fail_memory(l->err);
+}
+
+/* One recipe for each encoding that the formula wants; all of them about the same columns. */
+static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, const karma_i_formula *formula) {
+    const json_t *array = json_object_get(l->document, "encodings");
+    size_t n = json_array_size(array);
+    if (n != formula->n_kinds) return damaged(l, "its encodings are not those of its kernel");
+    encoder->recipes = karma_i_zalloc(n, sizeof *encoder->recipes);
+    if (!encoder->recipes) return karma_i_fail_memory(l->err);
+    encoder->n = n;
+    for (size_t e = 0; e < n; e++) {
+        karma_i_recipe *r = encoder->recipes[e] = karma_i_zalloc(1, sizeof *r);
+        if (!r) return karma_i_fail_memory(l->err);
+        KARMA_TRY(load_columns(l, r, json_array_get(array, e)));
+        if ((formula->kinds[e] == KARMA_KERNEL_PRECOMPUTED) != (r->n_matrix_columns > 0))
+            return damaged(l, "an encoding is not what its kernel wants");
+        if (r->n_attributes != encoder->recipes[0]->n_attributes) return damaged(l, "its encodings differ in columns");
+    }
+    return KARMA_OK;
 }
 
 static karma_status load_classes(const loader *l, karma_i_labels *labels, const json_t *object) {
@@ -374,7 +393,9 @@ static karma_status load_tensor(const loader *l, const karma_i_tensor *t) {
         fits = extent >= 0 && (size_t)extent == t->shape[d];
     }
     fits = fits && begin >= 0 && end >= begin && (size_t)end <= data_size && (size_t)(end - begin) == bytes;
-    if (!fits) return damaged(l, "an array does not have the size it should");
+    if (!fits)
+        return karma_i_fail(l->err, KARMA_ERR_FORMAT,
+                            "%s: not a usable model: array '%s' does not have the size it should", l->path, t->name);
     if (bytes) memcpy(t->data, l->bytes + 8 + l->header_length + (size_t)begin, bytes);
     return KARMA_OK;
 }
@@ -385,37 +406,41 @@ static int all_finite(const double *values, size_t n) {
     return 1;
 }
 
-/* Room for sparse cells; their number stands in the document. */
+/* Room for the cells of sparse encodings; their numbers stand in the document. */
 static karma_status make_cells(const loader *l, karma_i_rows *rows) {
-    json_int_t n = json_integer_value(json_object_get(l->document, "cells"));
-    if (n < 0 || (size_t)n > l->size) return damaged(l, "the number of its cells is wrong");
-    return karma_i_rows_make_cells(rows, (size_t)n, l->err);
+    const json_t *array = json_object_get(l->document, "encodings");
+    for (size_t e = 0; rows; rows = rows->next, e++) {
+        if (!rows->is_sparse) continue;
+        json_int_t n = json_integer_value(json_object_get(json_array_get(array, e), "cells"));
+        if (n < 0 || (size_t)n > l->size) return damaged(l, "the number of its cells is wrong");
+        KARMA_TRY(karma_i_rows_make_cells(rows, (size_t)n, l->err));
+    }
+    return KARMA_OK;
 }
 
 /* Cells of each row follow those of the row before, and the last ends where they end. */
 static int cell_starts_are_sound(const karma_i_rows *rows, size_t n_cells) {
+    if (!rows->is_sparse) return 1;
     if (rows->cell_start[0] != 0 || rows->cell_start[rows->n_rows] != n_cells) return 0;
     for (size_t i = 0; i < rows->n_rows; i++)
         if (rows->cell_start[i + 1] < rows->cell_start[i]) return 0;
     return 1;
 }
 
-/* Reads the arrays of the rankings and the support rows into the room that was made for them. */
-static karma_status load_rows(const loader *l, karma_model *m, size_t *stored_start) {
-    karma_i_rows *rows = m->support;
-    karma_i_tensor tensors[KARMA_I_N_TENSORS];
-    karma_i_flat_rankings flat;
-    if (rows->is_sparse) KARMA_TRY(make_cells(l, rows));
-    size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0;
-    KARMA_TRY(karma_i_flat_new(&flat, m->encoder.recipes[0], l->err));
-    karma_i_describe_tensors(tensors, m, &flat);
+/* Reads the arrays of one encoding into the room that was made for them. feature_start is known from the columns, and
+ * must be what the file says. */
+static karma_status load_encoded(const loader *l, karma_i_recipe *r, const karma_i_rows *rows, karma_i_tensor *tensors,
+                                 const karma_i_flat_rankings *flat) {
+    size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0, n = r->n_attributes + 1;
+    size_t *stored_start = karma_i_alloc(n, sizeof *stored_start);
+    karma_status st = stored_start ? KARMA_OK : karma_i_fail_memory(l->err);
     tensors[KARMA_I_TENSOR_FEATURE_START].data = stored_start;
-    karma_status st = KARMA_OK;
     for (size_t i = 0; st == KARMA_OK && i < KARMA_I_N_TENSORS; i++) st = load_tensor(l, &tensors[i]);
-    if (st == KARMA_OK) karma_i_flat_to(m->encoder.recipes[0], &flat);
-    karma_i_flat_clear(&flat);
-    if (st == KARMA_OK && rows->is_sparse && !cell_starts_are_sound(rows, n_cells))
-        st = damaged(l, "its rows do not fit its cells");
+    if (st == KARMA_OK && memcmp(stored_start, r->feature_start, n * sizeof *stored_start) != 0)
+        st = damaged(l, "its columns and features do not fit together");
+    if (st == KARMA_OK) karma_i_flat_to(r, flat);
+    if (st == KARMA_OK && !cell_starts_are_sound(rows, n_cells)) st = damaged(l, "its rows do not fit its cells");
+    karma_i_free(stored_start);
     return st;
 }
 
@@ -435,11 +460,9 @@ static int cells_fit_recipe(const karma_i_rows *rows, const karma_i_recipe *r) {
 }
 
 /* The bytes that a support row has at least in the file: no larger room is made. */
-static double least_row_bytes(const karma_model *m) {
-    const karma_i_recipe *r = m->encoder.recipes[0];
-    double bytes = 8.0 * (double)m->n_outputs;
-    if (r->is_sparse) return bytes + 8.0;
-    bytes += 4.0 * (double)r->feature_start[r->n_attributes] + 8.0 * (double)karma_i_mask_words(r->n_attributes);
+static double least_encoded_bytes(const karma_i_recipe *r) {
+    if (r->is_sparse || r->n_matrix_columns) return 8.0;
+    double bytes = 4.0 * (double)r->feature_start[r->n_attributes] + 8.0 * (double)karma_i_mask_words(r->n_attributes);
     size_t n_ranked = 0;
     for (size_t j = 0; j < r->n_attributes; j++) {
         n_ranked += r->rankings[j].n > 0;
@@ -448,58 +471,97 @@ static double least_row_bytes(const karma_model *m) {
     return bytes + (n_ranked ? (double)r->n_attributes : 0.0);
 }
 
-/* What the arrays must keep beside their sizes. */
-static karma_status check_tensors(const loader *l, const karma_model *m, const size_t *stored_start) {
-    const karma_i_recipe *r = m->encoder.recipes[0];
+/* What the arrays of an encoding must keep beside their sizes. */
+static karma_status check_encoded(const loader *l, const karma_i_recipe *r, const karma_i_rows *rows) {
     size_t n = r->n_attributes, n_features = r->feature_start[n];
     for (size_t j = 0; j < n; j++)
         if (!ranking_is_sound(&r->rankings[j])) return damaged(l, "a ranking is not in order");
-    if (memcmp(stored_start, r->feature_start, (n + 1) * sizeof *stored_start) != 0)
-        return damaged(l, "its columns and features do not fit together");
-    int finite = all_finite(r->shift, n_features) && all_finite(r->factor, n_features) &&
-                 all_finite(m->coefficients, m->info.n_support * m->n_outputs);
+    int finite = all_finite(r->shift, n_features) && all_finite(r->factor, n_features);
     for (size_t k = 0; k < r->term_start[n]; k++) finite &= isfinite(r->term[k]) != 0;
     if (!finite) return damaged(l, "a number in it is not finite");
-    karma_error inner = {0};
-    if (karma_i_rows_validate(m->support, &inner) != KARMA_OK) return damaged(l, inner.message);
-    return cells_fit_recipe(m->support, r) ? KARMA_OK : damaged(l, "its rows do not fit its columns");
+    return cells_fit_recipe(rows, r) ? KARMA_OK : damaged(l, "its rows do not fit its columns");
 }
 
-static karma_status load_tensors(const loader *l, karma_model *m) {
-    karma_i_recipe *r = m->encoder.recipes[0];
-    size_t n = m->info.n_support, n_outputs = m->n_outputs;
-    if ((double)n * least_row_bytes(m) > (double)l->size) return damaged(l, "it is truncated");
-    m->coefficients = karma_i_alloc(n, n_outputs * sizeof *m->coefficients);
-    size_t *stored_start = karma_i_alloc(r->n_attributes + 1, sizeof *stored_start);
-    karma_status st = m->coefficients && stored_start ? KARMA_OK : karma_i_fail_memory(l->err);
-    if (st == KARMA_OK) st = karma_i_recipe_new_rows(&m->support, r, n, l->err);
-    if (st == KARMA_OK) {
-        m->support->n_rows = n;
-        st = load_rows(l, m, stored_start);
-    }
-    if (st == KARMA_OK) st = check_tensors(l, m, stored_start);
-    karma_i_free(stored_start);
+static karma_status load_arrays(const loader *l, karma_model *m, const karma_i_tensor_list *list) {
+    KARMA_TRY(load_tensor(l, &list->tensors[0]));
+    if (!all_finite(m->coefficients, m->support->n_rows * m->n_outputs))
+        return damaged(l, "a number in it is not finite");
+    for (size_t e = 0; e < m->encoder.n; e++)
+        KARMA_TRY(load_encoded(l, m->encoder.recipes[e], karma_i_rows_encoding(m->support, e),
+                               karma_i_tensors_of(list, e), &list->flat[e]));
+    karma_error inner = {0};
+    if (karma_i_rows_validate(m->support, &inner) != KARMA_OK) return damaged(l, inner.message);
+    for (size_t e = 0; e < m->encoder.n; e++)
+        KARMA_TRY(check_encoded(l, m->encoder.recipes[e], karma_i_rows_encoding(m->support, e)));
+    return KARMA_OK;
+}
+
+static karma_status load_support(const loader *l, karma_model *m) {
+    size_t n = m->info.n_support;
+    double least = 8.0 * (double)m->n_outputs;
+    for (size_t e = 0; e < m->encoder.n; e++) least += least_encoded_bytes(m->encoder.recipes[e]);
+    if ((double)n * least > (double)l->size) return damaged(l, "it is truncated");
+    m->coefficients = karma_i_alloc(n, m->n_outputs * sizeof *m->coefficients);
+    if (!m->coefficients) return karma_i_fail_memory(l->err);
+    KARMA_TRY(karma_i_encoder_new_rows(&m->support, &m->encoder, n, l->err));
+    for (karma_i_rows *rows = m->support; rows; rows = rows->next) rows->n_rows = n;
+    KARMA_TRY(make_cells(l, m->support));
+    karma_i_tensor_list list;
+    karma_status st = karma_i_tensors_describe(&list, m, l->err);
+    if (st == KARMA_OK) st = load_arrays(l, m, &list);
+    karma_i_tensors_clear(&list);
     return st;
 }
 
+/* What a factor learned must fit its rows. */
+static karma_status load_facts(const loader *l, karma_i_factor_facts *facts, const karma_i_factor_plan *plan,
+                               const karma_i_rows *rows, const json_t *object) {
+    json_int_t overlap = json_integer_value(json_object_get(object, "largest_overlap"));
+    *facts = (karma_i_factor_facts){json_number_value(json_object_get(object, "scale")),
+                                    json_number_value(json_object_get(object, "spread")), (size_t)overlap};
+    if (overlap < 0 || (size_t)overlap > rows->n_attributes) return damaged(l, "its largest overlap is wrong");
+    for (size_t i = 0; i < rows->n_rows; i++)
+        if (karma_i_rows_n_observed(rows, i) > (size_t)overlap)
+            return damaged(l, "a row observes more than its largest overlap");
+    /* numbers this far out cannot come from data, and would overflow the weights */
+    if (!(facts->scale >= 1e-9 && facts->scale <= 1e18)) return damaged(l, "its scale is out of range");
+    if (plan->scale != KARMA_SCALE_MEAN && plan->scale != facts->scale)
+        return damaged(l, "its scale is not that of its options");
+    return facts->spread >= 1e-300 && facts->spread <= 1e300 ? KARMA_OK : damaged(l, "its spread is out of range");
+}
+
+static karma_status load_kernel(const loader *l, karma_model *m, const karma_i_formula *formula) {
+    const json_t *array = json_object_get(l->document, "factors");
+    size_t n = formula->n_factors;
+    if (json_array_size(array) != n) return damaged(l, "its factors are not those of its kernel");
+    karma_i_factor_facts *facts = karma_i_alloc(n, sizeof *facts);
+    karma_status st = facts ? KARMA_OK : karma_i_fail_memory(l->err);
+    for (size_t f = 0; st == KARMA_OK && f < n; f++)
+        st = load_facts(l, &facts[f], &formula->factors[f],
+                        karma_i_rows_encoding(m->support, formula->factors[f].encoding), json_array_get(array, f));
+    if (st == KARMA_OK) st = karma_i_kernel_restore(&m->kernel, formula, facts, l->err);
+    karma_i_free(facts);
+    return st;
+}
+
+static karma_status load_formula(const loader *l, karma_i_formula *formula, const karma_fit_options *options) {
+    karma_error inner = {0};
+    karma_status st = karma_i_formula_parse(formula, options, &inner);
+    if (st == KARMA_ERR_MEMORY) return karma_i_fail_memory(l->err);
+    return st == KARMA_OK ? KARMA_OK : damaged(l, inner.message);
+}
+
 static karma_status build_model(const loader *l, karma_model *m) {
-    m->encoder.recipes = karma_i_zalloc(1, sizeof *m->encoder.recipes);
-    m->encoder.n = m->encoder.recipes != NULL;
-    if (m->encoder.recipes) m->encoder.recipes[0] = karma_i_zalloc(1, sizeof *m->encoder.recipes[0]);
-    if (!m->encoder.recipes || !m->encoder.recipes[0]) return karma_i_fail_memory(l->err);
+    karma_i_formula formula;
     KARMA_TRY(load_options(l, &m->options));
     KARMA_TRY(load_info(l, &m->info));
-    KARMA_TRY(load_columns(l, m->encoder.recipes[0]));
     KARMA_TRY(load_heads(l, m));
-    KARMA_TRY(load_tensors(l, m));
-    json_int_t overlap = json_integer_value(json_object_get(l->document, "largest_overlap"));
-    if (overlap < 0 || (size_t)overlap > m->encoder.recipes[0]->n_attributes)
-        return damaged(l, "its largest overlap is wrong");
-    for (size_t i = 0; i < m->support->n_rows; i++)
-        if (karma_i_rows_n_observed(m->support, i) > (size_t)overlap)
-            return damaged(l, "a row observes more than its largest overlap");
-    return karma_i_kernel_init(&m->kernel, (size_t)m->options.gamma, m->info.scale, m->options.bias, (size_t)overlap,
-                               l->err);
+    KARMA_TRY(load_formula(l, &formula, &m->options));
+    karma_status st = load_encoder(l, &m->encoder, &formula);
+    if (st == KARMA_OK) st = load_support(l, m);
+    if (st == KARMA_OK) st = load_kernel(l, m, &formula);
+    karma_i_formula_clear(&formula);
+    return st;
 }
 
 karma_status karma_model_load(karma_model **out, const char *path, karma_error *err) {

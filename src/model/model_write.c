@@ -132,14 +132,39 @@ static char *dump(const json_t *json, size_t flags) {
     return text;
 }
 
-static json_t *header_to_json(const karma_model *m, const karma_i_tensor *tensors) {
+static json_t *encoding_to_json(const karma_i_recipe *recipe, const karma_i_rows *rows) {
+    return json_pack("{s:o, s:f, s:b, s:I, s:I}", "attributes", columns_to_json(recipe), "radius", recipe->radius,
+                     "sparse", recipe->is_sparse, "cells",
+                     (json_int_t)(rows->is_sparse ? karma_i_rows_n_cells(rows) : 0), "matrix_columns",
+                     (json_int_t)recipe->n_matrix_columns);
+}
+
+static json_t *encodings_to_json(const karma_model *m) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t e = 0; e < m->encoder.n; e++)
+        failed |=
+            json_array_append_new(array, encoding_to_json(m->encoder.recipes[e], karma_i_rows_encoding(m->support, e)));
+    return unless_failed(array, failed);
+}
+
+static json_t *factors_to_json(const karma_i_kernel *kernel) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t f = 0; f < kernel->n_factors; f++) {
+        karma_i_factor_facts facts = karma_i_factor_known(&kernel->factors[f]);
+        failed |=
+            json_array_append_new(array, json_pack("{s:f, s:f, s:I}", "scale", facts.scale, "spread", facts.spread,
+                                                   "largest_overlap", (json_int_t)facts.largest_overlap));
+    }
+    return unless_failed(array, failed);
+}
+
+static json_t *header_to_json(const karma_model *m, const karma_i_tensor_list *list) {
     json_t *document =
-        json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION, "version",
-                  karma_version(), "options", options_to_json(&m->options), "info", info_to_json(&m->info),
-                  "attributes", columns_to_json(m->encoder.recipes[0]), "targets", heads_to_json(m), "radius",
-                  m->encoder.recipes[0]->radius, "sparse", m->encoder.recipes[0]->is_sparse, "cells",
-                  (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0), "largest_overlap",
-                  (json_int_t)m->kernel.factors[0].largest_overlap);
+        json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "format", KARMA_I_FORMAT_VERSION, "version", karma_version(),
+                  "options", options_to_json(&m->options), "info", info_to_json(&m->info), "encodings",
+                  encodings_to_json(m), "factors", factors_to_json(&m->kernel), "targets", heads_to_json(m));
     char *text = document ? dump(document, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(document);
     if (!text) return NULL;
@@ -149,8 +174,8 @@ static json_t *header_to_json(const karma_model *m, const karma_i_tensor *tensor
     json_t *header = json_pack("{s:{s:s, s:s}}", "__metadata__", "checksum", zeros, "karma", text);
     karma_i_free(text);
     int failed = 0;
-    for (size_t i = 0; header && i < KARMA_I_N_TENSORS; i++) {
-        const karma_i_tensor *t = &tensors[i];
+    for (size_t i = 0; header && i < list->n; i++) {
+        const karma_i_tensor *t = &list->tensors[i];
         json_t *shape = json_array();
         for (int d = 0; d < t->n_dims; d++)
             failed |= json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
@@ -166,8 +191,8 @@ static void store_length(unsigned char *bytes, uint64_t length) {
 }
 
 /* The header text, padded with spaces so that the arrays are aligned. Caller frees. */
-static char *header_text(const karma_model *m, const karma_i_tensor *tensors, size_t *length) {
-    json_t *header = header_to_json(m, tensors);
+static char *header_text(const karma_model *m, const karma_i_tensor_list *list, size_t *length) {
+    json_t *header = header_to_json(m, list);
     char *text = header ? dump(header, JSON_COMPACT) : NULL;
     json_decref(header);
     if (!text) return NULL;
@@ -183,44 +208,47 @@ static char *header_text(const karma_model *m, const karma_i_tensor *tensors, si
     return copy;
 }
 
-static void sign_header(char *header, size_t length, const karma_i_tensor *tensors) {
+static void sign_header(char *header, size_t length, const karma_i_tensor_list *list) {
     unsigned char bytes[8];
     store_length(bytes, length);
     uint32_t crc = karma_i_checksum(0, bytes, sizeof bytes);
     crc = karma_i_checksum(crc, header, length);
-    for (size_t i = 0; i < KARMA_I_N_TENSORS; i++)
-        crc = karma_i_checksum(crc, tensors[i].data, karma_i_tensor_bytes(&tensors[i]));
+    for (size_t i = 0; i < list->n; i++)
+        crc = karma_i_checksum(crc, list->tensors[i].data, karma_i_tensor_bytes(&list->tensors[i]));
     char digits[KARMA_I_CHECKSUM_DIGITS + 1];
     (void)snprintf(digits, sizeof digits, "%08lx", (unsigned long)crc);
     memcpy(strstr(header, KARMA_I_CHECKSUM_KEY) + sizeof KARMA_I_CHECKSUM_KEY - 1, digits, KARMA_I_CHECKSUM_DIGITS);
 }
 
+static void write_all(FILE *stream, const char *header, size_t length, const karma_i_tensor_list *list) {
+    unsigned char bytes[8];
+    store_length(bytes, length);
+    (void)fwrite(bytes, 1, sizeof bytes, stream); /* errors stick to the stream: commit reports them */
+    (void)fwrite(header, 1, length, stream);
+    for (size_t i = 0; i < list->n; i++) {
+        size_t n_bytes = karma_i_tensor_bytes(&list->tensors[i]);
+        if (n_bytes) (void)fwrite(list->tensors[i].data, 1, n_bytes, stream);
+    }
+}
+
 karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err) {
-    karma_i_tensor tensors[KARMA_I_N_TENSORS];
+    karma_i_tensor_list list;
     size_t length = 0;
-    karma_i_flat_rankings flat;
-    KARMA_TRY(karma_i_flat_new(&flat, model->encoder.recipes[0], err));
-    karma_i_flat_from(&flat, model->encoder.recipes[0]);
-    karma_i_describe_tensors(tensors, model, &flat);
-    char *header = header_text(model, tensors, &length);
+    char *header = NULL;
     karma_output *output = NULL;
-    karma_status st = KARMA_OK;
-    if (!header) st = karma_i_fail(err, KARMA_ERR_MEMORY, "%s: out of memory, or a name is not valid UTF-8", path);
+    karma_status st = karma_i_tensors_describe(&list, model, err);
+    if (st == KARMA_OK) {
+        for (size_t e = 0; e < list.n_encodings; e++) karma_i_flat_from(&list.flat[e], model->encoder.recipes[e]);
+        header = header_text(model, &list, &length);
+        if (!header) st = karma_i_fail(err, KARMA_ERR_MEMORY, "%s: out of memory, or a name is not valid UTF-8", path);
+    }
     if (st == KARMA_OK) st = karma_output_open(&output, path, err);
     if (st == KARMA_OK) {
-        sign_header(header, length, tensors);
-        FILE *stream = karma_output_stream(output);
-        unsigned char bytes[8];
-        store_length(bytes, length);
-        (void)fwrite(bytes, 1, sizeof bytes, stream); /* errors stick to the stream: commit reports them */
-        (void)fwrite(header, 1, length, stream);
-        for (size_t i = 0; i < KARMA_I_N_TENSORS; i++) {
-            size_t n_bytes = karma_i_tensor_bytes(&tensors[i]);
-            if (n_bytes) (void)fwrite(tensors[i].data, 1, n_bytes, stream);
-        }
+        sign_header(header, length, &list);
+        write_all(karma_output_stream(output), header, length, &list);
         st = karma_output_commit(output, err);
     }
-    karma_i_flat_clear(&flat);
+    karma_i_tensors_clear(&list);
     karma_i_free(header);
     return st;
 }

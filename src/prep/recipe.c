@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "prep/precomputed.h"
 
 /* Encoded values are kept within this, so that inner products stay in the range of single precision. */
 static const double LARGEST_VALUE = 1e9;
@@ -350,6 +351,7 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
 
 karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    if (kind == KARMA_KERNEL_PRECOMPUTED) return karma_i_precomputed_learn(out, table, err);
     if (table->n_attributes == 0) return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
     if (karma_table_n_observed(table) == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
@@ -550,6 +552,8 @@ static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const 
 
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err) {
+    if (recipe->n_matrix_columns)
+        return karma_i_rows_new_matrix(out, NULL, recipe->n_matrix_columns, capacity, err);
     size_t n = recipe->n_attributes;
     if (recipe->is_sparse) return karma_i_rows_new_sparse(out, n, capacity, err);
     uint8_t *traits = karma_i_zalloc(n, sizeof *traits);
@@ -569,6 +573,7 @@ karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *r
 
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err) {
+    if (recipe->n_matrix_columns) return karma_i_precomputed_apply(out, recipe, table, err);
     size_t n = table->n_attributes;
     ptrdiff_t *match = karma_i_alloc(n, sizeof *match);
     ptrdiff_t **levels = karma_i_zalloc(n, sizeof *levels);

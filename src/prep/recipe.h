@@ -24,6 +24,7 @@ typedef struct karma_i_recipe {
     karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
     size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all or none */
     float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one a level), from 1 on */
+    size_t n_matrix_columns;   /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
     int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
     double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;

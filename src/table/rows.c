@@ -25,7 +25,24 @@ static int set_sparse_capacity(karma_i_rows *rows, size_t capacity) {
     return 1;
 }
 
+static int set_matrix_capacity(karma_i_rows *rows, size_t capacity) {
+    size_t *row = enlarged(rows->matrix_row, rows->n_rows, capacity, sizeof *row);
+    size_t *column = enlarged(rows->matrix_column, rows->n_rows, capacity, sizeof *column);
+    if (!row || !column) {
+        karma_i_free(row);
+        karma_i_free(column);
+        return 0;
+    }
+    karma_i_free(rows->matrix_row);
+    karma_i_free(rows->matrix_column);
+    rows->matrix_row = row;
+    rows->matrix_column = column;
+    rows->capacity = capacity;
+    return 1;
+}
+
 static int set_capacity(karma_i_rows *rows, size_t capacity) {
+    if (rows->is_matrix) return set_matrix_capacity(rows, capacity);
     if (rows->is_sparse) return set_sparse_capacity(rows, capacity);
     size_t n = rows->n_rows;
     float *values = enlarged(rows->values, n, capacity, rows->n_values * sizeof *values);
@@ -147,8 +164,33 @@ karma_status karma_i_rows_end_sparse(karma_i_rows *rows, karma_error *err) {
     return KARMA_OK;
 }
 
+karma_status karma_i_rows_new_matrix(karma_i_rows **out, const float *matrix, size_t stride, size_t capacity,
+                                     karma_error *err) {
+    karma_i_rows *rows = karma_i_zalloc(1, sizeof *rows);
+    if (!rows) return karma_i_fail_memory(err);
+    rows->is_matrix = 1;
+    rows->matrix = matrix;
+    rows->matrix_stride = stride;
+    if (!set_capacity(rows, capacity)) {
+        karma_i_rows_free(rows);
+        return karma_i_fail_memory(err);
+    }
+    *out = rows;
+    return KARMA_OK;
+}
+
+karma_status karma_i_rows_add_matrix_row(karma_i_rows *rows, size_t matrix_row, size_t matrix_column,
+                                         karma_error *err) {
+    if (rows->n_rows == rows->capacity && !set_capacity(rows, rows->capacity + rows->capacity / 2 + 64))
+        return karma_i_fail_memory(err);
+    rows->matrix_row[rows->n_rows] = matrix_row;
+    rows->matrix_column[rows->n_rows++] = matrix_column;
+    return KARMA_OK;
+}
+
 static karma_status new_encoding_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity,
                                       karma_error *err) {
+    if (other->is_matrix) return karma_i_rows_new_matrix(out, other->matrix, other->matrix_stride, capacity, err);
     if (other->is_sparse) return karma_i_rows_new_sparse(out, other->n_attributes, capacity, err);
     karma_i_rows_layout layout = {other->n_attributes, other->feature_start, other->traits, other->centred_ranks};
     return karma_i_rows_new_layout(out, &layout, capacity, err);
@@ -179,6 +221,8 @@ void karma_i_rows_free(karma_i_rows *rows) {
     karma_i_free(rows->cell_start);
     karma_i_free(rows->cell_attribute);
     karma_i_free(rows->cell_value);
+    karma_i_free(rows->matrix_row);
+    karma_i_free(rows->matrix_column);
     karma_i_free(rows);
 }
 
@@ -197,6 +241,8 @@ static karma_status append_sparse(karma_i_rows *rows, const karma_i_rows *source
 }
 
 static karma_status append_encoded(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
+    if (rows->is_matrix)
+        return karma_i_rows_add_matrix_row(rows, source->matrix_row[index], source->matrix_column[index], err);
     if (rows->is_sparse) return append_sparse(rows, source, index, err);
     if (rows->n_rows == rows->capacity && !set_capacity(rows, rows->capacity + rows->capacity / 2 + 64))
         return karma_i_fail_memory(err);
@@ -214,6 +260,8 @@ static karma_status gather_encoded(karma_i_rows *rows, const karma_i_rows *sourc
                                    karma_error *err) {
     rows->n_rows = 0;
     if (count > rows->capacity && !set_capacity(rows, count)) return karma_i_fail_memory(err);
+    for (size_t i = 0; rows->is_matrix && i < count; i++) KARMA_TRY(append_encoded(rows, source, index[i], err));
+    if (rows->is_matrix) return KARMA_OK;
     if (rows->is_sparse) memset(rows->cell_start, 0, (rows->capacity + 1) * sizeof *rows->cell_start);
     for (size_t i = 0; rows->is_sparse && i < count; i++) KARMA_TRY(append_sparse(rows, source, index[i], err));
     if (rows->is_sparse) return KARMA_OK;
@@ -261,7 +309,15 @@ static const char *cell_fault(const karma_i_rows *rows, size_t i, size_t j) {
     return NULL;
 }
 
+static karma_status validate_matrix(const karma_i_rows *rows, karma_error *err) {
+    for (size_t i = 0; i < rows->n_rows; i++)
+        if (rows->matrix_column[i] >= rows->matrix_stride)
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu is none of the kernel matrix", i);
+    return KARMA_OK;
+}
+
 static karma_status validate_encoded(const karma_i_rows *rows, karma_error *err) {
+    if (rows->is_matrix) return validate_matrix(rows, err);
     if (rows->is_sparse) return validate_sparse(rows, err);
     for (size_t i = 0; i < rows->n_rows; i++) {
         for (size_t j = 0; j < rows->n_attributes; j++) {
@@ -281,6 +337,7 @@ karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
 }
 
 size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row) {
+    if (rows->is_matrix) return 0;
     if (rows->is_sparse) return rows->cell_start[row + 1] - rows->cell_start[row];
     const uint64_t *mask = karma_i_rows_mask(rows, row);
     return karma_i_mask_overlap(mask, mask, rows->n_words);
@@ -299,6 +356,8 @@ static double square_of_traits(const karma_i_rows *rows, size_t row) {
 }
 
 double karma_i_rows_square(const karma_i_rows *rows, size_t row) {
+    if (rows->is_matrix)
+        return (double)rows->matrix[rows->matrix_row[row] * rows->matrix_stride + rows->matrix_column[row]];
     const float *x = rows->is_sparse ? rows->cell_value + rows->cell_start[row] : karma_i_rows_values(rows, row);
     size_t n = rows->is_sparse ? karma_i_rows_n_observed(rows, row) : rows->n_features;
     double sum = rows->is_sparse ? 0.0 : square_of_traits(rows, row);

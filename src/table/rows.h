@@ -13,6 +13,9 @@
  * o ∩ o' is then an inner product of features, the sum of the terms Q·O' + O·Q', that of equal codes a comparison, and
  * |o ∩ o'| the population count of two masks' conjunction.
  *
+ * Rows of a precomputed kernel have no attributes: row i is row matrix_row[i] of a matrix of kernel values, and what
+ * others have with it stands in their rows' column matrix_column[i].
+ *
  * Sparse rows (ratings) are lists of observed cells instead, each attribute with one feature: no masks, no traits, and
  * no zeros for what is missing. */
 #ifndef KARMA_I_ROWS_H
@@ -55,6 +58,11 @@ typedef struct karma_i_rows {
     uint32_t *cell_attribute;
     float *cell_value;
     size_t attribute_capacity, value_capacity;
+    /* precomputed */
+    int is_matrix;
+    const float *matrix; /* borrowed; NULL: only the columns are known, as of support rows in a file */
+    size_t matrix_stride;
+    size_t *matrix_row, *matrix_column;
     struct karma_i_rows *next; /* the same rows encoded in another way, for kernels with several factors; owned */
 } karma_i_rows;
 
@@ -80,6 +88,10 @@ karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const siz
                               karma_error *err);
 /* Sparse rows. */
 karma_status karma_i_rows_new_sparse(karma_i_rows **out, size_t n_attributes, size_t capacity, karma_error *err);
+/* Rows of a matrix of kernel values, which is borrowed. karma_i_rows_add_matrix_row adds one. */
+karma_status karma_i_rows_new_matrix(karma_i_rows **out, const float *matrix, size_t stride, size_t capacity,
+                                     karma_error *err);
+karma_status karma_i_rows_add_matrix_row(karma_i_rows *rows, size_t matrix_row, size_t matrix_column, karma_error *err);
 /* Adds a cell to the row after the last one; karma_i_rows_end_sparse then makes it a row. Sparse rows only. */
 karma_status karma_i_rows_add_cell(karma_i_rows *rows, size_t attribute, float value, karma_error *err);
 karma_status karma_i_rows_end_sparse(karma_i_rows *rows, karma_error *err);

@@ -413,6 +413,7 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
     for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], targets, ids, err);
     karma_i_free(ids);
     karma_i_free(targets);
+    if (st == KARMA_OK) st = karma_i_table_select_gram(builder.table, table, rows, err);
     if (st == KARMA_OK)
         karma_i_builder_finish(out, &builder);
     else
@@ -431,6 +432,8 @@ void karma_table_free(karma_table *table) {
     karma_i_free(table->row_start);
     karma_i_free(table->cell_owner);
     karma_i_free(table->cell_value);
+    karma_i_free(table->gram);
+    karma_i_free(table->gram_column);
     free_texts(table->id_names, table->n_ids);
     free_texts(table->ids, table->n_rows * table->n_ids);
     karma_i_free(table);

@@ -31,6 +31,10 @@ struct karma_table {
     karma_i_target *targets;
     double *row_weight; /* NULL: all 1 */
     char *weight_name;  /* of the weights' column; NULL where there are none */
+    /* a precomputed kernel: row i's values against the training rows, and which of them row i is */
+    float *gram; /* row-major, n_gram_columns a row; NULL: none */
+    size_t n_gram_columns;
+    size_t *gram_column; /* n_rows; meaningful for training rows */
     size_t n_ids;
     char **id_names;
     char **ids; /* row-major, n_rows * n_ids */
@@ -80,6 +84,10 @@ typedef struct karma_i_text {
 karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *targets, double weight,
                                      const karma_i_text *ids, karma_error *err);
 void karma_i_builder_finish(karma_table **out, karma_i_builder *builder);
+
+/* The kernel values of the rows that were selected into `out`, if the table has any. */
+karma_status karma_i_table_select_gram(karma_table *out, const karma_table *table, const size_t *rows,
+                                       karma_error *err);
 
 void karma_i_column_clear(karma_i_column *column);
 karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err);

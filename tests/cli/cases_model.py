@@ -89,15 +89,15 @@ class Models(Case):
                 out = self.ok("predict", "m.karma", "two.csv").rows()[1:]
                 for row, got in list(zip(self.rows, out))[:25]:
                     x, seen = [0.0] * width, 0
-                    for j, column in enumerate(doc["attributes"]):
+                    for j, column in enumerate(doc["encodings"][0]["attributes"]):
                         if row[j] is None:
                             continue
                         seen |= 1 << j
                         for f in range(start[j], start[j + 1]):
                             raw = row[j] if column["kind"] == "number" else float(column["levels"][f - start[j]] == row[j])
                             x[f] = (raw - shift[f]) * factor[f]
-                    if doc["radius"] > 0:
-                        norm = max(math.sqrt(sum(v * v for v in x)), doc["radius"])
+                    if doc["encodings"][0]["radius"] > 0:
+                        norm = max(math.sqrt(sum(v * v for v in x)), doc["encodings"][0]["radius"])
                         x = [v / norm for v in x]
                     score = 0.0
                     for i, a in enumerate(coefficients):
@@ -193,20 +193,20 @@ class Models(Case):
             "more support rows": document("info", "n_support", value=support + 1),
             "huge support": document("info", "n_support", value=2 ** 62),
             "negative support": document("info", "n_support", value=-1),
-            "scale 0": document("info", "scale", value=0.0),
+            "scale 0": document("factors", 0, "scale", value=0.0),
             "no info": document("info", value={}),
             "no options": document("options", "gamma", value="0"),
-            "no attributes": document("attributes", value=[]),
-            "unknown kind": document("attributes", 0, "kind", value="colour"),
-            "category without levels": document("attributes", 2, "levels", value=[]),
-            "levels not in order": document("attributes", 2, "levels", value=["red", "green", "blue"]),
+            "no attributes": document("encodings", 0, "attributes", value=[]),
+            "unknown kind": document("encodings", 0, "attributes", 0, "kind", value="colour"),
+            "category without levels": document("encodings", 0, "attributes", 2, "levels", value=[]),
+            "levels not in order": document("encodings", 0, "attributes", 2, "levels", value=["red", "green", "blue"]),
             "one class": document("targets", 0, "classes", value=["no"]),
             "no target": document("targets", value=None),
             "unknown task": document("targets", 0, "task", value="cluster"),
             "unknown loss": document("targets", 0, "loss", value="pain"),
             "format 0": document("format", value=0),
             "format text": document("format", value="1"),
-            "radius": document("radius", value=-1.0),
+            "radius": document("encodings", 0, "radius", value=-1.0),
         }
         for name, action in cases.items():
             with self.subTest(name):

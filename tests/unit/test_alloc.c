@@ -448,7 +448,7 @@ static karma_status run_gram(void *context) {
     fitting *f = context;
     karma_gram *gram = NULL;
     karma_error err = {0};
-    karma_status st = judge(karma_gram_new(&gram, f->table, &f->options, NULL, &err), &err, gram);
+    karma_status st = judge(karma_gram_new(&gram, f->table, NULL, &f->options, NULL, &err), &err, gram);
     karma_gram_free(gram);
     return st;
 }

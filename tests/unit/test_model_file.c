@@ -160,7 +160,12 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
 static void models_survive_the_file(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
-    static char *const kernels[] = {"linear", "rank"};
+    static char *const kernels[] = {"linear",
+                                    "rank",
+                                    "rank + 0.5*linear(gamma=1, outer=rbf, width=2)",
+                                    "linear(outer=poly, degree=3) * rank(bias=0)",
+                                    "3*rank(outer=series, series=1:0:0.25)",
+                                    "linear(outer=laplace) + linear(outer=cosine, scale=paper)"};
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         o = quick_options();
         o.kernel = kernels[k];
@@ -476,7 +481,10 @@ static void every_forged_header_is_refused_or_harmless(void **state) {
         if (which == 0 || which == 3) forge_below(&f, f.p.header, "header");
         if (which == 0) forge_below(&f, f.p.document, "document");
         if (which > 0) forge_below(&f, json_object_get(f.p.document, "target"), "document.target");
-        if (which > 0) forge_below(&f, json_object_get(f.p.document, "attributes"), "document.attributes");
+        if (which > 0)
+            forge_below(&f,
+                        json_object_get(json_array_get(json_object_get(f.p.document, "encodings"), 0), "attributes"),
+                        "document.encodings.attributes");
         assert_true(f.n_refused > f.n_loaded);
         close_forgery(&f);
     }
@@ -510,7 +518,7 @@ static void these_forgeries_are_refused(void **state) {
         {1, "format", NULL, "-1"},
         {1, "format", NULL, "\"1\""},
         {1, "version", NULL, "1"},
-        {1, "radius", NULL, "-1"},
+        {1, "encodings", "radius", "-1"},
         {1, "targets", "loss", "\"auto\""},
         {1, "targets", "loss", "\"love\""},
         {1, "targets", "calibration", "{}"},
@@ -519,19 +527,19 @@ static void these_forgeries_are_refused(void **state) {
         {1, "targets", "calibration", "{\"kind\":\"isotonic\",\"start\":[0,9],\"at\":[0.0],\"value\":[0.5]}"},
         {1, "targets", "calibration", "{\"kind\":\"isotonic\",\"start\":[0,2],\"at\":[1.0,0.0],\"value\":[0.5,0.6]}"},
         {1, "targets", NULL, "[]"},
-        {1, "attributes", NULL, "[]"},
-        {1, "attributes", NULL, "{}"},
-        {1, "attributes", NULL, "[{}]"},
+        {1, "encodings", "attributes", "[]"},
+        {1, "encodings", "attributes", "{}"},
+        {1, "encodings", "attributes", "[{}]"},
         {1, "options", "gamma", "\"0\""},
         {1, "options", "gamma", "\"1025\""},
         {1, "options", "bias", "\"nan\""},
         {1, "options", "scale", "\"-2\""},
         {1, "options", "loss", "\"love\""},
         {1, "options", "standardise", "\"yes\""},
-        {1, "info", "scale", "0"},
-        {1, "info", "scale", "-1"},
-        {1, "info", "scale", "1e-320"},
-        {1, "info", "scale", "\"1\""},
+        {1, "factors", "scale", "0"},
+        {1, "factors", "scale", "-1"},
+        {1, "factors", "scale", "1e-320"},
+        {1, "factors", "scale", "\"1\""},
         {1, "info", "n_support", "-1"},
         {1, "info", "n_support", "0"},
         {1, "info", "n_support", "7"},
@@ -582,7 +590,8 @@ static void levels_out_of_order_are_refused(void **state) {
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         forgery f;
         open_forgery(&f, CSV_BINARY, "label", &o);
-        json_t *column = json_array_get(json_object_get(f.p.document, "attributes"), 1);
+        json_t *column = json_array_get(
+            json_object_get(json_array_get(json_object_get(f.p.document, "encodings"), 0), "attributes"), 1);
         assert_int_equal(json_array_size(json_object_get(column, "levels")), 3);
         json_object_set_new(column, "levels", json_loads(levels[i], 0, NULL));
         assert_forgery_refused(&f, levels[i], "");

@@ -17,8 +17,8 @@ static void write_numbers(FILE *stream, const float *values, size_t n) {
 }
 
 static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
-    size_t n = karma_gram_n_rows(gram);
-    float *rows = malloc(BATCH * n * sizeof *rows + 1);
+    size_t n = karma_gram_n_rows(gram), width = karma_gram_n_columns(gram);
+    float *rows = malloc(BATCH * width * sizeof *rows + 1);
     if (!rows) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
     karma_error err = {KARMA_OK, ""};
     for (size_t first = 0; first < n && err.status == KARMA_OK; first += BATCH) {
@@ -26,7 +26,7 @@ static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
         if (t->hooks.progress(t->hooks.payload, "rows", first, n))
             err = (karma_error){KARMA_ERR_CANCELLED, "interrupted; the matrix is not complete"};
         else if (karma_gram_rows(rows, gram, first, count, &err) == KARMA_OK)
-            for (size_t i = 0; i < count; i++) write_numbers(stream, rows + i * n, n);
+            for (size_t i = 0; i < count; i++) write_numbers(stream, rows + i * width, width);
     }
     free(rows);
     end_progress();
@@ -35,18 +35,19 @@ static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
 
 /* About the matrix; and the matrix itself when no file has it. */
 static int describe_json(const tool *t, const karma_gram *gram) {
-    size_t n = karma_gram_n_rows(gram);
-    json_t *object = json_pack("{s:s?, s:I, s:f, s:f}", "output", writes_stdout(t) ? NULL : t->options.output, "rows",
-                               (json_int_t)n, "scale", karma_gram_scale(gram), "log_norm", karma_gram_log_norm(gram));
+    size_t n = karma_gram_n_rows(gram), width = karma_gram_n_columns(gram);
+    json_t *object = json_pack("{s:s?, s:I, s:I, s:f, s:f}", "output", writes_stdout(t) ? NULL : t->options.output,
+                               "rows", (json_int_t)n, "columns", (json_int_t)width, "scale", karma_gram_scale(gram),
+                               "log_norm", karma_gram_log_norm(gram));
     if (!writes_stdout(t)) return print_json(object);
-    float *row = malloc(n * sizeof *row + 1);
+    float *row = malloc(width * sizeof *row + 1);
     json_t *matrix = json_array();
     karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
     int ok = row != NULL;
     for (size_t i = 0; ok && i < n; i++) {
         json_t *values = json_array();
         ok = karma_gram_rows(row, gram, i, 1, &err) == KARMA_OK;
-        for (size_t j = 0; ok && j < n; j++) ok = json_array_append_new(values, json_real((double)row[j])) == 0;
+        for (size_t j = 0; ok && j < width; j++) ok = json_array_append_new(values, json_real((double)row[j])) == 0;
         ok = json_array_append_new(matrix, values) == 0 && ok;
     }
     free(row);
@@ -76,15 +77,27 @@ static void tell_normalisation(const tool *t, const karma_gram *gram) {
     t->hooks.notice(t->hooks.payload, text);
 }
 
+/* DATA and, if --against names it, the other table, which tells DATA its columns' types. */
+static karma_status read_tables(karma_table **table, karma_table **against, tool *t, const char **failing,
+                                karma_error *err) {
+    const char *path = t->arguments[0], *other = t->options.against;
+    *failing = other ? other : path;
+    if (!other) return karma_table_read(table, path, &t->read, &t->hooks, err);
+    karma_status st = karma_table_read(against, other, &t->read, &t->hooks, err);
+    if (st != KARMA_OK) return st;
+    *failing = path;
+    return karma_table_read_like(table, path, *against, &t->read, &t->hooks, err);
+}
+
 static int run(tool *t) {
-    const char *path = t->arguments[0];
+    const char *failing;
     karma_error err;
-    karma_table *table = NULL;
+    karma_table *table = NULL, *against = NULL;
     karma_gram *gram = NULL;
     int code = EXIT_DONE;
-    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK ||
-        karma_gram_new(&gram, table, &t->fit, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
+    if (read_tables(&table, &against, t, &failing, &err) != KARMA_OK ||
+        karma_gram_new(&gram, table, against, &t->fit, &t->hooks, &err) != KARMA_OK)
+        code = fail(failing, &err);
     else {
         tell_normalisation(t, gram);
         if (!t->options.json || !writes_stdout(t)) code = write_file(t, gram);
@@ -92,6 +105,7 @@ static int run(tool *t) {
     }
     karma_gram_free(gram);
     karma_table_free(table);
+    karma_table_free(against);
     return code;
 }
 
@@ -100,7 +114,7 @@ static void prepare(tool *t) {
     t->fit.bias = 0.0;
 }
 
-static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "against", "json", "quiet", NULL};
 static const char *const fit_names[] = {"kernel",      "rank-form", "gamma",   "scale",  "bias",
                                         "outer",       "degree",    "offset",  "width",  "series",
                                         "standardise", "unit-ball", "threads", "memory", NULL};

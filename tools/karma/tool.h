@@ -12,6 +12,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 typedef struct tool_options {
     char *output;   /* -o */
     char *complete; /* synth */
+    char *against;  /* gram */
     int json, quiet;
 } tool_options;
 
