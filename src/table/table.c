@@ -286,7 +286,8 @@ karma_status karma_table_set_target_classes(karma_table *table, const char *name
     return KARMA_OK;
 }
 
-static karma_status copy_columns(karma_i_builder *b, const karma_table *table, karma_error *err) {
+karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err) {
+    karma_i_builder *b = builder;
     karma_i_column copy;
     for (size_t j = 0; j < table->n_attributes; j++) {
         KARMA_TRY(karma_i_column_copy(&copy, &table->attributes[j], err));
@@ -298,15 +299,26 @@ static karma_status copy_columns(karma_i_builder *b, const karma_table *table, k
         KARMA_TRY(karma_i_column_copy(&b->table->target, &table->target, err));
         b->table->has_target = 1;
     }
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
+                                        karma_error *err) {
+    karma_i_cells cells = karma_i_table_cells(table, row);
+    for (size_t k = 0; k < cells.count; k++)
+        KARMA_TRY(karma_i_builder_add_cell(builder, cells.attribute[k], cells.value[k], err));
+    return KARMA_OK;
+}
+
+static karma_status copy_columns_and_ids(karma_i_builder *b, const karma_table *table, karma_error *err) {
+    KARMA_TRY(karma_i_builder_copy_columns(b, table, err));
     for (size_t i = 0; i < table->n_ids; i++) KARMA_TRY(karma_i_builder_add_id(b, table->id_names[i], err));
     return KARMA_OK;
 }
 
 static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, karma_i_text *ids,
                              karma_error *err) {
-    karma_i_cells cells = karma_i_table_cells(table, row);
-    for (size_t k = 0; k < cells.count; k++)
-        KARMA_TRY(karma_i_builder_add_cell(b, cells.attribute[k], cells.value[k], err));
+    KARMA_TRY(karma_i_builder_copy_cells(b, table, row, err));
     for (size_t i = 0; i < table->n_ids; i++) {
         const char *text = table->ids[row * table->n_ids + i];
         ids[i] = (karma_i_text){text, strlen(text)};
@@ -322,7 +334,7 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
     karma_i_text *ids = karma_i_alloc(table->n_ids, sizeof *ids);
-    karma_status st = ids ? copy_columns(&builder, table, err) : karma_i_fail_memory(err);
+    karma_status st = ids ? copy_columns_and_ids(&builder, table, err) : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], ids, err);
     karma_i_free(ids);
     if (st == KARMA_OK)

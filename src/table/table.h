@@ -58,8 +58,13 @@ karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char 
 karma_status karma_i_builder_set_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                         char **levels, size_t n_levels, karma_error *err);
 karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, karma_error *err);
+/* Copies of all attributes of a table and of its label. */
+karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err);
 /* Rows. */
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
+/* The cells of a row of `table`, whose attributes are the builder's first ones. */
+karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
+                                        karma_error *err);
 /* `target` is looked at only if there is one (NaN: missing); `ids` are n_ids texts with their lengths. */
 typedef struct karma_i_text {
     const char *text;

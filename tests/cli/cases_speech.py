@@ -258,7 +258,8 @@ class Usage(Case):
 
 class Helping(Case):
     common = {"json", "quiet"}
-    reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent"}
+    reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent",
+               "users", "item", "like"}
     expected = {
         "train": common | reading | {"output", "task", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "loss",
                                      "tube", "huber", "quantile", "solver", "C", "schedule", "rho", "B", "passes", "shuffle",

@@ -4,6 +4,11 @@
 static int judge(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
     karma_error err;
     karma_metrics metrics;
+    if (t->read.format == KARMA_FORMAT_RATINGS && !karma_table_has_target(table))
+        return fail_usage(t,
+                          "say where the label '%s' is: --users FILE with that column, or --item ID and --like "
+                          "THRESHOLD",
+                          karma_model_target_name(model));
     if (karma_evaluate(&metrics, model, table, scores, &err) != KARMA_OK) return fail(t->arguments[1], &err);
     return report_metrics(t, model, &metrics);
 }
@@ -13,8 +18,8 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"json", "quiet", NULL};
-static const char *const read_names[] = {"target",    "id",     "ignore", "missing", "format",
-                                         "delimiter", "header", "absent", NULL};
+static const char *const read_names[] = {"target", "id",     "ignore", "missing", "format", "delimiter",
+                                         "header", "absent", "users",  "item",    "like",   NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
