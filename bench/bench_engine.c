@@ -218,7 +218,7 @@ typedef double (*pair_fn)(const karma_i_kernel *kernel, const karma_i_rows *rows
 
 static double weigh(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j, float sum) {
     size_t c = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), rows->n_words);
-    return (double)((sum + (float)(kernel->bias * kernel->bias)) * kernel->weight[c]);
+    return (double)((sum + (float)(kernel->factors[0].bias * kernel->factors[0].bias)) * kernel->factors[0].weight[c]);
 }
 
 static double plain_pair(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j) {
@@ -278,7 +278,7 @@ static void learn_by_library(outcome *out, const sample *s, double C, int thread
     options.average = 0;
     options.threads = threads;
     karma_i_problem problem = {.kernel = &s->kernel, .rows = s->rows, .targets = s->labels, .n_outputs = 1};
-    check(karma_i_loss_make(&problem.loss, KARMA_TASK_CLASSIFY, &options, &err), &err);
+    check(karma_i_loss_make(&problem.loss, KARMA_TASK_CLASSIFY, &options, 0.5, &err), &err);
     check(karma_i_solve_online(out->coefficients, &info, &problem, &options, NULL, &err), &err);
     out->n_errors = (size_t)(info.error_rate * (double)info.rounds + 0.5);
 }

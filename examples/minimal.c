@@ -30,7 +30,7 @@ static karma_status predict(const karma_model *model, const char *path, const ka
     st = scores ? karma_predict(scores, model, rows, 0, NULL, err) : KARMA_ERR_MEMORY;
     for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
         printf("%s %s\n", karma_table_id(rows, 0, i),
-               karma_model_class(model, karma_model_decide(model, scores + i * n_outputs)));
+               karma_model_class(model, 0, karma_model_decide(model, 0, scores + i * n_outputs)));
     free(scores);
     karma_table_free(rows);
     return st;

@@ -24,11 +24,14 @@ KARMA_API karma_status karma_table_read(karma_table **out, const char *path, con
  * (then c1, c2, ...). Copies everything. */
 KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
                                               const char *const *names, karma_error *err);
-/* Gives a table its label: numbers (NaN: missing) or class names (NULL: missing), one a row. */
-KARMA_API karma_status karma_table_set_target_numbers(karma_table *table, const char *name, const double *values,
+/* Gives a table one more target, or other values to the target that already has this name: numbers (NaN: missing) or
+ * class names (NULL: missing), one a row. */
+KARMA_API karma_status karma_table_add_target_numbers(karma_table *table, const char *name, const double *values,
                                                       karma_error *err);
-KARMA_API karma_status karma_table_set_target_classes(karma_table *table, const char *name, const char *const *classes,
+KARMA_API karma_status karma_table_add_target_classes(karma_table *table, const char *name, const char *const *classes,
                                                       karma_error *err);
+/* Gives the rows weights, one each: finite, at least 0, not all 0. */
+KARMA_API karma_status karma_table_set_row_weights(karma_table *table, const double *weights, karma_error *err);
 
 /* A new table of the rows rows[0..count), in that order; a row may be named twice. */
 KARMA_API karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
@@ -49,20 +52,28 @@ KARMA_API const char *karma_table_level(const karma_table *table, size_t attribu
  * observed cells. */
 KARMA_API int karma_table_cell(const karma_table *table, size_t row, size_t attribute, double *value);
 
-/* The label. */
-KARMA_API int karma_table_has_target(const karma_table *table);
-KARMA_API const char *karma_table_target_name(const karma_table *table);
-KARMA_API karma_column_kind karma_table_target_kind(const karma_table *table);
-KARMA_API size_t karma_table_n_classes(const karma_table *table);
-KARMA_API const char *karma_table_class(const karma_table *table, size_t index);
-KARMA_API int karma_table_target(const karma_table *table, size_t row, double *value); /* false: missing */
+/* Targets: the columns with the labels, in the order they were named in. */
+KARMA_API size_t karma_table_n_targets(const karma_table *table);
+KARMA_API const char *karma_table_target_name(const karma_table *table, size_t target);
+KARMA_API karma_column_kind karma_table_target_kind(const karma_table *table, size_t target);
+/* Classes; of a column of numbers the spellings that were read, if there are not too many. */
+KARMA_API size_t karma_table_n_classes(const karma_table *table, size_t target);
+KARMA_API const char *karma_table_class(const karma_table *table, size_t target, size_t index);
+/* One label: true and *value (a number, or the index of a class) unless it is missing or there is no such target. */
+KARMA_API int karma_table_target(const karma_table *table, size_t target, size_t row, double *value);
+
+/* What a row counts for. */
+KARMA_API double karma_table_row_weight(const karma_table *table, size_t row); /* 1 where no weights were given */
+/* The column that the weights were read from; "row_weight" if they came another way, NULL if there are none. */
+KARMA_API const char *karma_table_weight_name(const karma_table *table);
 
 /* Identifying columns, copied through to predictions. */
 KARMA_API size_t karma_table_n_ids(const karma_table *table);
 KARMA_API const char *karma_table_id_name(const karma_table *table, size_t id);
 KARMA_API const char *karma_table_id(const karma_table *table, size_t id, size_t row);
 
-/* Checks the invariants: cells of a row in ascending order of attributes, finite, level indices in range. */
+/* Checks the invariants: cells of a row in ascending order of attributes, finite, level indices in range, weights
+ * finite and not negative. */
 KARMA_API karma_status karma_table_validate(const karma_table *table, karma_error *err);
 
 /* Rows of a hidden low-rank subspace with holes: attributes x1, x2, ... and the label `target`. If
@@ -70,7 +81,7 @@ KARMA_API karma_status karma_table_validate(const karma_table *table, karma_erro
 KARMA_API karma_status karma_table_synthesise(karma_table **out, karma_table **complete,
                                               const karma_synth_options *options, karma_error *err);
 
-/* Writes a table as CSV: ids, attributes, target; missing cells are empty. */
+/* Writes a table as CSV: ids, attributes, targets, row weights; missing cells are empty. */
 KARMA_API karma_status karma_table_write_csv(const karma_table *table, FILE *stream, karma_error *err);
 
 /* Writes one CSV field, quoted where it must be. */

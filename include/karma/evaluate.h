@@ -19,17 +19,24 @@ typedef struct karma_metrics {
     double balanced_accuracy;  /* mean recall over the classes that occur */
     double f1;                 /* mean F1 over the classes that occur or are predicted */
     double auc;                /* two classes: of the second one; more: mean over one-against-rest */
-    double log_loss;           /* where the model has probabilities */
+    double log_loss;           /* where the model has probabilities, as are the next two */
+    double brier;              /* mean squared error of the probabilities */
+    double calibration_error;  /* expected calibration error: mean |confidence - accuracy| over ten bins */
     size_t n_classes;
     size_t *confusion; /* row-major: truth, prediction; a last row counts labels that training never saw */
     /* regression */
     double mae, rmse, r2;
     double baseline_mae, baseline_rmse; /* always saying the training mean */
+    size_t n_quantiles;
+    double *pinball, *coverage; /* of each quantile: its loss, and the share of rows that do not pass it */
+    double interval_coverage;   /* share of rows between the first and the last of several quantiles */
 } karma_metrics;
 
-/* Compares the scores from karma_predict with the table's labels. Free with karma_metrics_clear. */
-KARMA_API karma_status karma_evaluate(karma_metrics *out, const karma_model *model, const karma_table *table,
-                                      const double *scores, karma_error *err);
+/* Compares the scores from karma_predict with the table's labels of one of the model's targets: the table's target of
+ * that name, or its only one if the model has only one. Rows count by their weights, if the table has them. Free with
+ * karma_metrics_clear. */
+KARMA_API karma_status karma_evaluate(karma_metrics *out, const karma_model *model, size_t target,
+                                      const karma_table *table, const double *scores, karma_error *err);
 KARMA_API void karma_metrics_clear(karma_metrics *metrics);
 
 #ifdef __cplusplus

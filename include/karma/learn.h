@@ -58,29 +58,41 @@ KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_mod
                                               const karma_read_options *options, const karma_hooks *hooks,
                                               karma_error *err);
 
-/* Scores of every row: scores[row * karma_model_n_outputs + output]. For two classes one output, positive for the
- * second class; for more classes one each; for regression the predicted number. threads 0: all processors. */
+/* Scores of every row: scores[row * karma_model_n_outputs + output]. A target's outputs follow those of the target
+ * before it: for two classes one, positive for the second class; for more classes one each; for a regression the
+ * predicted number, or one a quantile, in order. threads 0: all processors. */
 KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table, size_t threads,
                                      const karma_hooks *hooks, karma_error *err);
-/* The class that one row's scores speak for; ties go to the class that comes first. */
-KARMA_API size_t karma_model_decide(const karma_model *model, const double *scores);
-/* Probabilities of the classes from one row's scores; false when this model has none. */
-KARMA_API int karma_model_probabilities(const karma_model *model, const double *scores, double *probabilities);
 
-KARMA_API karma_task karma_model_task(const karma_model *model);
-KARMA_API size_t karma_model_n_outputs(const karma_model *model);
-KARMA_API size_t karma_model_n_classes(const karma_model *model); /* 0 for regression */
-KARMA_API const char *karma_model_class(const karma_model *model, size_t index);
-KARMA_API size_t karma_model_class_count(const karma_model *model, size_t index); /* in training */
-KARMA_API double karma_model_target_mean(const karma_model *model);               /* in training */
-KARMA_API const char *karma_model_target_name(const karma_model *model);
+/* What one row's scores say of a target. The class: the most probable one where the model has calibrated
+ * probabilities, else the one with the largest score; ties go to the class that comes first. The number: the
+ * prediction or, of several quantiles, the one nearest to the median. */
+KARMA_API size_t karma_model_decide(const karma_model *model, size_t target, const double *scores);
+KARMA_API double karma_model_number(const karma_model *model, size_t target, const double *scores);
+/* Probabilities of the classes; false when this model has none. */
+KARMA_API int karma_model_probabilities(const karma_model *model, size_t target, const double *scores,
+                                        double *probabilities);
+KARMA_API int karma_model_has_probabilities(const karma_model *model, size_t target);
+
+KARMA_API size_t karma_model_n_outputs(const karma_model *model); /* of all targets */
+KARMA_API size_t karma_model_n_targets(const karma_model *model);
+KARMA_API const char *karma_model_target_name(const karma_model *model, size_t target);
+KARMA_API karma_task karma_model_task(const karma_model *model, size_t target);
+KARMA_API const char *karma_model_loss_name(const karma_model *model, size_t target);
+KARMA_API size_t karma_model_first_output(const karma_model *model, size_t target);
+KARMA_API size_t karma_model_target_n_outputs(const karma_model *model, size_t target);
+KARMA_API size_t karma_model_n_classes(const karma_model *model, size_t target); /* 0 for regression */
+KARMA_API const char *karma_model_class(const karma_model *model, size_t target, size_t index);
+KARMA_API size_t karma_model_class_count(const karma_model *model, size_t target, size_t index); /* in training */
+KARMA_API double karma_model_target_mean(const karma_model *model, size_t target);               /* in training */
+KARMA_API size_t karma_model_n_quantiles(const karma_model *model, size_t target); /* 0: not the pinball loss */
+KARMA_API double karma_model_quantile(const karma_model *model, size_t target, size_t index);
 KARMA_API size_t karma_model_n_attributes(const karma_model *model);
 KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_t attribute);
 KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
 KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
 KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
-KARMA_API const char *karma_model_loss_name(const karma_model *model);
 KARMA_API const char *karma_model_solver_name(const karma_model *model); /* as used: never "auto" */
 
 /* The Gram matrix of a table's rows under the kernel that the options describe; the recipe is learned on these

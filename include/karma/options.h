@@ -15,9 +15,19 @@ extern "C" {
     X(KARMA_TASK_CLASSIFY, "classify")                                                                                 \
     X(KARMA_TASK_REGRESS, "regress")
 
+/* The names that a kernel formula is made of. */
 #define KARMA_KERNEL_LIST(X)                                                                                           \
     X(KARMA_KERNEL_LINEAR, "linear")                                                                                   \
-    X(KARMA_KERNEL_RANK, "rank")
+    X(KARMA_KERNEL_RANK, "rank")                                                                                       \
+    X(KARMA_KERNEL_PRECOMPUTED, "precomputed")
+
+#define KARMA_OUTER_LIST(X)                                                                                            \
+    X(KARMA_OUTER_IDENTITY, "identity")                                                                                \
+    X(KARMA_OUTER_COSINE, "cosine")                                                                                    \
+    X(KARMA_OUTER_POLY, "poly")                                                                                        \
+    X(KARMA_OUTER_RBF, "rbf")                                                                                          \
+    X(KARMA_OUTER_LAPLACE, "laplace")                                                                                  \
+    X(KARMA_OUTER_SERIES, "series")
 
 #define KARMA_LOSS_LIST(X)                                                                                             \
     X(KARMA_LOSS_AUTO, "auto")                                                                                         \
@@ -56,15 +66,22 @@ extern "C" {
     X(KARMA_MECHANISM_MNAR, "mnar")                                                                                    \
     X(KARMA_MECHANISM_BLOCK, "block")
 
+#define KARMA_CALIBRATION_LIST(X)                                                                                      \
+    X(KARMA_CALIBRATE_OFF, "off")                                                                                      \
+    X(KARMA_CALIBRATE_SIGMOID, "sigmoid")                                                                              \
+    X(KARMA_CALIBRATE_ISOTONIC, "isotonic")
+
 #define KARMA_ENUM_ITEM(constant, word) constant,
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
+typedef enum karma_outer { KARMA_OUTER_LIST(KARMA_ENUM_ITEM) KARMA_N_OUTERS } karma_outer;
 typedef enum karma_loss_kind { KARMA_LOSS_LIST(KARMA_ENUM_ITEM) KARMA_N_LOSSES } karma_loss_kind;
 typedef enum karma_solver_kind { KARMA_SOLVER_LIST(KARMA_ENUM_ITEM) KARMA_N_SOLVERS } karma_solver_kind;
 typedef enum karma_schedule { KARMA_SCHEDULE_LIST(KARMA_ENUM_ITEM) KARMA_N_SCHEDULES } karma_schedule;
 typedef enum karma_format { KARMA_FORMAT_LIST(KARMA_ENUM_ITEM) KARMA_N_FORMATS } karma_format;
 typedef enum karma_absent { KARMA_ABSENT_LIST(KARMA_ENUM_ITEM) KARMA_N_ABSENTS } karma_absent;
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
+typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
 #undef KARMA_ENUM_ITEM
 
 /* A list of texts, owned by the options struct it stands in. */
@@ -84,7 +101,8 @@ typedef struct karma_read_options {
     int absent;                                /* karma_absent; LIBSVM files only, and there it must be said */
     karma_names missing;                       /* texts that mean "missing" beside the usual ones */
     karma_names numeric, category, ignore, id; /* columns by name */
-    char *target;                              /* the label's column; NULL: none */
+    karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
+    char *row_weight;                          /* column with the weights of the rows; NULL: all weigh 1 */
     char *users;                               /* rating data: the file of users; NULL: none */
     char *item;                                /* rating data: the item whose liking is the label; NULL: none */
     double like;                               /* the least rating that means liking it, or KARMA_LIKE_UNSAID */
@@ -99,28 +117,36 @@ typedef double (*karma_step_fn)(void *payload, size_t t);
 
 /* How a model is learned. Symbols as in the paper and docs/mathematics.md. */
 typedef struct karma_fit_options {
-    int task;         /* karma_task */
-    int kernel;       /* karma_kernel_kind */
-    int64_t gamma;    /* longest index sequence of the embedding; 1 is 0-imputation */
-    double scale;     /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
-    double bias;      /* value of an attribute that is always observed; 0: none */
-    int standardise;  /* centre and scale observed cells, and the target of a regression */
-    int unit_ball;    /* shrink rows so that |P_o x| <= 1, as the paper assumes */
-    int loss;         /* karma_loss_kind */
-    double tube;      /* half width of the epsilon-insensitive loss */
-    double huber;     /* where the Huber loss turns linear */
-    double quantile;  /* of the pinball loss */
-    int solver;       /* karma_solver_kind */
-    double C;         /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
-    int schedule;     /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
-    double rho;       /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
-    double B;         /* bound on |v|^2 assumed by that choice of rho */
-    double tolerance; /* relative duality gap at which the batch solver stops */
-    double memory;    /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
-    int64_t passes;   /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
-                         passes * rows */
-    int shuffle;      /* visit rows in a seeded random order in every pass */
-    int average;      /* keep the mean of all iterates instead of the last one */
+    int task;       /* karma_task */
+    char *kernel;   /* a formula of karma_kernel_kind names; NULL: "linear" */
+    int64_t gamma;  /* longest index sequence of the embedding; 1 is 0-imputation */
+    double scale;   /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
+    double bias;    /* value of an attribute that is always observed; 0: none */
+    int outer;      /* karma_outer: what is made of the kernel's values */
+    int64_t degree; /* of the outer map poly, (offset + k/s)^degree */
+    double offset;
+    double width;       /* of the outer maps rbf and laplace, in units of the rows' mean distance */
+    char *series;       /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
+    int standardise;    /* centre and scale observed cells, and the target of a regression */
+    int unit_ball;      /* shrink rows so that |P_o x| <= 1, as the paper assumes */
+    int loss;           /* karma_loss_kind */
+    double tube;        /* half width of the epsilon-insensitive loss */
+    double huber;       /* where the Huber loss turns linear */
+    char *quantile;     /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
+    char *class_weight; /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
+    int probabilities;  /* karma_calibration: how scores become probabilities, from out-of-fold scores */
+    int64_t folds;      /* of these scores */
+    int solver;         /* karma_solver_kind */
+    double C;           /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
+    int schedule;       /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
+    double rho;         /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
+    double B;           /* bound on |v|^2 assumed by that choice of rho */
+    double tolerance;   /* relative duality gap at which the batch solver stops */
+    double memory;      /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
+    int64_t passes; /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
+                       passes * rows */
+    int shuffle;    /* visit rows in a seeded random order in every pass */
+    int average;    /* keep the mean of all iterates instead of the last one */
     int64_t seed;
     int64_t threads;    /* 0: as many as there are processors */
     karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */
@@ -169,6 +195,7 @@ typedef struct karma_option {
     const karma_option_word *words;
     const char *placeholder; /* what the help calls the value; NULL: derived from the kind */
     const char *help;
+    const char *initial_text; /* what NULL stands for in a text */
 } karma_option;
 
 typedef struct karma_option_table {
@@ -186,6 +213,9 @@ KARMA_API const karma_option_table *karma_theory_option_table(void);
 
 /* Fills in the defaults; members that no record names become 0. What was there before is not looked at. */
 KARMA_API void karma_options_init(const karma_option_table *table, void *options);
+/* A copy that owns its texts and lists; what no record names is copied as it is. `to` is not looked at before. */
+KARMA_API karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from,
+                                          karma_error *err);
 /* Frees texts and lists. The struct can then be filled by karma_options_init again. */
 KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);

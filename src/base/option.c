@@ -54,6 +54,47 @@ void karma_options_clear(const karma_option_table *table, void *options) {
     }
 }
 
+static karma_status add_name(karma_names *names, const char *text, karma_error *err) {
+    char *copy = karma_i_strdup(text);
+    char **grown = copy ? karma_i_realloc(names->items, names->count + 1, sizeof *grown) : NULL;
+    if (!grown) {
+        karma_i_free(copy);
+        return karma_i_fail_memory(err);
+    }
+    grown[names->count++] = copy;
+    names->items = grown;
+    return KARMA_OK;
+}
+
+static karma_status set_text(char **field, const char *text, karma_error *err) {
+    char *copy = karma_i_strdup(text);
+    if (!copy) return karma_i_fail_memory(err);
+    karma_i_free(*field);
+    *field = copy;
+    return KARMA_OK;
+}
+
+karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from, karma_error *err) {
+    karma_status st = KARMA_OK;
+    memcpy(to, from, table->struct_size);
+    for (size_t i = 0; i < table->count; i++) { /* first nothing is shared, so that a failure can clear all */
+        const karma_option *o = &table->options[i];
+        if (o->kind == KARMA_OPTION_TEXT) *(char **)field_of(o, to) = NULL;
+        if (o->kind == KARMA_OPTION_NAMES) *(karma_names *)field_of(o, to) = (karma_names){NULL, 0};
+    }
+    for (size_t i = 0; st == KARMA_OK && i < table->count; i++) {
+        const karma_option *o = &table->options[i];
+        const void *field = const_field_of(o, from);
+        if (o->kind == KARMA_OPTION_TEXT && *(char *const *)field)
+            st = set_text(field_of(o, to), *(char *const *)field, err);
+        const karma_names *names = field;
+        for (size_t n = 0; o->kind == KARMA_OPTION_NAMES && st == KARMA_OK && n < names->count; n++)
+            st = add_name(field_of(o, to), names->items[n], err);
+    }
+    if (st != KARMA_OK) karma_options_clear(table, to);
+    return st;
+}
+
 const karma_option *karma_option_find(const karma_option_table *table, const char *name) {
     for (size_t i = 0; i < table->count; i++)
         if (strcmp(table->options[i].name, name) == 0) return &table->options[i];
@@ -84,26 +125,6 @@ static karma_status fail_value(const karma_option *option, const char *text, kar
                             option->name, allowed, karma_number_text(low, option->min),
                             karma_number_text(high, option->max), text);
     return karma_i_fail(err, KARMA_ERR_OPTION, "--%s takes %s; it cannot be '%s'", option->name, allowed, text);
-}
-
-static karma_status add_name(karma_names *names, const char *text, karma_error *err) {
-    char *copy = karma_i_strdup(text);
-    char **grown = copy ? karma_i_realloc(names->items, names->count + 1, sizeof *grown) : NULL;
-    if (!grown) {
-        karma_i_free(copy);
-        return karma_i_fail_memory(err);
-    }
-    grown[names->count++] = copy;
-    names->items = grown;
-    return KARMA_OK;
-}
-
-static karma_status set_text(char **field, const char *text, karma_error *err) {
-    char *copy = karma_i_strdup(text);
-    if (!copy) return karma_i_fail_memory(err);
-    karma_i_free(*field);
-    *field = copy;
-    return KARMA_OK;
 }
 
 karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err) {
@@ -200,7 +221,8 @@ int karma_option_text(const karma_option *option, const void *options, char *tex
         return value_text(option, *(const int *)field, text, size);
     case KARMA_OPTION_TEXT: {
         const char *value = *(char *const *)field;
-        return snprintf(text, size, "%s", value ? value : "");
+        if (!value) value = option->initial_text ? option->initial_text : "";
+        return snprintf(text, size, "%s", value);
     }
     case KARMA_OPTION_NAMES:
         return join_names(field, text, size);
@@ -241,6 +263,7 @@ int karma_option_values(const karma_option *option, char *text, size_t size) {
 }
 
 int karma_option_initial(const karma_option *option, char *text, size_t size) {
-    if (option->kind == KARMA_OPTION_TEXT || option->kind == KARMA_OPTION_NAMES) return snprintf(text, size, "%s", "");
+    if (option->kind == KARMA_OPTION_TEXT || option->kind == KARMA_OPTION_NAMES)
+        return snprintf(text, size, "%s", option->initial_text ? option->initial_text : "");
     return value_text(option, option->initial, text, size);
 }

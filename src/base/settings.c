@@ -8,8 +8,9 @@
 #define END_OF_WORDS                                                                                                   \
     { NULL, 0 }
 static const karma_option_word task_words[] = {KARMA_TASK_LIST(WORD) END_OF_WORDS};
-static const karma_option_word kernel_words[] = {KARMA_KERNEL_LIST(WORD) END_OF_WORDS};
+static const karma_option_word outer_words[] = {KARMA_OUTER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
+static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
 static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
 static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
@@ -26,23 +27,24 @@ static const karma_option_word like_words[] = {{"unsaid", KARMA_LIKE_UNSAID}, EN
 
 #define FIELD(type, member) offsetof(type, member)
 #define INTEGER(type, member, name, initial, min, max, help)                                                           \
-    { name, KARMA_OPTION_INTEGER, FIELD(type, member), initial, min, max, NULL, NULL, help }
+    { name, KARMA_OPTION_INTEGER, FIELD(type, member), initial, min, max, NULL, NULL, help, NULL }
 #define REAL(type, member, name, initial, min, max, words, help)                                                       \
-    { name, KARMA_OPTION_REAL, FIELD(type, member), initial, min, max, words, NULL, help }
+    { name, KARMA_OPTION_REAL, FIELD(type, member), initial, min, max, words, NULL, help, NULL }
 #define CHOICE(type, member, name, initial, words, help)                                                               \
-    { name, KARMA_OPTION_CHOICE, FIELD(type, member), initial, 0, 0, words, NULL, help }
+    { name, KARMA_OPTION_CHOICE, FIELD(type, member), initial, 0, 0, words, NULL, help, NULL }
 #define SWITCH(type, member, name, initial, help)                                                                      \
-    { name, KARMA_OPTION_SWITCH, FIELD(type, member), initial, 0, 1, NULL, NULL, help }
+    { name, KARMA_OPTION_SWITCH, FIELD(type, member), initial, 0, 1, NULL, NULL, help, NULL }
 #define TEXT(type, member, name, placeholder, help)                                                                    \
-    { name, KARMA_OPTION_TEXT, FIELD(type, member), 0, 0, 0, NULL, placeholder, help }
+    { name, KARMA_OPTION_TEXT, FIELD(type, member), 0, 0, 0, NULL, placeholder, help, NULL }
 #define NAMES(type, member, name, placeholder, help)                                                                   \
-    { name, KARMA_OPTION_NAMES, FIELD(type, member), 0, 0, 0, NULL, placeholder, help }
+    { name, KARMA_OPTION_NAMES, FIELD(type, member), 0, 0, 0, NULL, placeholder, help, NULL }
 #define TABLE(records, type)                                                                                           \
     { records, sizeof(records) / sizeof((records)[0]), sizeof(type) }
 
 #define R karma_read_options
 static const karma_option read_records[] = {
-    TEXT(R, target, "target", "COL", "column that holds the label"),
+    NAMES(R, target, "target", "COL", "column that holds the label; A,B,C for several"),
+    TEXT(R, row_weight, "row-weight", "COL", "column that tells what each row counts for: numbers of at least 0"),
     NAMES(R, numeric, "numeric", "COL", "read this column as numbers; anything else in it is an error"),
     NAMES(R, category, "category", "COL", "read this column as categories, even if it looks like numbers"),
     NAMES(R, ignore, "ignore", "COL", "leave this column out"),
@@ -52,32 +54,47 @@ static const karma_option read_records[] = {
     CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words,
            "file format; auto goes by the name's ending and never takes ratings"),
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
-     "auto|comma|semicolon|tab|pipe|space|::", "what separates the fields of a CSV file"},
+     "auto|comma|semicolon|tab|pipe|space|::", "what separates the fields of a CSV file", NULL},
     SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
     {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
-     "what an index that a LIBSVM line leaves out means; must be said for such files"},
+     "what an index that a LIBSVM line leaves out means; must be said for such files", NULL},
     TEXT(R, users, "users", "FILE", "rating data: a CSV file of users, whose columns may be the label or attributes"),
     TEXT(R, item, "item", "ID", "rating data: the label is whether a user likes this item, which is no attribute then"),
     {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
-     "rating data: the least rating that means liking the item; must be said with --item"},
+     "rating data: the least rating that means liking the item; must be said with --item", NULL},
 };
 #undef R
 
 #define F karma_fit_options
 static const karma_option fit_records[] = {
     CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
-    CHOICE(F, kernel, "kernel", KARMA_KERNEL_LINEAR, kernel_words,
-           "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution"),
+    {"kernel", KARMA_OPTION_TEXT, FIELD(F, kernel), 0, 0, 0, NULL, "FORMULA",
+     "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; or a "
+     "formula of them such as rank + 0.5*linear(gamma=1)",
+     "linear"},
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
     REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
          "overlap that weighs 1 for every sequence length; mean: the training rows' mean observed count"),
     REAL(F, bias, "bias", 1, 0, 1e6, NULL, "value of an attribute that is always observed; 0: none"),
+    CHOICE(F, outer, "outer", KARMA_OUTER_IDENTITY, outer_words,
+           "what is made of the kernel: cosine k/sqrt(kk'), poly (offset + k/s)^degree, rbf exp(-(D/width)^2), laplace "
+           "exp(-D/width), D the distance over the rows' mean distance, series: a power series of k/s"),
+    INTEGER(F, degree, "degree", 2, 1, 64, "degree of --outer poly"),
+    REAL(F, offset, "offset", 1, 0, 1e6, NULL, "offset of --outer poly"),
+    REAL(F, width, "width", 1, 1e-6, 1e6, NULL, "width of --outer rbf and laplace"),
+    TEXT(F, series, "series", "A0,A1,...", "coefficients of --outer series, none of them negative"),
     SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
     SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words, "auto: hinge to classify, huber to regress"),
     REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
     REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
-    REAL(F, quantile, "quantile", 0.5, 1e-6, 1 - 1e-6, NULL, "quantile that the pinball loss asks for"),
+    {"quantile", KARMA_OPTION_TEXT, FIELD(F, quantile), 0, 0, 0, NULL, "Q,...",
+     "quantiles that the pinball loss asks for, one or several: 0.1,0.5,0.9", "0.5"},
+    TEXT(F, class_weight, "class-weight", "balanced|A=2,B=1",
+         "what a row of a class counts for; balanced: every class as much as any other"),
+    CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_OFF, calibration_words,
+           "calibrate probabilities on scores of rows that were left out of learning in turn"),
+    INTEGER(F, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn"),
     CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
            "batch: the exact minimum, with a certificate; online: the paper's Algorithm 1; auto: batch while the "
            "kernel matrix fits the memory limit"),
@@ -92,7 +109,7 @@ static const karma_option fit_records[] = {
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
          "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "passes over the rows; auto: 10 online, at most 10000 (more for few rows) in batch"},
+     "passes over the rows; auto: 10 online, at most 10000 (more for few rows) in batch", NULL},
     SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
     SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),
     INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),

@@ -7,19 +7,21 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "io/csv_records.h"
 #include "io/survey.h"
 
-typedef enum csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_ID, ROLE_IGNORED } csv_role;
+typedef enum csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_ID, ROLE_IGNORED } csv_role;
 
 /* What the options say about a column, one bit each. */
-enum { SAID_TARGET, SAID_ID, SAID_IGNORE, SAID_NUMERIC, SAID_CATEGORY, N_SAID };
-static const char *const said_flags[N_SAID] = {"--target", "--id", "--ignore", "--numeric", "--category"};
+enum { SAID_TARGET, SAID_WEIGHT, SAID_ID, SAID_IGNORE, SAID_NUMERIC, SAID_CATEGORY, N_SAID };
+static const char *const said_flags[N_SAID] = {"--target", "--row-weight", "--id",
+                                               "--ignore", "--numeric",    "--category"};
 
 typedef struct csv_column {
     unsigned said;
     csv_role role;
-    size_t place; /* the attribute's number in the table */
+    size_t place; /* the attribute's or the target's number in the table */
     karma_i_survey survey;
 } csv_column;
 
@@ -38,11 +40,15 @@ typedef struct csv_file {
     csv_column *columns;
     size_t n_columns;
     size_t n_rows;
+    size_t *targets; /* their columns in the order they were named in, which need not be that of the file */
+    size_t n_targets, target_capacity;
     karma_i_missing missing;
     const csv_column *suspect; /* must be numbers, and a cell of this row is none */
     karma_i_builder builder;
     id_row ids;
-    double target; /* of the row being read */
+    double *labels; /* of the row being read, one a target */
+    double weight;  /* of the row being read */
+    double largest_weight;
 } csv_file;
 
 static const char *column_name(const csv_file *file, const csv_column *column) {
@@ -66,7 +72,40 @@ static karma_status say(csv_file *file, char *const *names, size_t n_names, unsi
     return KARMA_OK;
 }
 
-/* Only the label may be said to be two things: the label, and of a kind. */
+static karma_status add_target(csv_file *file, csv_column *column, karma_error *err) {
+    if (!karma_i_reserve(&file->targets, &file->target_capacity, file->n_targets + 1, sizeof *file->targets))
+        return karma_i_fail_memory(err);
+    column->place = file->n_targets;
+    file->targets[file->n_targets++] = (size_t)(column - file->columns);
+    return KARMA_OK;
+}
+
+static karma_status say_target(csv_file *file, const char *name, karma_error *err) {
+    csv_column *column = find_column(file, name);
+    char excerpt[KARMA_I_EXCERPT_SIZE];
+    if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
+    if (column->said >> SAID_TARGET & 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by --target", file->name,
+                            karma_i_excerpt(excerpt, name, strlen(name)));
+    column->said |= 1u << SAID_TARGET;
+    return add_target(file, column, err);
+}
+
+/* A value of --target that is no column's name is several names: names may have commas too. */
+static karma_status say_targets(csv_file *file, const char *value, karma_error *err) {
+    if (find_column(file, value)) return say_target(file, value, err);
+    char *list = karma_i_strdup(value);
+    karma_status st = list ? KARMA_OK : karma_i_fail_memory(err);
+    for (char *name = list, *comma; st == KARMA_OK && name; name = comma ? comma + 1 : NULL) {
+        comma = strchr(name, ',');
+        if (comma) *comma = '\0';
+        st = say_target(file, name, err);
+    }
+    karma_i_free(list);
+    return st;
+}
+
+/* Only a target may be said to be two things: a target, and of a kind. */
 static karma_status check_said(const csv_file *file, const csv_column *column, karma_error *err) {
     for (unsigned a = 0; a < N_SAID; a++) {
         for (unsigned b = a + 1; b < N_SAID; b++) {
@@ -83,6 +122,7 @@ static karma_status check_said(const csv_file *file, const csv_column *column, k
 
 static csv_role said_role(unsigned said) {
     if (said >> SAID_TARGET & 1) return ROLE_TARGET;
+    if (said >> SAID_WEIGHT & 1) return ROLE_WEIGHT;
     if (said >> SAID_ID & 1) return ROLE_ID;
     return said >> SAID_IGNORE & 1 ? ROLE_IGNORED : ROLE_ATTRIBUTE;
 }
@@ -102,10 +142,9 @@ static void apply_expectation(csv_file *file, const karma_i_expectation *expecta
     }
 }
 
-static karma_status assign_roles(csv_file *file, karma_error *err) {
-    const karma_read_options *o = file->request->options;
-    const karma_i_expectation *expectation = file->request->expectation;
-    KARMA_TRY(say(file, &o->target, o->target != NULL, SAID_TARGET, err));
+static karma_status apply_options(csv_file *file, const karma_read_options *o, karma_error *err) {
+    for (size_t i = 0; i < o->target.count; i++) KARMA_TRY(say_targets(file, o->target.items[i], err));
+    KARMA_TRY(say(file, &o->row_weight, o->row_weight != NULL, SAID_WEIGHT, err));
     KARMA_TRY(say(file, o->id.items, o->id.count, SAID_ID, err));
     KARMA_TRY(say(file, o->ignore.items, o->ignore.count, SAID_IGNORE, err));
     KARMA_TRY(say(file, o->numeric.items, o->numeric.count, SAID_NUMERIC, err));
@@ -114,10 +153,23 @@ static karma_status assign_roles(csv_file *file, karma_error *err) {
         KARMA_TRY(check_said(file, &file->columns[i], err));
         file->columns[i].role = said_role(file->columns[i].said);
     }
-    if (!o->target && expectation && expectation->target) {
-        csv_column *column = find_column(file, expectation->target);
-        if (column && column->role == ROLE_ATTRIBUTE) column->role = ROLE_TARGET;
+    return KARMA_OK;
+}
+
+static karma_status expect_targets(csv_file *file, const karma_i_expectation *expectation, karma_error *err) {
+    for (size_t i = 0; i < expectation->n_targets; i++) {
+        csv_column *column = find_column(file, expectation->targets[i]);
+        if (!column || column->role != ROLE_ATTRIBUTE) continue;
+        column->role = ROLE_TARGET;
+        KARMA_TRY(add_target(file, column, err));
     }
+    return KARMA_OK;
+}
+
+static karma_status assign_roles(csv_file *file, karma_error *err) {
+    const karma_i_expectation *expectation = file->request->expectation;
+    KARMA_TRY(apply_options(file, file->request->options, err));
+    if (expectation && file->n_targets == 0) KARMA_TRY(expect_targets(file, expectation, err));
     for (size_t i = 0; i < file->n_columns; i++) {
         csv_column *column = &file->columns[i];
         karma_i_survey_init(&column->survey, said_mode(column->said), column->role == ROLE_TARGET);
@@ -180,18 +232,32 @@ static karma_status survey_columns(csv_file *file, karma_error *err) {
 
 /* --- the table ----------------------------------------------------------------------------------------- */
 
-static karma_status make_column(csv_file *file, csv_column *column, karma_error *err) {
+/* A column that is an attribute or a target. */
+static karma_status make_surveyed(csv_file *file, csv_column *column, karma_error *err) {
     const char *name = column_name(file, column);
     char **levels;
     size_t n_levels;
-    if (column->role == ROLE_IGNORED) return KARMA_OK;
-    if (column->role == ROLE_ID) return karma_i_builder_add_id(&file->builder, name, err);
     karma_column_kind kind = karma_i_survey_kind(&column->survey);
     KARMA_TRY(karma_i_survey_levels(&levels, &n_levels, &column->survey, err));
     if (column->role == ROLE_TARGET)
-        return karma_i_builder_set_target(&file->builder, name, kind, levels, n_levels, err);
+        return karma_i_builder_add_target(&file->builder, name, kind, levels, n_levels, err);
     column->place = file->builder.table->n_attributes;
     return karma_i_builder_add_attribute(&file->builder, name, kind, levels, n_levels, err);
+}
+
+static karma_status make_column(csv_file *file, csv_column *column, karma_error *err) {
+    switch (column->role) {
+    case ROLE_ATTRIBUTE:
+        return make_surveyed(file, column, err);
+    case ROLE_WEIGHT:
+        return karma_i_builder_set_weighted(&file->builder, column_name(file, column), err);
+    case ROLE_ID:
+        return karma_i_builder_add_id(&file->builder, column_name(file, column), err);
+    case ROLE_TARGET: /* made in an order of their own */
+    case ROLE_IGNORED:
+        break;
+    }
+    return KARMA_OK;
 }
 
 static karma_status keep_id(id_row *ids, const karma_i_csv_field *field, karma_error *err) {
@@ -207,19 +273,46 @@ static karma_status keep_id(id_row *ids, const karma_i_csv_field *field, karma_e
     return KARMA_OK;
 }
 
+static karma_status fail_weight(const csv_file *file, const csv_column *column, const karma_i_csv_field *field,
+                                karma_error *err) {
+    char name[KARMA_I_EXCERPT_SIZE], text[KARMA_I_EXCERPT_SIZE];
+    (void)karma_i_excerpt(name, column_name(file, column), strlen(column_name(file, column)));
+    if (karma_i_is_missing(&file->missing, field->text, field->length))
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: line %zu, column '%s': the row weight is missing", file->name,
+                            field->line, name);
+    return karma_i_fail(err, KARMA_ERR_DATA,
+                        "%s: line %zu, column '%s': '%s' is not a row weight, which is a finite number of at least 0",
+                        file->name, field->line, name, karma_i_excerpt(text, field->text, field->length));
+}
+
+/* There is nothing to infer about weights, so the survey passes them over and they are judged only here. */
+static karma_status keep_weight(csv_file *file, const csv_column *column, const karma_i_csv_field *field,
+                                karma_error *err) {
+    if (karma_i_is_missing(&file->missing, field->text, field->length) ||
+        !karma_i_number_parse(&file->weight, field->text, field->length) || !karma_i_is_weight(file->weight))
+        return fail_weight(file, column, field, err);
+    if (file->weight > file->largest_weight) file->largest_weight = file->weight;
+    return KARMA_OK;
+}
+
 static karma_status fill_cell(void *payload, size_t number, const karma_i_csv_field *field, karma_error *err) {
     csv_file *file = payload;
     csv_column *column = &file->columns[number];
     if (column->role == ROLE_IGNORED) return KARMA_OK;
     if (column->role == ROLE_ID) return keep_id(&file->ids, field, err);
+    if (column->role == ROLE_WEIGHT) return keep_weight(file, column, field, err);
     if (karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     double value = karma_i_survey_value(&column->survey, field->text, field->length);
     if (isnan(value)) return karma_i_fail_memory(err); /* it was a number before: nothing else can have failed */
     if (column->role == ROLE_TARGET) {
-        file->target = value;
+        file->labels[column->place] = value;
         return KARMA_OK;
     }
     return karma_i_builder_add_cell(&file->builder, column->place, value, err);
+}
+
+static void forget_labels(csv_file *file) {
+    for (size_t k = 0; k < file->n_targets; k++) file->labels[k] = NAN;
 }
 
 static karma_status fill_row(void *payload, karma_error *err) {
@@ -230,17 +323,29 @@ static karma_status fill_row(void *payload, karma_error *err) {
         ids->texts[i].text = ids->bytes + start;
         start += ids->texts[i].length;
     }
-    KARMA_TRY(karma_i_builder_end_row(&file->builder, file->target, ids->texts, err));
+    KARMA_TRY(karma_i_builder_end_row(&file->builder, file->labels, file->weight, ids->texts, err));
     ids->n_texts = ids->used = 0;
-    file->target = NAN;
+    forget_labels(file);
     return KARMA_OK;
+}
+
+static karma_status check_weights(const csv_file *file, karma_error *err) {
+    const char *name = file->builder.table->weight_name;
+    char excerpt[KARMA_I_EXCERPT_SIZE];
+    if (!name || file->largest_weight > 0.0) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_DATA, "%s: column '%s': all row weights are 0", file->name,
+                        karma_i_excerpt(excerpt, name, strlen(name)));
 }
 
 static karma_status fill_table(csv_file *file, karma_error *err) {
     KARMA_TRY(karma_i_builder_init(&file->builder, err));
     for (size_t i = 0; i < file->n_columns; i++) KARMA_TRY(make_column(file, &file->columns[i], err));
-    file->target = NAN;
-    return karma_i_csv_walk(&file->records, fill_cell, fill_row, file, err);
+    for (size_t k = 0; k < file->n_targets; k++) KARMA_TRY(make_surveyed(file, &file->columns[file->targets[k]], err));
+    file->labels = karma_i_alloc(file->n_targets, sizeof *file->labels);
+    if (!file->labels) return karma_i_fail_memory(err);
+    forget_labels(file);
+    KARMA_TRY(karma_i_csv_walk(&file->records, fill_cell, fill_row, file, err));
+    return check_weights(file, err);
 }
 
 static karma_status open_file(csv_file *file, karma_error *err) {
@@ -253,6 +358,8 @@ static karma_status open_file(csv_file *file, karma_error *err) {
 static void clear_file(csv_file *file) {
     for (size_t i = 0; file->columns && i < file->n_columns; i++) karma_i_survey_clear(&file->columns[i].survey);
     karma_i_free(file->columns);
+    karma_i_free(file->targets);
+    karma_i_free(file->labels);
     karma_i_csv_close(&file->records);
     karma_i_missing_clear(&file->missing);
     karma_i_builder_clear(&file->builder);

@@ -52,20 +52,29 @@ static void end_line(csv_line *line) {
     line->n_written = 0;
 }
 
-static void put_value(csv_line *line, const karma_i_column *column, double value) {
+static void put_number(csv_line *line, double value) {
     char text[KARMA_NUMBER_SIZE];
+    put_field(line, karma_number_text(text, value));
+}
+
+static void put_value(csv_line *line, const karma_i_column *column, double value) {
     if (isnan(value))
         put_field(line, "");
     else if (column->kind == KARMA_COLUMN_CATEGORY)
         put_field(line, column->levels[(size_t)value]);
     else
-        put_field(line, karma_number_text(text, value));
+        put_number(line, value);
+}
+
+static size_t count_columns(const karma_table *t) {
+    return t->n_ids + t->n_attributes + t->n_targets + (t->row_weight != NULL);
 }
 
 static void write_header(csv_line *line, const karma_table *t) {
     for (size_t i = 0; i < t->n_ids; i++) put_field(line, t->id_names[i]);
     for (size_t j = 0; j < t->n_attributes; j++) put_field(line, t->attributes[j].name);
-    if (t->has_target) put_field(line, t->target.name);
+    for (size_t k = 0; k < t->n_targets; k++) put_field(line, t->targets[k].column.name);
+    if (t->row_weight) put_field(line, t->weight_name);
     end_line(line);
 }
 
@@ -76,12 +85,13 @@ static void write_row(csv_line *line, const karma_table *t, size_t row) {
         int observed = c < cells.count && cells.attribute[c] == j;
         put_value(line, &t->attributes[j], observed ? cells.value[c++] : NAN);
     }
-    if (t->has_target) put_value(line, &t->target, t->target_value[row]);
+    for (size_t k = 0; k < t->n_targets; k++) put_value(line, &t->targets[k].column, t->targets[k].value[row]);
+    if (t->row_weight) put_number(line, t->row_weight[row]);
     end_line(line);
 }
 
 karma_status karma_table_write_csv(const karma_table *table, FILE *stream, karma_error *err) {
-    csv_line line = {stream, table->n_ids + table->n_attributes + (table->has_target != 0), 0};
+    csv_line line = {stream, count_columns(table), 0};
     errno = 0;
     write_header(&line, table);
     for (size_t i = 0; i < table->n_rows; i++) write_row(&line, table, i);

@@ -128,6 +128,18 @@ static karma_status parse_pair(svm_pair *out, const svm_file *file, const svm_li
 
 /* --- options ------------------------------------------------------------------------------------------- */
 
+/* The label is the only target there can be. */
+static karma_status check_target(const svm_file *file, const karma_names *target, karma_error *err) {
+    char asked[KARMA_I_EXCERPT_SIZE];
+    for (size_t i = 0; i < target->count; i++)
+        if (strcmp(target->items[i], target_name) != 0)
+            return karma_i_fail(err, KARMA_ERR_DATA, "%s: no column '%s'; the label of a LIBSVM file is called '%s'",
+                                file->name, karma_i_excerpt(asked, target->items[i], strlen(target->items[i])),
+                                target_name);
+    if (target->count <= 1) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by --target", file->name, target_name);
+}
+
 static karma_status check_options(const svm_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
     if (o->absent == KARMA_ABSENT_UNSAID)
@@ -139,10 +151,11 @@ static karma_status check_options(const svm_file *file, karma_error *err) {
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "%s: %s does not apply to LIBSVM files, whose attributes are all numbers", file->name,
                             o->category.count ? "--category" : "--id");
-    if (!o->target || strcmp(o->target, target_name) == 0) return KARMA_OK;
-    char asked[KARMA_I_EXCERPT_SIZE];
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no column '%s'; the label of a LIBSVM file is called '%s'",
-                        file->name, karma_i_excerpt(asked, o->target, strlen(o->target)), target_name);
+    if (o->row_weight)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "%s: --row-weight does not apply to LIBSVM files, which have no column of weights",
+                            file->name);
+    return check_target(file, &o->target, err);
 }
 
 /* True if `text` is the index of an attribute, written as in its name. */
@@ -180,7 +193,7 @@ static karma_status assign_places(svm_file *file, karma_error *err) {
         if (names_has(&o->numeric, o->ignore.items[i]))
             return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --ignore and --numeric",
                                 file->name, o->ignore.items[i]);
-    if (!file->has_target && o->target)
+    if (!file->has_target && o->target.count)
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --target and --ignore", file->name,
                             target_name);
     if (o->ignore.count == 0) return KARMA_OK;
@@ -274,7 +287,7 @@ static karma_status make_columns(svm_file *file, karma_error *err) {
     if (file->has_target) {
         karma_column_kind kind = karma_i_survey_kind(&file->labels);
         KARMA_TRY(karma_i_survey_levels(&levels, &n_levels, &file->labels, err));
-        KARMA_TRY(karma_i_builder_set_target(&file->builder, target_name, kind, levels, n_levels, err));
+        KARMA_TRY(karma_i_builder_add_target(&file->builder, target_name, kind, levels, n_levels, err));
     }
     for (size_t index = 1; index <= file->largest; index++) {
         if (file->places && file->places[index - 1] == IGNORED) continue;
@@ -312,7 +325,7 @@ static karma_status fill_line(svm_file *file, svm_line *line, karma_error *err) 
         KARMA_TRY(add_cell(file, pair.index, pair.value, err));
     }
     KARMA_TRY(add_absent(file, pair.index + 1, file->largest + 1, err));
-    return karma_i_builder_end_row(&file->builder, target, NULL, err);
+    return karma_i_builder_end_row(&file->builder, &target, 1.0, NULL, err);
 }
 
 static karma_status fill_table(svm_file *file, karma_error *err) {

@@ -56,6 +56,7 @@ typedef struct ratings_file {
     rating *ratings;
     size_t n_ratings, capacity;
     rating current; /* the one being read */
+    double *labels; /* of the row being filled, one a target */
     size_t n_repeated;
     karma_i_builder builder;
 } ratings_file;
@@ -69,15 +70,17 @@ static karma_status fail_option(const ratings_file *file, const char *sentence, 
 static karma_status check_options(const ratings_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
     int has_threshold = o->like != KARMA_LIKE_UNSAID;
-    if (o->item && o->target) return fail_option(file, "--item and --target both say what the label is", err);
+    if (o->item && o->target.count) return fail_option(file, "--item and --target both say what the label is", err);
     if (o->item && !has_threshold)
         return fail_option(file, "--item needs --like with the least rating of those who like it", err);
     if (!o->item && has_threshold) return fail_option(file, "--like needs --item with the item that is liked", err);
-    if (o->target && !o->users)
+    if (o->target.count && !o->users)
         return fail_option(file,
                            "--target names a column of the users file and needs --users; the liking of an item is "
                            "said by --item and --like",
                            err);
+    if (o->row_weight && !o->users)
+        return fail_option(file, "--row-weight names a column of the users file and needs --users", err);
     if (o->id.count && !o->users)
         return fail_option(file, "--id names the column of user IDs in the users file and needs --users", err);
     if (o->id.count > 1)
@@ -127,7 +130,8 @@ static karma_status read_users(ratings_file *file, karma_error *err) {
     request.names_elsewhere = 1;
     if (options.item && request.expectation) {
         expectation = *request.expectation;
-        expectation.target = NULL;
+        expectation.targets = NULL;
+        expectation.n_targets = 0;
         request.expectation = &expectation;
     }
     KARMA_TRY(karma_i_source_load(&file->users.source, options.users, err));
@@ -291,19 +295,25 @@ static karma_status apply_names(ratings_file *file, karma_error *err) {
 }
 
 /* A model that predicts the liking of an item never learned from it. */
-static uint32_t find_expected_liked(const ratings_file *file) {
+static void take_out_expected(ratings_file *file) {
     const karma_i_expectation *expectation = file->request->expectation;
-    const char *target = expectation ? expectation->target : NULL;
-    if (!target || strncmp(target, like_prefix, strlen(like_prefix)) != 0) return NO_ITEM;
-    return find_item(file, target + strlen(like_prefix));
+    for (size_t i = 0; expectation && i < expectation->n_targets; i++) {
+        const char *target = expectation->targets[i];
+        if (strncmp(target, like_prefix, strlen(like_prefix)) != 0) continue;
+        uint32_t place = find_item(file, target + strlen(like_prefix));
+        if (place != NO_ITEM) file->items[place].taken_out = 1;
+    }
 }
 
 static karma_status take_out_liked(ratings_file *file, karma_error *err) {
     const char *id = file->request->options->item;
-    uint32_t place = id ? find_item(file, id) : find_expected_liked(file);
-    if (id && place == NO_ITEM) return karma_i_csv_fail_unknown(file->name, "item", id, &file->item_ids, err);
-    if (place != NO_ITEM) file->items[place].taken_out = 1;
-    file->liked = id ? place : NO_ITEM;
+    if (!id) {
+        take_out_expected(file);
+        return KARMA_OK;
+    }
+    file->liked = find_item(file, id);
+    if (file->liked == NO_ITEM) return karma_i_csv_fail_unknown(file->name, "item", id, &file->item_ids, err);
+    file->items[file->liked].taken_out = 1;
     return KARMA_OK;
 }
 
@@ -361,6 +371,7 @@ static karma_status sort_ratings(ratings_file *file, karma_error *err) {
 
 /* --- the table ----------------------------------------------------------------------------------------- */
 
+/* The only target there is then: --item and --target exclude each other. */
 static karma_status make_like_target(ratings_file *file, karma_error *err) {
     const char *id = file->items[file->liked].id;
     size_t size = strlen(like_prefix) + strlen(id) + 1;
@@ -372,7 +383,7 @@ static karma_status make_like_target(ratings_file *file, karma_error *err) {
     if (st == KARMA_OK) st = karma_i_dictionary_texts(&classes, &words, err);
     if (st == KARMA_OK) {
         (void)snprintf(name, size, "%s%s", like_prefix, id);
-        st = karma_i_builder_set_target(&file->builder, name, KARMA_COLUMN_CATEGORY, classes, words.count, err);
+        st = karma_i_builder_add_target(&file->builder, name, KARMA_COLUMN_CATEGORY, classes, words.count, err);
     }
     karma_i_dictionary_clear(&words);
     karma_i_free(name);
@@ -399,12 +410,14 @@ static int is_repeated(const ratings_file *file, size_t i) {
     return i + 1 < file->n_ratings && r[1].row == r->row && r[1].item == r->item;
 }
 
-/* What the users file knows of a user; *label is NaN if it does not have one. */
-static karma_status fill_known(double *label, ratings_file *file, size_t row, karma_error *err) {
+/* What the users file knows of a user: without it labels are missing, and the row weighs 1. */
+static karma_status fill_known(double *weight, ratings_file *file, size_t row, karma_error *err) {
     const karma_table *table = file->users.table;
-    *label = NAN;
+    *weight = 1.0;
+    for (size_t k = 0; k < file->builder.table->n_targets; k++) file->labels[k] = NAN;
     if (!table || row >= table->n_rows) return KARMA_OK;
-    if (table->has_target) *label = table->target_value[row];
+    *weight = karma_table_row_weight(table, row);
+    for (size_t k = 0; k < table->n_targets; k++) file->labels[k] = table->targets[k].value[row];
     return karma_i_builder_copy_cells(&file->builder, table, row, err);
 }
 
@@ -412,8 +425,8 @@ static karma_status fill_known(double *label, ratings_file *file, size_t row, ka
 static karma_status fill_row(ratings_file *file, size_t row, size_t *next, karma_error *err) {
     const karma_i_entry *user = &file->user_ids.entries[row];
     karma_i_text id = {user->text, user->length};
-    double label;
-    KARMA_TRY(fill_known(&label, file, row, err));
+    double weight;
+    KARMA_TRY(fill_known(&weight, file, row, err));
     for (; *next < file->n_ratings && file->ratings[*next].row == row; ++*next) {
         const rating *r = &file->ratings[*next];
         const item *it = &file->items[r->item];
@@ -422,17 +435,19 @@ static karma_status fill_row(ratings_file *file, size_t row, size_t *next, karma
         else if (isnan(r->value))
             continue;
         else if (r->item == file->liked)
-            label = r->value >= file->request->options->like;
+            file->labels[0] = r->value >= file->request->options->like;
         else if (!it->taken_out)
             KARMA_TRY(karma_i_builder_add_cell(&file->builder, it->attribute, r->value, err));
     }
-    return karma_i_builder_end_row(&file->builder, label, &id, err);
+    return karma_i_builder_end_row(&file->builder, file->labels, weight, &id, err);
 }
 
 static karma_status fill_table(ratings_file *file, karma_error *err) {
     size_t next = 0;
     KARMA_TRY(karma_i_builder_init(&file->builder, err));
     KARMA_TRY(make_columns(file, err));
+    file->labels = karma_i_alloc(file->builder.table->n_targets, sizeof *file->labels);
+    if (!file->labels) return karma_i_fail_memory(err);
     for (size_t row = 0; row < file->user_ids.count; row++) KARMA_TRY(fill_row(file, row, &next, err));
     if (file->n_repeated)
         karma_i_notice(file->request->hooks,
@@ -451,6 +466,7 @@ static void clear_file(ratings_file *file) {
     karma_i_free(file->items);
     karma_i_free(file->item_places);
     karma_i_free(file->ratings);
+    karma_i_free(file->labels);
     karma_i_builder_clear(&file->builder);
 }
 

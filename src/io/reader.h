@@ -10,7 +10,8 @@
 typedef struct karma_i_expectation {
     const karma_i_column *columns;
     size_t n_columns;
-    const char *target; /* the label's column if the options name none and the file has it; NULL: none */
+    const char *const *targets; /* the columns with the labels, if the options name none; those that the file has */
+    size_t n_targets;
 } karma_i_expectation;
 
 typedef struct karma_i_read_request {

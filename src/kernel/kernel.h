@@ -1,21 +1,26 @@
-/* The kernel between rows with holes (theorem ktrick, with the scale ν and the bias of docs/mathematics.md):
+/* Kernels between rows with holes. The one the paper has (theorem ktrick, with the scale ν and the bias of
+ * docs/mathematics.md) is a factor:
  *
- *     k(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} κ_i(x_i, y_i) + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l
+ *     f(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} κ_i(x_i, y_i) + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l
  *
- * κ_i is the product of the values or, for a ranked attribute, 1 - 2|u - v| with u, v in [0, 1] the ranks, kept as
- * bytes 1 to 255. The bias b is one more attribute that is always observed. Products, ν = 1 and b = 0 are the paper's
- * kernel. */
+ * κ_i is what the encoding of the rows makes of attribute i. The bias b is one more attribute that is always observed.
+ * Products, ν = 1 and b = 0 are the paper's kernel. A factor may go through an outer map, which keeps it positive
+ * semidefinite, and a kernel is a sum of terms, each a product of factors with a weight that is not negative:
+ *
+ *     k = Σ_t weight_t Π_f outer_f(f(x, y)) */
 #ifndef KARMA_I_KERNEL_H
 #define KARMA_I_KERNEL_H
 
 #include "karma/base.h"
+#include "karma/options.h"
 #include "kernel/path.h"
 #include "table/rows.h"
 
 /* 1 - 2|u - v| in steps of a byte. */
 #define KARMA_I_RANK_STEP (2.0 / 254.0)
 
-typedef struct karma_i_kernel {
+typedef struct karma_i_factor {
+    size_t encoding; /* of the rows: which of them it is about */
     size_t gamma;
     double scale;           /* ν */
     double bias;            /* b */
@@ -23,30 +28,50 @@ typedef struct karma_i_kernel {
     /* Where w of the largest overlap would leave the range of single precision, all of w is divided
      * by exp(log_norm); otherwise log_norm is 0. */
     double log_norm;
-    float *weight;            /* weight[|o ∩ o'|]: the bias is counted in */
+    float *weight; /* weight[|o ∩ o'|]: the bias is counted in */
+    karma_i_map map;
+} karma_i_factor;
+
+typedef struct karma_i_term {
+    double weight;
+    size_t first_factor, n_factors;
+} karma_i_term;
+
+typedef struct karma_i_kernel {
+    size_t n_terms, n_factors;
+    karma_i_term *terms;
+    karma_i_factor *factors;
     const karma_i_path *path; /* the fastest of this machine; tests take others */
 } karma_i_kernel;
 
-/* `largest_overlap`: the most attributes that any row of one side of the pairs observes. */
+/* One factor without an outer map. `largest_overlap`: the most attributes that any row of one side of the pairs
+ * observes. */
 karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
                                  size_t largest_overlap, karma_error *err);
+/* Room for terms and factors, all zero but the path; karma_i_factor_weigh then fills in a factor's weights from its
+ * other members. To be cleared also when it fails. */
+karma_status karma_i_kernel_alloc(karma_i_kernel *kernel, size_t n_terms, size_t n_factors, karma_error *err);
+karma_status karma_i_factor_weigh(karma_i_factor *factor, karma_error *err);
 void karma_i_kernel_clear(karma_i_kernel *kernel);
+/* Only one factor and no outer map: scores are then sums over attributes. */
+int karma_i_kernel_is_plain(const karma_i_kernel *kernel);
 
 /* ln w(c), and w(c)/exp(log_norm) as it is used, both in double precision. */
 double karma_i_log_weight(size_t c, size_t gamma, double scale);
 double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm);
 
 /* out[i * ld + j] = k(a_i, b_j), by `threads` threads (at least 1). Every value is computed in tiles of a fixed
- * size, so the result does not depend on the number of threads. a and b are both dense or both sparse. Fails with
- * KARMA_ERR_MEMORY only, and only for sparse rows. */
+ * size, so the result does not depend on the number of threads. a and b have the same encodings. Fails with
+ * KARMA_ERR_MEMORY only. */
 karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                   int threads);
 
 /* The whole Gram matrix of a: one half is computed, the other copied. Fails with KARMA_ERR_MEMORY only. */
 karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);
 
-/* out[i] = k(a_i, a_i). */
+/* out[i] = k(a_i, a_i); and the same of one factor, before its outer map. */
 void karma_i_kernel_diagonal(double *out, const karma_i_kernel *kernel, karma_i_view a);
+double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *encoding, size_t row);
 
 /* scores[i * n_outputs + o] = Σ_j k(a_i, b_j) coefficients[j * n_outputs + o], summed in double precision in a
  * fixed order. Training and prediction both go through here. */

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "karma/options.h"
+
 /* Small tables of weights are kept in registers, which are loaded whole. */
 enum { KARMA_I_LEAST_WEIGHTS = 64 };
 
@@ -27,10 +29,28 @@ typedef struct karma_i_pairs {
     size_t n_weights;
 } karma_i_pairs;
 
+/* An outer map: what becomes of a value t = k(x,y) of a kernel, given k(x,x) and k(y,y), s a scale of the kernel:
+ *
+ *   identity  t                          rbf      exp(-D / (s width²)),  D = k(x,x) + k(y,y) - 2 k(x,y)
+ *   cosine    t / √(k(x,x) k(y,y))       laplace  exp(-√(D/s) / width)
+ *   poly      (offset + t/s)^degree      series   Σ_p coefficients[p] (t/s)^p
+ *
+ * Where k(x,x) is 0, cosine is 0. */
+typedef struct karma_i_map {
+    karma_outer kind;
+    double spread; /* s */
+    double offset, width;
+    size_t degree; /* also the last power of a series */
+    double *coefficients;
+} karma_i_map;
+
 typedef struct karma_i_path {
     const char *name;
     /* out[i * ld + j] for all i < n_a, j < n_b */
     void (*tile)(float *out, size_t ld, const karma_i_pairs *pairs);
+    /* Puts a tile of values through an outer map; k(x,x) of its rows and columns are in diagonal_a and diagonal_b. */
+    void (*map)(float *tile, size_t ld, size_t n_a, size_t n_b, const karma_i_map *map, const float *diagonal_a,
+                const float *diagonal_b);
     /* Σ_j x[j] y[j] in double precision, in an order that depends on n only */
     double (*dot)(const float *x, const double *y, size_t n);
     /* y[j] += a · x[j] */

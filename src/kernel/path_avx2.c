@@ -65,4 +65,4 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
     }
 }
 
-const karma_i_path karma_i_path_avx2 = {"avx2", tile, dot, axpy};
+const karma_i_path karma_i_path_avx2 = {"avx2", tile, map_tile, dot, axpy};

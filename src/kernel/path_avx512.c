@@ -62,4 +62,4 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
         _mm512_storeu_si512(out + 8 * g, narrow(sums[g], sums[g + 1]));
 }
 
-const karma_i_path karma_i_path_avx512 = {"avx512", tile, dot, axpy};
+const karma_i_path karma_i_path_avx512 = {"avx512", tile, map_tile, dot, axpy};

@@ -3,6 +3,9 @@
 #ifndef KARMA_I_PATH_BODY_H
 #define KARMA_I_PATH_BODY_H
 
+#include <math.h>
+#include <string.h>
+
 #include "kernel/path.h"
 
 enum { LANES = 16 };
@@ -20,6 +23,90 @@ static double dot(const float *x, const double *y, size_t n) {
 
 static void axpy(double *y, const float *x, double a, size_t n) {
     for (size_t j = 0; j < n; j++) y[j] += a * (double)x[j];
+}
+
+/* --- outer maps: rows of a tile at a time, without branches inside the loops --------------------------- */
+
+/* e^-t for t >= 0 to a few units in the last place: 2^n by its bits, the rest by its series around 0. */
+static float exp_of_minus(float t) {
+    float x = t < 87.0F ? -t : -87.0F;
+    int32_t n = (int32_t)(x * 1.44269504F - 0.5F);
+    float r =
+        (x - (float)n * 0.693359375F) + (float)n * 2.12194440e-4F; /* ln 2 in two parts: n times the first is exact */
+    float p =
+        1.0F +
+        r * (1.0F + r * (0.5F + r * (1.6666667e-1F + r * (4.1666668e-2F + r * (8.3333377e-3F + r * 1.3888889e-3F)))));
+    int32_t bits = (n + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return t < 87.0F ? p * power : 0.0F;
+}
+
+/* Values beyond this would leave single precision in the next product. */
+static const float LARGEST_POWER = 1e30F;
+
+static void map_distances(float *cells, size_t n, const karma_i_map *map, float own, const float *other) {
+    float g = (float)(1.0 / (map->spread * map->width * map->width));
+    for (size_t j = 0; j < n; j++) {
+        float squares = g * (own + other[j]), distance = squares - 2.0F * g * cells[j];
+        /* squares and cells are rounded differently: what is left of equal rows is no distance */
+        distance -= 1e-6F * squares;
+        cells[j] = distance > 0.0F ? distance : 0.0F;
+    }
+    if (map->kind == KARMA_OUTER_LAPLACE)
+        for (size_t j = 0; j < n; j++) cells[j] = sqrtf(cells[j]);
+    for (size_t j = 0; j < n; j++) cells[j] = exp_of_minus(cells[j]);
+}
+
+static void map_cosine(float *cells, size_t n, float own, const float *other) {
+    for (size_t j = 0; j < n; j++) {
+        float squares = own * other[j];
+        cells[j] = squares > 0.0F ? cells[j] / sqrtf(squares) : 0.0F;
+    }
+}
+
+static void map_power(float *cells, size_t n, const karma_i_map *map) {
+    float inverse = (float)(1.0 / map->spread), offset = (float)map->offset;
+    for (size_t j = 0; j < n; j++) {
+        float base = offset + inverse * cells[j], power = base;
+        for (size_t p = 1; p < map->degree; p++) power *= base;
+        cells[j] = power < LARGEST_POWER ? power : LARGEST_POWER;
+    }
+}
+
+/* Horner. */
+static void map_series(float *cells, size_t n, const karma_i_map *map) {
+    float inverse = (float)(1.0 / map->spread);
+    for (size_t j = 0; j < n; j++) {
+        float t = inverse * cells[j], sum = (float)map->coefficients[map->degree];
+        for (size_t p = map->degree; p > 0; p--) sum = sum * t + (float)map->coefficients[p - 1];
+        cells[j] = sum < LARGEST_POWER ? sum : LARGEST_POWER;
+    }
+}
+
+static void map_tile(float *tile, size_t ld, size_t n_a, size_t n_b, const karma_i_map *map, const float *diagonal_a,
+                     const float *diagonal_b) {
+    for (size_t i = 0; i < n_a; i++) {
+        float *cells = tile + i * ld;
+        switch (map->kind) {
+        case KARMA_OUTER_COSINE:
+            map_cosine(cells, n_b, diagonal_a[i], diagonal_b);
+            break;
+        case KARMA_OUTER_POLY:
+            map_power(cells, n_b, map);
+            break;
+        case KARMA_OUTER_RBF:
+        case KARMA_OUTER_LAPLACE:
+            map_distances(cells, n_b, map, diagonal_a[i], diagonal_b);
+            break;
+        case KARMA_OUTER_SERIES:
+            map_series(cells, n_b, map);
+            break;
+        case KARMA_OUTER_IDENTITY:
+        case KARMA_N_OUTERS:
+            break;
+        }
+    }
 }
 
 #endif

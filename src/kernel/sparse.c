@@ -73,9 +73,9 @@ static size_t meet(karma_i_sparse_index *x, const karma_i_rows *b, size_t j) {
     return n_met;
 }
 
-void karma_i_sparse_tile(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
+void karma_i_sparse_tile(float *out, size_t ld, const karma_i_factor *factor, karma_i_view a, karma_i_view b,
                          karma_i_sparse_index *x) {
-    float add = (float)(kernel->bias * kernel->bias), apart = add * kernel->weight[0];
+    float add = (float)(factor->bias * factor->bias), apart = add * factor->weight[0];
     for (size_t i = 0; i < a.count; i++)
         for (size_t j = 0; j < b.count; j++) out[i * ld + j] = apart;
     fill_index(x, a);
@@ -83,7 +83,7 @@ void karma_i_sparse_tile(float *out, size_t ld, const karma_i_kernel *kernel, ka
         size_t n_met = meet(x, b.rows, b.first + j);
         for (size_t m = 0; m < n_met; m++) {
             uint32_t i = x->met[m];
-            out[i * ld + j] = (x->sums[i] + add) * kernel->weight[x->counts[i]];
+            out[i * ld + j] = (x->sums[i] + add) * factor->weight[x->counts[i]];
             x->sums[i] = 0.0F;
             x->counts[i] = 0;
         }

@@ -29,8 +29,8 @@ void karma_i_sparse_index_clear(karma_i_sparse_index *index);
 /* The most cells that KARMA_I_SPARSE_ROWS neighbouring rows have. */
 size_t karma_i_sparse_most_cells(karma_i_view a);
 
-/* out[i * ld + j] = k(a_i, b_j), a.count <= KARMA_I_SPARSE_ROWS. */
-void karma_i_sparse_tile(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
+/* out[i * ld + j] = w(c) (Σκ + b²) of a_i and b_j, a.count <= KARMA_I_SPARSE_ROWS. */
+void karma_i_sparse_tile(float *out, size_t ld, const karma_i_factor *factor, karma_i_view a, karma_i_view b,
                          karma_i_sparse_index *index);
 
 #endif

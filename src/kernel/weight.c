@@ -29,21 +29,50 @@ double karma_i_weight(size_t c, size_t gamma, double scale, double log_norm) {
     return w;
 }
 
-karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
-                                 size_t largest_overlap, karma_error *err) {
-    size_t with_bias = bias != 0.0;
-    double log_max = karma_i_log_weight(largest_overlap + with_bias, gamma, scale);
-    *kernel = (karma_i_kernel){gamma, scale, bias, largest_overlap, 0.0, NULL, karma_i_paths()[0]};
-    if (log_max > LOG_WEIGHT_LIMIT) kernel->log_norm = log_max;
-    size_t room = largest_overlap < KARMA_I_LEAST_WEIGHTS ? KARMA_I_LEAST_WEIGHTS : largest_overlap + 1;
-    kernel->weight = karma_i_zalloc(room, sizeof *kernel->weight);
-    if (!kernel->weight) return karma_i_fail_memory(err);
-    for (size_t c = 0; c <= largest_overlap; c++)
-        kernel->weight[c] = (float)karma_i_weight(c + with_bias, gamma, scale, kernel->log_norm);
+karma_status karma_i_factor_weigh(karma_i_factor *factor, karma_error *err) {
+    size_t with_bias = factor->bias != 0.0, largest = factor->largest_overlap;
+    double log_max = karma_i_log_weight(largest + with_bias, factor->gamma, factor->scale);
+    factor->log_norm = log_max > LOG_WEIGHT_LIMIT ? log_max : 0.0;
+    factor->weight =
+        karma_i_zalloc(largest < KARMA_I_LEAST_WEIGHTS ? KARMA_I_LEAST_WEIGHTS : largest + 1, sizeof *factor->weight);
+    if (!factor->weight) return karma_i_fail_memory(err);
+    for (size_t c = 0; c <= largest; c++)
+        factor->weight[c] = (float)karma_i_weight(c + with_bias, factor->gamma, factor->scale, factor->log_norm);
     return KARMA_OK;
 }
 
+karma_status karma_i_kernel_alloc(karma_i_kernel *kernel, size_t n_terms, size_t n_factors, karma_error *err) {
+    *kernel = (karma_i_kernel){0, 0, karma_i_zalloc(n_terms, sizeof *kernel->terms),
+                               karma_i_zalloc(n_factors, sizeof *kernel->factors), karma_i_paths()[0]};
+    if (!kernel->terms || !kernel->factors) return karma_i_fail_memory(err);
+    kernel->n_terms = n_terms;
+    kernel->n_factors = n_factors;
+    return KARMA_OK;
+}
+
+karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
+                                 size_t largest_overlap, karma_error *err) {
+    karma_status st = karma_i_kernel_alloc(kernel, 1, 1, err);
+    if (st == KARMA_OK) {
+        kernel->terms[0] = (karma_i_term){1.0, 0, 1};
+        kernel->factors[0] =
+            (karma_i_factor){.gamma = gamma, .scale = scale, .bias = bias, .largest_overlap = largest_overlap};
+        st = karma_i_factor_weigh(&kernel->factors[0], err);
+    }
+    if (st != KARMA_OK) karma_i_kernel_clear(kernel);
+    return st;
+}
+
 void karma_i_kernel_clear(karma_i_kernel *kernel) {
-    karma_i_free(kernel->weight);
-    kernel->weight = NULL;
+    for (size_t f = 0; f < kernel->n_factors; f++) {
+        karma_i_free(kernel->factors[f].weight);
+        karma_i_free(kernel->factors[f].map.coefficients);
+    }
+    karma_i_free(kernel->terms);
+    karma_i_free(kernel->factors);
+    *kernel = (karma_i_kernel){0};
+}
+
+int karma_i_kernel_is_plain(const karma_i_kernel *kernel) {
+    return kernel->n_factors == 1 && kernel->factors[0].map.kind == KARMA_OUTER_IDENTITY;
 }

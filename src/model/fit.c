@@ -7,21 +7,31 @@
 #include "model/model.h"
 #include "solve/solver.h"
 
-double karma_i_choose_scale(const karma_fit_options *options, const karma_i_rows *rows) {
-    if (options->scale != KARMA_SCALE_MEAN) return options->scale;
-    double observed = 0.0;
-    for (size_t i = 0; i < rows->n_rows; i++) observed += (double)karma_i_rows_n_observed(rows, i);
-    double mean = observed / (double)rows->n_rows + (options->bias != 0.0 ? 1.0 : 0.0);
-    return mean > 0.0 ? mean : 1.0;
+static karma_status learn_formula(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
+                                  const karma_i_formula *formula, const karma_table *table,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(karma_i_encoder_learn(encoder, table, formula->kinds, formula->n_kinds, options, hooks, err));
+    KARMA_TRY(karma_i_encoder_apply(rows, encoder, table, NULL, err));
+    return karma_i_kernel_learn(kernel, formula, *rows, karma_i_threads(options->threads), err);
 }
 
-size_t karma_i_largest_overlap(const karma_i_rows *rows) {
-    size_t most = 0;
-    for (size_t i = 0; i < rows->n_rows; i++) {
-        size_t observed = karma_i_rows_n_observed(rows, i);
-        if (observed > most) most = observed;
+karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
+                                  const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
+                                  karma_error *err) {
+    karma_i_formula formula;
+    karma_i_encoder learned = {0};
+    karma_i_rows *encoded = NULL;
+    KARMA_TRY(karma_i_formula_parse(&formula, options, err));
+    karma_status st = learn_formula(&learned, kernel, &encoded, &formula, table, options, hooks, err);
+    karma_i_formula_clear(&formula);
+    if (st == KARMA_OK) {
+        *encoder = learned;
+        *rows = encoded;
+    } else {
+        karma_i_encoder_clear(&learned);
+        karma_i_rows_free(encoded);
     }
-    return most;
+    return st;
 }
 
 /* C that weighs the average row like a unit vector in the objective: m / mean k(x,x). */
@@ -38,19 +48,23 @@ static karma_status choose_C(double *C, const karma_fit_options *options, const 
     return KARMA_OK;
 }
 
-/* The rows that have a label: *out is a new table, or stays NULL when they are all of them. */
+/* The rows that have a label of some target: *out is a new table, or stays NULL when they are all of them. */
 static karma_status labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
                                   karma_error *err) {
     size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
     if (!rows) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < table->n_rows; i++)
-        if (!isnan(table->target_value[i])) rows[n++] = i;
+    for (size_t i = 0; i < table->n_rows; i++) {
+        int any = 0;
+        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
+        if (any) rows[n++] = i;
+    }
+    const char *name = table->targets[0].column.name, *more = table->n_targets > 1 ? " or the other targets" : "";
     karma_status st = KARMA_OK;
     if (n == 0)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'", table->target.name);
+        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
     else if (n < table->n_rows) {
-        karma_i_notice(hooks, "%zu of %zu rows have no label in column '%s' and are left out of training",
-                       table->n_rows - n, table->n_rows, table->target.name);
+        karma_i_notice(hooks, "%zu of %zu rows have no label in column '%s'%s and are left out of training",
+                       table->n_rows - n, table->n_rows, name, more);
         st = karma_table_select(out, table, rows, n, err);
     }
     karma_i_free(rows);
@@ -60,7 +74,7 @@ static karma_status labelled_rows(karma_table **out, const karma_table *table, c
 /* Copies the rows that any output uses, and their coefficients, into the model. */
 static karma_status keep_support(karma_model *model, const karma_i_rows *rows, const double *coefficients,
                                  karma_error *err) {
-    size_t n_outputs = karma_i_labels_n_outputs(&model->labels), kept = 0;
+    size_t n_outputs = model->n_outputs, kept = 0;
     model->coefficients = karma_i_alloc(rows->n_rows, n_outputs * sizeof *model->coefficients);
     if (!model->coefficients) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_rows_new_like(&model->support, rows, 0, err));
@@ -76,74 +90,168 @@ static karma_status keep_support(karma_model *model, const karma_i_rows *rows, c
     return KARMA_OK;
 }
 
+/* What the solver is given, output by output. */
+typedef struct outputs {
+    double *targets, *weights;
+    karma_i_loss *losses;
+} outputs;
+
+static void free_outputs(outputs *o) {
+    karma_i_free(o->targets);
+    karma_i_free(o->weights);
+    karma_i_free(o->losses);
+}
+
+/* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL where there are none. */
+static karma_status mean_one_weights(double **out, const karma_table *table, karma_error *err) {
+    *out = NULL;
+    if (!table->row_weight) return KARMA_OK;
+    double sum = 0.0;
+    for (size_t i = 0; i < table->n_rows; i++) sum += table->row_weight[i] / (double)table->n_rows;
+    if (!(sum > 0.0 && isfinite(sum)))
+        return karma_i_fail(err, KARMA_ERR_DATA, "no row that has a label has a weight above 0");
+    double *weights = karma_i_alloc(table->n_rows, sizeof *weights);
+    if (!weights) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < table->n_rows; i++) weights[i] = table->row_weight[i] / sum;
+    *out = weights;
+    return KARMA_OK;
+}
+
+static karma_status fill_outputs(outputs *o, const karma_model *model, const karma_table *table, karma_error *err) {
+    size_t n = model->n_outputs;
+    double *row_weights;
+    KARMA_TRY(mean_one_weights(&row_weights, table, err));
+    o->targets = karma_i_alloc(table->n_rows, n * sizeof *o->targets);
+    o->weights = karma_i_alloc(table->n_rows, n * sizeof *o->weights);
+    o->losses = karma_i_alloc(n, sizeof *o->losses);
+    karma_status st = o->targets && o->weights && o->losses ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t t = 0; st == KARMA_OK && t < model->n_heads; t++) {
+        const karma_i_head *head = &model->heads[t];
+        st = karma_i_head_losses(o->losses + head->first_output, head, &model->options, err);
+        if (st == KARMA_OK)
+            st = karma_i_head_targets(o->targets, o->weights, n, head, &table->targets[t], row_weights, table->n_rows,
+                                      &model->options, err);
+    }
+    karma_i_free(row_weights);
+    return st;
+}
+
 static karma_status solve(karma_model *model, const karma_table *table, const karma_i_rows *rows,
                           const karma_hooks *hooks, karma_error *err) {
-    size_t n_outputs = karma_i_labels_n_outputs(&model->labels);
-    karma_fit_options resolved = model->options;
-    karma_i_problem problem = {.kernel = &model->kernel, .rows = rows, .n_outputs = n_outputs};
-    KARMA_TRY(karma_i_loss_make(&problem.loss, model->labels.task, &model->options, err));
+    karma_fit_options resolved = model->options; /* borrows its texts */
+    const karma_i_head *first = &model->heads[0];
+    karma_i_problem problem = {.kernel = &model->kernel, .rows = rows, .n_outputs = model->n_outputs};
     KARMA_TRY(choose_C(&resolved.C, &model->options, &model->kernel, rows, err));
-    model->loss = problem.loss.kind;
     model->info.C = resolved.C;
-    double *targets = karma_i_alloc(rows->n_rows, n_outputs * sizeof *targets);
-    double *coefficients = karma_i_alloc(rows->n_rows, n_outputs * sizeof *coefficients);
-    karma_status st = targets && coefficients ? karma_i_labels_targets(targets, &model->labels, table, err)
-                                              : karma_i_fail_memory(err);
-    problem.targets = targets;
     model->info.solver = karma_i_choose_solver(&model->options, rows->n_rows);
     if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
         karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
                        rows->n_rows);
+    outputs o = {0};
+    double *coefficients = karma_i_alloc(rows->n_rows, model->n_outputs * sizeof *coefficients);
+    karma_status st = coefficients ? fill_outputs(&o, model, table, err) : karma_i_fail_memory(err);
+    problem.targets = o.targets;
+    problem.row_weights = o.weights;
+    problem.losses = o.losses;
+    problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
     karma_i_solve_fn run = karma_i_solver(model->info.solver);
     if (st == KARMA_OK) st = run(coefficients, &model->info, &problem, &resolved, hooks, err);
     if (st == KARMA_OK) st = keep_support(model, rows, coefficients, err);
-    karma_i_free(targets);
+    free_outputs(&o);
     karma_i_free(coefficients);
     return st;
 }
 
-static karma_status fit_labelled(karma_model *model, const karma_table *table, const karma_hooks *hooks,
-                                 karma_error *err) {
-    const karma_fit_options *options = &model->options;
-    model->target_name = karma_i_strdup(table->target.name);
-    if (!model->target_name) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_labels_learn(&model->labels, table, options, hooks, err));
-    KARMA_TRY(karma_i_recipe_learn(&model->recipe, table, options, hooks, err));
-    for (size_t i = 0; i < table->n_rows; i++) model->target_mean += table->target_value[i] / (double)table->n_rows;
+/* The model has its options and its heads; the rest is learned here. */
+static karma_status fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks, karma_error *err) {
     model->info.n_rows = table->n_rows;
     karma_i_rows *rows = NULL;
-    KARMA_TRY(karma_i_recipe_apply(&rows, model->recipe, table, NULL, err));
-    model->info.scale = karma_i_choose_scale(options, rows);
-    karma_status st = karma_i_kernel_init(&model->kernel, (size_t)options->gamma, model->info.scale, options->bias,
-                                          karma_i_largest_overlap(rows), err);
-    model->info.log_norm = model->kernel.log_norm;
-    if (st == KARMA_OK && karma_i_progress(hooks, "learning", 0, 0))
+    KARMA_TRY(karma_i_learn_kernel(&model->encoder, &model->kernel, &rows, table, &model->options, hooks, err));
+    model->info.scale = model->kernel.factors[0].scale;
+    model->info.log_norm = model->kernel.factors[0].log_norm;
+    karma_status st = KARMA_OK;
+    if (karma_i_progress(hooks, "learning", 0, 0))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
     if (st == KARMA_OK) st = solve(model, table, rows, hooks, err);
     karma_i_rows_free(rows);
     return st;
 }
 
-karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
-                       const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
-    if (!table->has_target)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
-    karma_table *labelled = NULL;
-    KARMA_TRY(labelled_rows(&labelled, table, hooks, err));
+/* --- heads --------------------------------------------------------------------------------------------- */
+
+static karma_status new_model(karma_model **out, const karma_fit_options *options, size_t n_heads, karma_error *err) {
     karma_model *model = karma_i_zalloc(1, sizeof *model);
-    karma_status st = model ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) {
-        model->options = *options;
-        if (labelled) model->info.n_unlabelled = table->n_rows - labelled->n_rows;
-        st = fit_labelled(model, labelled ? labelled : table, hooks, err);
-        model->options.step = NULL; /* belongs to the caller, and training is over */
-        model->options.step_payload = NULL;
-    }
-    karma_table_free(labelled);
+    if (!model) return karma_i_fail_memory(err);
+    model->heads = karma_i_zalloc(n_heads, sizeof *model->heads);
+    karma_status st = model->heads ? karma_options_copy(karma_fit_option_table(), &model->options, options, err)
+                                   : karma_i_fail_memory(err);
     if (st == KARMA_OK)
         *out = model;
     else
+        karma_model_free(model);
+    return st;
+}
+
+/* One more head, after the others' outputs. */
+static void place_head(karma_model *model) {
+    karma_i_head *head = &model->heads[model->n_heads++];
+    head->first_output = model->n_outputs;
+    model->n_outputs += head->n_outputs;
+}
+
+static karma_status learn_heads(karma_model *model, const karma_table *table, const karma_hooks *hooks,
+                                karma_error *err) {
+    for (size_t t = 0; t < table->n_targets; t++) {
+        size_t n_labelled = 0;
+        for (size_t i = 0; i < table->n_rows; i++) n_labelled += isnan(table->targets[t].value[i]) ? 0 : 1;
+        if (n_labelled == 0)
+            return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'",
+                                table->targets[t].column.name);
+        KARMA_TRY(karma_i_head_learn(&model->heads[t], &table->targets[t], table->n_rows, &model->options, hooks, err));
+        place_head(model);
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
+                              const karma_hooks *hooks, karma_error *err) {
+    karma_model *model = NULL;
+    KARMA_TRY(new_model(&model, &like->options, like->n_heads, err));
+    karma_status st = KARMA_OK;
+    for (size_t t = 0; st == KARMA_OK && t < like->n_heads; t++) {
+        st = karma_i_head_copy(&model->heads[t], &like->heads[t], err);
+        if (st == KARMA_OK) place_head(model);
+    }
+    if (st == KARMA_OK) st = fit_rows(model, table, hooks, err);
+    if (st == KARMA_OK)
+        *out = model;
+    else
+        karma_model_free(model);
+    return st;
+}
+
+karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
+                       const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    if (table->n_targets == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
+    karma_table *labelled = NULL;
+    KARMA_TRY(labelled_rows(&labelled, table, hooks, err));
+    const karma_table *rows = labelled ? labelled : table;
+    karma_model *model = NULL;
+    karma_status st = new_model(&model, options, table->n_targets, err);
+    if (st == KARMA_OK) {
+        model->info.n_unlabelled = table->n_rows - rows->n_rows;
+        st = learn_heads(model, rows, hooks, err);
+    }
+    if (st == KARMA_OK) st = fit_rows(model, rows, hooks, err);
+    if (st == KARMA_OK) st = karma_i_calibrate_model(model, rows, hooks, err);
+    karma_table_free(labelled);
+    if (st == KARMA_OK) {
+        model->options.step = NULL; /* belongs to the caller, and training is over */
+        model->options.step_payload = NULL;
+        *out = model;
+    } else
         karma_model_free(model);
     return st;
 }

@@ -21,15 +21,6 @@ void karma_gram_free(karma_gram *gram) {
     karma_i_free(gram);
 }
 
-static karma_status encode(karma_i_rows **out, const karma_table *table, const karma_fit_options *options,
-                           const karma_hooks *hooks, karma_error *err) {
-    karma_i_recipe *recipe = NULL;
-    KARMA_TRY(karma_i_recipe_learn(&recipe, table, options, hooks, err));
-    karma_status st = karma_i_recipe_apply(out, recipe, table, NULL, err);
-    karma_i_recipe_free(recipe);
-    return st;
-}
-
 static karma_status compute_whole(karma_gram *gram, const karma_fit_options *options, karma_error *err) {
     size_t n = gram->rows->n_rows;
     if ((double)n * (double)n * sizeof(float) > karma_i_memory_bytes(options)) return KARMA_OK; /* row by row, then */
@@ -45,10 +36,9 @@ karma_status karma_gram_new(karma_gram **out, const karma_table *table, const ka
     karma_gram *gram = karma_i_zalloc(1, sizeof *gram);
     if (!gram) return karma_i_fail_memory(err);
     gram->threads = karma_i_threads(options->threads);
-    karma_status st = encode(&gram->rows, table, options, hooks, err);
-    if (st == KARMA_OK)
-        st = karma_i_kernel_init(&gram->kernel, (size_t)options->gamma, karma_i_choose_scale(options, gram->rows),
-                                 options->bias, karma_i_largest_overlap(gram->rows), err);
+    karma_i_encoder encoder = {0};
+    karma_status st = karma_i_learn_kernel(&encoder, &gram->kernel, &gram->rows, table, options, hooks, err);
+    karma_i_encoder_clear(&encoder);
     if (st == KARMA_OK) st = compute_whole(gram, options, err);
     if (st == KARMA_OK)
         *out = gram;
@@ -61,10 +51,10 @@ size_t karma_gram_n_rows(const karma_gram *gram) {
     return gram->rows->n_rows;
 }
 double karma_gram_log_norm(const karma_gram *gram) {
-    return gram->kernel.log_norm;
+    return gram->kernel.factors[0].log_norm;
 }
 double karma_gram_scale(const karma_gram *gram) {
-    return gram->kernel.scale;
+    return gram->kernel.factors[0].scale;
 }
 
 karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count, karma_error *err) {
@@ -81,7 +71,11 @@ karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, s
 karma_status karma_check_norms(karma_norm_check *out, const karma_table *table, const karma_fit_options *options,
                                karma_error *err) {
     karma_i_rows *rows = NULL;
-    KARMA_TRY(encode(&rows, table, options, NULL, err));
+    karma_i_recipe *recipe = NULL;
+    KARMA_TRY(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, options, NULL, err));
+    karma_status st = karma_i_recipe_apply(&rows, recipe, table, NULL, err);
+    karma_i_recipe_free(recipe);
+    if (st != KARMA_OK) return st;
     karma_i_norms norms = karma_i_rows_norms(rows);
     *out = (karma_norm_check){norms.largest, norms.n_above_one, rows->n_rows};
     karma_i_rows_free(rows);

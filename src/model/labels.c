@@ -19,8 +19,22 @@ void karma_i_labels_clear(karma_i_labels *labels) {
     *labels = (karma_i_labels){0};
 }
 
-size_t karma_i_labels_n_outputs(const karma_i_labels *labels) {
-    return labels->n_classes > 2 ? labels->n_classes : 1;
+karma_status karma_i_labels_copy(karma_i_labels *out, const karma_i_labels *labels, karma_error *err) {
+    karma_i_labels copy = *labels;
+    size_t n = labels->n_classes;
+    copy.classes = karma_i_zalloc(n, sizeof *copy.classes);
+    copy.class_count = karma_i_alloc(n, sizeof *copy.class_count);
+    int ok = copy.classes && copy.class_count;
+    for (size_t k = 0; ok && k < n; k++) {
+        copy.class_count[k] = labels->class_count[k];
+        ok = (copy.classes[k] = karma_i_strdup(labels->classes[k])) != NULL;
+    }
+    if (!ok) {
+        karma_i_labels_clear(&copy);
+        return karma_i_fail_memory(err);
+    }
+    *out = copy;
+    return KARMA_OK;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -29,14 +43,16 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* The distinct labels of a column of numbers in ascending order. */
-static double *distinct_values(const karma_table *table, size_t *n_out) {
-    double *values = karma_i_alloc(table->n_rows, sizeof *values);
+static double *distinct_values(const karma_i_target *target, size_t n_rows, size_t *n_labelled, size_t *n_out) {
+    double *values = karma_i_alloc(n_rows, sizeof *values);
     if (!values) return NULL;
-    memcpy(values, table->target_value, table->n_rows * sizeof *values);
-    if (table->n_rows > 1) qsort(values, table->n_rows, sizeof *values, by_value);
-    size_t kept = 0;
-    for (size_t i = 0; i < table->n_rows; i++)
+    size_t n = 0, kept = 0;
+    for (size_t i = 0; i < n_rows; i++)
+        if (!isnan(target->value[i])) values[n++] = target->value[i];
+    if (n > 1) qsort(values, n, sizeof *values, by_value);
+    for (size_t i = 0; i < n; i++)
         if (kept == 0 || values[kept - 1] != values[i]) values[kept++] = values[i];
+    *n_labelled = n;
     *n_out = kept;
     return values;
 }
@@ -61,12 +77,12 @@ static char *class_name_of(const karma_i_column *target, double value) {
     return karma_i_strdup(karma_number_text(text, value));
 }
 
-static karma_status classes_of_numbers(karma_i_labels *out, const karma_table *table, const double *values, size_t n,
-                                       karma_error *err) {
+static karma_status classes_of_numbers(karma_i_labels *out, const karma_i_target *target, const double *values,
+                                       size_t n, karma_error *err) {
     out->classes = karma_i_zalloc(n, sizeof *out->classes);
     if (!out->classes) return karma_i_fail_memory(err);
     for (size_t k = 0; k < n; k++) {
-        out->classes[k] = class_name_of(&table->target, values[k]);
+        out->classes[k] = class_name_of(&target->column, values[k]);
         out->n_classes = k + 1;
         if (!out->classes[k]) return karma_i_fail_memory(err);
     }
@@ -74,77 +90,83 @@ static karma_status classes_of_numbers(karma_i_labels *out, const karma_table *t
 }
 
 /* Only levels that occur: the table may be a part of a larger one. */
-static karma_status classes_of_texts(karma_i_labels *out, const karma_table *table, karma_error *err) {
-    const karma_i_column *target = &table->target;
-    unsigned char *seen = karma_i_zalloc(target->n_levels, 1);
-    out->classes = karma_i_zalloc(target->n_levels, sizeof *out->classes);
+static karma_status classes_of_texts(karma_i_labels *out, const karma_i_target *target, size_t n_rows,
+                                     karma_error *err) {
+    const karma_i_column *column = &target->column;
+    unsigned char *seen = karma_i_zalloc(column->n_levels, 1);
+    out->classes = karma_i_zalloc(column->n_levels, sizeof *out->classes);
     karma_status st = seen && out->classes ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) seen[(size_t)table->target_value[i]] = 1;
-    for (size_t l = 0; st == KARMA_OK && l < target->n_levels; l++) {
+    for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
+        if (!isnan(target->value[i])) seen[(size_t)target->value[i]] = 1;
+    for (size_t l = 0; st == KARMA_OK && l < column->n_levels; l++) {
         if (!seen[l]) continue;
-        out->classes[out->n_classes] = karma_i_strdup(target->levels[l]);
+        out->classes[out->n_classes] = karma_i_strdup(column->levels[l]);
         if (!out->classes[out->n_classes++]) st = karma_i_fail_memory(err);
     }
     karma_i_free(seen);
     return st;
 }
 
-static karma_status count_classes(karma_i_labels *labels, const karma_table *table, karma_error *err) {
+static karma_status count_classes(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+                                  karma_error *err) {
     if (labels->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has one class only, '%s': there is nothing to tell apart",
-                            table->target.name, labels->n_classes ? labels->classes[0] : "");
-    size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);
+                            target->column.name, labels->n_classes ? labels->classes[0] : "");
+    size_t *classes = karma_i_alloc(n_rows, sizeof *classes);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
-    karma_status st =
-        classes && labels->class_count ? karma_i_labels_classes(classes, labels, table, err) : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) labels->class_count[classes[i]]++;
+    karma_status st = classes && labels->class_count ? karma_i_labels_classes(classes, labels, target, n_rows, err)
+                                                     : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
+        if (classes[i] < labels->n_classes) labels->class_count[classes[i]]++;
     karma_i_free(classes);
     return st;
 }
 
-static karma_status learn_quantity(karma_i_labels *labels, const karma_table *table, int standardise,
-                                   karma_error *err) {
-    double mean = 0.0, spread = 0.0, n = (double)table->n_rows;
-    for (size_t i = 0; i < table->n_rows; i++) mean += table->target_value[i] / n;
-    for (size_t i = 0; i < table->n_rows; i++) spread += pow(table->target_value[i] - mean, 2) / n;
+static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+                                   size_t n_labelled, int standardise, karma_error *err) {
+    double mean = 0.0, spread = 0.0, n = (double)n_labelled;
+    for (size_t i = 0; i < n_rows; i++)
+        if (!isnan(target->value[i])) mean += target->value[i] / n;
+    for (size_t i = 0; i < n_rows; i++)
+        if (!isnan(target->value[i])) spread += pow(target->value[i] - mean, 2) / n;
     if (!isfinite(mean) || !isfinite(spread))
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large", table->target.name);
+        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large", target->column.name);
     labels->shift = standardise ? mean : 0.0;
     labels->factor = standardise && spread > 0.0 ? 1.0 / sqrt(spread) : 1.0;
     if (!isfinite(labels->factor)) labels->factor = 1.0;
     return KARMA_OK;
 }
 
-static karma_status learn_numbers(karma_i_labels *labels, const karma_table *table, const karma_fit_options *options,
-                                  const karma_hooks *hooks, karma_error *err) {
-    size_t n = 0;
-    double *values = distinct_values(table, &n);
+static karma_status learn_numbers(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    size_t n = 0, n_labelled = 0;
+    double *values = distinct_values(target, n_rows, &n_labelled, &n);
     if (!values) return karma_i_fail_memory(err);
     int classes = options->task == KARMA_TASK_CLASSIFY ||
-                  (options->task == KARMA_TASK_AUTO && looks_like_classes(values, n, table->n_rows));
+                  (options->task == KARMA_TASK_AUTO && looks_like_classes(values, n, n_labelled));
     if (options->task == KARMA_TASK_AUTO && n > 2)
         karma_i_notice(hooks, "column '%s' has %zu distinct numbers and is taken as %s; --task %s takes it as %s",
-                       table->target.name, n, classes ? "classes" : "a quantity", classes ? "regress" : "classify",
+                       target->column.name, n, classes ? "classes" : "a quantity", classes ? "regress" : "classify",
                        classes ? "a quantity" : "classes");
     labels->task = classes ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;
-    karma_status st = classes ? classes_of_numbers(labels, table, values, n, err)
-                              : learn_quantity(labels, table, options->standardise, err);
+    karma_status st = classes ? classes_of_numbers(labels, target, values, n, err)
+                              : learn_quantity(labels, target, n_rows, n_labelled, options->standardise, err);
     karma_i_free(values);
     return st;
 }
 
-karma_status karma_i_labels_learn(karma_i_labels *out, const karma_table *table, const karma_fit_options *options,
-                                  const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *target, size_t n_rows,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_labels labels = {.task = KARMA_TASK_CLASSIFY, .factor = 1.0};
     karma_status st;
-    if (table->target.kind == KARMA_COLUMN_NUMBER)
-        st = learn_numbers(&labels, table, options, hooks, err);
+    if (target->column.kind == KARMA_COLUMN_NUMBER)
+        st = learn_numbers(&labels, target, n_rows, options, hooks, err);
     else if (options->task == KARMA_TASK_REGRESS)
         st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds categories, and a regression needs numbers",
-                          table->target.name);
+                          target->column.name);
     else
-        st = classes_of_texts(&labels, table, err);
-    if (st == KARMA_OK && labels.task == KARMA_TASK_CLASSIFY) st = count_classes(&labels, table, err);
+        st = classes_of_texts(&labels, target, n_rows, err);
+    if (st == KARMA_OK && labels.task == KARMA_TASK_CLASSIFY) st = count_classes(&labels, target, n_rows, err);
     if (st == KARMA_OK)
         *out = labels;
     else
@@ -164,40 +186,20 @@ static size_t find_class_number(const karma_i_labels *labels, double value) {
     return labels->n_classes;
 }
 
-static void classes_by_text(size_t *out, const size_t *class_of_level, const karma_table *table, size_t missing) {
-    for (size_t i = 0; i < table->n_rows; i++)
-        out[i] = isnan(table->target_value[i]) ? missing : class_of_level[(size_t)table->target_value[i]];
-}
-
-karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_table *table,
-                                    karma_error *err) {
-    if (table->target.kind == KARMA_COLUMN_NUMBER) {
-        for (size_t i = 0; i < table->n_rows; i++)
-            out[i] =
-                isnan(table->target_value[i]) ? labels->n_classes : find_class_number(labels, table->target_value[i]);
-        return KARMA_OK;
-    }
-    size_t *class_of_level = karma_i_alloc(table->target.n_levels, sizeof *class_of_level);
+karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_i_target *target,
+                                    size_t n_rows, karma_error *err) {
+    const karma_i_column *column = &target->column;
+    int by_number = column->kind == KARMA_COLUMN_NUMBER;
+    size_t *class_of_level = karma_i_alloc(column->n_levels, sizeof *class_of_level);
     if (!class_of_level) return karma_i_fail_memory(err);
-    for (size_t l = 0; l < table->target.n_levels; l++) class_of_level[l] = find_class(labels, table->target.levels[l]);
-    classes_by_text(out, class_of_level, table, labels->n_classes);
+    for (size_t l = 0; !by_number && l < column->n_levels; l++)
+        class_of_level[l] = find_class(labels, column->levels[l]);
+    for (size_t i = 0; i < n_rows; i++) {
+        double value = target->value[i];
+        out[i] = isnan(value) ? labels->n_classes
+                 : by_number  ? find_class_number(labels, value)
+                              : class_of_level[(size_t)value];
+    }
     karma_i_free(class_of_level);
     return KARMA_OK;
-}
-
-karma_status karma_i_labels_targets(double *targets, const karma_i_labels *labels, const karma_table *table,
-                                    karma_error *err) {
-    size_t n_outputs = karma_i_labels_n_outputs(labels);
-    if (labels->task == KARMA_TASK_REGRESS) {
-        for (size_t i = 0; i < table->n_rows; i++)
-            targets[i] = (table->target_value[i] - labels->shift) * labels->factor;
-        return KARMA_OK;
-    }
-    size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);
-    karma_status st = classes ? karma_i_labels_classes(classes, labels, table, err) : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++)
-        for (size_t k = 0; k < n_outputs; k++)
-            targets[i * n_outputs + k] = classes[i] == (n_outputs == 1 ? 1 : k) ? 1.0 : -1.0;
-    karma_i_free(classes);
-    return st;
 }

@@ -13,20 +13,15 @@ typedef struct karma_i_labels {
     double shift, factor; /* of a regression: the solver sees (y - shift) * factor */
 } karma_i_labels;
 
-/* Every row of the table has a label. */
-karma_status karma_i_labels_learn(karma_i_labels *out, const karma_table *table, const karma_fit_options *options,
-                                  const karma_hooks *hooks, karma_error *err);
+/* Rows without a label are passed over; at least one has one. */
+karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *target, size_t n_rows,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+karma_status karma_i_labels_copy(karma_i_labels *out, const karma_i_labels *labels, karma_error *err);
 void karma_i_labels_clear(karma_i_labels *labels);
-
-/* 1 for regression and for two classes, else one a class. */
-size_t karma_i_labels_n_outputs(const karma_i_labels *labels);
 
 /* The class of each row's label: by its text or, where both are numbers, by its value. n_classes: missing or
  * unknown. */
-karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_table *table,
-                                    karma_error *err);
-/* targets[row * n_outputs + output]: -1 or 1, or the shifted number. Every row has a known label. */
-karma_status karma_i_labels_targets(double *targets, const karma_i_labels *labels, const karma_table *table,
-                                    karma_error *err);
+karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_i_target *target,
+                                    size_t n_rows, karma_error *err);
 
 #endif

@@ -1,53 +1,73 @@
 /* A model's life and what it tells of itself. */
 #include "model/model.h"
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "io/reader.h"
 #include "solve/solver.h"
 
 void karma_model_free(karma_model *model) {
     if (!model) return;
-    karma_i_recipe_free(model->recipe);
+    karma_options_clear(karma_fit_option_table(), &model->options);
+    karma_i_encoder_clear(&model->encoder);
     karma_i_kernel_clear(&model->kernel);
-    karma_i_labels_clear(&model->labels);
-    karma_i_free(model->target_name);
+    for (size_t t = 0; model->heads && t < model->n_heads; t++) karma_i_head_clear(&model->heads[t]);
+    karma_i_free(model->heads);
     karma_i_rows_free(model->support);
     karma_i_free(model->coefficients);
     karma_i_free(model);
 }
 
-karma_task karma_model_task(const karma_model *model) {
-    return model->labels.task;
+size_t karma_model_n_targets(const karma_model *model) {
+    return model->n_heads;
 }
 size_t karma_model_n_outputs(const karma_model *model) {
-    return karma_i_labels_n_outputs(&model->labels);
+    return model->n_outputs;
 }
-size_t karma_model_n_classes(const karma_model *model) {
-    return model->labels.n_classes;
+const char *karma_model_target_name(const karma_model *model, size_t target) {
+    return model->heads[target].name;
 }
-const char *karma_model_class(const karma_model *model, size_t index) {
-    return model->labels.classes[index];
+karma_task karma_model_task(const karma_model *model, size_t target) {
+    return model->heads[target].labels.task;
 }
-size_t karma_model_class_count(const karma_model *model, size_t index) {
-    return model->labels.class_count[index];
+size_t karma_model_first_output(const karma_model *model, size_t target) {
+    return model->heads[target].first_output;
 }
-double karma_model_target_mean(const karma_model *model) {
-    return model->target_mean;
+size_t karma_model_target_n_outputs(const karma_model *model, size_t target) {
+    return model->heads[target].n_outputs;
 }
-const char *karma_model_target_name(const karma_model *model) {
-    return model->target_name;
+size_t karma_model_n_classes(const karma_model *model, size_t target) {
+    return model->heads[target].labels.n_classes;
+}
+const char *karma_model_class(const karma_model *model, size_t target, size_t index) {
+    return model->heads[target].labels.classes[index];
+}
+size_t karma_model_class_count(const karma_model *model, size_t target, size_t index) {
+    return model->heads[target].labels.class_count[index];
+}
+double karma_model_target_mean(const karma_model *model, size_t target) {
+    return model->heads[target].mean;
+}
+size_t karma_model_n_quantiles(const karma_model *model, size_t target) {
+    return model->heads[target].n_quantiles;
+}
+double karma_model_quantile(const karma_model *model, size_t target, size_t index) {
+    return model->heads[target].quantiles[index];
+}
+const char *karma_model_loss_name(const karma_model *model, size_t target) {
+    return karma_i_loss_name(model->heads[target].loss);
 }
 size_t karma_model_n_attributes(const karma_model *model) {
-    return model->recipe->n_attributes;
+    return karma_i_model_recipe(model)->n_attributes;
 }
 const char *karma_model_attribute_name(const karma_model *model, size_t attribute) {
-    return model->recipe->columns[attribute].name;
+    return karma_i_model_recipe(model)->columns[attribute].name;
 }
 karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute) {
-    return model->recipe->columns[attribute].kind;
+    return karma_i_model_recipe(model)->columns[attribute].kind;
 }
 size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute) {
-    return model->recipe->columns[attribute].n_levels;
+    return karma_i_model_recipe(model)->columns[attribute].n_levels;
 }
 const karma_fit_options *karma_model_options(const karma_model *model) {
     return &model->options;
@@ -58,16 +78,14 @@ const karma_fit_info *karma_model_info(const karma_model *model) {
 const char *karma_model_solver_name(const karma_model *model) {
     return karma_i_solver_name(model->info.solver);
 }
-const char *karma_model_loss_name(const karma_model *model) {
-    return karma_i_loss_name(model->loss);
-}
-
-size_t karma_model_decide(const karma_model *model, const double *scores) {
-    return karma_i_decide(scores, karma_model_n_outputs(model));
-}
-
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
-    karma_i_expectation expected = {model->recipe->columns, model->recipe->n_attributes, model->target_name};
-    return karma_i_table_read(out, path, options, &expected, hooks, err);
+    const karma_i_recipe *recipe = karma_i_model_recipe(model);
+    const char **names = karma_i_alloc(model->n_heads, sizeof *names);
+    if (!names) return karma_i_fail_memory(err);
+    for (size_t t = 0; t < model->n_heads; t++) names[t] = model->heads[t].name;
+    karma_i_expectation expected = {recipe->columns, recipe->n_attributes, names, model->n_heads};
+    karma_status st = karma_i_table_read(out, path, options, &expected, hooks, err);
+    karma_i_free(names);
+    return st;
 }

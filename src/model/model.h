@@ -3,27 +3,43 @@
 #define KARMA_I_MODEL_H
 
 #include "karma/learn.h"
-#include "kernel/kernel.h"
-#include "model/labels.h"
-#include "prep/recipe.h"
-#include "solve/loss.h"
+#include "kernel/kernel_build.h"
+#include "model/head.h"
+#include "prep/encoder.h"
 
 struct karma_model {
     karma_fit_options options; /* as given; what was chosen from the data is in info */
     karma_fit_info info;
-    karma_i_recipe *recipe;
+    karma_i_encoder encoder;
     karma_i_kernel kernel;
-    karma_i_labels labels;
-    char *target_name;
-    karma_loss_kind loss;
-    double target_mean;    /* of the training rows; for the baseline of a regression */
+    karma_i_head *heads; /* one a target */
+    size_t n_heads, n_outputs;
     karma_i_rows *support; /* the kept rows, encoded */
     double *coefficients;  /* row-major, one a support row and output */
 };
 
-/* ν: the mean number of observed attributes of these rows, the bias among them, or the number that was given. */
-double karma_i_choose_scale(const karma_fit_options *options, const karma_i_rows *rows);
-/* The most attributes that one of these rows observes. */
-size_t karma_i_largest_overlap(const karma_i_rows *rows);
+/* The columns that the model was learned from. */
+static inline const karma_i_recipe *karma_i_model_recipe(const karma_model *model) {
+    return model->encoder.recipes[0];
+}
+
+/* The encoder and the kernel that the options describe, learned on the rows of `table`, and these rows encoded. */
+karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
+                                  const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
+                                  karma_error *err);
+
+/* A model with the options and the heads of another, learned from the rows of `table`: its targets are those of the
+ * heads, in their order. A class that has no row there is learned as one that never is. Not calibrated. */
+karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
+                              const karma_hooks *hooks, karma_error *err);
+
+/* Scores of the rows that rows[0..n) name, each by a model that was learned without it: the rows of `table`, which
+ * has the model's targets, are left out in turn. *cancelled tells that the hooks asked to stop; scores are then not
+ * complete. */
+karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_model *model, const karma_table *table,
+                                 const karma_hooks *hooks, karma_error *err);
+/* Gives the heads with classes probabilities, if the options ask for them. */
+karma_status karma_i_calibrate_model(karma_model *model, const karma_table *table, const karma_hooks *hooks,
+                                     karma_error *err);
 
 #endif

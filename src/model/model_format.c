@@ -66,7 +66,7 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "model files store sizes as 6
 
 void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, const karma_i_flat_rankings *flat) {
     const karma_i_rows *rows = m->support;
-    const karma_i_recipe *recipe = m->recipe;
+    const karma_i_recipe *recipe = m->encoder.recipes[0];
     size_t n_attributes = recipe->n_attributes, n_features = recipe->feature_start[n_attributes], n = rows->n_rows;
     size_t n_dense = rows->is_sparse ? 0 : n, n_starts = rows->is_sparse ? n + 1 : 0;
     size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0;
@@ -74,8 +74,7 @@ void karma_i_describe_tensors(karma_i_tensor *tensors, const karma_model *m, con
         [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
         [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
         [KARMA_I_TENSOR_CELL_VALUE] = {"cell_value", "F32", 4, {n_cells, 0}, 1, rows->cell_value, 0},
-        [KARMA_I_TENSOR_COEFFICIENTS] =
-            {"coefficients", "F64", 8, {n, karma_i_labels_n_outputs(&m->labels)}, 2, m->coefficients, 0},
+        [KARMA_I_TENSOR_COEFFICIENTS] = {"coefficients", "F64", 8, {n, m->n_outputs}, 2, m->coefficients, 0},
         [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
         [KARMA_I_TENSOR_FEATURE_START] =
             {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},

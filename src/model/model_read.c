@@ -221,35 +221,114 @@ static karma_status load_classes(const loader *l, karma_i_labels *labels, const 
     return KARMA_OK;
 }
 
-static karma_status load_labels(const loader *l, karma_model *m) {
-    const json_t *object = json_object_get(l->document, "target");
-    const char *name = json_string_value(json_object_get(object, "name"));
-    const char *task = json_string_value(json_object_get(object, "task"));
-    if (!name || !task) return damaged(l, "its target is missing");
-    if (!(m->target_name = karma_i_strdup(name))) return karma_i_fail_memory(l->err);
-    m->labels.factor = 1.0;
-    if (strcmp(task, "classify") == 0) {
-        m->labels.task = KARMA_TASK_CLASSIFY;
-        return load_classes(l, &m->labels, object);
+static karma_status load_numbers(const loader *l, double *out, size_t n, const json_t *array) {
+    if (json_array_size(array) != n) return damaged(l, "a list of numbers is not complete");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = json_array_get(array, i);
+        if (!json_is_number(value) || !isfinite(out[i] = json_number_value(value)))
+            return damaged(l, "a list of numbers is not one");
     }
-    m->labels.task = KARMA_TASK_REGRESS;
-    m->labels.shift = json_number_value(json_object_get(object, "shift"));
-    m->labels.factor = json_number_value(json_object_get(object, "factor"));
-    m->target_mean = json_number_value(json_object_get(object, "mean"));
-    if (strcmp(task, "regress") != 0 || !isfinite(m->labels.shift) || !isfinite(m->target_mean) ||
-        !(m->labels.factor > 0.0 && isfinite(m->labels.factor)))
+    return KARMA_OK;
+}
+
+static karma_status load_quantiles(const loader *l, karma_i_head *head, const json_t *array) {
+    size_t n = json_array_size(array);
+    if (n == 0) return damaged(l, "its quantiles are missing");
+    head->quantiles = karma_i_alloc(n, sizeof *head->quantiles);
+    if (!head->quantiles) return karma_i_fail_memory(l->err);
+    head->n_quantiles = n;
+    KARMA_TRY(load_numbers(l, head->quantiles, n, array));
+    for (size_t q = 0; q < n; q++)
+        if (!(head->quantiles[q] > (q ? head->quantiles[q - 1] : 0.0) && head->quantiles[q] < 1.0))
+            return damaged(l, "its quantiles are not in order");
+    return KARMA_OK;
+}
+
+static karma_status load_starts(const loader *l, karma_i_calibration *c, const json_t *array) {
+    if (json_array_size(array) != c->n_outputs + 1) return damaged(l, "a calibration is not complete");
+    for (size_t o = 0; o <= c->n_outputs; o++) {
+        const json_t *value = json_array_get(array, o);
+        if (!json_is_integer(value) || json_integer_value(value) < 0) return damaged(l, "a calibration has a hole");
+        c->start[o] = (size_t)json_integer_value(value);
+    }
+    return KARMA_OK;
+}
+
+static karma_status load_calibration(const loader *l, karma_i_head *head, const json_t *object) {
+    const char *word = json_string_value(json_object_get(object, "kind"));
+    karma_i_calibration *c = &head->calibration;
+    if (!word || (strcmp(word, "sigmoid") != 0 && strcmp(word, "isotonic") != 0))
+        return damaged(l, "its calibration is of an unknown kind");
+    int isotonic = strcmp(word, "isotonic") == 0;
+    size_t n_knots = isotonic ? json_array_size(json_object_get(object, "at")) : 0;
+    KARMA_TRY(karma_i_calibration_new(c, isotonic ? KARMA_CALIBRATE_ISOTONIC : KARMA_CALIBRATE_SIGMOID,
+                                      head->labels.n_classes, n_knots, l->err));
+    if (isotonic) {
+        KARMA_TRY(load_starts(l, c, json_object_get(object, "start")));
+        KARMA_TRY(load_numbers(l, c->at, n_knots, json_object_get(object, "at")));
+        KARMA_TRY(load_numbers(l, c->value, n_knots, json_object_get(object, "value")));
+    } else {
+        KARMA_TRY(load_numbers(l, c->slope, c->n_outputs, json_object_get(object, "slope")));
+        KARMA_TRY(load_numbers(l, c->offset, c->n_outputs, json_object_get(object, "offset")));
+    }
+    karma_error inner = {0};
+    if (karma_i_calibration_validate(c, head->labels.n_classes, &inner) != KARMA_OK) return damaged(l, inner.message);
+    return KARMA_OK;
+}
+
+static karma_status load_loss(const loader *l, karma_i_head *head, const char *name) {
+    for (int kind = KARMA_LOSS_AUTO + 1; name && kind < KARMA_N_LOSSES; kind++)
+        if (strcmp(karma_i_loss_name((karma_loss_kind)kind), name) == 0) {
+            head->loss = (karma_loss_kind)kind;
+            return KARMA_OK;
+        }
+    return damaged(l, "its loss is not known");
+}
+
+static karma_status load_labels(const loader *l, karma_i_head *head, const json_t *object) {
+    const char *task = json_string_value(json_object_get(object, "task"));
+    karma_i_labels *labels = &head->labels;
+    labels->factor = 1.0;
+    labels->task = KARMA_TASK_CLASSIFY;
+    if (task && strcmp(task, "classify") == 0) return load_classes(l, labels, object);
+    labels->task = KARMA_TASK_REGRESS;
+    labels->shift = json_number_value(json_object_get(object, "shift"));
+    labels->factor = json_number_value(json_object_get(object, "factor"));
+    if (!task || strcmp(task, "regress") != 0 || !isfinite(labels->shift) ||
+        !(labels->factor > 0.0 && isfinite(labels->factor)))
         return damaged(l, "its target is not described well");
     return KARMA_OK;
 }
 
-static karma_status load_loss(const loader *l, karma_model *m) {
-    const char *name = json_string_value(json_object_get(l->document, "loss"));
-    for (int kind = KARMA_LOSS_AUTO + 1; name && kind < KARMA_N_LOSSES; kind++)
-        if (strcmp(karma_i_loss_name((karma_loss_kind)kind), name) == 0) {
-            m->loss = (karma_loss_kind)kind;
-            return KARMA_OK;
-        }
-    return damaged(l, "its loss is not known");
+static karma_status load_head(const loader *l, karma_i_head *head, const json_t *object) {
+    const char *name = json_string_value(json_object_get(object, "name"));
+    const json_t *calibration = json_object_get(object, "calibration");
+    if (!name) return damaged(l, "its target is missing");
+    if (!(head->name = karma_i_strdup(name))) return karma_i_fail_memory(l->err);
+    head->mean = json_number_value(json_object_get(object, "mean"));
+    if (!isfinite(head->mean)) return damaged(l, "its target is not described well");
+    KARMA_TRY(load_labels(l, head, object));
+    KARMA_TRY(load_loss(l, head, json_string_value(json_object_get(object, "loss"))));
+    if (head->loss == KARMA_LOSS_PINBALL && head->labels.task == KARMA_TASK_REGRESS)
+        KARMA_TRY(load_quantiles(l, head, json_object_get(object, "quantiles")));
+    if (calibration && head->labels.task != KARMA_TASK_CLASSIFY) return damaged(l, "numbers have no calibration");
+    return calibration ? load_calibration(l, head, calibration) : KARMA_OK;
+}
+
+static karma_status load_heads(const loader *l, karma_model *m) {
+    const json_t *array = json_object_get(l->document, "targets");
+    size_t n = json_array_size(array);
+    if (n == 0) return damaged(l, "its target is missing");
+    m->heads = karma_i_zalloc(n, sizeof *m->heads);
+    if (!m->heads) return karma_i_fail_memory(l->err);
+    for (size_t t = 0; t < n; t++) {
+        karma_i_head *head = &m->heads[m->n_heads++];
+        KARMA_TRY(load_head(l, head, json_array_get(array, t)));
+        head->first_output = m->n_outputs;
+        head->n_outputs = karma_i_head_count_outputs(head);
+        m->n_outputs += head->n_outputs;
+    }
+    return KARMA_OK;
 }
 
 /* Checks one array's entry against what the model must have, and copies it. */
@@ -299,12 +378,12 @@ static karma_status load_rows(const loader *l, karma_model *m, size_t *stored_st
     karma_i_flat_rankings flat;
     if (rows->is_sparse) KARMA_TRY(make_cells(l, rows));
     size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0;
-    KARMA_TRY(karma_i_flat_new(&flat, m->recipe, l->err));
+    KARMA_TRY(karma_i_flat_new(&flat, m->encoder.recipes[0], l->err));
     karma_i_describe_tensors(tensors, m, &flat);
     tensors[KARMA_I_TENSOR_FEATURE_START].data = stored_start;
     karma_status st = KARMA_OK;
     for (size_t i = 0; st == KARMA_OK && i < KARMA_I_N_TENSORS; i++) st = load_tensor(l, &tensors[i]);
-    if (st == KARMA_OK) karma_i_flat_to(m->recipe, &flat);
+    if (st == KARMA_OK) karma_i_flat_to(m->encoder.recipes[0], &flat);
     karma_i_flat_clear(&flat);
     if (st == KARMA_OK && rows->is_sparse && !cell_starts_are_sound(rows, n_cells))
         st = damaged(l, "its rows do not fit its cells");
@@ -312,9 +391,9 @@ static karma_status load_rows(const loader *l, karma_model *m, size_t *stored_st
 }
 
 static karma_status load_tensors(const loader *l, karma_model *m) {
-    karma_i_recipe *r = m->recipe;
+    karma_i_recipe *r = m->encoder.recipes[0];
     size_t n = m->info.n_support, n_features = r->feature_start[r->n_attributes];
-    size_t n_outputs = karma_i_labels_n_outputs(&m->labels);
+    size_t n_outputs = m->n_outputs;
     /* every kept row has its coefficients and, unless it is sparse, its values in the file: no larger room is made */
     double dense = 4.0 * (double)n_features + 8.0 * (double)karma_i_mask_words(r->n_attributes);
     for (size_t j = 0; j < r->n_attributes; j++)
@@ -346,16 +425,18 @@ static karma_status load_tensors(const loader *l, karma_model *m) {
 }
 
 static karma_status build_model(const loader *l, karma_model *m) {
-    m->recipe = karma_i_zalloc(1, sizeof *m->recipe);
-    if (!m->recipe) return karma_i_fail_memory(l->err);
+    m->encoder.recipes = karma_i_zalloc(1, sizeof *m->encoder.recipes);
+    m->encoder.n = m->encoder.recipes != NULL;
+    if (m->encoder.recipes) m->encoder.recipes[0] = karma_i_zalloc(1, sizeof *m->encoder.recipes[0]);
+    if (!m->encoder.recipes || !m->encoder.recipes[0]) return karma_i_fail_memory(l->err);
     KARMA_TRY(load_options(l, &m->options));
     KARMA_TRY(load_info(l, &m->info));
-    KARMA_TRY(load_columns(l, m->recipe));
-    KARMA_TRY(load_labels(l, m));
-    KARMA_TRY(load_loss(l, m));
+    KARMA_TRY(load_columns(l, m->encoder.recipes[0]));
+    KARMA_TRY(load_heads(l, m));
     KARMA_TRY(load_tensors(l, m));
     json_int_t overlap = json_integer_value(json_object_get(l->document, "largest_overlap"));
-    if (overlap < 0 || (size_t)overlap > m->recipe->n_attributes) return damaged(l, "its largest overlap is wrong");
+    if (overlap < 0 || (size_t)overlap > m->encoder.recipes[0]->n_attributes)
+        return damaged(l, "its largest overlap is wrong");
     for (size_t i = 0; i < m->support->n_rows; i++)
         if (karma_i_rows_n_observed(m->support, i) > (size_t)overlap)
             return damaged(l, "a row observes more than its largest overlap");

@@ -23,9 +23,12 @@ static json_t *options_to_json(const karma_fit_options *options) {
     json_t *object = json_object();
     int failed = 0;
     for (size_t i = 0; i < table->count; i++) {
-        char text[128];
-        (void)karma_option_text(&table->options[i], options, text, sizeof text);
-        failed |= json_object_set_new(object, table->options[i].name, json_string(text));
+        size_t size = (size_t)karma_option_text(&table->options[i], options, NULL, 0) + 1;
+        if (size == 1) continue; /* a text that was not given */
+        char *text = karma_i_alloc(size, 1);
+        if (text) (void)karma_option_text(&table->options[i], options, text, size);
+        failed |= !text || json_object_set_new(object, table->options[i].name, json_string(text));
+        karma_i_free(text);
     }
     return unless_failed(object, failed);
 }
@@ -54,22 +57,52 @@ static json_t *columns_to_json(const karma_i_recipe *recipe) {
     return unless_failed(array, failed);
 }
 
-static json_t *labels_to_json(const karma_model *m) {
-    json_t *object = json_pack("{s:s, s:s}", "name", m->target_name, "task",
-                               m->labels.task == KARMA_TASK_CLASSIFY ? "classify" : "regress");
+static json_t *numbers_to_json(const double *numbers, size_t n) {
+    json_t *array = json_array();
     int failed = 0;
-    if (m->labels.task == KARMA_TASK_CLASSIFY) {
-        json_t *counts = json_array();
-        for (size_t k = 0; k < m->labels.n_classes; k++)
-            failed |= json_array_append_new(counts, json_integer((json_int_t)m->labels.class_count[k]));
-        failed |= json_object_set_new(object, "counts", counts);
-        failed |= json_object_set_new(object, "classes", texts_to_json(m->labels.classes, m->labels.n_classes));
+    for (size_t i = 0; i < n; i++) failed |= json_array_append_new(array, json_real(numbers[i]));
+    return unless_failed(array, failed);
+}
+
+static json_t *sizes_to_json(const size_t *sizes, size_t n) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t i = 0; i < n; i++) failed |= json_array_append_new(array, json_integer((json_int_t)sizes[i]));
+    return unless_failed(array, failed);
+}
+
+static json_t *calibration_to_json(const karma_i_calibration *c) {
+    if (c->kind == KARMA_CALIBRATE_SIGMOID)
+        return json_pack("{s:s, s:o, s:o}", "kind", "sigmoid", "slope", numbers_to_json(c->slope, c->n_outputs),
+                         "offset", numbers_to_json(c->offset, c->n_outputs));
+    return json_pack("{s:s, s:o, s:o, s:o}", "kind", "isotonic", "start", sizes_to_json(c->start, c->n_outputs + 1),
+                     "at", numbers_to_json(c->at, c->n_knots), "value", numbers_to_json(c->value, c->n_knots));
+}
+
+static json_t *head_to_json(const karma_i_head *head) {
+    const karma_i_labels *labels = &head->labels;
+    int classify = labels->task == KARMA_TASK_CLASSIFY, failed = 0;
+    json_t *object = json_pack("{s:s, s:s, s:s, s:f}", "name", head->name, "task", classify ? "classify" : "regress",
+                               "loss", karma_i_loss_name(head->loss), "mean", head->mean);
+    if (classify) {
+        failed |= json_object_set_new(object, "counts", sizes_to_json(labels->class_count, labels->n_classes));
+        failed |= json_object_set_new(object, "classes", texts_to_json(labels->classes, labels->n_classes));
     } else {
-        failed |= json_object_set_new(object, "mean", json_real(m->target_mean));
-        failed |= json_object_set_new(object, "shift", json_real(m->labels.shift));
-        failed |= json_object_set_new(object, "factor", json_real(m->labels.factor));
+        failed |= json_object_set_new(object, "shift", json_real(labels->shift));
+        failed |= json_object_set_new(object, "factor", json_real(labels->factor));
     }
+    if (head->n_quantiles)
+        failed |= json_object_set_new(object, "quantiles", numbers_to_json(head->quantiles, head->n_quantiles));
+    if (head->calibration.kind != KARMA_CALIBRATE_OFF)
+        failed |= json_object_set_new(object, "calibration", calibration_to_json(&head->calibration));
     return unless_failed(object, failed);
+}
+
+static json_t *heads_to_json(const karma_model *m) {
+    json_t *array = json_array();
+    int failed = 0;
+    for (size_t t = 0; t < m->n_heads; t++) failed |= json_array_append_new(array, head_to_json(&m->heads[t]));
+    return unless_failed(array, failed);
 }
 
 static json_t *info_to_json(const karma_fit_info *info) {
@@ -99,12 +132,12 @@ static char *dump(const json_t *json, size_t flags) {
 
 static json_t *header_to_json(const karma_model *m, const karma_i_tensor *tensors) {
     json_t *document =
-        json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION,
-                  "version", karma_version(), "options", options_to_json(&m->options), "info", info_to_json(&m->info),
-                  "attributes", columns_to_json(m->recipe), "target", labels_to_json(m), "loss",
-                  karma_i_loss_name(m->loss), "radius", m->recipe->radius, "sparse", m->recipe->is_sparse, "cells",
+        json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:f, s:b, s:I, s:I}", "format", KARMA_I_FORMAT_VERSION, "version",
+                  karma_version(), "options", options_to_json(&m->options), "info", info_to_json(&m->info),
+                  "attributes", columns_to_json(m->encoder.recipes[0]), "targets", heads_to_json(m), "radius",
+                  m->encoder.recipes[0]->radius, "sparse", m->encoder.recipes[0]->is_sparse, "cells",
                   (json_int_t)(m->support->is_sparse ? karma_i_rows_n_cells(m->support) : 0), "largest_overlap",
-                  (json_int_t)m->kernel.largest_overlap);
+                  (json_int_t)m->kernel.factors[0].largest_overlap);
     char *text = document ? dump(document, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(document);
     if (!text) return NULL;
@@ -164,8 +197,8 @@ karma_status karma_model_save(const karma_model *model, const char *path, karma_
     karma_i_tensor tensors[KARMA_I_N_TENSORS];
     size_t length = 0;
     karma_i_flat_rankings flat;
-    KARMA_TRY(karma_i_flat_new(&flat, model->recipe, err));
-    karma_i_flat_from(&flat, model->recipe);
+    KARMA_TRY(karma_i_flat_new(&flat, model->encoder.recipes[0], err));
+    karma_i_flat_from(&flat, model->encoder.recipes[0]);
     karma_i_describe_tensors(tensors, model, &flat);
     char *header = header_text(model, tensors, &length);
     karma_output *output = NULL;

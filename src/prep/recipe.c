@@ -174,7 +174,7 @@ static karma_status check_room(const karma_table *table, size_t n_features, karm
         bytes / 1e9, widest->name, widest->n_levels);
 }
 
-static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m,
+static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, const moments *m, karma_kernel_kind kind,
                                   const karma_fit_options *options, karma_error *err) {
     size_t n_features = 0;
     int standardise = options->standardise;
@@ -189,7 +189,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     KARMA_TRY(check_room(table, n_features, err));
     double *cells = NULL;
     size_t *first = NULL;
-    int ranked = options->kernel == KARMA_KERNEL_RANK;
+    int ranked = kind == KARMA_KERNEL_RANK;
     karma_status st = ranked ? cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
     for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
@@ -254,20 +254,20 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
     return KARMA_OK;
 }
 
-karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,
-                                  const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     if (table->n_attributes == 0) return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
     if (karma_table_n_observed(table) == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
-    if (options->unit_ball && options->kernel == KARMA_KERNEL_RANK)
+    if (options->unit_ball && kind == KARMA_KERNEL_RANK)
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "--unit-ball is for --kernel linear: ranks have no length to shrink");
-    if (!options->standardise && options->kernel == KARMA_KERNEL_LINEAR) KARMA_TRY(check_magnitudes(table, err));
+    if (!options->standardise && kind == KARMA_KERNEL_LINEAR) KARMA_TRY(check_magnitudes(table, err));
     karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
     if (!recipe) return karma_i_fail_memory(err);
     moments m = {0};
     karma_status st = take_moments(&m, table, err);
-    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, options, err);
+    if (st == KARMA_OK) st = learn_columns(recipe, table, &m, kind, options, err);
     if (st == KARMA_OK) st = report_unobserved(table, m.count, hooks, err);
     if (st == KARMA_OK) recipe->is_sparse = should_be_sparse(recipe, table);
     if (st == KARMA_OK && options->unit_ball) st = learn_radius(recipe, table, err);

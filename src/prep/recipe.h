@@ -26,8 +26,9 @@ typedef struct karma_i_recipe {
     double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
 
-karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, const karma_fit_options *options,
-                                  const karma_hooks *hooks, karma_error *err);
+/* `kind`: what kind of factor the rows are for. */
+karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 void karma_i_recipe_free(karma_i_recipe *recipe);
 
 /* New rows, one a table row. Attributes of the table that the recipe does not know are left out, attributes it

@@ -47,6 +47,7 @@ typedef struct dual_problem {
     const karma_i_loss *loss;
     karma_i_row_cache *cache;
     int threads;
+    double C;
     size_t n, stride; /* of targets: the number of outputs */
     const double *y;  /* of this output, stride apart */
     double *c, *q;    /* per row: weight and K_ii */
@@ -101,7 +102,7 @@ static size_t rows_within_memory(const karma_fit_options *options, size_t n) {
 static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, const karma_fit_options *options,
                               karma_error *err) {
     size_t n = problem->rows->n_rows;
-    *d = (dual_problem){.problem = problem, .loss = &problem->loss, .n = n, .stride = problem->n_outputs};
+    *d = (dual_problem){.problem = problem, .n = n, .stride = problem->n_outputs};
     d->threads = karma_i_threads(options->threads);
     d->c = karma_i_alloc(n, sizeof *d->c);
     d->q = karma_i_alloc(n, sizeof *d->q);
@@ -122,8 +123,7 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->columns || !d->place ||
         !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change)
         return karma_i_fail_memory(err);
-    for (size_t i = 0; i < n; i++)
-        d->c[i] = options->C / (double)n * (problem->row_weights ? problem->row_weights[i] : 1.0);
+    d->C = options->C;
     karma_i_kernel_diagonal(d->q, problem->kernel, karma_i_rows_all(problem->rows));
     return karma_i_row_cache_new(&d->cache, problem->kernel, problem->rows, n < BLOCK ? n : BLOCK,
                                  rows_within_memory(options, n), d->threads, err);
@@ -137,8 +137,9 @@ static void look_at_all(dual_problem *d) {
 
 /* β from an earlier solution, brought into the domain of the conjugates, or 0; z to match. */
 static karma_status start_from(dual_problem *d, size_t output, const double *start, karma_error *err) {
-    const karma_i_loss *loss = d->loss;
+    const karma_i_loss *loss = d->loss = karma_i_problem_loss(d->problem, output);
     d->y = d->problem->targets + output;
+    for (size_t i = 0; i < d->n; i++) d->c[i] = d->C / (double)d->n * karma_i_problem_row_weight(d->problem, i, output);
     int any = 0;
     for (size_t i = 0; i < d->n; i++) {
         double b = start ? start[i * d->stride + output] : 0.0, c = d->c[i];

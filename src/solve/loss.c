@@ -195,18 +195,25 @@ static const karma_i_loss losses[] = {
 };
 
 /* Fills in what depends on the options. */
-static void set_parameter(karma_i_loss *loss, const karma_fit_options *options) {
+static void set_parameter(karma_i_loss *loss, const karma_fit_options *options, double quantile) {
     if (loss->kind == KARMA_LOSS_EPSILON_INSENSITIVE) loss->parameter = options->tube;
     if (loss->kind == KARMA_LOSS_HUBER) loss->parameter = loss->lipschitz = options->huber;
     if (loss->kind == KARMA_LOSS_PINBALL) {
-        loss->parameter = options->quantile;
-        loss->lipschitz = fmax(options->quantile, 1.0 - options->quantile);
+        loss->parameter = quantile;
+        loss->lipschitz = fmax(quantile, 1.0 - quantile);
     }
 }
 
-karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options, karma_error *err) {
+/* Who asks for quantiles wants the loss that gives them. */
+static int default_loss(karma_task task, const karma_fit_options *options) {
+    if (task == KARMA_TASK_CLASSIFY) return KARMA_LOSS_HINGE;
+    return options->quantile ? KARMA_LOSS_PINBALL : KARMA_LOSS_HUBER;
+}
+
+karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options, double quantile,
+                               karma_error *err) {
     int kind = options->loss;
-    if (kind == KARMA_LOSS_AUTO) kind = task == KARMA_TASK_CLASSIFY ? KARMA_LOSS_HINGE : KARMA_LOSS_HUBER;
+    if (kind == KARMA_LOSS_AUTO) kind = default_loss(task, options);
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         if ((int)losses[i].kind != kind) continue;
         if (losses[i].task != task)
@@ -215,7 +222,7 @@ karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_f
                                 losses[i].task == CLASSIFY ? "classification" : "regression",
                                 task == CLASSIFY ? "classify" : "regress");
         *out = losses[i];
-        set_parameter(out, options);
+        set_parameter(out, options, quantile);
         return KARMA_OK;
     }
     return karma_i_fail(err, KARMA_ERR_OPTION, "loss %d is unknown", kind);

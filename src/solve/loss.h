@@ -20,9 +20,10 @@ typedef struct karma_i_loss {
     double (*prox)(double u, double t, double y, double parameter);
 } karma_i_loss;
 
-/* The loss that the options name, or the default of the task, with its parameter. Fails when the loss is not one
- * for the task. */
-karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options, karma_error *err);
+/* The loss that the options name, or the default of the task, with its parameter; `quantile` is that of the pinball
+ * loss. Fails when the loss is not one for the task. */
+karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_fit_options *options, double quantile,
+                               karma_error *err);
 /* The word for a loss: "hinge". */
 const char *karma_i_loss_name(karma_loss_kind kind);
 

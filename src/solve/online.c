@@ -75,28 +75,63 @@ static size_t choose_passes(const karma_fit_options *options) {
     return options->passes == (int64_t)KARMA_AUTO ? PASSES_BY_DEFAULT : (size_t)options->passes;
 }
 
-/* ρ as the schedule has it. For "regret" Γ stands for d·w(d), which bounds |φ|²/X² and is the paper's Γ when
- * ν = 1. */
-static double choose_rho(const karma_i_problem *problem, const karma_fit_options *options) {
-    if (options->schedule == KARMA_SCHEDULE_PEGASOS && !options->step) return 1.0 / options->C;
-    if (options->rho != KARMA_AUTO) return options->rho;
-    const karma_i_kernel *k = problem->kernel;
-    size_t d = problem->rows->n_attributes + (k->bias != 0.0);
-    double magnitude = k->bias;
+/* X√Γ, the bound on |φ|. For the paper's own kernel X bounds the cells and Γ = d·w(d), its Γ when ν = 1; for others the
+ * largest |φ| of the rows takes its place. */
+static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, const karma_i_problem *problem,
+                                   karma_error *err) {
     const karma_i_rows *rows = problem->rows;
-    const float *values = rows->is_sparse ? rows->cell_value : rows->values;
-    size_t n_values = rows->is_sparse ? karma_i_rows_n_cells(rows) : rows->n_rows * rows->n_features;
-    for (size_t i = 0; i < n_values; i++) magnitude = fmax(magnitude, fabs((double)values[i]));
-    if (rows->rank_stride) magnitude = fmax(magnitude, 1.0); /* |κ| <= 1 */
+    const karma_i_factor *factor = &problem->kernel->factors[0];
+    *log_big_gamma = 0.0;
+    *magnitude = factor->bias;
+    if (karma_i_kernel_is_plain(problem->kernel)) {
+        size_t d = rows->n_attributes + (factor->bias != 0.0);
+        const float *values = rows->is_sparse ? rows->cell_value : rows->values;
+        size_t n_values = rows->is_sparse ? karma_i_rows_n_cells(rows) : rows->n_rows * rows->n_features;
+        for (size_t i = 0; i < n_values; i++) *magnitude = fmax(*magnitude, fabs((double)values[i]));
+        if (rows->rank_stride) *magnitude = fmax(*magnitude, 1.0); /* |κ| <= 1 */
+        *log_big_gamma = log((double)d) + karma_i_log_weight(d, factor->gamma, factor->scale) - factor->log_norm;
+        return KARMA_OK;
+    }
+    double *squares = karma_i_alloc(rows->n_rows, sizeof *squares), largest = 0.0;
+    if (!squares) return karma_i_fail_memory(err);
+    karma_i_kernel_diagonal(squares, problem->kernel, karma_i_rows_all(rows));
+    for (size_t i = 0; i < rows->n_rows; i++) largest = fmax(largest, squares[i]);
+    karma_i_free(squares);
+    *magnitude = sqrt(largest);
+    return KARMA_OK;
+}
+
+/* 1 stands for a loss that has no such constant. */
+static double largest_lipschitz(const karma_i_problem *problem) {
+    double largest = 0.0;
+    for (size_t k = 0; k < problem->n_outputs; k++) {
+        double constant = karma_i_problem_loss(problem, k)->lipschitz;
+        largest = fmax(largest, isfinite(constant) ? constant : 1.0);
+    }
+    return largest;
+}
+
+/* ρ as the schedule has it. */
+static karma_status choose_rho(double *rho, const karma_i_problem *problem, const karma_fit_options *options,
+                               karma_error *err) {
+    if (options->schedule == KARMA_SCHEDULE_PEGASOS && !options->step) {
+        *rho = 1.0 / options->C;
+        return KARMA_OK;
+    }
+    *rho = options->rho;
+    if (options->rho != KARMA_AUTO) return KARMA_OK;
+    double magnitude, log_big_gamma;
+    KARMA_TRY(log_norm_bound(&magnitude, &log_big_gamma, problem, err));
     karma_regret_terms terms = {
-        .lipschitz = isfinite(problem->loss.lipschitz) ? problem->loss.lipschitz : 1.0,
+        .lipschitz = largest_lipschitz(problem),
         .magnitude = fmax(magnitude, 1e-300),
-        .log_big_gamma = log((double)d) + karma_i_log_weight(d, k->gamma, k->scale) - k->log_norm,
+        .log_big_gamma = log_big_gamma,
         .B = options->B,
         .lambda = 1.0, /* has no part in ρ, but must be in its range */
         .rounds = (double)choose_passes(options) * (double)problem->rows->n_rows,
     };
-    return exp(karma_theory_log_rho(&terms));
+    *rho = exp(karma_theory_log_rho(&terms));
+    return KARMA_OK;
 }
 
 static karma_status init_learner(learner *l, const karma_i_problem *problem, const karma_fit_options *options,
@@ -106,7 +141,6 @@ static karma_status init_learner(learner *l, const karma_i_problem *problem, con
     *l = (learner){.problem = problem, .options = options, .n = n, .outputs = outputs};
     l->threads = karma_i_threads(options->threads);
     l->passes = choose_passes(options);
-    l->rho = choose_rho(problem, options);
     l->s = 1.0;
     l->kept_row = karma_i_alloc(n, sizeof *l->kept_row);
     l->position = karma_i_alloc(n, sizeof *l->position);
@@ -120,6 +154,7 @@ static karma_status init_learner(learner *l, const karma_i_problem *problem, con
     if (!l->kept_row || !l->position || !l->a || !l->b || !l->folded || !l->order || !l->gram || !l->score || !l->step)
         return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) l->position[i] = n, l->order[i] = i;
+    KARMA_TRY(choose_rho(&l->rho, problem, options, err));
     KARMA_TRY(karma_i_rows_new_like(&l->kept, rows, 0, err));
     return karma_i_rows_new_like(&l->block, rows, BLOCK, err);
 }
@@ -169,16 +204,18 @@ static karma_status keep_row(learner *l, size_t row, karma_error *err) {
 
 /* Accounts for the loss of one row before the update, then the derivatives g into step[]. True if any is not 0. */
 static int suffer(learner *l, size_t row, const double *z, double *step) {
-    const karma_i_loss *loss = &l->problem->loss;
     const double *y = l->problem->targets + row * l->outputs;
+    size_t n_deciding = l->problem->n_deciding;
     int any = 0;
     for (size_t k = 0; k < l->outputs; k++) {
-        l->loss_sum += loss->value(z[k], y[k], loss->parameter);
-        step[k] = loss->derivative(z[k], y[k], loss->parameter);
+        const karma_i_loss *loss = karma_i_problem_loss(l->problem, k);
+        double weight = karma_i_problem_row_weight(l->problem, row, k);
+        l->loss_sum += weight * loss->value(z[k], y[k], loss->parameter);
+        step[k] = weight * loss->derivative(z[k], y[k], loss->parameter);
         any |= step[k] != 0.0;
     }
-    if (loss->task == KARMA_TASK_CLASSIFY)
-        l->n_errors += karma_i_decide(z, l->outputs) != karma_i_decide(y, l->outputs);
+    if (n_deciding && karma_i_problem_row_weight(l->problem, row, 0) > 0.0)
+        l->n_errors += karma_i_decide(z, n_deciding) != karma_i_decide(y, n_deciding);
     return any;
 }
 

@@ -12,10 +12,20 @@ typedef struct karma_i_problem {
     const karma_i_rows *rows;
     const double *targets; /* row-major, n_outputs a row; -1 or 1 to classify */
     size_t n_outputs;
-    karma_i_loss loss;
-    const double *row_weights; /* s_i >= 0; NULL: all 1. Batch only */
-    const double *start;       /* coefficients to start from; NULL: none. Batch only */
+    karma_i_loss loss;          /* of all outputs, */
+    const karma_i_loss *losses; /* unless each has its own */
+    const double *row_weights;  /* s_i >= 0, row-major, n_outputs a row; NULL: all 1 */
+    const double *start;        /* coefficients to start from; NULL: none. Batch only */
+    /* The first outputs that decide between classes together; 0: they do not. Errors are counted by them. Online only */
+    size_t n_deciding;
 } karma_i_problem;
+
+static inline const karma_i_loss *karma_i_problem_loss(const karma_i_problem *problem, size_t output) {
+    return problem->losses ? &problem->losses[output] : &problem->loss;
+}
+static inline double karma_i_problem_row_weight(const karma_i_problem *problem, size_t row, size_t output) {
+    return problem->row_weights ? problem->row_weights[row * problem->n_outputs + output] : 1.0;
+}
 
 /* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and what it knows of `info`. In
  * `options` C is a number, never KARMA_AUTO. */

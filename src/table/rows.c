@@ -126,7 +126,8 @@ karma_status karma_i_rows_end_sparse(karma_i_rows *rows, karma_error *err) {
     return KARMA_OK;
 }
 
-karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err) {
+static karma_status new_encoding_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity,
+                                      karma_error *err) {
     if (other->is_sparse) return karma_i_rows_new_sparse(out, other->n_attributes, capacity, err);
     unsigned char *is_ranked = karma_i_zalloc(other->n_attributes, 1);
     if (!is_ranked) return karma_i_fail_memory(err);
@@ -136,8 +137,20 @@ karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other
     return st;
 }
 
+karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(new_encoding_like(&rows, other, capacity, err));
+    karma_status st = other->next ? karma_i_rows_new_like(&rows->next, other->next, capacity, err) : KARMA_OK;
+    if (st == KARMA_OK)
+        *out = rows;
+    else
+        karma_i_rows_free(rows);
+    return st;
+}
+
 void karma_i_rows_free(karma_i_rows *rows) {
     if (!rows) return;
+    karma_i_rows_free(rows->next);
     karma_i_free(rows->feature_start);
     karma_i_free(rows->values);
     karma_i_free(rows->mask);
@@ -162,7 +175,7 @@ static karma_status append_sparse(karma_i_rows *rows, const karma_i_rows *source
     return karma_i_rows_end_sparse(rows, err);
 }
 
-karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
+static karma_status append_encoded(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
     if (rows->is_sparse) return append_sparse(rows, source, index, err);
     if (rows->n_rows == rows->capacity && !set_capacity(rows, rows->capacity + rows->capacity / 2 + 64))
         return karma_i_fail_memory(err);
@@ -171,8 +184,13 @@ karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source,
     return KARMA_OK;
 }
 
-karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source, const size_t *index, size_t count,
-                                 karma_error *err) {
+karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
+    for (; rows; rows = rows->next, source = source->next) KARMA_TRY(append_encoded(rows, source, index, err));
+    return KARMA_OK;
+}
+
+static karma_status gather_encoded(karma_i_rows *rows, const karma_i_rows *source, const size_t *index, size_t count,
+                                   karma_error *err) {
     rows->n_rows = 0;
     if (count > rows->capacity && !set_capacity(rows, count)) return karma_i_fail_memory(err);
     if (rows->is_sparse) memset(rows->cell_start, 0, (rows->capacity + 1) * sizeof *rows->cell_start);
@@ -180,6 +198,13 @@ karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source,
     if (rows->is_sparse) return KARMA_OK;
     for (size_t i = 0; i < count; i++) copy_row(rows, i, source, index[i]);
     rows->n_rows = count;
+    return KARMA_OK;
+}
+
+karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source, const size_t *index, size_t count,
+                                 karma_error *err) {
+    for (; rows; rows = rows->next, source = source->next)
+        KARMA_TRY(gather_encoded(rows, source, index, count, err));
     return KARMA_OK;
 }
 
@@ -195,7 +220,7 @@ static karma_status validate_sparse(const karma_i_rows *rows, karma_error *err) 
     return KARMA_OK;
 }
 
-karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
+static karma_status validate_encoded(const karma_i_rows *rows, karma_error *err) {
     if (rows->is_sparse) return validate_sparse(rows, err);
     for (size_t i = 0; i < rows->n_rows; i++) {
         const float *values = karma_i_rows_values(rows, i);
@@ -214,6 +239,11 @@ karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
         if (used && mask[rows->n_words - 1] >> used)
             return karma_i_fail(err, KARMA_ERR_DATA, "encoded row %zu: mask bits beyond the last attribute", i);
     }
+    return KARMA_OK;
+}
+
+karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
+    for (; rows; rows = rows->next) KARMA_TRY(validate_encoded(rows, err));
     return KARMA_OK;
 }
 

@@ -28,6 +28,7 @@ typedef struct karma_i_rows {
     /* dense */
     float *values;  /* row-major, n_features a row */
     uint64_t *mask; /* row-major, n_words a row */
+    struct karma_i_rows *next; /* the same rows encoded in another way, for kernels with several factors; owned */
 } karma_i_rows;
 
 /* A borrowed range of rows. */
@@ -64,6 +65,11 @@ karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err);
 size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row);
 double karma_i_rows_square(const karma_i_rows *rows, size_t row);
 
+/* Encoding number `index` of the rows; they themselves are number 0. */
+static inline const karma_i_rows *karma_i_rows_encoding(const karma_i_rows *rows, size_t index) {
+    for (; index > 0; index--) rows = rows->next;
+    return rows;
+}
 static inline karma_i_view karma_i_rows_all(const karma_i_rows *rows) {
     return (karma_i_view){rows, 0, rows->n_rows};
 }

@@ -306,7 +306,7 @@ static size_t class_name(char *text, size_t size, size_t k, size_t classes) {
 
 static karma_status add_target(karma_i_builder *builder, const karma_synth_options *options, karma_error *err) {
     if (options->task == KARMA_TASK_REGRESS)
-        return karma_i_builder_set_target(builder, "target", KARMA_COLUMN_NUMBER, NULL, 0, err);
+        return karma_i_builder_add_target(builder, "target", KARMA_COLUMN_NUMBER, NULL, 0, err);
     size_t classes = (size_t)options->classes, made = 0;
     char **levels = karma_i_alloc(classes, sizeof *levels);
     for (; levels && made < classes; made++) {
@@ -321,7 +321,7 @@ static karma_status add_target(karma_i_builder *builder, const karma_synth_optio
         return karma_i_fail_memory(err);
     }
     karma_i_sort_texts(levels, classes);
-    return karma_i_builder_set_target(builder, "target", KARMA_COLUMN_CATEGORY, levels, classes, err);
+    return karma_i_builder_add_target(builder, "target", KARMA_COLUMN_CATEGORY, levels, classes, err);
 }
 
 /* Class k is stored as the place of its name among the sorted levels: "10" comes before "2". */
@@ -331,7 +331,7 @@ static void find_codes(hidden *h, const karma_i_builder *builder) {
     for (size_t k = 0; k < classes; k++) {
         char text[32];
         size_t length = class_name(text, sizeof text, k, classes);
-        h->codes[k] = (double)karma_i_column_find_level(&builder->table->target, text, length);
+        h->codes[k] = (double)karma_i_column_find_level(&builder->table->targets[0].column, text, length);
     }
 }
 
@@ -360,7 +360,7 @@ static karma_status add_row(karma_i_builder *builder, const double *x, const uns
                             double label, karma_error *err) {
     for (size_t j = 0; j < dim; j++)
         if (!is_hole || !is_hole[j]) KARMA_TRY(karma_i_builder_add_cell(builder, j, x[j], err));
-    return karma_i_builder_end_row(builder, label, NULL, err);
+    return karma_i_builder_end_row(builder, &label, 1.0, NULL, err);
 }
 
 /* `complete` may be NULL. */

@@ -1,6 +1,7 @@
 /* Tables: construction through the builder, selection of rows, validation, access. */
 #include "table/table.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,12 @@ void karma_i_column_clear(karma_i_column *column) {
     karma_i_free(column->name);
     free_texts(column->levels, column->n_levels);
     *column = (karma_i_column){0};
+}
+
+static void clear_target(karma_i_target *target) {
+    karma_i_column_clear(&target->column);
+    karma_i_free(target->value);
+    target->value = NULL;
 }
 
 static char **copy_texts(char *const *texts, size_t n) {
@@ -71,6 +78,10 @@ void karma_i_sort_texts(char **texts, size_t n) {
     if (n > 1) qsort(texts, n, sizeof *texts, compare_texts);
 }
 
+int karma_i_is_weight(double value) {
+    return value >= 0.0 && value <= DBL_MAX;
+}
+
 /* --- builder ------------------------------------------------------------------------------------------- */
 
 karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err) {
@@ -116,10 +127,34 @@ karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char 
     return KARMA_OK;
 }
 
-karma_status karma_i_builder_set_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
+/* Takes `target` over in any case. */
+static karma_status append_target(karma_table *table, karma_i_target target, karma_error *err) {
+    karma_i_target *grown = karma_i_realloc(table->targets, table->n_targets + 1, sizeof *grown);
+    if (!grown) {
+        clear_target(&target);
+        return karma_i_fail_memory(err);
+    }
+    grown[table->n_targets++] = target;
+    table->targets = grown;
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_add_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                         char **levels, size_t n_levels, karma_error *err) {
-    KARMA_TRY(fill_column(&builder->table->target, name, kind, levels, n_levels, err));
-    builder->table->has_target = 1;
+    karma_i_target target = {0};
+    KARMA_TRY(fill_column(&target.column, name, kind, levels, n_levels, err));
+    return append_target(builder->table, target, err);
+}
+
+karma_status karma_i_builder_set_weighted(karma_i_builder *builder, const char *name, karma_error *err) {
+    karma_table *t = builder->table;
+    char *copy = karma_i_strdup(name);
+    if (!copy || !karma_i_reserve(&t->row_weight, &builder->weight_capacity, 1, sizeof *t->row_weight)) {
+        karma_i_free(copy);
+        return karma_i_fail_memory(err);
+    }
+    karma_i_free(t->weight_name);
+    t->weight_name = copy;
     return KARMA_OK;
 }
 
@@ -146,16 +181,31 @@ karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute
     return KARMA_OK;
 }
 
-karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, const karma_i_text *ids,
-                                     karma_error *err) {
+/* All targets have the same number of values, so one capacity serves them all. */
+static int reserve_targets(karma_i_builder *builder, size_t rows) {
+    size_t capacity = builder->target_capacity;
+    for (size_t k = 0; k < builder->table->n_targets; k++) {
+        capacity = builder->target_capacity;
+        if (!karma_i_reserve(&builder->table->targets[k].value, &capacity, rows, sizeof(double))) return 0;
+    }
+    builder->target_capacity = capacity;
+    return 1;
+}
+
+static int reserve_row(karma_i_builder *builder) {
     karma_table *t = builder->table;
     size_t rows = t->n_rows + 1;
-    if (!karma_i_reserve(&t->row_start, &builder->row_capacity, rows + 1, sizeof *t->row_start))
-        return karma_i_fail_memory(err);
-    if (t->has_target && !karma_i_reserve(&t->target_value, &builder->target_capacity, rows, sizeof *t->target_value))
-        return karma_i_fail_memory(err);
-    if (t->n_ids && !karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids))
-        return karma_i_fail_memory(err);
+    return karma_i_reserve(&t->row_start, &builder->row_capacity, rows + 1, sizeof *t->row_start) &&
+           reserve_targets(builder, rows) &&
+           (!t->row_weight ||
+            karma_i_reserve(&t->row_weight, &builder->weight_capacity, rows, sizeof *t->row_weight)) &&
+           (!t->n_ids || karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids));
+}
+
+karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *targets, double weight,
+                                     const karma_i_text *ids, karma_error *err) {
+    karma_table *t = builder->table;
+    if (!reserve_row(builder)) return karma_i_fail_memory(err);
     char **row_ids = t->n_ids ? t->ids + t->n_rows * t->n_ids : NULL;
     for (size_t i = 0; i < t->n_ids; i++) {
         row_ids[i] = karma_i_strndup(ids[i].text, ids[i].length);
@@ -164,9 +214,9 @@ karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, co
             return karma_i_fail_memory(err);
         }
     }
-    if (t->has_target) t->target_value[t->n_rows] = target;
-    t->row_start[rows] = builder->n_cells;
-    t->n_rows = rows;
+    for (size_t k = 0; k < t->n_targets; k++) t->targets[k].value[t->n_rows] = targets[k];
+    if (t->row_weight) t->row_weight[t->n_rows] = weight;
+    t->row_start[++t->n_rows] = builder->n_cells;
     return KARMA_OK;
 }
 
@@ -207,7 +257,7 @@ static karma_status fill_from_array(karma_i_builder *b, const double *cells, siz
                 return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, column %zu: the value is infinite", i + 1, j + 1);
             KARMA_TRY(karma_i_builder_add_cell(b, j, value, err));
         }
-        KARMA_TRY(karma_i_builder_end_row(b, NAN, NULL, err));
+        KARMA_TRY(karma_i_builder_end_row(b, NULL, 1.0, NULL, err));
     }
     return KARMA_OK;
 }
@@ -224,29 +274,34 @@ karma_status karma_table_from_array(karma_table **out, const double *cells, size
     return st;
 }
 
-/* Replaces the label; takes `column` and `values` over. */
-static void replace_target(karma_table *table, karma_i_column column, double *values) {
-    karma_i_column_clear(&table->target);
-    karma_i_free(table->target_value);
-    table->target = column;
-    table->target_value = values;
-    table->has_target = 1;
+/* Adds a target, or replaces the one of its name; takes `target` over in any case. */
+static karma_status put_target(karma_table *table, karma_i_target target, karma_error *err) {
+    for (size_t k = 0; k < table->n_targets; k++) {
+        if (strcmp(table->targets[k].column.name, target.column.name) != 0) continue;
+        clear_target(&table->targets[k]);
+        table->targets[k] = target;
+        return KARMA_OK;
+    }
+    return append_target(table, target, err);
 }
 
-karma_status karma_table_set_target_numbers(karma_table *table, const char *name, const double *values,
+/* A copy of one number a row. */
+static double *copy_values(const karma_table *table, const double *values) {
+    double *copy = karma_i_alloc(table->n_rows, sizeof *copy);
+    if (copy && table->n_rows) memcpy(copy, values, table->n_rows * sizeof *copy);
+    return copy;
+}
+
+karma_status karma_table_add_target_numbers(karma_table *table, const char *name, const double *values,
                                             karma_error *err) {
     for (size_t i = 0; i < table->n_rows; i++)
         if (isinf(values[i])) return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the label is infinite", i + 1);
-    karma_i_column column;
-    KARMA_TRY(fill_column(&column, name, KARMA_COLUMN_NUMBER, NULL, 0, err));
-    double *copy = karma_i_alloc(table->n_rows, sizeof *copy);
-    if (!copy) {
-        karma_i_column_clear(&column);
-        return karma_i_fail_memory(err);
-    }
-    memcpy(copy, values, table->n_rows * sizeof *copy);
-    replace_target(table, column, copy);
-    return KARMA_OK;
+    karma_i_target target = {0};
+    KARMA_TRY(fill_column(&target.column, name, KARMA_COLUMN_NUMBER, NULL, 0, err));
+    target.value = copy_values(table, values);
+    if (target.value) return put_target(table, target, err);
+    clear_target(&target);
+    return karma_i_fail_memory(err);
 }
 
 /* The distinct texts among texts[0..n) (NULL entries left out), sorted; *n_out of them. NULL: out of memory. */
@@ -265,40 +320,69 @@ static char **distinct_texts(const char *const *texts, size_t n, size_t *n_out) 
     return copy;
 }
 
-karma_status karma_table_set_target_classes(karma_table *table, const char *name, const char *const *classes,
+karma_status karma_table_add_target_classes(karma_table *table, const char *name, const char *const *classes,
                                             karma_error *err) {
     size_t n_levels = 0;
     char **levels = distinct_texts(classes, table->n_rows, &n_levels);
-    double *codes = karma_i_alloc(table->n_rows, sizeof *codes);
-    karma_i_column column = {0};
-    karma_status st = levels && codes ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK)
-        st = fill_column(&column, name, KARMA_COLUMN_CATEGORY, levels, n_levels, err);
-    else
-        free_texts(levels, n_levels);
-    if (st != KARMA_OK) {
-        karma_i_free(codes);
-        return st;
+    if (!levels) return karma_i_fail_memory(err);
+    karma_i_target target = {0};
+    KARMA_TRY(fill_column(&target.column, name, KARMA_COLUMN_CATEGORY, levels, n_levels, err));
+    target.value = karma_i_alloc(table->n_rows, sizeof *target.value);
+    if (!target.value) {
+        clear_target(&target);
+        return karma_i_fail_memory(err);
     }
     for (size_t i = 0; i < table->n_rows; i++)
-        codes[i] = classes[i] ? (double)karma_i_column_find_level(&column, classes[i], strlen(classes[i])) : NAN;
-    replace_target(table, column, codes);
+        target.value[i] =
+            classes[i] ? (double)karma_i_column_find_level(&target.column, classes[i], strlen(classes[i])) : NAN;
+    return put_target(table, target, err);
+}
+
+static karma_status check_weights(const double *weights, size_t n, karma_error *err) {
+    double largest = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (!karma_i_is_weight(weights[i]))
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the row weight is not a finite number of at least 0",
+                                i + 1);
+        largest = fmax(largest, weights[i]);
+    }
+    if (n && largest == 0.0) return karma_i_fail(err, KARMA_ERR_DATA, "all row weights are 0");
     return KARMA_OK;
+}
+
+karma_status karma_table_set_row_weights(karma_table *table, const double *weights, karma_error *err) {
+    KARMA_TRY(check_weights(weights, table->n_rows, err));
+    double *copy = copy_values(table, weights);
+    char *name = table->weight_name ? table->weight_name : karma_i_strdup("row_weight");
+    if (!copy || !name) {
+        karma_i_free(copy);
+        if (!table->weight_name) karma_i_free(name);
+        return karma_i_fail_memory(err);
+    }
+    karma_i_free(table->row_weight);
+    table->row_weight = copy;
+    table->weight_name = name;
+    return KARMA_OK;
+}
+
+typedef karma_status (*add_column_fn)(karma_i_builder *builder, const char *name, karma_column_kind kind, char **levels,
+                                      size_t n_levels, karma_error *err);
+
+static karma_status copy_column(karma_i_builder *b, add_column_fn add, const karma_i_column *column, karma_error *err) {
+    karma_i_column copy;
+    KARMA_TRY(karma_i_column_copy(&copy, column, err));
+    karma_status st = add(b, copy.name, copy.kind, copy.levels, copy.n_levels, err);
+    karma_i_free(copy.name);
+    return st;
 }
 
 karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err) {
     karma_i_builder *b = builder;
-    karma_i_column copy;
-    for (size_t j = 0; j < table->n_attributes; j++) {
-        KARMA_TRY(karma_i_column_copy(&copy, &table->attributes[j], err));
-        karma_status st = karma_i_builder_add_attribute(b, copy.name, copy.kind, copy.levels, copy.n_levels, err);
-        karma_i_free(copy.name);
-        KARMA_TRY(st);
-    }
-    if (table->has_target) {
-        KARMA_TRY(karma_i_column_copy(&b->table->target, &table->target, err));
-        b->table->has_target = 1;
-    }
+    for (size_t j = 0; j < table->n_attributes; j++)
+        KARMA_TRY(copy_column(b, karma_i_builder_add_attribute, &table->attributes[j], err));
+    for (size_t k = 0; k < table->n_targets; k++)
+        KARMA_TRY(copy_column(b, karma_i_builder_add_target, &table->targets[k].column, err));
+    if (table->row_weight) KARMA_TRY(karma_i_builder_set_weighted(b, table->weight_name, err));
     return KARMA_OK;
 }
 
@@ -316,14 +400,16 @@ static karma_status copy_columns_and_ids(karma_i_builder *b, const karma_table *
     return KARMA_OK;
 }
 
-static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, karma_i_text *ids,
-                             karma_error *err) {
+/* `targets` and `ids` are room for those of one row. */
+static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, double *targets,
+                             karma_i_text *ids, karma_error *err) {
     KARMA_TRY(karma_i_builder_copy_cells(b, table, row, err));
     for (size_t i = 0; i < table->n_ids; i++) {
         const char *text = table->ids[row * table->n_ids + i];
         ids[i] = (karma_i_text){text, strlen(text)};
     }
-    return karma_i_builder_end_row(b, table->has_target ? table->target_value[row] : NAN, ids, err);
+    for (size_t k = 0; k < table->n_targets; k++) targets[k] = table->targets[k].value[row];
+    return karma_i_builder_end_row(b, targets, karma_table_row_weight(table, row), ids, err);
 }
 
 karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
@@ -334,9 +420,11 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
     karma_i_text *ids = karma_i_alloc(table->n_ids, sizeof *ids);
-    karma_status st = ids ? copy_columns_and_ids(&builder, table, err) : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], ids, err);
+    double *targets = karma_i_alloc(table->n_targets, sizeof *targets);
+    karma_status st = ids && targets ? copy_columns_and_ids(&builder, table, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], targets, ids, err);
     karma_i_free(ids);
+    karma_i_free(targets);
     if (st == KARMA_OK)
         karma_i_builder_finish(out, &builder);
     else
@@ -348,11 +436,13 @@ void karma_table_free(karma_table *table) {
     if (!table) return;
     for (size_t j = 0; j < table->n_attributes; j++) karma_i_column_clear(&table->attributes[j]);
     karma_i_free(table->attributes);
-    karma_i_column_clear(&table->target);
+    for (size_t k = 0; k < table->n_targets; k++) clear_target(&table->targets[k]);
+    karma_i_free(table->targets);
+    karma_i_free(table->row_weight);
+    karma_i_free(table->weight_name);
     karma_i_free(table->row_start);
     karma_i_free(table->cell_owner);
     karma_i_free(table->cell_value);
-    karma_i_free(table->target_value);
     free_texts(table->id_names, table->n_ids);
     free_texts(table->ids, table->n_rows * table->n_ids);
     karma_i_free(table);
@@ -375,8 +465,14 @@ static karma_status validate_row(const karma_table *table, size_t row, karma_err
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, attribute '%s': the value is not allowed", row + 1,
                                 table->attributes[cells.attribute[k]].name);
     }
-    if (table->has_target && !isnan(table->target_value[row]) && !valid_value(&table->target, table->target_value[row]))
-        return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the label is not allowed", row + 1);
+    for (size_t k = 0; k < table->n_targets; k++) {
+        const karma_i_target *target = &table->targets[k];
+        if (!isnan(target->value[row]) && !valid_value(&target->column, target->value[row]))
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, target '%s': the label is not allowed", row + 1,
+                                target->column.name);
+    }
+    if (!karma_i_is_weight(karma_table_row_weight(table, row)))
+        return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the row weight is not allowed", row + 1);
     return KARMA_OK;
 }
 
@@ -429,26 +525,33 @@ int karma_table_cell(const karma_table *table, size_t row, size_t attribute, dou
     return 1;
 }
 
-int karma_table_has_target(const karma_table *table) {
-    return table->has_target;
+size_t karma_table_n_targets(const karma_table *table) {
+    return table->n_targets;
 }
-const char *karma_table_target_name(const karma_table *table) {
-    return table->target.name;
+const char *karma_table_target_name(const karma_table *table, size_t target) {
+    return table->targets[target].column.name;
 }
-karma_column_kind karma_table_target_kind(const karma_table *table) {
-    return table->target.kind;
+karma_column_kind karma_table_target_kind(const karma_table *table, size_t target) {
+    return table->targets[target].column.kind;
 }
-size_t karma_table_n_classes(const karma_table *table) {
-    return table->target.n_levels;
+size_t karma_table_n_classes(const karma_table *table, size_t target) {
+    return table->targets[target].column.n_levels;
 }
-const char *karma_table_class(const karma_table *table, size_t index) {
-    return table->target.levels[index];
+const char *karma_table_class(const karma_table *table, size_t target, size_t index) {
+    return table->targets[target].column.levels[index];
 }
 
-int karma_table_target(const karma_table *table, size_t row, double *value) {
-    if (!table->has_target || isnan(table->target_value[row])) return 0;
-    *value = table->target_value[row];
+int karma_table_target(const karma_table *table, size_t target, size_t row, double *value) {
+    if (target >= table->n_targets || isnan(table->targets[target].value[row])) return 0;
+    *value = table->targets[target].value[row];
     return 1;
+}
+
+const char *karma_table_weight_name(const karma_table *table) {
+    return table->weight_name;
+}
+double karma_table_row_weight(const karma_table *table, size_t row) {
+    return table->row_weight ? table->row_weight[row] : 1.0;
 }
 
 size_t karma_table_n_ids(const karma_table *table) {

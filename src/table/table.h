@@ -12,17 +12,25 @@ typedef struct karma_i_column {
     size_t n_levels;
 } karma_i_column;
 
+/* A column to be learned: what it is and its value in every row. */
+typedef struct karma_i_target {
+    karma_i_column column;
+    double *value; /* NaN: missing */
+} karma_i_target;
+
 /* Compressed rows: the cells of row i are those from row_start[i] to row_start[i + 1]. Invariants: attributes
- * ascend within a row; values are finite; a category's value is the index of one of its levels. */
+ * ascend within a row; values are finite; a category's value is the index of one of its levels; weights are finite
+ * and not negative. */
 struct karma_table {
     size_t n_rows, n_attributes;
     karma_i_column *attributes;
     size_t *row_start;    /* n_rows + 1 */
     uint32_t *cell_owner; /* the attribute of each observed cell */
     double *cell_value;
-    int has_target;
-    karma_i_column target;
-    double *target_value; /* NaN: missing */
+    size_t n_targets;
+    karma_i_target *targets;
+    double *row_weight; /* NULL: all 1 */
+    char *weight_name;  /* of the weights' column; NULL where there are none */
     size_t n_ids;
     char **id_names;
     char **ids; /* row-major, n_rows * n_ids */
@@ -45,8 +53,9 @@ static inline karma_i_cells karma_i_table_cells(const karma_table *table, size_t
  * fail with KARMA_ERR_MEMORY only. */
 typedef struct karma_i_builder {
     karma_table *table;
-    size_t n_cells, cell_capacity, owner_capacity, row_capacity, target_capacity, id_capacity;
+    size_t n_cells, cell_capacity, owner_capacity, row_capacity, weight_capacity, id_capacity;
     size_t attribute_capacity;
+    size_t target_capacity; /* rows that every target has room for */
 } karma_i_builder;
 
 karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err);
@@ -55,29 +64,34 @@ void karma_i_builder_clear(karma_i_builder *builder);
  * be in ascending byte order without repeats. */
 karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                            char **levels, size_t n_levels, karma_error *err);
-karma_status karma_i_builder_set_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
+karma_status karma_i_builder_add_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                         char **levels, size_t n_levels, karma_error *err);
+/* Rows have weights, which come from a column of this name. */
+karma_status karma_i_builder_set_weighted(karma_i_builder *builder, const char *name, karma_error *err);
 karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, karma_error *err);
-/* Copies of all attributes of a table and of its label. */
+/* Copies of all attributes and targets of a table; rows have weights if those of the table have. */
 karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err);
 /* Rows. */
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
 /* The cells of a row of `table`, whose attributes are the builder's first ones. */
 karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
                                         karma_error *err);
-/* `target` is looked at only if there is one (NaN: missing); `ids` are n_ids texts with their lengths. */
+/* `targets` are n_targets values (NaN: missing), `ids` n_ids texts with their lengths; both may be NULL where there
+ * are none. `weight` is looked at only if rows have weights. */
 typedef struct karma_i_text {
     const char *text;
     size_t length;
 } karma_i_text;
-karma_status karma_i_builder_end_row(karma_i_builder *builder, double target, const karma_i_text *ids,
-                                     karma_error *err);
+karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *targets, double weight,
+                                     const karma_i_text *ids, karma_error *err);
 void karma_i_builder_finish(karma_table **out, karma_i_builder *builder);
 
 void karma_i_column_clear(karma_i_column *column);
 karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err);
 /* Index of a level, or n_levels if it is none. Cost: log of the number of levels. */
 size_t karma_i_column_find_level(const karma_i_column *column, const char *text, size_t length);
+/* Finite and at least 0: fit to be the weight of a row. */
+int karma_i_is_weight(double value);
 /* Sorts texts in ascending byte order. */
 void karma_i_sort_texts(char **texts, size_t n);
 

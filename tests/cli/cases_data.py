@@ -242,10 +242,11 @@ class Evaluating(Case):
         rows = self.three_classes("test.csv", n=80, seed=9)
         report = self.ok("eval", "m.karma", "test.csv", "--json").json()
         out = self.ok("predict", "m.karma", "test.csv").rows()
-        classes = [name[len("score:"):] for name in out[0][1:]]
+        classes = [name[len("score:"):] for name in out[0] if name.startswith("score:")]
+        self.assertEqual(out[0][4:], ["p:" + name for name in classes])
         truth = [row[-1] for row in rows]
         self.check_classes(truth, [row[0] for row in out[1:]], report, classes)
-        scores = [[float(cell) for cell in row[1:]] for row in out[1:]]
+        scores = [[float(cell) for cell in row[1:4]] for row in out[1:]]
         areas = [self.auc([t == c for t in truth], [s[k] for s in scores]) for k, c in enumerate(classes)]
         self.close_to(report["auc"], sum(areas) / 3, 1e-12, "AUC")
         loss = 0.0
@@ -400,6 +401,35 @@ class Reading(Case):
         self.assertEqual(out[2], out[3])
         self.assertEqual([out[0][0], out[1][0]], ["down", "up"])
 
+    def test_several_targets(self):
+        self.write("t.csv", "a,y,b,\"p,q\"\n1,u,2,3\n2,v,,4\n")
+        for flags in (["--target", "b,y"], ["--target", "b", "--target", "y"], ["--target=b,y"]):
+            run = self.ok("inspect", "t.csv", *flags, "--json").json()
+            self.assertEqual(run["targets"], [{"name": "b", "type": "number"}, {"name": "y", "type": "category"}])
+            self.assertEqual(run["target"], run["targets"][0])
+            self.assertEqual([c["name"] for c in run["columns"]], ["a", "p,q"])
+        run = self.ok("inspect", "t.csv", "--target", "p,q", "--json").json()
+        self.assertEqual([t["name"] for t in run["targets"]], ["p,q"])
+        self.assertEqual(self.ok("inspect", "t.csv", "--json").json()["targets"], [])
+        self.assertRegex(self.ok("inspect", "t.csv", "--target", "b,y").out, "target b: numbers\n  target y: categories\n")
+        self.fails("inspect", "t.csv", "--target", "y,bb", says="t.csv: no column 'bb'")
+        self.fails("inspect", "t.csv", "--target", "y,y", code=2, says="'y' is named twice by --target")
+
+    def test_row_weights_are_no_attribute(self):
+        self.write("w.csv", "a,w,y\n1,2,u\n2,0,v\n-1,1,u\n")
+        self.write("plain.csv", "a,y\n1,u\n2,v\n-1,u\n")
+        run = self.ok("inspect", "w.csv", "--target", "y", "--row-weight", "w", "--json").json()
+        self.assertEqual((run["row_weight"], [c["name"] for c in run["columns"]]), ("w", ["a"]))
+        self.assertNotIn("row_weight", self.ok("inspect", "w.csv", "--json").json())
+        self.assertEqual(self.ok("gram", "w.csv", "--target", "y", "--row-weight", "w").out,
+                         self.ok("gram", "plain.csv", "--target", "y").out)
+        self.fails("gram", "w.csv", "--row-weight", "y", says="w.csv: line 2, column 'y': 'u' is not a row weight")
+        self.fails("gram", "w.csv", "--row-weight", "v", says="w.csv: no column 'v'")
+        self.fails("gram", "w.csv", "--row-weight", "w", "--target", "w", code=2,
+                   says="'w' cannot be both --target and --row-weight")
+        self.ok("train", "plain.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.fails("predict", "m.karma", "w.csv", "--row-weight", "w", code=2, says="unknown option")
+
     def test_options_that_contradict(self):
         self.fails("train", "two.csv", "--target", "answer", "--ignore", "answer", "-o", "x.karma", code=2,
                    says="'answer' cannot be both")
@@ -504,6 +534,35 @@ class Ratings(Case):
             b = self.ok("gram", "r.csv", *self.reading, "--users", "users.csv", "--target", "sex", *options).out
             self.assertEqual(a, b)
 
+    def test_two_targets_and_weights(self):
+        """They come from the file of users; a user whom it does not know has no label and weighs 1."""
+        rng = random.Random(7)
+        people = [person + [rng.choice([0, 1, 2.5])] for person in self.people[1:]]
+        self.write_csv("weighed.csv", ["id", "age", "sex", "n"], people)
+        wide = {str(person[0]): {} for person in self.people}
+        for user, item, rating in self.triplets:
+            wide[str(user)][item] = rating
+        rows = [person + [wide[str(person[0])].get(i + 1) for i in range(self.items)]
+                for person in people + [[self.people[0][0], "", "", 1]]]
+        self.write_csv("wide.csv", ["viewer", "age", "sex", "n"] + [str(i + 1) for i in range(self.items)], rows)
+        users = (*self.reading, "--users", "weighed.csv")
+        said = ("--target", "sex,age", "--row-weight", "n")
+        self.assertEqual(self.ok("gram", "r.csv", *users, *said).out, self.ok("gram", "wide.csv", "--id", "viewer", *said).out)
+        report = self.ok("inspect", "r.csv", *users, *said, "--json").json()
+        self.assertEqual(([t["name"] for t in report["targets"]], report["row_weight"]), (["sex", "age"], "n"))
+        self.ok("train", "r.csv", *users, *said, "-o", "a.karma", "--quiet")
+        self.ok("train", "wide.csv", "--id", "viewer", *said, "-o", "b.karma", "--quiet")
+        out = self.ok("predict", "a.karma", "r.csv", *users, "--ignore", "n").rows()
+        self.assertEqual(out[0], ["viewer", "prediction:sex", "score:sex", "prediction:age", "score:age"])
+        self.assertEqual(out, self.ok("predict", "b.karma", "wide.csv", "--id", "viewer", "--ignore", "n").rows())
+        weighed = self.ok("eval", "a.karma", "r.csv", *users, "--row-weight", "n", "--json").json()
+        self.assertEqual(weighed, self.ok("eval", "b.karma", "wide.csv", "--id", "viewer", "--row-weight", "n", "--json").json())
+        self.assertGreater(weighed["targets"]["sex"]["accuracy"], 0.9)
+        self.assertNotEqual(weighed, self.ok("eval", "a.karma", "r.csv", *users, "--ignore", "n", "--json").json())
+        liked = ("--item", "3", "--like", "3", "--row-weight", "n")
+        self.ok("train", "r.csv", *users, *liked, "-o", "c.karma", "--quiet")
+        self.ok("eval", "c.karma", "r.csv", *users, *liked)
+
     def test_like(self):
         said = (*self.reading, "--item", "3", "--like", "3")
         raters = {str(user): rating >= 3 for user, item, rating in self.triplets if item == 3}
@@ -546,6 +605,7 @@ class Ratings(Case):
                               (["--item", "3"], "--item is for rating data"), (["--like", "3"], "--like is for rating data"),
                               ([*self.reading], "--target COL, or --item ID and --like THRESHOLD"),
                               ([*self.reading, "--target", "sex"], "--target .* needs --users"),
+                              ([*self.reading, "--row-weight", "n"], "--row-weight .* needs --users"),
                               ([*self.reading, "--item", "3"], "--item needs --like"),
                               ([*self.reading, "--like", "x"], "--like takes THRESHOLD, numbers from")):
             with self.subTest(options):

@@ -72,7 +72,7 @@ class Models(Case):
             place = end
         self.assertEqual(place, len(model.data))
         self.assertTrue(all(isinstance(v, str) for v in model.header["__metadata__"].values()))
-        self.assertEqual(model.document["target"]["classes"], ["no", "yes"])
+        self.assertEqual(model.document["targets"][0]["classes"], ["no", "yes"])
 
     def test_predictions_follow_from_the_file(self):
         """Scores computed here from the arrays of the file: recipe, kernel with bias, coefficients."""
@@ -200,10 +200,10 @@ class Models(Case):
             "unknown kind": document("attributes", 0, "kind", value="colour"),
             "category without levels": document("attributes", 2, "levels", value=[]),
             "levels not in order": document("attributes", 2, "levels", value=["red", "green", "blue"]),
-            "one class": document("target", "classes", value=["no"]),
-            "no target": document("target", value=None),
-            "unknown task": document("target", "task", value="cluster"),
-            "unknown loss": document("loss", value="pain"),
+            "one class": document("targets", 0, "classes", value=["no"]),
+            "no target": document("targets", value=None),
+            "unknown task": document("targets", 0, "task", value="cluster"),
+            "unknown loss": document("targets", 0, "loss", value="pain"),
             "format 0": document("format", value=0),
             "format text": document("format", value="1"),
             "radius": document("radius", value=-1.0),

@@ -59,12 +59,13 @@ static karma_i_rows *draw_ranks(size_t n, size_t d, double share, karma_i_rng *r
 
 /* w · (Σ|terms| + b²) */
 static double size_of(const karma_i_kernel *k, const karma_i_rows *r, size_t i, size_t j) {
-    double sum = k->bias * k->bias;
+    double sum = k->factors[0].bias * k->factors[0].bias;
     for (size_t f = 0; f < r->n_features; f++)
         sum += fabs((double)karma_i_rows_values(r, i)[f] * (double)karma_i_rows_values(r, j)[f]);
     size_t c = karma_i_mask_overlap(karma_i_rows_mask(r, i), karma_i_rows_mask(r, j), r->n_words);
     if (r->rank_stride) sum += 3.0 * (double)c;
-    return sum * karma_i_weight(c + (k->bias != 0.0), k->gamma, k->scale, k->log_norm);
+    return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale,
+                                k->factors[0].log_norm);
 }
 
 static void fill_reference(batch_case *b) {
@@ -99,24 +100,24 @@ static void finish_case(batch_case *b, const case_shape *s, int loss, karma_i_rn
     b->options.loss = loss;
     b->options.tube = 0.2;
     b->options.huber = 0.6;
-    b->options.quantile = 0.8;
     b->options.C = s->C;
     b->options.tolerance = s->tolerance;
     b->options.threads = 1;
     b->problem = (karma_i_problem){.kernel = &b->kernel, .rows = b->rows, .n_outputs = s->n_outputs};
     assert_int_equal(karma_i_loss_make(&b->problem.loss,
                                        loss <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS,
-                                       &b->options, NULL),
+                                       &b->options, 0.8, NULL),
                      KARMA_OK);
     b->targets = malloc(s->n * s->n_outputs * sizeof *b->targets);
-    b->weights = malloc(s->n * sizeof *b->weights);
+    b->weights = malloc(s->n * s->n_outputs * sizeof *b->weights);
     b->coefficients = malloc(s->n * s->n_outputs * sizeof *b->coefficients);
     assert_true(b->targets && b->weights && b->coefficients);
     for (size_t i = 0; i < s->n * s->n_outputs; i++) {
         b->targets[i] = draw_target(b, i / s->n_outputs, i % s->n_outputs, rng);
         b->coefficients[i] = NAN;
     }
-    for (size_t i = 0; i < s->n; i++) b->weights[i] = karma_i_rng_below(rng, 8) ? 2.5 * karma_i_rng_uniform(rng) : 0.0;
+    for (size_t i = 0; i < s->n * s->n_outputs; i++)
+        b->weights[i] = karma_i_rng_below(rng, 8) ? 2.5 * karma_i_rng_uniform(rng) : 0.0;
     b->problem.targets = b->targets;
     if (s->weighted) b->problem.row_weights = b->weights;
 }
@@ -154,8 +155,9 @@ static const char *name_of(const batch_case *b) {
 
 /* --- objectives from the coefficients alone ------------------------------------------------------------ */
 
-static double weight_of(const batch_case *b, size_t i) {
-    return b->options.C / (double)b->rows->n_rows * (b->problem.row_weights ? b->weights[i] : 1.0);
+static double weight_of(const batch_case *b, size_t i, size_t output) {
+    return b->options.C / (double)b->rows->n_rows *
+           (b->problem.row_weights ? b->weights[i * b->problem.n_outputs + output] : 1.0);
 }
 
 typedef struct objectives {
@@ -177,7 +179,7 @@ static objectives objectives_of(const batch_case *b, size_t output, const double
     for (size_t j = 0; j < n; j++)
         if (beta[j] != 0.0) support[n_support++] = j;
     for (size_t i = 0; i < n; i++) {
-        double c = weight_of(b, i), y = b->targets[i * b->problem.n_outputs + output], z = 0.0, dz = 0.0;
+        double c = weight_of(b, i, output), y = b->targets[i * b->problem.n_outputs + output], z = 0.0, dz = 0.0;
         for (size_t s = 0; s < n_support; s++) {
             z += b->K[i * n + support[s]] * beta[support[s]];
             dz += b->size[i * n + support[s]] * fabs(beta[support[s]]);
@@ -258,7 +260,7 @@ static double primal_of(const batch_case *b, size_t output, const double *beta, 
         z[i] = 0.0;
         for (size_t j = 0; j < n; j++) z[i] += b->K[i * n + j] * beta[j];
         sum += 0.5 * beta[i] * z[i] +
-               weight_of(b, i) * l->value(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
+               weight_of(b, i, output) * l->value(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
     }
     return sum;
 }
@@ -267,8 +269,8 @@ static double primal_of(const batch_case *b, size_t output, const double *beta, 
 static void gradient_of(double *g, const batch_case *b, size_t output, const double *beta, const double *z) {
     const karma_i_loss *l = &b->problem.loss;
     for (size_t i = 0; i < b->rows->n_rows; i++)
-        g[i] = beta[i] +
-               weight_of(b, i) * l->derivative(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
+        g[i] = beta[i] + weight_of(b, i, output) *
+                             l->derivative(z[i], b->targets[i * b->problem.n_outputs + output], l->parameter);
 }
 
 /* A direction: one row, all rows, towards 0, or down the gradient. */
@@ -294,7 +296,7 @@ static void check_no_step_pays(const batch_case *b, karma_i_rng *rng) {
                 double there = 0.0;
                 for (size_t i = 0; i < n; i++)
                     there += 0.5 * (beta[i] + step * d[i]) * (z[i] + step * dz[i]) +
-                             weight_of(b, i) *
+                             weight_of(b, i, o) *
                                  l->value(z[i] + step * dz[i], b->targets[i * b->problem.n_outputs + o], l->parameter);
                 if (!(there >= here - 1.001 * b->options.tolerance * here - 2.0 * noise))
                     fail_msg("%s, n %zu, C %g: a step of %g of kind %zu takes %.12g to %.12g", name_of(b), n,
@@ -314,19 +316,20 @@ static const double CURVATURES[] = {[KARMA_LOSS_SQUARED_HINGE] = 2.0,
  * gradient with |Σ g_i φ_i|² <= 2 (1 + L Σ c_i k(x_i,x_i)) e. */
 static void check_gradient(const batch_case *b) {
     size_t n = b->rows->n_rows;
-    double curvature = CURVATURES[b->problem.loss.kind], smoothness = 1.0;
+    double curvature = CURVATURES[b->problem.loss.kind];
     double *beta = malloc(3 * n * sizeof *beta), *z = beta + n, *g = z + n;
-    for (size_t i = 0; i < n; i++) smoothness += curvature * weight_of(b, i) * b->K[i * n + i];
     for (size_t o = 0; o < b->problem.n_outputs; o++) {
+        double smoothness = 1.0;
+        for (size_t i = 0; i < n; i++) smoothness += curvature * weight_of(b, i, o) * b->K[i * n + i];
         take_output(beta, b, o);
         objectives at = objectives_of(b, o, beta);
         double gap = 1.001 * b->options.tolerance * at.primal + 2.0 * at.noise, square = 0.0;
         (void)primal_of(b, o, beta, z);
         gradient_of(g, b, o, beta, z);
         for (size_t i = 0; i < n; i++) {
-            if (!(g[i] * g[i] <= 2.0 * curvature * weight_of(b, i) * gap + 1e-20))
+            if (!(g[i] * g[i] <= 2.0 * curvature * weight_of(b, i, o) * gap + 1e-20))
                 fail_msg("%s, n %zu, C %g: row %zu: -β/c is %.9g off the derivative", name_of(b), n, b->options.C, i,
-                         g[i] / weight_of(b, i));
+                         g[i] / weight_of(b, i, o));
             for (size_t j = 0; j < n; j++) square += g[i] * b->K[i * n + j] * g[j];
         }
         if (!(square <= 2.0 * smoothness * gap)) fail_msg("%s: the gradient's square is %g", name_of(b), square);
@@ -473,7 +476,7 @@ static double best_hinge_dual(const batch_case *b) {
             if (rest % 3 == 2)
                 free_rows[n_free++] = i;
             else
-                alpha[i] = rest % 3 ? weight_of(b, i) : 0.0;
+                alpha[i] = rest % 3 ? weight_of(b, i, 0) : 0.0;
         }
         for (size_t p = 0; p < n_free; p++) {
             size_t i = free_rows[p];
@@ -485,7 +488,7 @@ static double best_hinge_dual(const batch_case *b) {
         int feasible = n_free == 0 || solve_plain(A, x, n_free, 1e-9);
         for (size_t p = 0; feasible && p < n_free; p++) {
             alpha[free_rows[p]] = x[p];
-            feasible = x[p] >= 0.0 && x[p] <= weight_of(b, free_rows[p]);
+            feasible = x[p] >= 0.0 && x[p] <= weight_of(b, free_rows[p], 0);
         }
         if (!feasible) continue;
         double dual = 0.0;
@@ -546,7 +549,7 @@ static void any_start_leads_to_the_same_objective(void **state) {
         assert_int_equal(b.info.rounds, 0);
         for (size_t i = 0; i < count; i++)
             assert_true(fabs(b.coefficients[i] - start[i]) <=
-                        1e-12 * (fabs(start[i]) + weight_of(&b, i / s.n_outputs)));
+                        1e-12 * (fabs(start[i]) + weight_of(&b, i / s.n_outputs, i % s.n_outputs)));
         b.options.tolerance = 1e-6;
         b.options.C = 30.0; /* from the answer to another question: most of its coefficients are inside */
         run(&b, NULL);
@@ -725,7 +728,8 @@ static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {
             batch_case b = make_case(&s, loss, &rng);
             for (size_t i = 0; i < s.n; i++) {
                 if (version == 2 || i % 3 == 0) hide_row(b.rows, i);
-                b.weights[i] = version == 3 || i % 4 == 0 ? 0.0 : b.weights[i];
+                for (size_t o = 0; o < s.n_outputs; o++)
+                    if (version == 3 || i % 4 == 0) b.weights[i * s.n_outputs + o] = 0.0;
             }
             fill_reference(&b);
             double *start = malloc(s.n * s.n_outputs * sizeof *start);

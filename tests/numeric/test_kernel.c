@@ -26,13 +26,13 @@ static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_
 /* w · (Σ|x_f y_f| + b²): what rounding errors of one kernel value are relative to. Written without the library's
  * weights. */
 static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
-    double sum = k->bias * k->bias, c = k->bias != 0.0, w = 0.0;
+    double sum = k->factors[0].bias * k->factors[0].bias, c = k->factors[0].bias != 0.0, w = 0.0;
     for (size_t f = 0; f < a->n_features; f++)
         sum += fabs((double)a->values[i * a->n_features + f] * (double)b->values[j * b->n_features + f]);
     for (size_t t = 0; t < a->n_attributes; t++)
         c += karma_i_mask_get(karma_i_rows_mask(a, i), t) && karma_i_mask_get(karma_i_rows_mask(b, j), t);
-    for (size_t l = 0; l < k->gamma; l++) w = w * (c / k->scale) + 1.0;
-    return w * exp(-k->log_norm) * sum;
+    for (size_t l = 0; l < k->factors[0].gamma; l++) w = w * (c / k->factors[0].scale) + 1.0;
+    return w * exp(-k->factors[0].log_norm) * sum;
 }
 
 /* A sum of n products in single precision, in any order, is within n·2^-24 of the sum of magnitudes (to first
@@ -60,7 +60,7 @@ static void compare_with_reference(const karma_i_kernel *kernel, karma_i_view a,
             double allowed = rounding(a.rows) * size_of(kernel, a.rows, a.first + i, b.rows, b.first + j) + FLT_MIN;
             if (!(fabs(got - wanted) <= allowed))
                 fail_msg("d %zu, gamma %zu, rows %zu and %zu: got %.9g, wanted %.9g, allowed %g",
-                         kernel->largest_overlap, kernel->gamma, i, j, got, wanted, allowed);
+                         kernel->factors[0].largest_overlap, kernel->factors[0].gamma, i, j, got, wanted, allowed);
         }
     free(out);
 }
@@ -255,15 +255,15 @@ static void weights_are_those_of_the_paper(void **state) {
     (void)state;
     for (size_t gamma = 1; gamma <= 6; gamma++) {
         karma_i_kernel k = make_kernel(gamma, 1.0, 0.0, 40);
-        assert_true(k.log_norm == 0.0);
-        assert_true(k.weight[0] == 1.0F);
-        assert_true(k.weight[1] == (float)gamma);
+        assert_true(k.factors[0].log_norm == 0.0);
+        assert_true(k.factors[0].weight[0] == 1.0F);
+        assert_true(k.factors[0].weight[1] == (float)gamma);
         for (size_t c = 2; c <= 40; c++) {
             double power = 1.0;
             for (size_t l = 0; l < gamma; l++) power *= (double)c;
             double wanted = (power - 1.0) / ((double)c - 1.0); /* whole numbers below 2^53 */
             assert_true(karma_i_weight(c, gamma, 1.0, 0.0) == wanted);
-            assert_true(k.weight[c] == (float)wanted);
+            assert_true(k.factors[0].weight[c] == (float)wanted);
             assert_true(fabs(karma_i_log_weight(c, gamma, 1.0) - log(wanted)) < 1e-12 * fmax(1.0, log(wanted)));
         }
         karma_i_kernel_clear(&k);
@@ -365,22 +365,23 @@ static void huge_weights_are_normalised(void **state) {
     for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++) {
         size_t gamma = cases[s].gamma, d = cases[s].d, extra = cases[s].bias != 0.0;
         karma_i_kernel k = make_kernel(gamma, cases[s].scale, cases[s].bias, d);
-        assert_true(k.log_norm > 0.0 && isfinite(k.log_norm));
+        assert_true(k.factors[0].log_norm > 0.0 && isfinite(k.factors[0].log_norm));
         for (size_t c = 0; c <= d; c++) {
-            assert_true(isfinite(k.weight[c]) && k.weight[c] >= 0.0F);
+            assert_true(isfinite(k.factors[0].weight[c]) && k.factors[0].weight[c] >= 0.0F);
             double log_weight = karma_i_log_weight(c + extra, gamma, cases[s].scale);
             double wanted = exp(log_weight - karma_i_log_weight(d + extra, gamma, cases[s].scale));
-            double ratio = karma_i_weight(c + extra, gamma, cases[s].scale, k.log_norm) /
-                           karma_i_weight(d + extra, gamma, cases[s].scale, k.log_norm);
+            double ratio = karma_i_weight(c + extra, gamma, cases[s].scale, k.factors[0].log_norm) /
+                           karma_i_weight(d + extra, gamma, cases[s].scale, k.factors[0].log_norm);
             assert_true(fabs(ratio - wanted) <= 1e-10 * wanted + DBL_MIN);
-            assert_true(fabs((double)(k.weight[c] / k.weight[d]) - wanted) <= 1e-6 * wanted + (double)FLT_MIN);
+            assert_true(fabs((double)(k.factors[0].weight[c] / k.factors[0].weight[d]) - wanted) <=
+                        1e-6 * wanted + (double)FLT_MIN);
             /* ln w against the geometric sum in another form: r^(γ-1) (1 - r^-γ)/(1 - 1/r) */
             double r = (double)(c + extra) / cases[s].scale;
             if (r > 1.5) {
                 double other = (double)(gamma - 1) * log(r) + log1p(-pow(r, -(double)gamma)) - log1p(-1.0 / r);
                 assert_true(fabs(log_weight - other) <= 1e-11 * fmax(1.0, fabs(other)));
             }
-            if (c) assert_true(k.weight[c] >= k.weight[c - 1]);
+            if (c) assert_true(k.factors[0].weight[c] >= k.factors[0].weight[c - 1]);
         }
         karma_i_kernel_clear(&k);
     }

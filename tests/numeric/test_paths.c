@@ -60,7 +60,7 @@ static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_
 /* w · (Σ|terms| + b²), and how many terms there are. Bytes are exact integers, so a rank part is one number of size at
  * most 3 · count. */
 static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
-    double sum = k->bias * k->bias;
+    double sum = k->factors[0].bias * k->factors[0].bias;
     size_t c = 0;
     if (a->is_sparse) {
         for (size_t p = a->cell_start[i]; p < a->cell_start[i + 1]; p++)
@@ -74,7 +74,8 @@ static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, 
         for (size_t t = 0; a->rank_stride && t < a->n_attributes; t++)
             if (karma_i_rows_ranks(a, i)[t] && karma_i_rows_ranks(b, j)[t]) sum += 3.0;
     }
-    return sum * karma_i_weight(c + (k->bias != 0.0), k->gamma, k->scale, k->log_norm);
+    return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale,
+                                k->factors[0].log_norm);
 }
 
 /* A sum of n products in any order, whose roundings have no common sign; and the rank part's two roundings and its
@@ -108,8 +109,8 @@ static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_
             if (!(fabs(got - wanted) <= rounding(a.rows) * size + FLT_MIN))
                 fail_msg("%s, %s: d %zu, %zu features, gamma %zu, bias %g, rows %zu of %zu and %zu of %zu: %.9g, "
                          "wanted %.9g",
-                         k->path->name, what, a.rows->n_attributes, a.rows->n_features, k->gamma, k->bias, i, a.count,
-                         j, b.count, got, wanted);
+                         k->path->name, what, a.rows->n_attributes, a.rows->n_features, k->factors[0].gamma,
+                         k->factors[0].bias, i, a.count, j, b.count, got, wanted);
         }
     }
 }

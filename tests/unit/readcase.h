@@ -87,7 +87,7 @@ static inline const char *level_of(const reading *r, size_t row, size_t attribut
 
 static inline double target_of(const reading *r, size_t row) {
     double value;
-    return karma_table_target(r->table, row, &value) ? value : (double)NAN;
+    return karma_table_target(r->table, 0, row, &value) ? value : (double)NAN;
 }
 
 /* Attribute names joined by commas. */

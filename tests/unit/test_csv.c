@@ -49,7 +49,7 @@ static void test_simple(void **state) {
     assert_true(cell_of(&r, 0, 0) == 1.0 && cell_of(&r, 1, 0) == -25.0 && cell_of(&r, 1, 2) == 7.0);
     assert_true(isnan(cell_of(&r, 0, 2)));
     assert_string_equal(level_of(&r, 0, 1), "x");
-    assert_false(karma_table_has_target(r.table));
+    assert_int_equal(karma_table_n_targets(r.table), 0);
     reading_clear(&r);
 }
 
@@ -268,10 +268,10 @@ static void test_infinities(void **state) {
     refuse("a,b\n1,2\n1,inf\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': 'inf' is not a finite number");
     refuse("a,b\n1,2\n1,-1e999\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': '-1e999' is not a finite number");
     karma_read_options o = read_defaults();
-    o.target = "b";
+    o.target = (karma_names)NAMES("b");
     refuse("a,b\n1,Infinity\n", &o, KARMA_ERR_DATA, "line 2, column 'b': 'Infinity' is not a finite number");
     check_names("a,b\n1,inf\n1,word\n", NULL, "a,b"); /* a level like any other */
-    o.target = NULL;
+    o.target = (karma_names){0};
     o.ignore = (karma_names)NAMES("b");
     check_names("a,b\n1,inf\n", &o, "a");
 }
@@ -279,7 +279,7 @@ static void test_infinities(void **state) {
 static void test_roles(void **state) {
     (void)state;
     karma_read_options o = read_defaults();
-    o.target = "y";
+    o.target = (karma_names)NAMES("y");
     o.id = (karma_names)NAMES("name", "key");
     o.ignore = (karma_names)NAMES("junk", "junk");
     reading r;
@@ -293,8 +293,8 @@ static void test_roles(void **state) {
     assert_string_equal(karma_table_id(r.table, 1, 0), "say \"hi\"");
     assert_string_equal(karma_table_id(r.table, 0, 1), "NA");
     assert_string_equal(karma_table_id(r.table, 1, 1), "");
-    assert_string_equal(karma_table_target_name(r.table), "y");
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
+    assert_string_equal(karma_table_target_name(r.table, 0), "y");
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
     assert_true(target_of(&r, 0) == 0.0 && isnan(target_of(&r, 1)));
     assert_true(cell_of(&r, 1, 1) == 4.0);
     reading_clear(&r);
@@ -304,11 +304,11 @@ static void test_unknown_columns(void **state) {
     (void)state;
     const char *text = "height,weight,sex\n1,2,f\n";
     karma_read_options o = read_defaults();
-    o.target = "wieght";
+    o.target = (karma_names)NAMES("wieght");
     refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
-    o.target = "colour";
+    o.target = (karma_names)NAMES("colour");
     refuse(text, &o, KARMA_ERR_DATA, "no column 'colour'");
-    o.target = NULL;
+    o.target = (karma_names){0};
     o.ignore = (karma_names)NAMES("Sex");
     refuse(text, &o, KARMA_ERR_DATA, "no column 'Sex'; is 'sex' meant?");
 }
@@ -317,40 +317,161 @@ static void test_contradictions(void **state) {
     (void)state;
     const char *text = "a,b\n1,2\n";
     karma_read_options o = read_defaults();
-    o.target = "a";
+    o.target = (karma_names)NAMES("a");
     o.id = (karma_names)NAMES("a");
     refuse(text, &o, KARMA_ERR_OPTION, "column 'a' cannot be both --target and --id");
-    o.target = NULL;
+    o.target = (karma_names){0};
     o.ignore = (karma_names)NAMES("a");
     refuse(text, &o, KARMA_ERR_OPTION, "column 'a' cannot be both --id and --ignore");
     o = read_defaults();
     o.numeric = (karma_names)NAMES("b");
     o.category = (karma_names)NAMES("a", "b");
     refuse(text, &o, KARMA_ERR_OPTION, "column 'b' cannot be both --numeric and --category");
-    o.target = "b";
+    o.target = (karma_names)NAMES("b");
     refuse(text, &o, KARMA_ERR_OPTION, "column 'b' cannot be both --numeric and --category");
     o.category.count = 1;
     check_names(text, &o, "a");
 }
 
+/* Target names joined by commas, in the order of the table. */
+static const char *targets_of(const reading *r, char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t k = 0; k < karma_table_n_targets(r->table) && used < size; k++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", k ? "|" : "", karma_table_target_name(r->table, k));
+    return text;
+}
+
+static void check_targets(const char *text, karma_names target, const char *targets, const char *attributes) {
+    karma_read_options o = read_defaults();
+    o.target = target;
+    reading r;
+    char joined[256];
+    read_text(&r, text, &o);
+    assert_read(&r);
+    assert_string_equal(targets_of(&r, joined, sizeof joined), targets);
+    assert_string_equal(names_of(&r, joined, sizeof joined), attributes);
+    reading_clear(&r);
+}
+
+static void test_several_targets(void **state) {
+    (void)state;
+    const char *text = "a,b,c,d\n1,2,3,4\n";
+    check_targets(text, (karma_names)NAMES("b,d"), "b|d", "a,c");
+    check_targets(text, (karma_names)NAMES("d", "b"), "d|b", "a,c"); /* as named, not as in the file */
+    check_targets(text, (karma_names)NAMES("d,a", "b"), "d|a|b", "c");
+    const char *commas = "\"a,b\",a,b,\"c,\"\n1,2,3,4\n";
+    check_targets(commas, (karma_names)NAMES("a,b"), "a,b", "a,b,c,"); /* a column's name before all */
+    check_targets(commas, (karma_names)NAMES("b,a", "a,b"), "b|a|a,b", "c,");
+    check_targets(commas, (karma_names)NAMES("c,"), "c,", "a,b,a,b");
+}
+
+static void test_several_targets_are_read(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.target = (karma_names)NAMES("kind,size");
+    o.numeric = (karma_names)NAMES("size");
+    reading r;
+    double value;
+    read_text(&r, "size,x,kind\n1.5,7,tree\n,8,bush\n3,9,NA\n", &o);
+    assert_read(&r);
+    assert_int_equal(karma_table_n_targets(r.table), 2);
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_target_kind(r.table, 1), KARMA_COLUMN_NUMBER);
+    assert_string_equal(karma_table_class(r.table, 0, 1), "tree");
+    assert_true(karma_table_target(r.table, 0, 0, &value) && value == 1.0);
+    assert_true(karma_table_target(r.table, 0, 1, &value) && value == 0.0);
+    assert_false(karma_table_target(r.table, 0, 2, &value));
+    assert_true(karma_table_target(r.table, 1, 0, &value) && value == 1.5);
+    assert_false(karma_table_target(r.table, 1, 1, &value)); /* a label does not last beyond its row */
+    assert_true(karma_table_target(r.table, 1, 2, &value) && value == 3.0);
+    reading_clear(&r);
+}
+
+static void test_bad_targets(void **state) {
+    (void)state;
+    const char *text = "height,weight,sex\n1,2,f\n";
+    karma_read_options o = read_defaults();
+    o.target = (karma_names)NAMES("sex,wieght");
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
+    o.target = (karma_names)NAMES("sex,");
+    refuse(text, &o, KARMA_ERR_DATA, "no column ''");
+    o.target = (karma_names)NAMES("sex,weight,sex");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by --target");
+    o.target = (karma_names)NAMES("sex", "sex");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by --target");
+    o.target = (karma_names)NAMES("sex,weight");
+    o.id = (karma_names)NAMES("weight");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'weight' cannot be both --target and --id");
+    o.id = (karma_names){0};
+    o.ignore = (karma_names)NAMES("sex");
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'sex' cannot be both --target and --ignore");
+    o.ignore = (karma_names){0};
+    o.row_weight = "weight";
+    refuse(text, &o, KARMA_ERR_OPTION, "column 'weight' cannot be both --target and --row-weight");
+}
+
+static void test_row_weights(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.row_weight = "w";
+    o.target = (karma_names)NAMES("y");
+    reading r;
+    char names[64];
+    read_text(&r, "a,w,y\n1,0,u\n2,2.5,v\n3,1e3,\n", &o);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "a");
+    assert_string_equal(karma_table_weight_name(r.table), "w");
+    assert_true(karma_table_row_weight(r.table, 0) == 0.0 && karma_table_row_weight(r.table, 1) == 2.5 &&
+                karma_table_row_weight(r.table, 2) == 1000.0);
+    reading_clear(&r);
+}
+
+static void test_bad_row_weights(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.row_weight = "w";
+    refuse("a,w\n1,1\n2,\n", &o, KARMA_ERR_DATA, "line 3, column 'w': the row weight is missing");
+    refuse("a,w\n1,NA\n", &o, KARMA_ERR_DATA, "line 2, column 'w': the row weight is missing");
+    refuse("a,w\n1,1\n2,-0.5\n", &o, KARMA_ERR_DATA,
+           "line 3, column 'w': '-0.5' is not a row weight, which is a finite number of at least 0");
+    refuse("a,w\n1,inf\n", &o, KARMA_ERR_DATA,
+           "line 2, column 'w': 'inf' is not a row weight, which is a finite number of at least 0");
+    refuse("a,w\n1,1e999\n", &o, KARMA_ERR_DATA,
+           "line 2, column 'w': '1e999' is not a row weight, which is a finite number of at least 0");
+    refuse("a,w\n1,much\n", &o, KARMA_ERR_DATA,
+           "line 2, column 'w': 'much' is not a row weight, which is a finite number of at least 0");
+    refuse("a,w\n1,0\n2,0.0\n", &o, KARMA_ERR_DATA, "column 'w': all row weights are 0");
+    refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT, "line 2: 3 fields, header has 2"); /* explains more */
+    refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'w'");
+    o.row_weight = "wieght";
+    refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
+    o.row_weight = "a";
+    o.id = (karma_names)NAMES("a");
+    refuse("a,b\n1,2\n", &o, KARMA_ERR_OPTION, "column 'a' cannot be both --row-weight and --id");
+    o.id = (karma_names){0};
+    o.category = (karma_names)NAMES("a");
+    refuse("a,b\n1,2\n", &o, KARMA_ERR_OPTION, "column 'a' cannot be both --row-weight and --category");
+}
+
 static void test_target_levels(void **state) {
     (void)state;
     karma_read_options o = read_defaults();
-    o.target = "y";
+    o.target = (karma_names)NAMES("y");
     reading r;
     read_text(&r, "a,y\n1,+1\n2,-1\n3,01\n4,?\n5,-1\n", &o);
     assert_read(&r);
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
-    assert_int_equal(karma_table_n_classes(r.table), 3);
-    assert_string_equal(karma_table_class(r.table, 0), "+1");
-    assert_string_equal(karma_table_class(r.table, 1), "-1");
-    assert_string_equal(karma_table_class(r.table, 2), "01");
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 3);
+    assert_string_equal(karma_table_class(r.table, 0, 0), "+1");
+    assert_string_equal(karma_table_class(r.table, 0, 1), "-1");
+    assert_string_equal(karma_table_class(r.table, 0, 2), "01");
     assert_true(target_of(&r, 2) == 1.0 && isnan(target_of(&r, 3)) && target_of(&r, 4) == -1.0);
     reading_clear(&r);
     o.category = (karma_names)NAMES("y");
     read_text(&r, "a,y\n1,2\n2,1\n", &o);
     assert_read(&r);
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
     assert_true(target_of(&r, 0) == 1.0 && target_of(&r, 1) == 0.0);
     reading_clear(&r);
 }
@@ -364,7 +485,7 @@ static void read_labels(reading *r, size_t n, const char *last) {
     for (size_t i = 0; i < n; i++) used += (size_t)snprintf(text + used, size - used, "0,%zu\n", i + 1);
     (void)snprintf(text + used, size - used, "0,%s\n", last);
     karma_read_options o = read_defaults();
-    o.target = "y";
+    o.target = (karma_names)NAMES("y");
     read_text(r, text, &o);
     free(text);
     assert_read(r);
@@ -374,17 +495,17 @@ static void test_many_target_levels(void **state) {
     (void)state;
     reading r;
     read_labels(&r, 1000, "1");
-    assert_int_equal(karma_table_n_classes(r.table), 1000);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 1000);
     reading_clear(&r);
     read_labels(&r, 1000, "1001");
-    assert_int_equal(karma_table_n_classes(r.table), 0);
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 0);
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_NUMBER);
     assert_true(target_of(&r, 1000) == 1001.0);
     reading_clear(&r);
     read_labels(&r, 2000, "word"); /* the numbers were no longer collected when the word came */
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
-    assert_int_equal(karma_table_n_classes(r.table), 2001);
-    assert_string_equal(karma_table_class(r.table, (size_t)target_of(&r, 1999)), "2000");
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 2001);
+    assert_string_equal(karma_table_class(r.table, 0, (size_t)target_of(&r, 1999)), "2000");
     assert_int_equal(r.n_notices, 1);
     reading_clear(&r);
 }
@@ -413,13 +534,13 @@ static void test_expectation(void **state) {
     karma_i_column columns[] = {{"n", KARMA_COLUMN_NUMBER, NULL, 0},
                                 {"c", KARMA_COLUMN_CATEGORY, NULL, 0},
                                 {"absent", KARMA_COLUMN_CATEGORY, NULL, 0}};
-    karma_i_expectation e = {columns, 3, "y"};
+    karma_i_expectation e = {columns, 3, (const char *[]){"y"}, 1};
     reading r;
     char names[64];
     read_bytes(&r, ".csv", "y,c,n,z\n1,2,3,4\n", 16, NULL, &e);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "c,n,z");
-    assert_string_equal(karma_table_target_name(r.table), "y");
+    assert_string_equal(karma_table_target_name(r.table, 0), "y");
     assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
     assert_int_equal(karma_table_attribute_kind(r.table, 2), KARMA_COLUMN_NUMBER);
     reading_clear(&r);
@@ -431,17 +552,43 @@ static void test_expectation(void **state) {
     o.ignore = (karma_names)NAMES("y");
     read_bytes(&r, ".csv", "y,c,n\n1,2,3\n", 12, &o, &e); /* the options win */
     assert_read(&r);
-    assert_false(karma_table_has_target(r.table));
+    assert_int_equal(karma_table_n_targets(r.table), 0);
     assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_NUMBER);
     assert_int_equal(karma_table_attribute_kind(r.table, 1), KARMA_COLUMN_CATEGORY);
     reading_clear(&r);
     o = read_defaults();
-    o.target = "c";
+    o.target = (karma_names)NAMES("c");
     read_bytes(&r, ".csv", "y,c,n\n1,2,3\n", 12, &o, &e);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "y,n");
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_NUMBER);
     reading_clear(&r);
+}
+
+static void test_expected_targets(void **state) {
+    (void)state;
+    karma_i_column columns[] = {{"n", KARMA_COLUMN_NUMBER, NULL, 0}};
+    karma_i_expectation e = {columns, 1, (const char *[]){"z", "absent", "y"}, 3};
+    const char text[] = "y,n,z,w\n1,2,3,4\n";
+    reading r;
+    char names[64];
+    read_bytes(&r, ".csv", text, sizeof text - 1, NULL, &e);
+    assert_read(&r);
+    assert_string_equal(targets_of(&r, names, sizeof names), "z|y"); /* as expected, not as in the file */
+    assert_string_equal(names_of(&r, names, sizeof names), "n,w");
+    assert_true(target_of(&r, 0) == 3.0);
+    assert_null(karma_table_weight_name(r.table));
+    reading_clear(&r);
+    karma_read_options o = read_defaults();
+    o.row_weight = "z"; /* the options win */
+    read_bytes(&r, ".csv", text, sizeof text - 1, &o, &e);
+    assert_read(&r);
+    assert_string_equal(targets_of(&r, names, sizeof names), "y");
+    assert_true(karma_table_row_weight(r.table, 0) == 3.0);
+    reading_clear(&r);
+    o.row_weight = "v"; /* asked for, so it must be there */
+    read_bytes(&r, ".csv", text, sizeof text - 1, &o, &e);
+    assert_refused(&r, KARMA_ERR_DATA, "no column 'v'");
 }
 
 static void test_nearest(void **state) {
@@ -555,7 +702,7 @@ static void test_wide(void **state) {
     text[used++] = '\n';
     for (size_t j = 0; j < N; j++) used += (size_t)snprintf(text + used, size - used, "%s%zu", j ? "," : "", j % 7);
     reading r;
-    karma_i_expectation e = {columns, N, NULL};
+    karma_i_expectation e = {.columns = columns, .n_columns = N};
     read_bytes(&r, ".csv", text, used, NULL, &e);
     assert_read(&r);
     assert_int_equal(karma_table_n_attributes(r.table), N);
@@ -605,13 +752,34 @@ static char *written(const karma_table *table) {
 static void test_write(void **state) {
     (void)state;
     karma_read_options o = read_defaults();
-    o.target = "y";
+    o.target = (karma_names)NAMES("y");
     o.id = (karma_names)NAMES("id");
     reading r;
     read_text(&r, "y,a,id,\"b,c\"\nu,0.10,k 1,\" x\"\n?,,\"k\"\"2\",\"p;q\"\nv,1e-07,,\"n\nl\"\n", &o);
     assert_read(&r);
     char *text = written(r.table);
     assert_string_equal(text, "id,a,\"b,c\",y\nk 1,0.1,\" x\",u\n\"k\"\"2\",,\"p;q\",\n,1e-07,\"n\nl\",v\n");
+    reading again;
+    read_text(&again, text, &o);
+    assert_read(&again);
+    char *twice = written(again.table);
+    assert_string_equal(twice, text);
+    free(text);
+    free(twice);
+    reading_clear(&r);
+    reading_clear(&again);
+}
+
+static void test_write_targets_and_weights(void **state) {
+    (void)state;
+    karma_read_options o = read_defaults();
+    o.target = (karma_names)NAMES("y,z");
+    o.row_weight = "n, times";
+    reading r;
+    read_text(&r, "z,\"n, times\",y,a\n1.50,2,u,1\n,0.25,v,\n3,0,,2\n", &o);
+    assert_read(&r);
+    char *text = written(r.table);
+    assert_string_equal(text, "a,y,z,\"n, times\"\n1,u,1.5,2\n,v,,0.25\n2,,3,0\n");
     reading again;
     read_text(&again, text, &o);
     assert_read(&again);
@@ -666,12 +834,13 @@ static char mutant(karma_i_rng *rng) {
 
 static void test_mutations(void **state) {
     (void)state;
-    static const char valid[] = "id,a,b,\"c d\",y\n1,2.5,x,\"p \"\"q\"\"\",u\n2,,y,\"r\ns\",v\n3,1e3,NA,t,u\n";
+    static const char valid[] = "id,a,b,\"c d\",w,y\n1,2.5,x,\"p \"\"q\"\"\",1,u\n2,,y,\"r\ns\",2,v\n3,1e3,NA,t,0,u\n";
     enum { ROUNDS = 5000 };
     karma_read_options plain = read_defaults(), roles = read_defaults();
-    roles.target = "y";
+    roles.target = (karma_names)NAMES("y");
     roles.id = (karma_names)NAMES("id");
     roles.numeric = (karma_names)NAMES("a");
+    roles.row_weight = "w";
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);
     size_t n_read = 0;
@@ -710,16 +879,23 @@ int main(void) {
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_unknown_columns),
         cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_several_targets),
+        cmocka_unit_test(test_several_targets_are_read),
+        cmocka_unit_test(test_bad_targets),
+        cmocka_unit_test(test_row_weights),
+        cmocka_unit_test(test_bad_row_weights),
         cmocka_unit_test(test_target_levels),
         cmocka_unit_test(test_many_target_levels),
         cmocka_unit_test(test_notice),
         cmocka_unit_test(test_expectation),
+        cmocka_unit_test(test_expected_targets),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_gzip),
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_many_levels),
         cmocka_unit_test(test_write),
+        cmocka_unit_test(test_write_targets_and_weights),
         cmocka_unit_test(test_write_one_column),
         cmocka_unit_test(test_write_error),
         cmocka_unit_test(test_mutations),

@@ -24,7 +24,7 @@ static karma_table *two_classes(void) {
     }
     karma_table *table = NULL;
     assert_int_equal(karma_table_from_array(&table, cells, ROWS, COLUMNS, NULL, NULL), KARMA_OK);
-    assert_int_equal(karma_table_set_target_classes(table, "answer", classes, NULL), KARMA_OK);
+    assert_int_equal(karma_table_add_target_classes(table, "answer", classes, NULL), KARMA_OK);
     return table;
 }
 

@@ -51,10 +51,10 @@ static void test_absent_missing(void **state) {
     assert_int_equal(karma_table_n_observed(r.table), 3);
     assert_true(cell_of(&r, 0, 0) == 0.5 && cell_of(&r, 0, 2) == -2.0 && cell_of(&r, 1, 3) == 100.0);
     assert_true(isnan(cell_of(&r, 1, 1)) && isnan(cell_of(&r, 3, 3)));
-    assert_string_equal(karma_table_target_name(r.table), "target");
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_NUMBER);
-    assert_int_equal(karma_table_n_classes(r.table), 2);
-    assert_string_equal(karma_table_class(r.table, 0), "+1");
+    assert_string_equal(karma_table_target_name(r.table, 0), "target");
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 2);
+    assert_string_equal(karma_table_class(r.table, 0, 0), "+1");
     assert_true(target_of(&r, 0) == 1.0 && target_of(&r, 1) == -1.0 && isnan(target_of(&r, 2)));
     reading_clear(&r);
 }
@@ -113,9 +113,9 @@ static void test_class_labels(void **state) {
     reading r;
     read_text(&r, "spam 1:1\nham 1:2\nunknown 1:unknown\nspam\n", &o);
     assert_read(&r);
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
-    assert_int_equal(karma_table_n_classes(r.table), 2);
-    assert_string_equal(karma_table_class(r.table, 0), "ham");
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 2);
+    assert_string_equal(karma_table_class(r.table, 0, 0), "ham");
     assert_true(target_of(&r, 0) == 1.0 && target_of(&r, 1) == 0.0 && isnan(target_of(&r, 2)));
     assert_true(isnan(cell_of(&r, 2, 0)));
     reading_clear(&r);
@@ -134,7 +134,7 @@ static void test_late_word_among_labels(void **state) {
     read_text(&r, text, &o);
     free(text);
     assert_read(&r);
-    assert_int_equal(karma_table_n_classes(r.table), N + 1);
+    assert_int_equal(karma_table_n_classes(r.table, 0), N + 1);
     assert_int_equal(r.n_notices, 1);
     assert_non_null(strstr(r.notice, "column 'target' is read as categories because of 'word' (line 1501)"));
     reading_clear(&r);
@@ -168,9 +168,15 @@ static void test_bad_lines(void **state) {
 static void test_options(void **state) {
     (void)state;
     karma_read_options o = absent_as(KARMA_ABSENT_MISSING);
-    o.target = "y";
+    o.target = (karma_names)NAMES("y");
     refuse_options(&o, KARMA_ERR_DATA, "no column 'y'; the label of a LIBSVM file is called 'target'");
-    o.target = "target";
+    o.target = (karma_names)NAMES("target", "1");
+    refuse_options(&o, KARMA_ERR_DATA, "no column '1'; the label of a LIBSVM file is called 'target'");
+    o.target = (karma_names)NAMES("target,1");
+    refuse_options(&o, KARMA_ERR_DATA, "no column 'target,1'; the label of a LIBSVM file is called 'target'");
+    o.target = (karma_names)NAMES("target", "target");
+    refuse_options(&o, KARMA_ERR_OPTION, "column 'target' is named twice by --target");
+    o.target = (karma_names)NAMES("target");
     o.ignore = (karma_names)NAMES("target");
     refuse_options(&o, KARMA_ERR_OPTION, "column 'target' cannot be both --target and --ignore");
     o.ignore = (karma_names)NAMES("4");
@@ -185,6 +191,10 @@ static void test_options(void **state) {
     o = absent_as(KARMA_ABSENT_MISSING);
     o.id = (karma_names)NAMES("1");
     refuse_options(&o, KARMA_ERR_OPTION, "--id does not apply to LIBSVM files, whose attributes are all numbers");
+    o = absent_as(KARMA_ABSENT_MISSING);
+    o.row_weight = "1";
+    refuse_options(&o, KARMA_ERR_OPTION,
+                   "--row-weight does not apply to LIBSVM files, which have no column of weights");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.numeric = (karma_names)NAMES("target", "1");
     reading r;
@@ -201,7 +211,7 @@ static void test_ignore(void **state) {
     read_text(&r, "1 1:5 2:6 3:7\nx 3:8\n", &o);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "1,3");
-    assert_false(karma_table_has_target(r.table));
+    assert_int_equal(karma_table_n_targets(r.table), 0);
     assert_true(cell_of(&r, 0, 0) == 5.0 && cell_of(&r, 0, 1) == 7.0);
     assert_true(cell_of(&r, 1, 0) == 0.0 && cell_of(&r, 1, 1) == 8.0);
     reading_clear(&r);
@@ -212,7 +222,7 @@ static void test_expectation(void **state) {
     karma_i_column columns[] = {{"1", KARMA_COLUMN_NUMBER, NULL, 0},
                                 {"5", KARMA_COLUMN_NUMBER, NULL, 0},
                                 {"bias", KARMA_COLUMN_NUMBER, NULL, 0}};
-    karma_i_expectation e = {columns, 3, "target"};
+    karma_i_expectation e = {columns, 3, (const char *[]){"target"}, 1};
     karma_read_options o = absent_as(KARMA_ABSENT_ZERO);
     reading r;
     char names[64];

@@ -18,10 +18,10 @@ static karma_i_loss make_loss(int kind, double parameter) {
     karma_i_loss loss;
     karma_options_init(karma_fit_option_table(), &o);
     o.loss = kind;
-    o.tube = o.huber = o.quantile = parameter;
-    assert_int_equal(
-        karma_i_loss_make(&loss, kind <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS, &o, NULL),
-        KARMA_OK);
+    o.tube = o.huber = parameter;
+    assert_int_equal(karma_i_loss_make(&loss, kind <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS,
+                                       &o, parameter, NULL),
+                     KARMA_OK);
     assert_int_equal(loss.kind, kind);
     return loss;
 }
@@ -367,15 +367,15 @@ static void losses_of_another_task_are_refused(void **state) {
         karma_error err = {0};
         o.loss = kind;
         karma_task wrong = kind <= KARMA_LOSS_LOGISTIC ? KARMA_TASK_REGRESS : KARMA_TASK_CLASSIFY;
-        assert_int_equal(karma_i_loss_make(&l, wrong, &o, &err), KARMA_ERR_OPTION);
+        assert_int_equal(karma_i_loss_make(&l, wrong, &o, 0.5, &err), KARMA_ERR_OPTION);
         assert_non_null(strstr(err.message, karma_i_loss_name((karma_loss_kind)kind)));
         assert_true(l.parameter == 42.0);
     }
     karma_i_loss l;
     o.loss = KARMA_LOSS_AUTO;
-    assert_int_equal(karma_i_loss_make(&l, KARMA_TASK_CLASSIFY, &o, NULL), KARMA_OK);
+    assert_int_equal(karma_i_loss_make(&l, KARMA_TASK_CLASSIFY, &o, 0.5, NULL), KARMA_OK);
     assert_int_equal(l.kind, KARMA_LOSS_HINGE);
-    assert_int_equal(karma_i_loss_make(&l, KARMA_TASK_REGRESS, &o, NULL), KARMA_OK);
+    assert_int_equal(karma_i_loss_make(&l, KARMA_TASK_REGRESS, &o, 0.5, NULL), KARMA_OK);
     assert_int_equal(l.kind, KARMA_LOSS_HUBER);
     assert_true(l.parameter == o.huber && l.lipschitz == o.huber);
 }

@@ -25,9 +25,9 @@ static karma_model *model_of(const char *const *classes, const double *numbers, 
     assert_int_equal(karma_table_from_array(&table, cells, n, 1, NULL, NULL), KARMA_OK);
     free(cells);
     if (classes)
-        assert_int_equal(karma_table_set_target_classes(table, "y", classes, NULL), KARMA_OK);
+        assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
     else
-        assert_int_equal(karma_table_set_target_numbers(table, "y", numbers, NULL), KARMA_OK);
+        assert_int_equal(karma_table_add_target_numbers(table, "y", numbers, NULL), KARMA_OK);
     karma_options_init(karma_fit_option_table(), &o);
     o.task = classes ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;
     o.solver = KARMA_SOLVER_ONLINE;
@@ -44,15 +44,15 @@ static karma_table *labelled(const char *const *classes, const double *numbers, 
     karma_table *table = NULL;
     assert_int_equal(karma_table_from_array(&table, cells, n, 1, NULL, NULL), KARMA_OK);
     free(cells);
-    if (classes) assert_int_equal(karma_table_set_target_classes(table, "y", classes, NULL), KARMA_OK);
-    if (numbers) assert_int_equal(karma_table_set_target_numbers(table, "y", numbers, NULL), KARMA_OK);
+    if (classes) assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
+    if (numbers) assert_int_equal(karma_table_add_target_numbers(table, "y", numbers, NULL), KARMA_OK);
     return table;
 }
 
 static karma_metrics evaluate(const karma_model *model, const karma_table *table, const double *scores) {
     karma_metrics m;
     karma_error err;
-    if (karma_evaluate(&m, model, table, scores, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_evaluate(&m, model, 0, table, scores, &err) != KARMA_OK) fail_msg("%s", err.message);
     return m;
 }
 
@@ -261,9 +261,9 @@ static void nothing_to_compare_with_is_an_error(void **state) {
                 *regression = model_of(NULL, numbers, 5, KARMA_LOSS_HUBER);
     karma_table *bare = labelled(NULL, NULL, 2), *empty = labelled(none, NULL, 2), *texts = labelled(text, NULL, 2);
     karma_metrics m = {.n_rows = 77};
-    assert_int_equal(karma_evaluate(&m, model, bare, scores, NULL), KARMA_ERR_DATA);
-    assert_int_equal(karma_evaluate(&m, model, empty, scores, NULL), KARMA_ERR_DATA);
-    assert_int_equal(karma_evaluate(&m, regression, texts, scores, NULL), KARMA_ERR_DATA);
+    assert_int_equal(karma_evaluate(&m, model, 0, bare, scores, NULL), KARMA_ERR_DATA);
+    assert_int_equal(karma_evaluate(&m, model, 0, empty, scores, NULL), KARMA_ERR_DATA);
+    assert_int_equal(karma_evaluate(&m, regression, 0, texts, scores, NULL), KARMA_ERR_DATA);
     assert_int_equal(m.n_rows, 77);
     karma_table_free(bare);
     karma_table_free(empty);
@@ -285,24 +285,24 @@ static void log_loss_of_the_logistic_model(void **state) {
     assert_close(m.log_loss, wanted / 4.0);
     karma_metrics_clear(&m);
     double p[3], sure[] = {800.0};
-    assert_true(karma_model_probabilities(model, sure, p));
+    assert_true(karma_model_probabilities(model, 0, sure, p));
     assert_true(p[1] == 1.0 && p[0] == 0.0);
     karma_table_free(table);
     karma_model_free(model);
 
     model = model_of(ABC, NULL, 6, KARMA_LOSS_LOGISTIC);
     static const double three[] = {0.0, 1.0, -1.0}, hopeless[] = {-1e4, -1e4, -1e4};
-    assert_true(karma_model_probabilities(model, three, p));
+    assert_true(karma_model_probabilities(model, 0, three, p));
     double s1 = 1.0 / (1.0 + exp(-1.0)), s2 = 1.0 / (1.0 + exp(1.0)), sum = 0.5 + s1 + s2;
     assert_close(p[0], 0.5 / sum);
     assert_close(p[1], s1 / sum);
     assert_close(p[2], s2 / sum);
-    assert_true(karma_model_probabilities(model, hopeless, p));
+    assert_true(karma_model_probabilities(model, 0, hopeless, p));
     assert_close(p[0] + p[1] + p[2], 1.0);
     karma_model_free(model);
 
     model = model_of(AB, NULL, 5, KARMA_LOSS_HINGE);
-    assert_false(karma_model_probabilities(model, three, p));
+    assert_false(karma_model_probabilities(model, 0, three, p));
     karma_model_free(model);
 }
 

@@ -157,7 +157,7 @@ static karma_table *read_text(const char *ending, const char *text, const char *
 static karma_fit_options rank_options(void) {
     karma_fit_options o;
     karma_options_init(karma_fit_option_table(), &o);
-    o.kernel = KARMA_KERNEL_RANK;
+    o.kernel = "rank";
     o.threads = 1;
     return o;
 }
@@ -173,7 +173,7 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
     karma_fit_options o = rank_options();
     karma_i_recipe *recipe = NULL;
     karma_i_rows *rows = NULL;
-    assert_int_equal(karma_i_recipe_learn(&recipe, table, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_RANK, &o, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_recipe_apply(&rows, recipe, table, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
     assert_true(rows->n_attributes == 3 && rows->n_features == 3 && !rows->is_sparse && rows->rank_stride == 8);
@@ -213,7 +213,7 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
     karma_i_recipe_free(recipe);
     o.unit_ball = 1;
     recipe = NULL;
-    assert_int_equal(karma_i_recipe_learn(&recipe, table, &o, NULL, NULL), KARMA_ERR_OPTION);
+    assert_int_equal(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_RANK, &o, NULL, NULL), KARMA_ERR_OPTION);
     assert_null(recipe);
     karma_table_free(table);
 }
@@ -226,7 +226,7 @@ static void check_round_trip(const karma_table *table, const karma_table *more, 
     karma_error err;
     temp_file file;
     if (karma_fit(&model, table, options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
-    assert_int_equal(model->recipe->is_sparse, sparse);
+    assert_int_equal(karma_i_model_recipe(model)->is_sparse, sparse);
     assert_int_equal(model->support->is_sparse, sparse);
     temp_create(&file, ".karma", "", 0);
     if (karma_model_save(model, file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
@@ -303,14 +303,14 @@ static void sparse_models_come_back_as_they_were(void **state) {
         karma_table *table = read_text(".libsvm", text, NULL, KARMA_ABSENT_MISSING);
         karma_table *more = read_text(".libsvm", other, NULL, KARMA_ABSENT_MISSING);
         karma_fit_options o = rank_options();
-        o.kernel = KARMA_KERNEL_LINEAR;
+        o.kernel = NULL;
         for (int solver = KARMA_SOLVER_BATCH; solver <= KARMA_SOLVER_ONLINE; solver++)
             for (o.unit_ball = 0; o.unit_ball < 2; o.unit_ball++) {
                 o.solver = solver;
                 check_round_trip(table, more, &o, 1);
             }
         o.unit_ball = 0;
-        o.kernel = KARMA_KERNEL_RANK; /* ranks are bytes of dense rows */
+        o.kernel = "rank"; /* ranks are bytes of dense rows */
         check_round_trip(table, more, &o, 0);
         karma_table_free(table);
         karma_table_free(more);
@@ -325,11 +325,11 @@ static void sparse_rows_encode_what_dense_ones_do(void **state) {
     char *text = libsvm_text(80, 300, 2, 22);
     karma_table *table = read_text(".libsvm", text, NULL, KARMA_ABSENT_MISSING);
     karma_fit_options o = rank_options();
-    o.kernel = KARMA_KERNEL_LINEAR;
+    o.kernel = NULL;
     karma_i_recipe *recipe = NULL;
     karma_i_rows *sparse = NULL, *dense = NULL;
     for (o.unit_ball = 0; o.unit_ball < 2; o.unit_ball++) {
-        assert_int_equal(karma_i_recipe_learn(&recipe, table, &o, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, &o, NULL, NULL), KARMA_OK);
         assert_true(recipe->is_sparse);
         assert_int_equal(karma_i_recipe_apply(&sparse, recipe, table, NULL, NULL), KARMA_OK);
         recipe->is_sparse = 0;

@@ -96,7 +96,7 @@ static void test_simple(void **state) {
     assert_string_equal(id_of(&r, 0), "7");
     assert_string_equal(id_of(&r, 1), "2");
     assert_string_equal(id_of(&r, 2), "9");
-    assert_false(karma_table_has_target(r.table));
+    assert_int_equal(karma_table_n_targets(r.table), 0);
     reading_clear(&r);
 }
 
@@ -252,11 +252,11 @@ static void test_like(void **state) {
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "b");
     assert_int_equal(karma_table_n_rows(r.table), 5);
-    assert_string_equal(karma_table_target_name(r.table), "like:a");
-    assert_int_equal(karma_table_target_kind(r.table), KARMA_COLUMN_CATEGORY);
-    assert_int_equal(karma_table_n_classes(r.table), 2);
-    assert_string_equal(karma_table_class(r.table, 0), "no");
-    assert_string_equal(karma_table_class(r.table, 1), "yes");
+    assert_string_equal(karma_table_target_name(r.table, 0), "like:a");
+    assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_n_classes(r.table, 0), 2);
+    assert_string_equal(karma_table_class(r.table, 0, 0), "no");
+    assert_string_equal(karma_table_class(r.table, 0, 1), "yes");
     assert_true(target_of(&r, 0) == 1.0 && target_of(&r, 1) == 0.0 && target_of(&r, 3) == 1.0);
     assert_true(isnan(target_of(&r, 2)) && isnan(target_of(&r, 4)));
     reading_clear(&r);
@@ -288,7 +288,7 @@ static void test_unknown_item(void **state) {
 static void test_users(void **state) {
     (void)state;
     karma_read_options o = rating_options();
-    o.target = "sex";
+    o.target = (karma_names)NAMES("sex");
     reading r;
     char names[64];
     read_both(&r, sample, people, &o, NULL, NULL);
@@ -299,7 +299,7 @@ static void test_users(void **state) {
     assert_int_equal(karma_table_n_rows(r.table), 4);
     for (size_t i = 0; i < 4; i++) assert_string_equal(id_of(&r, i), ids[i]);
     assert_string_equal(karma_table_id_name(r.table, 0), "viewer");
-    assert_string_equal(karma_table_target_name(r.table), "sex");
+    assert_string_equal(karma_table_target_name(r.table, 0), "sex");
     assert_true(target_of(&r, 0) == 0.0 && target_of(&r, 1) == 1.0 && target_of(&r, 2) == 1.0 &&
                 isnan(target_of(&r, 3)));
     assert_true(cell_of(&r, 0, 0) == 30.0 && cell_of(&r, 0, 1) == 1.5 && cell_of(&r, 2, 2) == 4.0);
@@ -331,7 +331,7 @@ static void test_users_without_header(void **state) {
     (void)state;
     karma_read_options o = rating_options();
     o.header = 0;
-    o.target = "c2";
+    o.target = (karma_names)NAMES("c2");
     reading r;
     char names[64];
     read_both(&r, "1::5::3::0\n3::6::2::0\n", "1::F::1::10\n2::M::56::16\n", &o, NULL, NULL);
@@ -382,9 +382,9 @@ static void test_bad_users(void **state) {
     refuse_users(sample, "id,x\n1\n", NULL, KARMA_ERR_FORMAT, "line 2: 1 field, header has 2", NULL);
     refuse_users(sample, "id,x\n", NULL, KARMA_ERR_DATA, "no rows", NULL);
     refuse_users(sample, "", NULL, KARMA_ERR_DATA, "the file is empty", NULL);
-    o.target = "sx";
+    o.target = (karma_names)NAMES("sx");
     refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'sx'", NULL);
-    o.target = "id";
+    o.target = (karma_names)NAMES("id");
     refuse_users(sample, people, &o, KARMA_ERR_OPTION, "column 'id' cannot be both --target and --id", NULL);
     reading r;
     o = rating_options();
@@ -397,25 +397,134 @@ static void test_bad_users(void **state) {
 static void test_expectation(void **state) {
     (void)state;
     karma_i_column columns[] = {{"age", KARMA_COLUMN_CATEGORY, NULL, 0}, {"20", KARMA_COLUMN_NUMBER, NULL, 0}};
-    karma_i_expectation e = {columns, 2, "sex"};
+    karma_i_expectation e = {columns, 2, (const char *[]){"sex"}, 1};
     reading r;
     char names[64];
     read_both(&r, sample, people, NULL, &e, NULL);
     assert_read(&r);
-    assert_string_equal(karma_table_target_name(r.table), "sex");
+    assert_string_equal(karma_table_target_name(r.table, 0), "sex");
     assert_string_equal(names_of(&r, names, sizeof names), "age,3,20,100");
     assert_string_equal(level_of(&r, 0, 0), "30");
     reading_clear(&r);
     karma_read_options o = liking("3", 2.0); /* outdoes what the model expects */
     read_both(&r, sample, people, &o, &e, NULL);
     assert_read(&r);
-    assert_string_equal(karma_table_target_name(r.table), "like:3");
+    assert_string_equal(karma_table_target_name(r.table, 0), "like:3");
     reading_clear(&r);
-    e.target = "like:20"; /* is no attribute, although nobody says what liking is */
+    e.targets = (const char *[]){"like:20"}; /* is no attribute, although nobody says what liking is */
     read_both(&r, sample, people, NULL, &e, NULL);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "sex,age,3,100");
-    assert_false(karma_table_has_target(r.table));
+    assert_int_equal(karma_table_n_targets(r.table), 0);
+    reading_clear(&r);
+}
+
+/* --- several targets, weights -------------------------------------------------------------------------- */
+
+static const char weighed[] = "id,sex,n,age\n9,f,0.5,30\n1,m,0,\n7,,3,50\n";
+
+static double label_of(const reading *r, size_t target, size_t row) {
+    double value;
+    return karma_table_target(r->table, target, row, &value) ? value : (double)NAN;
+}
+
+static void test_two_targets(void **state) {
+    (void)state;
+    karma_names ways[] = {NAMES("age,sex"), NAMES("age", "sex")};
+    for (size_t i = 0; i < 2; i++) {
+        karma_read_options o = rating_options();
+        o.target = ways[i];
+        reading r;
+        char names[64];
+        read_both(&r, sample, weighed, &o, NULL, NULL);
+        assert_read(&r);
+        assert_string_equal(names_of(&r, names, sizeof names), "n,3,20,100");
+        assert_int_equal(karma_table_n_targets(r.table), 2); /* as named, not as in the file */
+        assert_string_equal(karma_table_target_name(r.table, 0), "age");
+        assert_string_equal(karma_table_target_name(r.table, 1), "sex");
+        assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_NUMBER);
+        assert_int_equal(karma_table_target_kind(r.table, 1), KARMA_COLUMN_CATEGORY);
+        assert_string_equal(karma_table_class(r.table, 1, 1), "m");
+        assert_true(label_of(&r, 0, 0) == 30.0 && isnan(label_of(&r, 0, 1)) && label_of(&r, 0, 2) == 50.0);
+        assert_true(label_of(&r, 1, 0) == 0.0 && label_of(&r, 1, 1) == 1.0 && isnan(label_of(&r, 1, 2)));
+        assert_true(isnan(label_of(&r, 0, 3)) && isnan(label_of(&r, 1, 3))); /* not in the file of users */
+        assert_true(cell_of(&r, 0, 0) == 0.5 && cell_of(&r, 0, 1) == 1.5 && isnan(cell_of(&r, 3, 0)));
+        assert_null(karma_table_weight_name(r.table));
+        reading_clear(&r);
+    }
+}
+
+static void test_weights(void **state) {
+    (void)state;
+    for (int liked = 0; liked < 2; liked++) {
+        karma_read_options o = liked ? liking("3", 2.0) : rating_options();
+        o.target = liked ? (karma_names){0} : (karma_names)NAMES("sex,age");
+        o.row_weight = "n";
+        reading r;
+        char names[64];
+        read_both(&r, sample, weighed, &o, NULL, NULL);
+        assert_read(&r);
+        assert_string_equal(names_of(&r, names, sizeof names), liked ? "sex,age,20,100" : "3,20,100");
+        assert_int_equal(karma_table_n_targets(r.table), liked ? 1 : 2);
+        assert_string_equal(karma_table_weight_name(r.table), "n");
+        static const double weights[] = {0.5, 0.0, 3.0, 1.0}; /* the last one is not in the file of users */
+        assert_int_equal(karma_table_n_rows(r.table), 4);
+        for (size_t row = 0; row < 4; row++) assert_true(karma_table_row_weight(r.table, row) == weights[row]);
+        reading_clear(&r);
+    }
+}
+
+/* Neither targets nor weights are attributes, so they may be called like items. */
+static void test_names_of_items(void **state) {
+    (void)state;
+    karma_read_options o = rating_options();
+    o.target = (karma_names)NAMES("3,100");
+    o.row_weight = "20";
+    reading r;
+    char names[64];
+    read_both(&r, sample, "id,3,20,100\n7,1,2,3\n9,4,5,6\n", &o, NULL, NULL);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "3,20,100");
+    assert_true(cell_of(&r, 0, 0) == 5.0 && label_of(&r, 0, 0) == 1.0 && label_of(&r, 1, 1) == 6.0);
+    assert_true(karma_table_row_weight(r.table, 1) == 5.0);
+    reading_clear(&r);
+}
+
+static void test_bad_targets_and_weights(void **state) {
+    (void)state;
+    karma_read_options o = rating_options();
+    o.target = (karma_names)NAMES("sex,agee");
+    refuse_users(sample, weighed, &o, KARMA_ERR_DATA, "no column 'agee'; is 'age' meant?", NULL);
+    o.target = (karma_names)NAMES("sex", "age,sex");
+    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by --target", NULL);
+    o = rating_options();
+    o.row_weight = "n";
+    refuse(sample, &o, KARMA_ERR_OPTION, "--row-weight names a column of the users file and needs --users");
+    refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'n'", NULL);
+    refuse_users(sample, "id,n\n7,1\n9,\n", &o, KARMA_ERR_DATA, "line 3, column 'n': the row weight is missing", NULL);
+    refuse_users(sample, "id,n\n7,-1\n", &o, KARMA_ERR_DATA,
+                 "line 2, column 'n': '-1' is not a row weight, which is a finite number of at least 0", NULL);
+    refuse_users(sample, "id,n\n7,0\n9,0\n", &o, KARMA_ERR_DATA, "column 'n': all row weights are 0", NULL);
+    o.target = (karma_names)NAMES("sex,n");
+    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'n' cannot be both --target and --row-weight", NULL);
+    o.target = (karma_names){0};
+    o.row_weight = "id";
+    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'id' cannot be both --row-weight and --id", NULL);
+}
+
+static void test_expected_targets(void **state) {
+    (void)state;
+    karma_i_expectation e = {.targets = (const char *[]){"age", "absent", "like:20", "sex"}, .n_targets = 4};
+    karma_read_options o = rating_options();
+    o.row_weight = "n";
+    reading r;
+    char names[64];
+    read_both(&r, sample, weighed, &o, &e, NULL);
+    assert_read(&r);
+    assert_string_equal(names_of(&r, names, sizeof names), "3,100");
+    assert_int_equal(karma_table_n_targets(r.table), 2);
+    assert_string_equal(karma_table_target_name(r.table, 0), "age");
+    assert_string_equal(karma_table_target_name(r.table, 1), "sex");
     reading_clear(&r);
 }
 
@@ -424,7 +533,7 @@ static void test_expectation(void **state) {
 static void test_options(void **state) {
     (void)state;
     karma_read_options o = liking("3", 2.0);
-    o.target = "sex";
+    o.target = (karma_names)NAMES("sex");
     refuse(sample, &o, KARMA_ERR_OPTION, "--item and --target both say what the label is");
     o = rating_options();
     o.item = "3";
@@ -433,7 +542,7 @@ static void test_options(void **state) {
     o.like = 3.0;
     refuse(sample, &o, KARMA_ERR_OPTION, "--like needs --item with the item that is liked");
     o = rating_options();
-    o.target = "sex";
+    o.target = (karma_names)NAMES("sex");
     refuse(sample, &o, KARMA_ERR_OPTION,
            "--target names a column of the users file and needs --users; the liking of an item is said by --item and "
            "--like");
@@ -539,18 +648,35 @@ static void test_many(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_simple),        cmocka_unit_test(test_order_of_items),
-        cmocka_unit_test(test_layouts),       cmocka_unit_test(test_no_header),
-        cmocka_unit_test(test_gzip),          cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_missing),       cmocka_unit_test(test_ignore),
-        cmocka_unit_test(test_bad_ratings),   cmocka_unit_test(test_huge_id),
-        cmocka_unit_test(test_like),          cmocka_unit_test(test_like_of_users),
-        cmocka_unit_test(test_unknown_item),  cmocka_unit_test(test_users),
-        cmocka_unit_test(test_id_column),     cmocka_unit_test(test_users_without_header),
-        cmocka_unit_test(test_strangers),     cmocka_unit_test(test_clash),
-        cmocka_unit_test(test_bad_users),     cmocka_unit_test(test_expectation),
-        cmocka_unit_test(test_options),       cmocka_unit_test(test_unknown_names),
-        cmocka_unit_test(test_other_formats), cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_simple),
+        cmocka_unit_test(test_order_of_items),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_no_header),
+        cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_ignore),
+        cmocka_unit_test(test_bad_ratings),
+        cmocka_unit_test(test_huge_id),
+        cmocka_unit_test(test_like),
+        cmocka_unit_test(test_like_of_users),
+        cmocka_unit_test(test_unknown_item),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_id_column),
+        cmocka_unit_test(test_users_without_header),
+        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_clash),
+        cmocka_unit_test(test_bad_users),
+        cmocka_unit_test(test_expectation),
+        cmocka_unit_test(test_two_targets),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_names_of_items),
+        cmocka_unit_test(test_bad_targets_and_weights),
+        cmocka_unit_test(test_expected_targets),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_unknown_names),
+        cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_mutations),
         cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

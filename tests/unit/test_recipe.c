@@ -57,7 +57,8 @@ static karma_i_recipe *learn(const karma_table *table, const karma_fit_options *
     karma_i_recipe *recipe = NULL;
     karma_error err;
     karma_hooks hooks = {NULL, collect, n};
-    if (karma_i_recipe_learn(&recipe, table, options, n ? &hooks : NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, options, n ? &hooks : NULL, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
     return recipe;
 }
 
@@ -182,13 +183,13 @@ static void huge_values_are_clamped_or_refused(void **state) {
     /* learned from: the spread of these overflows */
     karma_error err = {0};
     recipe = NULL;
-    assert_int_equal(karma_i_recipe_learn(&recipe, huge, &o, NULL, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_i_recipe_learn(&recipe, huge, KARMA_KERNEL_LINEAR, &o, NULL, &err), KARMA_ERR_DATA);
     assert_non_null(strstr(err.message, "'a'"));
     karma_table_free(huge);
     /* without standardising 1e9 is the limit */
     o.standardise = 0;
     huge = table_of("a,b\n1,2\n2,1000000001\n", NULL);
-    assert_int_equal(karma_i_recipe_learn(&recipe, huge, &o, NULL, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_i_recipe_learn(&recipe, huge, KARMA_KERNEL_LINEAR, &o, NULL, &err), KARMA_ERR_DATA);
     assert_non_null(strstr(err.message, "'b'"));
     assert_non_null(strstr(err.message, "standardise"));
     assert_null(recipe);
@@ -362,7 +363,7 @@ static void nothing_observed_at_all_is_an_error(void **state) {
     assert_int_equal(karma_table_from_array(&table, cells, 2, 2, NULL, NULL), KARMA_OK);
     karma_fit_options o = fit_defaults();
     karma_i_recipe *recipe = NULL;
-    assert_int_equal(karma_i_recipe_learn(&recipe, table, &o, NULL, NULL), KARMA_ERR_DATA);
+    assert_int_equal(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, &o, NULL, NULL), KARMA_ERR_DATA);
     assert_null(recipe);
     karma_table_free(table);
 }

@@ -53,7 +53,7 @@ static double share_missing(const karma_table *t) {
 
 static double label(const karma_table *t, size_t row) {
     double value = NAN;
-    assert_true(karma_table_target(t, row, &value));
+    assert_true(karma_table_target(t, 0, row, &value));
     return value;
 }
 
@@ -87,17 +87,17 @@ static void shape_and_names(void **state) {
         assert_string_equal(karma_table_attribute_name(both[i], 0), "x1");
         assert_string_equal(karma_table_attribute_name(both[i], 11), "x12");
         assert_int_equal(karma_table_attribute_kind(both[i], 11), KARMA_COLUMN_NUMBER);
-        assert_string_equal(karma_table_target_name(both[i]), "target");
-        assert_int_equal(karma_table_target_kind(both[i]), KARMA_COLUMN_CATEGORY);
-        assert_int_equal(karma_table_n_classes(both[i]), 2);
-        assert_string_equal(karma_table_class(both[i], 0), "-1");
-        assert_string_equal(karma_table_class(both[i], 1), "1");
+        assert_string_equal(karma_table_target_name(both[i], 0), "target");
+        assert_int_equal(karma_table_target_kind(both[i], 0), KARMA_COLUMN_CATEGORY);
+        assert_int_equal(karma_table_n_classes(both[i], 0), 2);
+        assert_string_equal(karma_table_class(both[i], 0, 0), "-1");
+        assert_string_equal(karma_table_class(both[i], 0, 1), "1");
     }
     assert_int_equal(karma_table_n_observed(t.complete), 40 * 12);
     drop(t);
     o.task = KARMA_TASK_REGRESS;
     t = make(&o);
-    assert_int_equal(karma_table_target_kind(t.holed), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_target_kind(t.holed, 0), KARMA_COLUMN_NUMBER);
     drop(t);
     karma_table *alone = NULL;
     assert_int_equal(karma_table_synthesise(&alone, NULL, &o, NULL), KARMA_OK);
@@ -256,16 +256,16 @@ static void every_class_occurs(void **state) {
                 karma_table *t = NULL;
                 assert_int_equal(karma_table_synthesise(&t, NULL, &o, NULL), KARMA_OK);
                 size_t n_classes = (size_t)classes[k], count[12] = {0};
-                assert_int_equal(karma_table_n_classes(t), n_classes);
+                assert_int_equal(karma_table_n_classes(t, 0), n_classes);
                 for (size_t i = 0; i < 4000; i++) count[(size_t)label(t, i)]++;
                 for (size_t c = 0; c < n_classes; c++) assert_true(count[c] > 0);
                 if (n_classes == 2 || ranks[r] == 1) /* balanced by construction */
                     for (size_t c = 0; c < n_classes; c++)
                         assert_true(fabs((double)count[c] / 4000.0 - 1.0 / (double)n_classes) < 0.045);
                 if (n_classes == 12) { /* byte order */
-                    assert_string_equal(karma_table_class(t, 0), "1");
-                    assert_string_equal(karma_table_class(t, 1), "10");
-                    assert_string_equal(karma_table_class(t, 11), "9");
+                    assert_string_equal(karma_table_class(t, 0, 0), "1");
+                    assert_string_equal(karma_table_class(t, 0, 1), "10");
+                    assert_string_equal(karma_table_class(t, 0, 11), "9");
                 }
                 karma_table_free(t);
             }

@@ -34,7 +34,8 @@ static char **levels_of(const char *first, const char *second, const char *third
     return levels;
 }
 
-/* Four rows of a number, a category and a number, a target of classes and one id; row 2 sees nothing. */
+/* Four weighted rows of a number, a category and a number, a target of classes, one of numbers and one id; row 2 sees
+ * nothing. */
 static karma_table *small_table(void) {
     karma_i_builder b;
     karma_table *table = NULL;
@@ -44,17 +45,19 @@ static karma_table *small_table(void) {
         karma_i_builder_add_attribute(&b, "colour", KARMA_COLUMN_CATEGORY, levels_of("blue", "green", "red"), 3, NULL),
         KARMA_OK);
     assert_int_equal(karma_i_builder_add_attribute(&b, "price", KARMA_COLUMN_NUMBER, NULL, 0, NULL), KARMA_OK);
-    assert_int_equal(karma_i_builder_set_target(&b, "y", KARMA_COLUMN_CATEGORY, levels_of("a", "b", "c"), 3, NULL),
+    assert_int_equal(karma_i_builder_add_target(&b, "y", KARMA_COLUMN_CATEGORY, levels_of("a", "b", "c"), 3, NULL),
                      KARMA_OK);
+    assert_int_equal(karma_i_builder_add_target(&b, "z", KARMA_COLUMN_NUMBER, NULL, 0, NULL), KARMA_OK);
+    assert_int_equal(karma_i_builder_set_weighted(&b, "count", NULL), KARMA_OK);
     assert_int_equal(karma_i_builder_add_id(&b, "name", NULL), KARMA_OK);
     static const double cells[4][3] = {{1.5, 2, NAN}, {NAN, 0, -3}, {NAN, NAN, NAN}, {4, NAN, 7}};
-    static const double targets[] = {0, NAN, 2, 1};
+    static const double targets[4][2] = {{0, 10.5}, {NAN, -1}, {2, NAN}, {1, 3}}, weights[] = {1, 0, 2.5, 4};
     static const char *const names[] = {"first", "", "third row", "x"};
     for (size_t i = 0; i < 4; i++) {
         for (size_t j = 0; j < 3; j++)
             if (!isnan(cells[i][j])) assert_int_equal(karma_i_builder_add_cell(&b, j, cells[i][j], NULL), KARMA_OK);
         karma_i_text id = {names[i], strlen(names[i])};
-        assert_int_equal(karma_i_builder_end_row(&b, targets[i], &id, NULL), KARMA_OK);
+        assert_int_equal(karma_i_builder_end_row(&b, targets[i], weights[i], &id, NULL), KARMA_OK);
     }
     karma_i_builder_finish(&table, &b);
     assert_null(b.table);
@@ -80,12 +83,20 @@ static void what_is_built_is_what_was_given(void **state) {
     assert_true(cell_of(t, 0, 0) == 1.5 && cell_of(t, 0, 1) == 2.0 && isnan(cell_of(t, 0, 2)));
     assert_true(isnan(cell_of(t, 1, 0)) && cell_of(t, 1, 2) == -3.0 && isnan(cell_of(t, 2, 1)) &&
                 cell_of(t, 3, 2) == 7.0);
-    assert_true(karma_table_has_target(t));
-    assert_string_equal(karma_table_target_name(t), "y");
-    assert_int_equal(karma_table_n_classes(t), 3);
-    assert_string_equal(karma_table_class(t, 1), "b");
-    assert_true(karma_table_target(t, 2, &value) && value == 2.0);
-    assert_false(karma_table_target(t, 1, &value));
+    assert_int_equal(karma_table_n_targets(t), 2);
+    assert_string_equal(karma_table_target_name(t, 0), "y");
+    assert_int_equal(karma_table_n_classes(t, 0), 3);
+    assert_string_equal(karma_table_class(t, 0, 1), "b");
+    assert_true(karma_table_target(t, 0, 2, &value) && value == 2.0);
+    assert_false(karma_table_target(t, 0, 1, &value));
+    assert_string_equal(karma_table_target_name(t, 1), "z");
+    assert_int_equal(karma_table_target_kind(t, 1), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_classes(t, 1), 0);
+    assert_true(karma_table_target(t, 1, 0, &value) && value == 10.5);
+    assert_false(karma_table_target(t, 1, 2, &value));
+    assert_false(karma_table_target(t, 2, 0, &value)); /* there is no third */
+    assert_string_equal(karma_table_weight_name(t), "count");
+    assert_true(karma_table_row_weight(t, 1) == 0.0 && karma_table_row_weight(t, 2) == 2.5);
     assert_int_equal(karma_table_n_ids(t), 1);
     assert_string_equal(karma_table_id_name(t, 0), "name");
     assert_string_equal(karma_table_id(t, 0, 2), "third row");
@@ -93,7 +104,7 @@ static void what_is_built_is_what_was_given(void **state) {
     karma_table_free(NULL);
 }
 
-/* Many cells and rows: growth loses nothing. */
+/* Many cells, rows and targets: growth loses nothing. */
 static void builders_grow(void **state) {
     (void)state;
     karma_i_builder b;
@@ -104,10 +115,14 @@ static void builders_grow(void **state) {
         (void)snprintf(name, sizeof name, "x%zu", j);
         assert_int_equal(karma_i_builder_add_attribute(&b, name, KARMA_COLUMN_NUMBER, NULL, 0, NULL), KARMA_OK);
     }
+    for (size_t k = 0; k < 3; k++)
+        assert_int_equal(
+            karma_i_builder_add_target(&b, k ? k > 1 ? "w" : "v" : "u", KARMA_COLUMN_NUMBER, NULL, 0, NULL), KARMA_OK);
     for (size_t i = 0; i < 300; i++) {
         for (size_t j = i % 7; j < 100; j += 1 + i % 5)
             assert_int_equal(karma_i_builder_add_cell(&b, j, (double)(1000 * i + j), NULL), KARMA_OK);
-        assert_int_equal(karma_i_builder_end_row(&b, NAN, NULL, NULL), KARMA_OK);
+        const double targets[] = {(double)i, -(double)i, NAN};
+        assert_int_equal(karma_i_builder_end_row(&b, targets, 7.0, NULL, NULL), KARMA_OK);
     }
     karma_i_builder_finish(&t, &b);
     assert_valid(t);
@@ -117,7 +132,14 @@ static void builders_grow(void **state) {
             double value = cell_of(t, i, j);
             assert_true(there ? value == (double)(1000 * i + j) : isnan(value));
         }
-    assert_false(karma_table_has_target(t));
+    for (size_t i = 0; i < 300; i++) {
+        double u, v, w;
+        assert_true(karma_table_target(t, 0, i, &u) && u == (double)i);
+        assert_true(karma_table_target(t, 1, i, &v) && v == -(double)i);
+        assert_false(karma_table_target(t, 2, i, &w));
+        assert_true(karma_table_row_weight(t, i) == 1.0); /* nobody said that rows have weights */
+    }
+    assert_null(karma_table_weight_name(t));
     karma_table_free(t);
 }
 
@@ -151,7 +173,7 @@ static void arrays_become_tables(void **state) {
     karma_table_free(t);
 }
 
-static void targets_can_be_given_and_replaced(void **state) {
+static void targets_can_be_added_and_replaced(void **state) {
     (void)state;
     static const double cells[] = {1, 2, 3, 4}, numbers[] = {5, NAN, -1, 0}, bad[] = {1, 2, INFINITY, 3};
     static const char *const classes[] = {"pear", NULL, "apple", "pear"};
@@ -159,25 +181,64 @@ static void targets_can_be_given_and_replaced(void **state) {
     karma_error err = {0};
     double value;
     assert_int_equal(karma_table_from_array(&t, cells, 4, 1, NULL, NULL), KARMA_OK);
-    assert_false(karma_table_has_target(t));
-    assert_false(karma_table_target(t, 0, &value));
-    assert_int_equal(karma_table_set_target_classes(t, "fruit", classes, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_targets(t), 0);
+    assert_false(karma_table_target(t, 0, 0, &value));
+    assert_int_equal(karma_table_add_target_classes(t, "fruit", classes, NULL), KARMA_OK);
     assert_valid(t);
-    assert_int_equal(karma_table_n_classes(t), 2);
-    assert_string_equal(karma_table_class(t, 0), "apple");
-    assert_true(karma_table_target(t, 0, &value) && value == 1.0);
-    assert_false(karma_table_target(t, 1, &value));
-    assert_true(karma_table_target(t, 2, &value) && value == 0.0);
-    assert_int_equal(karma_table_set_target_numbers(t, "n", bad, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_table_n_classes(t, 0), 2);
+    assert_string_equal(karma_table_class(t, 0, 0), "apple");
+    assert_true(karma_table_target(t, 0, 0, &value) && value == 1.0);
+    assert_false(karma_table_target(t, 0, 1, &value));
+    assert_true(karma_table_target(t, 0, 2, &value) && value == 0.0);
+    assert_int_equal(karma_table_add_target_numbers(t, "n", bad, &err), KARMA_ERR_DATA);
     assert_non_null(strstr(err.message, "row 3"));
-    assert_string_equal(karma_table_target_name(t), "fruit"); /* untouched */
-    assert_int_equal(karma_table_set_target_numbers(t, "n", numbers, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_targets(t), 1); /* untouched */
+    assert_int_equal(karma_table_add_target_numbers(t, "n", numbers, NULL), KARMA_OK);
     assert_valid(t);
-    assert_string_equal(karma_table_target_name(t), "n");
-    assert_int_equal(karma_table_target_kind(t), KARMA_COLUMN_NUMBER);
-    assert_int_equal(karma_table_n_classes(t), 0);
-    assert_true(karma_table_target(t, 0, &value) && value == 5.0);
-    assert_false(karma_table_target(t, 1, &value));
+    assert_int_equal(karma_table_n_targets(t), 2);
+    assert_string_equal(karma_table_target_name(t, 1), "n");
+    assert_int_equal(karma_table_target_kind(t, 1), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_classes(t, 1), 0);
+    assert_true(karma_table_target(t, 1, 0, &value) && value == 5.0);
+    assert_false(karma_table_target(t, 1, 1, &value));
+    assert_true(karma_table_target(t, 0, 0, &value) && value == 1.0);
+    assert_int_equal(karma_table_add_target_numbers(t, "fruit", numbers, NULL), KARMA_OK); /* in its old place */
+    assert_valid(t);
+    assert_int_equal(karma_table_n_targets(t), 2);
+    assert_string_equal(karma_table_target_name(t, 0), "fruit");
+    assert_int_equal(karma_table_target_kind(t, 0), KARMA_COLUMN_NUMBER);
+    assert_true(karma_table_target(t, 0, 0, &value) && value == 5.0);
+    karma_table_free(t);
+}
+
+static void refuse_weights(karma_table *t, const double *weights, const char *sentence) {
+    karma_error err = {0};
+    assert_int_equal(karma_table_set_row_weights(t, weights, &err), KARMA_ERR_DATA);
+    assert_string_equal(err.message, sentence);
+}
+
+static void weights_can_be_given_and_replaced(void **state) {
+    (void)state;
+    static const double cells[] = {1, 2, 3}, weights[] = {0, 1e300, 0.5}, others[] = {3, 0, 0};
+    karma_table *t = NULL;
+    assert_int_equal(karma_table_from_array(&t, cells, 3, 1, NULL, NULL), KARMA_OK);
+    assert_true(karma_table_row_weight(t, 2) == 1.0);
+    refuse_weights(t, (double[]){1, -1e-300, 1}, "row 2: the row weight is not a finite number of at least 0");
+    refuse_weights(t, (double[]){1, 1, NAN}, "row 3: the row weight is not a finite number of at least 0");
+    refuse_weights(t, (double[]){INFINITY, 1, 1}, "row 1: the row weight is not a finite number of at least 0");
+    refuse_weights(t, (double[]){0, 0, 0}, "all row weights are 0");
+    assert_null(karma_table_weight_name(t)); /* untouched */
+    assert_int_equal(karma_table_set_row_weights(t, weights, NULL), KARMA_OK);
+    assert_valid(t);
+    assert_string_equal(karma_table_weight_name(t), "row_weight");
+    for (size_t i = 0; i < 3; i++) assert_true(karma_table_row_weight(t, i) == weights[i]);
+    assert_int_equal(karma_table_set_row_weights(t, others, NULL), KARMA_OK);
+    for (size_t i = 0; i < 3; i++) assert_true(karma_table_row_weight(t, i) == others[i]);
+    karma_table_free(t);
+    t = small_table(); /* its weights keep the name of their column */
+    assert_int_equal(karma_table_set_row_weights(t, (double[]){1, 2, 3, 4}, NULL), KARMA_OK);
+    assert_string_equal(karma_table_weight_name(t), "count");
+    assert_true(karma_table_row_weight(t, 1) == 2.0);
     karma_table_free(t);
 }
 
@@ -193,13 +254,18 @@ static void selections_copy_rows(void **state) {
             double a = cell_of(part, i, j), b = cell_of(t, rows[i], j);
             assert_true(isnan(a) ? isnan(b) : a == b);
         }
-        double y, z;
-        assert_int_equal(karma_table_target(part, i, &y), karma_table_target(t, rows[i], &z));
-        if (karma_table_target(t, rows[i], &z)) assert_true(karma_table_target(part, i, &y) && y == z);
+        for (size_t k = 0; k < 2; k++) {
+            double y, z;
+            assert_int_equal(karma_table_target(part, k, i, &y), karma_table_target(t, k, rows[i], &z));
+            if (karma_table_target(t, k, rows[i], &z)) assert_true(karma_table_target(part, k, i, &y) && y == z);
+        }
+        assert_true(karma_table_row_weight(part, i) == karma_table_row_weight(t, rows[i]));
         assert_string_equal(karma_table_id(part, 0, i), karma_table_id(t, 0, rows[i]));
     }
     assert_string_equal(karma_table_level(part, 1, 0), "blue");
-    assert_string_equal(karma_table_class(part, 2), "c");
+    assert_string_equal(karma_table_class(part, 0, 2), "c");
+    assert_string_equal(karma_table_target_name(part, 1), "z");
+    assert_string_equal(karma_table_weight_name(part), "count");
     karma_table_free(part);
     part = NULL;
     assert_int_equal(karma_table_select(&part, t, bad, 2, NULL), KARMA_ERR_DATA);
@@ -264,13 +330,25 @@ static void level_nan(karma_table *t) {
     t->cell_value[2] = NAN;
 }
 static void class_too_large(karma_table *t) {
-    t->target_value[3] = 3;
+    t->targets[0].value[3] = 3;
 }
 static void class_fraction(karma_table *t) {
-    t->target_value[0] = 1.25;
+    t->targets[0].value[0] = 1.25;
 }
 static void label_infinite(karma_table *t) {
-    t->target_value[2] = INFINITY;
+    t->targets[0].value[2] = INFINITY;
+}
+static void second_label_infinite(karma_table *t) {
+    t->targets[1].value[1] = -INFINITY;
+}
+static void weight_negative(karma_table *t) {
+    t->row_weight[1] = -1;
+}
+static void weight_nan(karma_table *t) {
+    t->row_weight[2] = NAN;
+}
+static void weight_infinite(karma_table *t) {
+    t->row_weight[3] = INFINITY;
 }
 static void backward_row(karma_table *t) {
     t->row_start[3] = 3;
@@ -292,7 +370,11 @@ static void every_broken_rule_is_seen(void **state) {
     expect_invalid(level_nan, "'colour'");
     expect_invalid(class_too_large, "row 4");
     expect_invalid(class_fraction, "row 1");
-    expect_invalid(label_infinite, "row 3");
+    expect_invalid(label_infinite, "row 3, target 'y'");
+    expect_invalid(second_label_infinite, "row 2, target 'z'");
+    expect_invalid(weight_negative, "row 2: the row weight");
+    expect_invalid(weight_nan, "row 3: the row weight");
+    expect_invalid(weight_infinite, "row 4: the row weight");
     expect_invalid(backward_row, "row 3");
     expect_invalid(crossing_rows, "row 2");
 }
@@ -460,7 +542,8 @@ int main(void) {
         cmocka_unit_test(what_is_built_is_what_was_given),
         cmocka_unit_test(builders_grow),
         cmocka_unit_test(arrays_become_tables),
-        cmocka_unit_test(targets_can_be_given_and_replaced),
+        cmocka_unit_test(targets_can_be_added_and_replaced),
+        cmocka_unit_test(weights_can_be_given_and_replaced),
         cmocka_unit_test(selections_copy_rows),
         cmocka_unit_test(levels_are_found_by_their_whole_text),
         cmocka_unit_test(every_broken_rule_is_seen),

@@ -5,13 +5,13 @@
 
 static const karma_option tool_records[] = {
     {"output", KARMA_OPTION_TEXT, offsetof(tool_options, output), 0, 0, 0, NULL, "FILE",
-     "where to write; for tables - is standard output"},
+     "where to write; for tables - is standard output", NULL},
     {"complete", KARMA_OPTION_TEXT, offsetof(tool_options, complete), 0, 0, 0, NULL, "FILE",
-     "write the same rows without holes here"},
-    {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "",
-     "one JSON object on standard output"},
+     "write the same rows without holes here", NULL},
+    {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
+     NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",
-     "no notices, no progress, no summary"},
+     "no notices, no progress, no summary", NULL},
 };
 static const karma_option_table tool_table = {tool_records, sizeof tool_records / sizeof tool_records[0],
                                               sizeof(tool_options)};
@@ -33,6 +33,7 @@ void tool_init(tool *t, const tool_command *command) {
 
 void tool_clear(tool *t) {
     karma_options_clear(karma_read_option_table(), &t->read);
+    karma_options_clear(karma_fit_option_table(), &t->fit);
     karma_options_clear(&tool_table, &t->options);
 }
 

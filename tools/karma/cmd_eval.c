@@ -1,16 +1,26 @@
 /* karma eval: predictions against the truth, beside the baseline. */
+#include <stdlib.h>
+
 #include "tool.h"
 
 static int judge(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
-    karma_error err;
-    karma_metrics metrics;
-    if (t->read.format == KARMA_FORMAT_RATINGS && !karma_table_has_target(table))
+    if (t->read.format == KARMA_FORMAT_RATINGS && karma_table_n_targets(table) == 0)
         return fail_usage(t,
                           "say where the label '%s' is: --users FILE with that column, or --item ID and --like "
                           "THRESHOLD",
-                          karma_model_target_name(model));
-    if (karma_evaluate(&metrics, model, table, scores, &err) != KARMA_OK) return fail(t->arguments[1], &err);
-    return report_metrics(t, model, &metrics);
+                          karma_model_target_name(model, 0));
+    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
+    size_t n = karma_model_n_targets(model), done = 0;
+    karma_metrics *metrics = calloc(n, sizeof *metrics);
+    int ok = metrics != NULL;
+    while (ok && done < n) {
+        ok = karma_evaluate(&metrics[done], model, done, table, scores, &err) == KARMA_OK;
+        done += ok ? 1 : 0;
+    }
+    int code = ok ? report_metrics(t, model, metrics) : fail(t->arguments[1], &err);
+    for (size_t i = 0; i < done; i++) karma_metrics_clear(&metrics[i]);
+    free(metrics);
+    return code;
 }
 
 static int run(tool *t) {
@@ -18,8 +28,8 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"json", "quiet", NULL};
-static const char *const read_names[] = {"target", "id",     "ignore", "missing", "format", "delimiter",
-                                         "header", "absent", "users",  "item",    "like",   NULL};
+static const char *const read_names[] = {"target", "row-weight", "id",    "ignore", "missing", "format", "delimiter",
+                                         "header", "absent",     "users", "item",   "like",    NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
@@ -34,9 +44,10 @@ const tool_command command_eval = {
     .max_arguments = 2,
     .summary = "tell how good a model is on rows with known labels",
     .description =
-        "Predicts the rows of DATA and compares with their labels: accuracy, balanced accuracy, F1, AUC, log loss "
-        "where the model has probabilities, and the confusion matrix; for a regression mean absolute error, root "
-        "mean square error and R2. Always beside what a constant answer would reach.",
+        "Predicts the rows of DATA and compares with their labels: accuracy, balanced accuracy, F1, AUC, and the "
+        "confusion matrix; where the model has probabilities log loss, Brier score and expected calibration error; for "
+        "a regression mean absolute error, root mean square error and R2; for quantiles their loss and coverage. With "
+        "--row-weight rows count by their weights. Always beside what a constant answer would reach.",
     .example = "  karma eval patients.karma held-out.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

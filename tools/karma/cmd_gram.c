@@ -101,8 +101,8 @@ static void prepare(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
-static const char *const fit_names[] = {"kernel",    "gamma",   "scale",  "bias", "standardise",
-                                        "unit-ball", "threads", "memory", NULL};
+static const char *const fit_names[] = {"kernel", "gamma",  "scale",       "bias",      "outer",   "degree", "offset",
+                                        "width",  "series", "standardise", "unit-ball", "threads", "memory", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
@@ -119,7 +119,7 @@ const tool_command command_gram = {
         "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line a row, for use with any tool that "
         "takes a precomputed kernel; with --json and no -o the matrix is in the object. Without a bias (the default "
         "here) a row with nothing observed has zeros. Name "
-        "the label with --target to keep it out of the kernel.",
+        "labels with --target and weights with --row-weight to keep them out of the kernel.",
     .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

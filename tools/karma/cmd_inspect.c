@@ -93,9 +93,10 @@ static void print_table(const table_view *v, const char *path) {
     char text[16];
     printf("%s: %zu rows, %zu columns to learn from, %s of their cells missing\n", path, n_rows, d,
            percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
-    if (karma_table_has_target(table))
-        printf("  target %s: %s\n", karma_table_target_name(table),
-               karma_table_target_kind(table) == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+    for (size_t k = 0; k < karma_table_n_targets(table); k++)
+        printf("  target %s: %s\n", karma_table_target_name(table, k),
+               karma_table_target_kind(table, k) == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+    if (karma_table_weight_name(table)) printf("  row weight %s\n", karma_table_weight_name(table));
     print_columns(v);
     print_patterns(v);
     if (v->norms_known)
@@ -103,6 +104,19 @@ static void print_table(const table_view *v, const char *path) {
                "1%s.\n",
                v->norms.largest, v->norms.n_above_one, v->norms.n_rows,
                v->norms.n_above_one ? " (--unit-ball on shrinks them)" : "");
+}
+
+/* The columns that are not learned from, by what they are; `target` is the first of `targets`. */
+static json_t *roles_json(const karma_table *table) {
+    json_t *object = json_object(), *targets = json_array();
+    for (size_t k = 0; k < karma_table_n_targets(table); k++)
+        (void)json_array_append_new(targets, json_pack("{s:s, s:s}", "name", karma_table_target_name(table, k), "type",
+                                                       kind_name(karma_table_target_kind(table, k))));
+    if (json_array_size(targets)) (void)json_object_set(object, "target", json_array_get(targets, 0));
+    (void)json_object_set_new(object, "targets", targets);
+    if (karma_table_weight_name(table))
+        (void)json_object_set_new(object, "row_weight", json_string(karma_table_weight_name(table)));
+    return object;
 }
 
 static json_t *table_json(const table_view *v) {
@@ -134,10 +148,7 @@ static json_t *table_json(const table_view *v) {
         json_pack("{s:s, s:I, s:I, s:f, s:o, s:I, s:o}", "kind", "table", "rows", (json_int_t)n_rows, "attributes",
                   (json_int_t)d, "missing", 1.0 - share(karma_table_n_observed(table), n_rows * d), "columns", columns,
                   "distinct_patterns", (json_int_t)v->n_distinct, "patterns", patterns);
-    if (karma_table_has_target(table))
-        (void)json_object_set_new(object, "target",
-                                  json_pack("{s:s, s:s}", "name", karma_table_target_name(table), "type",
-                                            kind_name(karma_table_target_kind(table))));
+    (void)json_object_update_new(object, roles_json(table));
     if (v->norms_known)
         (void)json_object_set_new(object, "norms",
                                   json_pack("{s:f, s:I, s:I}", "largest", v->norms.largest, "above_one",
@@ -174,37 +185,68 @@ static int inspect_table(tool *t, const char *path) {
 
 /* --- a model ------------------------------------------------------------------------------------------- */
 
+static const char *task_name(const karma_model *model, size_t target) {
+    return karma_model_task(model, target) == KARMA_TASK_CLASSIFY ? "classify" : "regress";
+}
+
+static json_t *class_counts_json(const karma_model *model, size_t target) {
+    json_t *classes = json_object();
+    for (size_t k = 0; k < karma_model_n_classes(model, target); k++)
+        (void)json_object_set_new(classes, karma_model_class(model, target, k),
+                                  json_integer((json_int_t)karma_model_class_count(model, target, k)));
+    return classes;
+}
+
+static json_t *targets_json(const karma_model *model) {
+    json_t *targets = json_array();
+    for (size_t t = 0; t < karma_model_n_targets(model); t++)
+        (void)json_array_append_new(
+            targets, json_pack("{s:s, s:s, s:s, s:o, s:b}", "name", karma_model_target_name(model, t), "task",
+                               task_name(model, t), "loss", karma_model_loss_name(model, t), "classes",
+                               class_counts_json(model, t), "probabilities", karma_model_has_probabilities(model, t)));
+    return targets;
+}
+
 static json_t *model_json(const karma_model *model) {
-    json_t *columns = json_array(), *classes = json_object();
+    json_t *columns = json_array();
     for (size_t j = 0; j < karma_model_n_attributes(model); j++)
         (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j),
                                                        "type", kind_name(karma_model_attribute_kind(model, j))));
-    for (size_t k = 0; k < karma_model_n_classes(model); k++)
-        (void)json_object_set_new(classes, karma_model_class(model, k),
-                                  json_integer((json_int_t)karma_model_class_count(model, k)));
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:o, s:I, s:o, s:o}", "kind", "model", "target", karma_model_target_name(model),
-                  "task", karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classify" : "regress", "classes", classes,
-                  "rows", (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
-                  options_json(karma_fit_option_table(), karma_model_options(model)));
+    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "kind", "model", "target",
+                               karma_model_target_name(model, 0), "task", task_name(model, 0), "classes",
+                               class_counts_json(model, 0), "targets", targets_json(model), "rows",
+                               (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
+                               options_json(karma_fit_option_table(), karma_model_options(model)));
     (void)json_object_update_new(object, solver_json(model));
     return object;
 }
 
+static void print_target(const karma_model *model, size_t target) {
+    size_t K = karma_model_n_classes(model, target), Q = karma_model_n_quantiles(model, target);
+    char text[KARMA_NUMBER_SIZE];
+    printf("\n  target '%s': %s, %s loss%s\n", karma_model_target_name(model, target), K ? "classes" : "a number",
+           karma_model_loss_name(model, target),
+           karma_model_has_probabilities(model, target) ? ", with probabilities" : "");
+    for (size_t q = 0; q < Q; q++)
+        printf("%s%s%s", q ? ", " : "  quantiles ", karma_number_text(text, karma_model_quantile(model, target, q)),
+               q + 1 == Q ? "\n" : "");
+    if (K) printf("  %-24s %s\n", "class", "training rows");
+    for (size_t k = 0; k < K; k++)
+        printf("  %-24.24s %zu\n", karma_model_class(model, target, k), karma_model_class_count(model, target, k));
+}
+
 static void print_model(const karma_model *model, const char *path) {
     const karma_fit_info *info = karma_model_info(model);
-    printf("%s: a model that predicts '%s' (%s) from %zu columns\n", path, karma_model_target_name(model),
-           karma_model_task(model) == KARMA_TASK_CLASSIFY ? "classes" : "a number", karma_model_n_attributes(model));
-    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), %s loss, C %.4g\n", info->n_rows,
-           info->n_support, karma_model_solver_name(model), karma_stop_name(info->stop), karma_model_loss_name(model),
-           info->C);
+    printf("%s: a model that predicts '%s'", path, karma_model_target_name(model, 0));
+    if (karma_model_n_targets(model) > 1) printf(" and %zu more", karma_model_n_targets(model) - 1);
+    printf(" from %zu columns\n", karma_model_n_attributes(model));
+    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
+           karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
     const karma_fit_options *options = karma_model_options(model);
-    char kernel[32];
+    char kernel[160];
     printf("  kernel: %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
            info->scale, options->bias);
-    if (karma_model_n_classes(model)) printf("\n  %-24s %s\n", "class", "training rows");
-    for (size_t k = 0; k < karma_model_n_classes(model); k++)
-        printf("  %-24.24s %zu\n", karma_model_class(model, k), karma_model_class_count(model, k));
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
     printf("\n  %-24s %s\n", "column", "type");
     for (size_t j = 0; j < karma_model_n_attributes(model); j++) {
         printf("  %-24.24s %s", karma_model_attribute_name(model, j), kind_name(karma_model_attribute_kind(model, j)));

@@ -38,18 +38,18 @@ static int write_tables(const tool *t, const karma_table *table, const karma_tab
 static json_t *cells_json(const karma_table *table, json_t *names) {
     json_t *rows = json_array();
     size_t d = karma_table_n_attributes(table);
-    int classify = karma_table_target_kind(table) == KARMA_COLUMN_CATEGORY;
+    int classify = karma_table_target_kind(table, 0) == KARMA_COLUMN_CATEGORY;
     for (size_t j = 0; j < d; j++)
         (void)json_array_append_new(names, json_string(karma_table_attribute_name(table, j)));
-    (void)json_array_append_new(names, json_string(karma_table_target_name(table)));
+    (void)json_array_append_new(names, json_string(karma_table_target_name(table, 0)));
     for (size_t i = 0; i < karma_table_n_rows(table); i++) {
         json_t *row = json_array();
         double value = 0.0;
         for (size_t j = 0; j < d; j++)
             (void)json_array_append_new(row, karma_table_cell(table, i, j, &value) ? json_real(value) : json_null());
-        (void)karma_table_target(table, i, &value);
-        (void)json_array_append_new(row,
-                                    classify ? json_string(karma_table_class(table, (size_t)value)) : json_real(value));
+        (void)karma_table_target(table, 0, i, &value);
+        (void)json_array_append_new(row, classify ? json_string(karma_table_class(table, 0, (size_t)value))
+                                                  : json_real(value));
         (void)json_array_append_new(rows, row);
     }
     return rows;

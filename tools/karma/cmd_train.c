@@ -24,56 +24,68 @@ static double missing_share(const karma_table *table) {
 }
 
 /* Share of training rows outside the commonest class. */
-static double majority_error(const karma_model *model, const char **class_name) {
+static double majority_error(const karma_model *model, size_t target, const char **class_name) {
     size_t best = 0, total = 0;
-    for (size_t k = 0; k < karma_model_n_classes(model); k++) {
-        total += karma_model_class_count(model, k);
-        if (karma_model_class_count(model, k) > karma_model_class_count(model, best)) best = k;
+    for (size_t k = 0; k < karma_model_n_classes(model, target); k++) {
+        total += karma_model_class_count(model, target, k);
+        if (karma_model_class_count(model, target, k) > karma_model_class_count(model, target, best)) best = k;
     }
-    *class_name = karma_model_class(model, best);
-    return 1.0 - (double)karma_model_class_count(model, best) / (double)total;
+    *class_name = karma_model_class(model, target, best);
+    return 1.0 - (double)karma_model_class_count(model, target, best) / (double)total;
 }
 
+static void add_target_json(json_t *object, const karma_model *model, size_t target) {
+    int classify = karma_model_task(model, target) == KARMA_TASK_CLASSIFY;
+    (void)json_object_set_new(object, "target", json_string(karma_model_target_name(model, target)));
+    (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
+    (void)json_object_set_new(object, "loss", json_string(karma_model_loss_name(model, target)));
+    if (!classify) return;
+    const char *name;
+    double error = majority_error(model, target, &name);
+    json_t *classes = json_array();
+    for (size_t k = 0; k < karma_model_n_classes(model, target); k++)
+        (void)json_array_append_new(classes, json_string(karma_model_class(model, target, k)));
+    (void)json_object_set_new(object, "classes", classes);
+    (void)json_object_set_new(object, "majority", json_real(1.0 - error));
+}
+
+/* The first target stands in the object itself, all of them in its list. */
 static json_t *summary_json(const tool *t, const karma_table *table, const karma_model *model, double seconds) {
     const karma_fit_info *info = karma_model_info(model);
-    int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
-    json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:o, s:f, s:f}", "model", t->options.output, "target",
-                          karma_model_target_name(model), "task", classify ? "classify" : "regress", "rows",
+    json_t *targets = json_array();
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) {
+        json_t *own = json_object();
+        add_target_json(own, model, target);
+        (void)json_array_append_new(targets, own);
+    }
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:o}", "model", t->options.output, "rows",
                           (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
                           (json_int_t)karma_model_n_attributes(model), "missing", missing_share(table), "options",
                           options_json(karma_fit_option_table(), karma_model_options(model)), "seconds", seconds,
-                          "peak_bytes", peak_bytes());
+                          "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
-    if (classify) {
-        const char *name;
-        double error = majority_error(model, &name);
-        json_t *classes = json_array();
-        for (size_t k = 0; k < karma_model_n_classes(model); k++)
-            (void)json_array_append_new(classes, json_string(karma_model_class(model, k)));
-        (void)json_object_set_new(o, "classes", classes);
-        (void)json_object_set_new(o, "majority", json_real(1.0 - error));
-    }
+    add_target_json(o, model, 0);
     return o;
 }
 
 static void print_online(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     char a[16], b[16];
-    printf("  solver   online, %s loss, C %.4g, %zu rounds, %zu support rows\n", karma_model_loss_name(model), info->C,
-           info->rounds, info->n_support);
-    if (karma_model_task(model) == KARMA_TASK_REGRESS) {
+    printf("  solver   online, %s loss, C %.4g, %zu rounds, %zu support rows\n", karma_model_loss_name(model, 0),
+           info->C, info->rounds, info->n_support);
+    if (karma_model_task(model, 0) == KARMA_TASK_REGRESS) {
         printf("  loss     %.4g on average before each update, target in standard deviations\n", info->mean_loss);
         return;
     }
     const char *name;
-    double error = majority_error(model, &name);
+    double error = majority_error(model, 0, &name);
     printf("  errors   %s of the decisions taken before each update; always saying '%s': %s\n",
            percent(a, info->error_rate), name, percent(b, error));
 }
 
 static void print_batch(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
-    printf("  solver   batch, %s loss, C %.4g, %zu support rows\n", karma_model_loss_name(model), info->C,
+    printf("  solver   batch, %s loss, C %.4g, %zu support rows\n", karma_model_loss_name(model, 0), info->C,
            info->n_support);
     printf("  work     %.1f passes, %.3g kernel evaluations\n", (double)info->rounds / (double)info->n_rows,
            info->kernel_evaluations);
@@ -81,18 +93,25 @@ static void print_batch(const karma_model *model) {
     puts(info->stop == KARMA_STOP_LIMIT ? " (stopped before --tolerance was reached; see --passes)" : "");
 }
 
+static void print_target(const karma_model *model, size_t target) {
+    size_t K = karma_model_n_classes(model, target), Q = karma_model_n_quantiles(model, target);
+    printf("  target   %s, ", karma_model_target_name(model, target));
+    if (K)
+        printf("%zu classes%s\n", K, karma_model_has_probabilities(model, target) ? " with probabilities" : "");
+    else if (Q > 1)
+        printf("%zu quantiles of a number\n", Q);
+    else
+        printf("a number\n");
+}
+
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     const karma_fit_options *options = karma_model_options(model);
-    char a[16], kernel[32];
+    char a[16], kernel[160];
     size_t d = karma_model_n_attributes(model);
     printf("%s: learned from %zu rows and %zu column%s, %s of the cells missing\n", t->options.output, info->n_rows, d,
            d == 1 ? "" : "s", percent(a, missing_share(table)));
-    printf("  target   %s, ", karma_model_target_name(model));
-    if (karma_model_task(model) == KARMA_TASK_CLASSIFY)
-        printf("%zu classes\n", karma_model_n_classes(model));
-    else
-        printf("a number\n");
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
     printf("  kernel   %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
            info->scale, options->bias);
     if (info->solver == KARMA_SOLVER_BATCH)
@@ -123,7 +142,7 @@ static int run(tool *t) {
     int code;
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
-    else if (!karma_table_has_target(table))
+    else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "say which column is the label with --target COL%s",
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if (karma_fit(&model, table, &t->fit, &t->hooks, &err) != KARMA_OK)

@@ -35,8 +35,7 @@ static void describe_option(const karma_option *o, const void *options, char *fl
     const char *short_form = strcmp(o->name, "output") == 0 ? "-o, " : "";
     (void)snprintf(flag, size, "%s--%s%s%s", short_form, o->name, *values ? " " : "", values);
     initial[0] = '\0';
-    if (o->kind != KARMA_OPTION_TEXT && o->kind != KARMA_OPTION_NAMES && *values)
-        (void)karma_option_text(o, options, initial, size);
+    if (o->kind != KARMA_OPTION_NAMES && *values) (void)karma_option_text(o, options, initial, size);
 }
 
 static void print_option(FILE *stream, const karma_option *o, const void *options) {

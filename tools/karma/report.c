@@ -56,24 +56,37 @@ json_t *options_json(const karma_option_table *table, const void *options) {
 
 json_t *solver_json(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
-    json_t *o = json_pack(
-        "{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver", karma_model_solver_name(model), "stop",
-        karma_stop_name(info->stop), "loss", karma_model_loss_name(model), "rounds", (json_int_t)info->rounds, "passes",
-        (double)info->rounds / (double)info->n_rows, "support_rows", (json_int_t)info->n_support, "kernel_evaluations",
-        info->kernel_evaluations, "C", info->C, "rho", info->rho, "scale", info->scale, "log_norm", info->log_norm);
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:I, s:f, s:I, s:f, s:f, s:f, s:f, s:f}", "solver", karma_model_solver_name(model),
+                  "stop", karma_stop_name(info->stop), "loss", karma_model_loss_name(model, 0), "rounds",
+                  (json_int_t)info->rounds, "passes", (double)info->rounds / (double)info->n_rows, "support_rows",
+                  (json_int_t)info->n_support, "kernel_evaluations", info->kernel_evaluations, "C", info->C, "rho",
+                  info->rho, "scale", info->scale, "log_norm", info->log_norm);
     if (info->solver == KARMA_SOLVER_BATCH)
         (void)json_object_update_new(
             o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap", info->gap));
     else
         (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
-    if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model) == KARMA_TASK_CLASSIFY)
+    if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model, 0) == KARMA_TASK_CLASSIFY)
         (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
     return o;
 }
 
-const char *kernel_name(char text[32], const karma_fit_options *options) {
-    (void)karma_option_text(karma_option_find(karma_fit_option_table(), "kernel"), options, text, 32);
+const char *kernel_name(char text[160], const karma_fit_options *options) {
+    const karma_option_table *table = karma_fit_option_table();
+    char formula[100], outer[32];
+    (void)karma_option_text(karma_option_find(table, "kernel"), options, formula, sizeof formula);
+    (void)karma_option_text(karma_option_find(table, "outer"), options, outer, sizeof outer);
+    int plain = options->outer == KARMA_OUTER_IDENTITY;
+    (void)snprintf(text, 160, "%s%s%s", formula, plain ? "" : " under ", plain ? "" : outer);
     return text;
+}
+
+json_t *target_names_json(const karma_model *model) {
+    json_t *names = json_array();
+    for (size_t t = 0; t < karma_model_n_targets(model); t++)
+        (void)json_array_append_new(names, json_string(karma_model_target_name(model, t)));
+    return names;
 }
 
 const char *percent(char text[16], double share) {
@@ -83,7 +96,7 @@ const char *percent(char text[16], double share) {
 
 /* --- metrics ------------------------------------------------------------------------------------------- */
 
-static json_t *confusion_json(const karma_model *model, const karma_metrics *m) {
+static json_t *confusion_json(const karma_model *model, size_t target, const karma_metrics *m) {
     json_t *rows = json_object();
     for (size_t i = 0; i <= m->n_classes; i++) {
         json_t *row = json_object();
@@ -91,18 +104,28 @@ static json_t *confusion_json(const karma_model *model, const karma_metrics *m) 
         for (size_t j = 0; j < m->n_classes; j++) {
             size_t count = m->confusion[i * m->n_classes + j];
             total += count;
-            (void)json_object_set_new(row, karma_model_class(model, j), json_integer((json_int_t)count));
+            (void)json_object_set_new(row, karma_model_class(model, target, j), json_integer((json_int_t)count));
         }
         if (i < m->n_classes || total > 0)
-            (void)json_object_set(rows, i < m->n_classes ? karma_model_class(model, i) : "(unknown to the model)", row);
+            (void)json_object_set(
+                rows, i < m->n_classes ? karma_model_class(model, target, i) : "(unknown to the model)", row);
         json_decref(row);
     }
     return rows;
 }
 
-static json_t *metrics_json(const karma_model *model, const karma_metrics *m) {
-    json_t *object =
-        json_pack("{s:I, s:I}", "rows", (json_int_t)m->n_rows, "rows_without_label", (json_int_t)m->n_left_out);
+static json_t *quantiles_json(const karma_model *model, size_t target, const karma_metrics *m) {
+    json_t *rows = json_array();
+    for (size_t q = 0; q < m->n_quantiles; q++)
+        (void)json_array_append_new(rows,
+                                    json_pack("{s:f, s:f, s:f}", "quantile", karma_model_quantile(model, target, q),
+                                              "pinball", m->pinball[q], "coverage", m->coverage[q]));
+    return rows;
+}
+
+static json_t *metrics_json(const karma_model *model, size_t target, const karma_metrics *m) {
+    json_t *object = json_pack("{s:s, s:I, s:I}", "target", karma_model_target_name(model, target), "rows",
+                               (json_int_t)m->n_rows, "rows_without_label", (json_int_t)m->n_left_out);
     const struct {
         const char *name;
         double value;
@@ -114,18 +137,24 @@ static json_t *metrics_json(const karma_model *model, const karma_metrics *m) {
         {"f1", m->f1, 1},
         {"auc", m->auc, 1},
         {"log_loss", m->log_loss, 1},
+        {"brier", m->brier, 1},
+        {"calibration_error", m->calibration_error, 1},
         {"mae", m->mae, 0},
         {"rmse", m->rmse, 0},
         {"r2", m->r2, 0},
         {"baseline_mae", m->baseline_mae, 0},
         {"baseline_rmse", m->baseline_rmse, 0},
     };
-    int classify = karma_model_task(model) == KARMA_TASK_CLASSIFY;
+    int classify = karma_model_task(model, target) == KARMA_TASK_CLASSIFY;
     (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (numbers[i].classify == classify)
             (void)json_object_set_new(object, numbers[i].name, json_number_or_null(numbers[i].value));
-    if (classify) (void)json_object_set_new(object, "confusion", confusion_json(model, m));
+    if (classify) (void)json_object_set_new(object, "confusion", confusion_json(model, target, m));
+    if (m->n_quantiles) {
+        (void)json_object_set_new(object, "quantiles", quantiles_json(model, target, m));
+        (void)json_object_set_new(object, "interval_coverage", json_number_or_null(m->interval_coverage));
+    }
     return object;
 }
 
@@ -134,7 +163,11 @@ static void print_share(const char *label, double share, const char *remark) {
     if (isfinite(share)) printf("  %-20s %8s%s%s\n", label, percent(text, share), *remark ? "   " : "", remark);
 }
 
-static void print_confusion(const karma_model *model, const karma_metrics *m) {
+static void print_decimal(const char *label, double value, const char *remark) {
+    if (isfinite(value)) printf("  %-20s %8.4f%s%s\n", label, value, *remark ? "   " : "", remark);
+}
+
+static void print_confusion(const karma_model *model, size_t target, const karma_metrics *m) {
     enum { MOST_CLASSES = 12 };
     size_t K = m->n_classes;
     if (K > MOST_CLASSES) {
@@ -142,49 +175,67 @@ static void print_confusion(const karma_model *model, const karma_metrics *m) {
         return;
     }
     printf("\n  %-20s", "truth \\ prediction");
-    for (size_t k = 0; k < K; k++) printf(" %10.10s", karma_model_class(model, k));
+    for (size_t k = 0; k < K; k++) printf(" %10.10s", karma_model_class(model, target, k));
     printf(" %10s\n", "recall");
     for (size_t i = 0; i <= K; i++) {
         size_t total = 0;
         for (size_t k = 0; k < K; k++) total += m->confusion[i * K + k];
         if (i == K && total == 0) break;
-        printf("  %-20.20s", i < K ? karma_model_class(model, i) : "(never seen)");
+        printf("  %-20.20s", i < K ? karma_model_class(model, target, i) : "(never seen)");
         for (size_t k = 0; k < K; k++) printf(" %10zu", m->confusion[i * K + k]);
         char text[16];
         printf(" %10s\n", percent(text, i < K && total ? (double)m->confusion[i * K + i] / (double)total : NAN));
     }
 }
 
-static void print_metrics(const karma_model *model, const karma_metrics *m) {
+static void print_number_metrics(const karma_model *model, size_t target, const karma_metrics *m) {
+    printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "mean absolute error", m->mae, m->baseline_mae);
+    printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "root mean square", m->rmse, m->baseline_rmse);
+    if (isfinite(m->r2)) printf("  %-20s %10.4f   0 is what the mean of these rows would reach\n", "R2", m->r2);
+    if (m->n_quantiles) printf("\n  %-20s %10s %10s   share of rows at or below it\n", "quantile", "loss", "coverage");
+    for (size_t q = 0; q < m->n_quantiles; q++) {
+        char share[16], name[KARMA_NUMBER_SIZE];
+        printf("  %-20s %10.5g %10s\n", karma_number_text(name, karma_model_quantile(model, target, q)), m->pinball[q],
+               percent(share, m->coverage[q]));
+    }
+    if (isfinite(m->interval_coverage)) {
+        char share[16];
+        printf("  between the first and the last: %s of the rows\n", percent(share, m->interval_coverage));
+    }
+}
+
+static void print_metrics(const karma_model *model, size_t target, const karma_metrics *m) {
     printf("%zu rows", m->n_rows);
     if (m->n_left_out) printf(" (%zu more have no label)", m->n_left_out);
-    printf(", target '%s'\n", karma_model_target_name(model));
-    if (karma_model_task(model) == KARMA_TASK_REGRESS) {
-        printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "mean absolute error", m->mae,
-               m->baseline_mae);
-        printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "root mean square", m->rmse,
-               m->baseline_rmse);
-        if (isfinite(m->r2)) printf("  %-20s %10.4f   0 is what the mean of these rows would reach\n", "R2", m->r2);
+    printf(", target '%s'\n", karma_model_target_name(model, target));
+    if (karma_model_task(model, target) == KARMA_TASK_REGRESS) {
+        print_number_metrics(model, target, m);
         return;
     }
     print_share("accuracy", m->accuracy, "");
     print_share("majority rate", m->majority, "always saying the commonest class of the training rows");
     print_share("balanced accuracy", m->balanced_accuracy, "mean recall of the classes");
     print_share("F1", m->f1, "mean over the classes");
-    if (isfinite(m->auc))
-        printf("  %-20s %8.4f%s\n", "AUC", m->auc, m->n_classes > 2 ? "   mean, each class against the rest" : "");
-    if (isfinite(m->log_loss)) printf("  %-20s %8.4f\n", "log loss", m->log_loss);
-    print_confusion(model, m);
+    print_decimal("AUC", m->auc, m->n_classes > 2 ? "mean, each class against the rest" : "");
+    print_decimal("log loss", m->log_loss, "");
+    print_decimal("Brier score", m->brier, "mean squared error of the probabilities");
+    print_decimal("calibration error", m->calibration_error, "expected: mean |confidence - accuracy| over ten bins");
+    print_confusion(model, target, m);
 }
 
-int report_metrics(tool *t, const karma_model *model, karma_metrics *metrics) {
-    int code = EXIT_DONE;
+int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics) {
+    size_t n = karma_model_n_targets(model);
+    if (t->options.json && n == 1) return print_json(metrics_json(model, 0, metrics));
     if (t->options.json) {
-        code = print_json(metrics_json(model, metrics));
-    } else {
-        print_metrics(model, metrics);
-        code = finish_stdout();
+        json_t *targets = json_object();
+        for (size_t target = 0; target < n; target++)
+            (void)json_object_set_new(targets, karma_model_target_name(model, target),
+                                      metrics_json(model, target, &metrics[target]));
+        return print_json(json_pack("{s:o}", "targets", targets));
     }
-    karma_metrics_clear(metrics);
-    return code;
+    for (size_t target = 0; target < n; target++) {
+        if (target) putchar('\n');
+        print_metrics(model, target, &metrics[target]);
+    }
+    return finish_stdout();
 }

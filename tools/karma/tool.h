@@ -92,10 +92,11 @@ json_t *json_number_or_null(double value);
 json_t *options_json(const karma_option_table *table, const void *options);
 /* What the solver did: certificate of a batch run, account of an online one. */
 json_t *solver_json(const karma_model *model);
-/* "rank" */
-const char *kernel_name(char text[32], const karma_fit_options *options);
-/* Prints and releases the metrics. */
-int report_metrics(tool *t, const karma_model *model, karma_metrics *metrics);
+json_t *target_names_json(const karma_model *model);
+/* "rank + linear", and its outer map, if it has one. */
+const char *kernel_name(char text[160], const karma_fit_options *options);
+/* Prints the metrics of every target of the model. */
+int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics);
 /* "12.3%" */
 const char *percent(char text[16], double share);
 /* Flushes stdout; failing to is an error like any other. */

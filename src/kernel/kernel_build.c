@@ -1,0 +1,125 @@
+#include "kernel/kernel_build.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* Rows among which distances are averaged, evenly spread over all. */
+enum { SAMPLE = 512 };
+
+/* ν: the mean number of observed attributes of these rows, the bias among them, or the number that was given. */
+static double learn_scale(const karma_i_factor_plan *plan, const karma_i_rows *rows) {
+    if (plan->scale != KARMA_SCALE_MEAN) return plan->scale;
+    double observed = 0.0;
+    for (size_t i = 0; i < rows->n_rows; i++) observed += (double)karma_i_rows_n_observed(rows, i);
+    double mean = observed / (double)rows->n_rows + (plan->bias != 0.0 ? 1.0 : 0.0);
+    return mean > 0.0 ? mean : 1.0;
+}
+
+size_t karma_i_largest_overlap(const karma_i_rows *rows) {
+    size_t most = 0;
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        size_t observed = karma_i_rows_n_observed(rows, i);
+        if (observed > most) most = observed;
+    }
+    return most;
+}
+
+karma_i_factor_facts karma_i_factor_known(const karma_i_factor *factor) {
+    return (karma_i_factor_facts){factor->scale, factor->map.spread, factor->largest_overlap};
+}
+
+/* Everything but what an outer map must learn. */
+static karma_status make_factor(karma_i_factor *factor, const karma_i_factor_plan *plan,
+                                const karma_i_factor_facts *facts, karma_error *err) {
+    *factor = (karma_i_factor){.encoding = plan->encoding,
+                               .gamma = plan->gamma,
+                               .scale = facts->scale,
+                               .bias = plan->bias,
+                               .largest_overlap = facts->largest_overlap,
+                               .map = plan->map};
+    factor->map.coefficients = NULL;
+    factor->map.spread = facts->spread;
+    if (plan->map.coefficients) {
+        factor->map.coefficients = karma_i_alloc(plan->map.degree + 1, sizeof *plan->map.coefficients);
+        if (!factor->map.coefficients) return karma_i_fail_memory(err);
+        memcpy(factor->map.coefficients, plan->map.coefficients,
+               (plan->map.degree + 1) * sizeof *plan->map.coefficients);
+    }
+    return karma_i_factor_weigh(factor, err);
+}
+
+karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_formula *formula,
+                                    const karma_i_factor_facts *facts, karma_error *err) {
+    karma_status st = karma_i_kernel_alloc(kernel, formula->n_terms, formula->n_factors, err);
+    for (size_t t = 0; st == KARMA_OK && t < formula->n_terms; t++) kernel->terms[t] = formula->terms[t];
+    for (size_t f = 0; st == KARMA_OK && f < formula->n_factors; f++)
+        st = make_factor(&kernel->factors[f], &formula->factors[f], &facts[f], err);
+    if (st != KARMA_OK) karma_i_kernel_clear(kernel);
+    return st;
+}
+
+static double mean_square(const karma_i_factor *factor, const karma_i_rows *rows) {
+    double sum = 0.0;
+    for (size_t i = 0; i < rows->n_rows; i++) sum += karma_i_factor_square(factor, rows, i);
+    return sum / (double)rows->n_rows;
+}
+
+/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over pairs of the sample. */
+static karma_status mean_squared_distance(double *out, const karma_i_factor *factor, const karma_i_rows *rows,
+                                          int threads, karma_error *err) {
+    size_t n = rows->n_rows < SAMPLE ? rows->n_rows : SAMPLE, index[SAMPLE] = {0};
+    karma_i_factor bare = *factor; /* its own encoding is the only one here, and it is not mapped */
+    bare.encoding = 0;
+    bare.map = (karma_i_map){.spread = 1.0};
+    karma_i_term term = {1.0, 0, 1};
+    karma_i_kernel kernel = {1, 1, &term, &bare, karma_i_paths()[0]};
+    karma_i_rows *sample = NULL;
+    float *gram = karma_i_alloc_aligned(n, n * sizeof *gram);
+    for (size_t i = 0; i < n; i++) index[i] = i * rows->n_rows / n;
+    karma_i_rows alone = *rows;
+    alone.next = NULL;
+    karma_status st = gram ? karma_i_rows_new_like(&sample, &alone, n, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_rows_gather(sample, &alone, index, n, err);
+    if (st == KARMA_OK && karma_i_kernel_gram(gram, n, &kernel, karma_i_rows_all(sample), threads) != KARMA_OK)
+        st = karma_i_fail_memory(err);
+    double sum = 0.0;
+    for (size_t i = 0; st == KARMA_OK && i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            sum += (double)gram[i * n + i] + (double)gram[j * n + j] - 2.0 * (double)gram[i * n + j];
+    if (st == KARMA_OK) *out = n > 1 ? sum / (0.5 * (double)n * (double)(n - 1)) : 0.0;
+    karma_i_rows_free(sample);
+    karma_i_free(gram);
+    return st;
+}
+
+static karma_status learn_spread(karma_i_factor *factor, const karma_i_rows *rows, int threads, karma_error *err) {
+    double spread = 1.0;
+    karma_outer kind = factor->map.kind;
+    if (kind == KARMA_OUTER_RBF || kind == KARMA_OUTER_LAPLACE)
+        KARMA_TRY(mean_squared_distance(&spread, factor, rows, threads, err));
+    else if (kind == KARMA_OUTER_POLY || kind == KARMA_OUTER_SERIES)
+        spread = mean_square(factor, rows);
+    factor->map.spread = spread > 0.0 && isfinite(spread) ? spread : 1.0; /* no spread: all rows are the same */
+    return KARMA_OK;
+}
+
+karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_formula *formula, const karma_i_rows *rows,
+                                  int threads, karma_error *err) {
+    karma_i_factor_facts *facts = karma_i_alloc(formula->n_factors, sizeof *facts);
+    if (!facts) return karma_i_fail_memory(err);
+    for (size_t f = 0; f < formula->n_factors; f++) {
+        const karma_i_rows *encoding = karma_i_rows_encoding(rows, formula->factors[f].encoding);
+        facts[f] =
+            (karma_i_factor_facts){learn_scale(&formula->factors[f], encoding), 1.0, karma_i_largest_overlap(encoding)};
+    }
+    karma_status st = karma_i_kernel_restore(kernel, formula, facts, err);
+    karma_i_free(facts);
+    if (st != KARMA_OK) return st;
+    for (size_t f = 0; st == KARMA_OK && f < formula->n_factors; f++)
+        st = learn_spread(&kernel->factors[f], karma_i_rows_encoding(rows, formula->factors[f].encoding), threads, err);
+    if (st != KARMA_OK) karma_i_kernel_clear(kernel);
+    return st;
+}

@@ -1,0 +1,25 @@
+/* From a formula and training rows to a kernel. */
+#ifndef KARMA_I_KERNEL_BUILD_H
+#define KARMA_I_KERNEL_BUILD_H
+
+#include "kernel/formula.h"
+
+/* What a factor learns from the training rows; model files keep it. */
+typedef struct karma_i_factor_facts {
+    double scale;           /* ν */
+    double spread;          /* s of its outer map */
+    size_t largest_overlap; /* the most attributes that a training row observes */
+} karma_i_factor_facts;
+
+/* A kernel whose facts are learned from these rows. */
+karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_formula *formula, const karma_i_rows *rows,
+                                  int threads, karma_error *err);
+/* The same with facts that are known, one a factor. */
+karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_formula *formula,
+                                    const karma_i_factor_facts *facts, karma_error *err);
+karma_i_factor_facts karma_i_factor_known(const karma_i_factor *factor);
+
+/* The most attributes that one of these rows observes. */
+size_t karma_i_largest_overlap(const karma_i_rows *rows);
+
+#endif

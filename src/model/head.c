@@ -1,0 +1,210 @@
+#include "model/head.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/number.h"
+
+enum { MOST_QUANTILES = 99 };
+
+void karma_i_head_clear(karma_i_head *head) {
+    karma_i_free(head->name);
+    karma_i_labels_clear(&head->labels);
+    karma_i_free(head->quantiles);
+    karma_i_calibration_clear(&head->calibration);
+    *head = (karma_i_head){0};
+}
+
+size_t karma_i_head_count_outputs(const karma_i_head *head) {
+    if (head->labels.task == KARMA_TASK_CLASSIFY) return head->labels.n_classes > 2 ? head->labels.n_classes : 1;
+    return head->n_quantiles ? head->n_quantiles : 1;
+}
+
+/* --- quantiles ----------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static karma_status fail_quantiles(const char *text, karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_OPTION,
+                        "--quantile takes up to %d different numbers between 0 and 1 with commas; it cannot be '%s'",
+                        MOST_QUANTILES, text);
+}
+
+karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fit_options *options, karma_error *err) {
+    const char *text = options->quantile ? options->quantile : "0.5";
+    double values[MOST_QUANTILES];
+    size_t n = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        if (n == MOST_QUANTILES || !karma_i_number_parse(&values[n], at, length) ||
+            !(values[n] >= 1e-6 && values[n] <= 1.0 - 1e-6))
+            return fail_quantiles(text, err);
+        n++;
+        at += length;
+        if (!*at) break;
+    }
+    qsort(values, n, sizeof *values, by_value);
+    for (size_t i = 1; i < n; i++)
+        if (values[i] == values[i - 1]) return fail_quantiles(text, err);
+    double *copy = karma_i_alloc(n, sizeof *copy);
+    if (!copy) return karma_i_fail_memory(err);
+    memcpy(copy, values, n * sizeof *copy);
+    *out = copy;
+    *n_out = n;
+    return KARMA_OK;
+}
+
+/* --- learning ------------------------------------------------------------------------------------------ */
+
+static double mean_label(const karma_i_target *target, size_t n_rows) {
+    double sum = 0.0, n = 0.0;
+    for (size_t i = 0; i < n_rows; i++)
+        if (!isnan(target->value[i])) sum += target->value[i], n += 1.0;
+    return sum / n;
+}
+
+karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, size_t n_rows,
+                                const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_head head = {.name = karma_i_strdup(target->column.name), .mean = mean_label(target, n_rows)};
+    karma_i_loss loss;
+    karma_status st =
+        head.name ? karma_i_labels_learn(&head.labels, target, n_rows, options, hooks, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_loss_make(&loss, head.labels.task, options, 0.5, err);
+    if (st == KARMA_OK) head.loss = loss.kind;
+    if (st == KARMA_OK && (head.loss == KARMA_LOSS_PINBALL || options->quantile))
+        st = karma_i_quantiles_parse(&head.quantiles, &head.n_quantiles, options, err);
+    if (st == KARMA_OK && head.loss != KARMA_LOSS_PINBALL && options->quantile)
+        st = karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for the loss pinball, but column '%s' has the loss %s",
+                          head.name, karma_i_loss_name(head.loss));
+    head.n_outputs = karma_i_head_count_outputs(&head);
+    if (st == KARMA_OK)
+        *out = head;
+    else
+        karma_i_head_clear(&head);
+    return st;
+}
+
+karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err) {
+    karma_i_head copy = *head;
+    copy.calibration = (karma_i_calibration){0};
+    copy.labels = (karma_i_labels){0};
+    copy.name = karma_i_strdup(head->name);
+    copy.quantiles = karma_i_alloc(head->n_quantiles, sizeof *copy.quantiles);
+    karma_status st =
+        copy.name && copy.quantiles ? karma_i_labels_copy(&copy.labels, &head->labels, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        if (head->n_quantiles) memcpy(copy.quantiles, head->quantiles, head->n_quantiles * sizeof *copy.quantiles);
+        *out = copy;
+    } else
+        karma_i_head_clear(&copy);
+    return st;
+}
+
+karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
+                                 karma_error *err) {
+    for (size_t o = 0; o < head->n_outputs; o++)
+        KARMA_TRY(karma_i_loss_make(&losses[o], head->labels.task, options,
+                                    head->n_quantiles ? head->quantiles[o] : 0.5, err));
+    return KARMA_OK;
+}
+
+/* --- class weights ------------------------------------------------------------------------------------- */
+
+static size_t find_class(const karma_i_labels *labels, const char *name, size_t length) {
+    size_t k = 0;
+    while (k < labels->n_classes &&
+           (strlen(labels->classes[k]) != length || memcmp(labels->classes[k], name, length) != 0))
+        k++;
+    return k;
+}
+
+/* One "CLASS=WEIGHT". */
+static karma_status set_class_weight(double *class_weights, const karma_i_head *head, const char *item, size_t length,
+                                     karma_error *err) {
+    size_t equals = length;
+    double weight = 0.0;
+    while (equals > 0 && item[equals - 1] != '=') equals--;
+    if (equals == 0 || !karma_i_number_parse(&weight, item + equals, length - equals) ||
+        !(weight >= 0.0 && weight <= 1e12))
+        return karma_i_fail(
+            err, KARMA_ERR_OPTION,
+            "--class-weight takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
+            (int)length, item);
+    size_t k = find_class(&head->labels, item, equals - 1);
+    if (k == head->labels.n_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: column '%s' has no class '%.*s'", head->name,
+                            (int)(equals - 1), item);
+    class_weights[k] = weight;
+    return KARMA_OK;
+}
+
+karma_status karma_i_head_class_weights(double *class_weights, const karma_i_head *head,
+                                        const karma_fit_options *options, karma_error *err) {
+    const karma_i_labels *labels = &head->labels;
+    double n = 0.0, some = 0.0;
+    for (size_t k = 0; k < labels->n_classes; k++) {
+        class_weights[k] = 1.0;
+        n += (double)labels->class_count[k];
+    }
+    if (!options->class_weight) return KARMA_OK;
+    if (strcmp(options->class_weight, "balanced") == 0) {
+        for (size_t k = 0; k < labels->n_classes; k++)
+            class_weights[k] = n / ((double)labels->n_classes * fmax(1.0, (double)labels->class_count[k]));
+        return KARMA_OK;
+    }
+    for (const char *at = options->class_weight; *at; at += *at != '\0') {
+        size_t length = strcspn(at, ",");
+        KARMA_TRY(set_class_weight(class_weights, head, at, length, err));
+        at += length;
+    }
+    for (size_t k = 0; k < labels->n_classes; k++) some += class_weights[k];
+    return some > 0.0 ? KARMA_OK : karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: every class has weight 0");
+}
+
+/* --- targets ------------------------------------------------------------------------------------------- */
+
+static void number_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
+                           const karma_i_target *target, const double *row_weights, size_t n_rows) {
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t o = head->first_output; o < head->first_output + head->n_outputs; o++) {
+            int known = !isnan(target->value[i]);
+            targets[i * stride + o] = known ? (target->value[i] - head->labels.shift) * head->labels.factor : 0.0;
+            weights[i * stride + o] = !known ? 0.0 : row_weights ? row_weights[i] : 1.0;
+        }
+}
+
+static void class_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
+                          const size_t *classes, const double *class_weights, const double *row_weights,
+                          size_t n_rows) {
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t k = 0; k < head->n_outputs; k++) {
+            size_t at = i * stride + head->first_output + k;
+            int known = classes[i] < head->labels.n_classes;
+            targets[at] = classes[i] == (head->n_outputs == 1 ? 1 : k) ? 1.0 : -1.0;
+            weights[at] = known ? class_weights[classes[i]] * (row_weights ? row_weights[i] : 1.0) : 0.0;
+        }
+}
+
+karma_status karma_i_head_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
+                                  const karma_i_target *target, const double *row_weights, size_t n_rows,
+                                  const karma_fit_options *options, karma_error *err) {
+    if (head->labels.task == KARMA_TASK_REGRESS) {
+        number_targets(targets, weights, stride, head, target, row_weights, n_rows);
+        return KARMA_OK;
+    }
+    size_t *classes = karma_i_alloc(n_rows, sizeof *classes);
+    double *class_weights = karma_i_alloc(head->labels.n_classes, sizeof *class_weights);
+    karma_status st = classes && class_weights ? karma_i_labels_classes(classes, &head->labels, target, n_rows, err)
+                                               : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_head_class_weights(class_weights, head, options, err);
+    if (st == KARMA_OK) class_targets(targets, weights, stride, head, classes, class_weights, row_weights, n_rows);
+    karma_i_free(classes);
+    karma_i_free(class_weights);
+    return st;
+}

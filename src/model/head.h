@@ -1,0 +1,47 @@
+/* What a model predicts of one target: its labels, its losses, and which outputs of the solver are its own. All heads
+ * of a model share one kernel and one Gram matrix. */
+#ifndef KARMA_I_HEAD_H
+#define KARMA_I_HEAD_H
+
+#include "model/labels.h"
+#include "solve/calibrate.h"
+#include "solve/loss.h"
+
+typedef struct karma_i_head {
+    char *name; /* of the target's column */
+    karma_i_labels labels;
+    karma_loss_kind loss;
+    double *quantiles; /* of the pinball loss, ascending */
+    size_t n_quantiles;
+    double mean; /* of the training labels; for the baseline of a regression */
+    size_t first_output;
+    /* two classes and a number: 1; more classes: one each; quantiles: one each */
+    size_t n_outputs;
+    karma_i_calibration calibration;
+} karma_i_head;
+
+/* Everything but its outputs' place. */
+karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, size_t n_rows,
+                                const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+/* Without the calibration. */
+karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err);
+void karma_i_head_clear(karma_i_head *head);
+/* From the labels, the loss and the quantiles. */
+size_t karma_i_head_count_outputs(const karma_i_head *head);
+
+/* What the options say of quantiles: ascending, none twice. A new array. */
+karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fit_options *options, karma_error *err);
+
+/* losses[0..n_outputs) of the head's outputs. */
+karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
+                                 karma_error *err);
+/* Fills the head's columns of targets[row * stride + output] and weights[row * stride + output]: the weight is that of
+ * the row times that of its class, and 0 where there is no label. */
+karma_status karma_i_head_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
+                                  const karma_i_target *target, const double *row_weights, size_t n_rows,
+                                  const karma_fit_options *options, karma_error *err);
+/* What a row of each class counts for, class_weights[0..n_classes). */
+karma_status karma_i_head_class_weights(double *class_weights, const karma_i_head *head,
+                                        const karma_fit_options *options, karma_error *err);
+
+#endif

@@ -1,0 +1,64 @@
+#include "prep/encoder.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+void karma_i_encoder_clear(karma_i_encoder *encoder) {
+    for (size_t e = 0; encoder->recipes && e < encoder->n; e++) karma_i_recipe_free(encoder->recipes[e]);
+    karma_i_free(encoder->recipes);
+    *encoder = (karma_i_encoder){0};
+}
+
+karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
+                                   size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
+                                   karma_error *err) {
+    karma_i_encoder encoder = {n_kinds, karma_i_zalloc(n_kinds, sizeof *encoder.recipes)};
+    karma_status st = encoder.recipes ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++) /* what there is to notice is noticed once */
+        st = karma_i_recipe_learn(&encoder.recipes[e], table, kinds[e], options, e ? NULL : hooks, err);
+    if (st == KARMA_OK)
+        *out = encoder;
+    else
+        karma_i_encoder_clear(&encoder);
+    return st;
+}
+
+/* Rows made by one recipe after the other, chained. */
+typedef karma_status (*make_rows_fn)(karma_i_rows **out, const karma_i_recipe *recipe, const void *from,
+                                     const karma_hooks *hooks, karma_error *err);
+
+static karma_status chain(karma_i_rows **out, const karma_i_encoder *encoder, make_rows_fn make, const void *from,
+                          const karma_hooks *hooks, karma_error *err) {
+    karma_i_rows *first = NULL, **end = &first;
+    karma_status st = KARMA_OK;
+    for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++) {
+        st = make(end, encoder->recipes[e], from, e ? NULL : hooks, err);
+        if (st == KARMA_OK) end = &(*end)->next;
+    }
+    if (st == KARMA_OK)
+        *out = first;
+    else
+        karma_i_rows_free(first);
+    return st;
+}
+
+static karma_status encode(karma_i_rows **out, const karma_i_recipe *recipe, const void *table,
+                           const karma_hooks *hooks, karma_error *err) {
+    return karma_i_recipe_apply(out, recipe, table, hooks, err);
+}
+
+static karma_status make_room(karma_i_rows **out, const karma_i_recipe *recipe, const void *capacity,
+                              const karma_hooks *hooks, karma_error *err) {
+    (void)hooks;
+    return karma_i_recipe_new_rows(out, recipe, *(const size_t *)capacity, err);
+}
+
+karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
+                                   const karma_hooks *hooks, karma_error *err) {
+    return chain(out, encoder, encode, table, hooks, err);
+}
+
+karma_status karma_i_encoder_new_rows(karma_i_rows **out, const karma_i_encoder *encoder, size_t capacity,
+                                      karma_error *err) {
+    return chain(out, encoder, make_room, &capacity, NULL, err);
+}

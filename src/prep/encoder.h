@@ -1,0 +1,25 @@
+/* The ways in which a kernel wants its rows encoded: one recipe for each kind of factor. */
+#ifndef KARMA_I_ENCODER_H
+#define KARMA_I_ENCODER_H
+
+#include "prep/recipe.h"
+
+typedef struct karma_i_encoder {
+    size_t n;
+    karma_i_recipe **recipes; /* all of them know the same attributes */
+} karma_i_encoder;
+
+/* One recipe for each of kinds[0..n_kinds), learned on the rows of `table`. */
+karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
+                                   size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
+                                   karma_error *err);
+void karma_i_encoder_clear(karma_i_encoder *encoder);
+
+/* New rows, one a table row, with as many encodings as there are recipes. */
+karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
+                                   const karma_hooks *hooks, karma_error *err);
+/* Room for rows of these recipes. */
+karma_status karma_i_encoder_new_rows(karma_i_rows **out, const karma_i_encoder *encoder, size_t capacity,
+                                      karma_error *err);
+
+#endif
