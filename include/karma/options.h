@@ -56,7 +56,8 @@ extern "C" {
 #define KARMA_FORMAT_LIST(X)                                                                                           \
     X(KARMA_FORMAT_AUTO, "auto")                                                                                       \
     X(KARMA_FORMAT_CSV, "csv")                                                                                         \
-    X(KARMA_FORMAT_LIBSVM, "libsvm")
+    X(KARMA_FORMAT_LIBSVM, "libsvm")                                                                                   \
+    X(KARMA_FORMAT_RATINGS, "ratings")
 
 #define KARMA_ABSENT_LIST(X)                                                                                           \
     X(KARMA_ABSENT_UNSAID, "unsaid")                                                                                   \
@@ -94,10 +95,13 @@ typedef struct karma_names {
     size_t count;
 } karma_names;
 
+#define KARMA_COLONS      0x3a3a   /* the delimiter "::", as in MovieLens: the bytes of its two characters */
+#define KARMA_LIKE_UNSAID (-1e308) /* beyond every threshold */
+
 /* How a file becomes a table. */
 typedef struct karma_read_options {
     int format;                                /* karma_format */
-    int delimiter;                             /* a character; 0: guessed */
+    int delimiter;                             /* a character, or KARMA_COLONS; 0: guessed */
     int header;                                /* the first record names the columns; otherwise they are c1, c2, ... */
     int absent;                                /* karma_absent; LIBSVM files only, and there it must be said */
     karma_names missing;                       /* texts that mean "missing" beside the usual ones */
@@ -105,6 +109,9 @@ typedef struct karma_read_options {
     karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
     char *gram;                                /* file with kernel values of the rows; NULL: none */
     char *row_weight;                          /* column with the weights of the rows; NULL: all weigh 1 */
+    char *users;                               /* rating data: the file of users; NULL: none */
+    char *item;                                /* rating data: the item whose liking is the label; NULL: none */
+    double like;                               /* the least rating that means liking it, or KARMA_LIKE_UNSAID */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */

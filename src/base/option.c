@@ -254,7 +254,7 @@ int karma_option_values(const karma_option *option, char *text, size_t size) {
     }
     if (option->placeholder) plain = option->placeholder;
     int length = snprintf(text, size, "%s", plain ? plain : "");
-    if (option->kind == KARMA_OPTION_CHOICE && option->placeholder) return length;
+    if (option->placeholder) return length;
     for (const karma_option_word *w = option->words; w && w->word; w++) {
         size_t used = (size_t)length < size ? (size_t)length : size;
         length += snprintf(size ? text + used : NULL, size - used, "%s%s", length ? "|" : "", w->word);

@@ -22,8 +22,9 @@ static const karma_option_word auto_words[] = {{"auto", KARMA_AUTO}, END_OF_WORD
 static const karma_option_word synth_task_words[] = {
     {"classify", KARMA_TASK_CLASSIFY}, {"regress", KARMA_TASK_REGRESS}, END_OF_WORDS};
 static const karma_option_word delimiter_words[] = {
-    {"auto", 0}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '}, {",", ','},
-    {";", ';'},  {"\\t", '\t'},  {"\t", '\t'},       {"|", '|'},    {" ", ' '},    END_OF_WORDS};
+    {"auto", 0}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '},       {",", ','},
+    {";", ';'},  {"\\t", '\t'},  {"\t", '\t'},       {"|", '|'},    {" ", ' '},    {"::", KARMA_COLONS}, END_OF_WORDS};
+static const karma_option_word like_words[] = {{"unsaid", KARMA_LIKE_UNSAID}, END_OF_WORDS};
 
 #define FIELD(type, member) offsetof(type, member)
 #define INTEGER(type, member, name, initial, min, max, help)                                                           \
@@ -53,12 +54,17 @@ static const karma_option read_records[] = {
           "one more text that means missing, beside empty, NA, N/A, NaN, nan, ?, null, NULL, None"),
     TEXT(R, gram, "gram", "FILE",
          "kernel values computed elsewhere, as karma gram writes them: a row of DATA against every training row"),
-    CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words, "file format; auto goes by the name's ending"),
+    CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words,
+           "file format; auto goes by the name's ending and never takes ratings"),
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
-     "auto|comma|semicolon|tab|pipe|space", "what separates the fields of a CSV file", NULL},
+     "auto|comma|semicolon|tab|pipe|space|::", "what separates the fields of a CSV file", NULL},
     SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
     {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
      "what an index that a LIBSVM line leaves out means; must be said for such files", NULL},
+    TEXT(R, users, "users", "FILE", "rating data: a CSV file of users, whose columns may be the label or attributes"),
+    TEXT(R, item, "item", "ID", "rating data: the label is whether a user likes this item, which is no attribute then"),
+    {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
+     "rating data: the least rating that means liking the item; must be said with --item", NULL},
 };
 #undef R
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "io/csv_scan.h"
+#include "io/csv_records.h"
 #include "io/survey.h"
 
 typedef enum csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_ID, ROLE_IGNORED } csv_role;
@@ -36,10 +36,7 @@ typedef struct id_row {
 typedef struct csv_file {
     const karma_i_read_request *request;
     const char *name; /* for messages */
-    karma_i_csv_scan scan;
-    const char *first_row; /* behind the header */
-    size_t first_line;
-    karma_i_dictionary names; /* column i is entry i */
+    karma_i_csv_records records;
     csv_column *columns;
     size_t n_columns;
     size_t n_rows;
@@ -55,81 +52,21 @@ typedef struct csv_file {
 } csv_file;
 
 static const char *column_name(const csv_file *file, const csv_column *column) {
-    return file->names.entries[column - file->columns].text;
-}
-
-static karma_status fail_no_rows(const csv_file *file, karma_error *err) {
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no rows", file->name);
-}
-
-/* --- names --------------------------------------------------------------------------------------------- */
-
-static karma_status add_name(csv_file *file, const char *text, size_t length, size_t line, karma_error *err) {
-    size_t number = file->names.count, found;
-    char generated[32], excerpt[KARMA_I_EXCERPT_SIZE];
-    if (length == 0) {
-        length = (size_t)snprintf(generated, sizeof generated, "c%zu", number + 1);
-        text = generated;
-    }
-    KARMA_TRY(karma_i_dictionary_add(&found, &file->names, text, length, err));
-    if (found == number) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: columns %zu and %zu are both called '%s'", file->name,
-                        line, found + 1, number + 1, karma_i_excerpt(excerpt, text, length));
-}
-
-/* Reads the first record that is no empty line: it names the columns or, without a header, counts them. */
-static karma_status read_names(csv_file *file, karma_error *err) {
-    int header = file->request->options->header;
-    karma_i_csv_scan *scan = &file->scan;
-    file->first_row = scan->next;
-    file->first_line = scan->line;
-    while (file->names.count == 0) {
-        karma_i_csv_field field;
-        if (karma_i_csv_at_end(scan)) return fail_no_rows(file, err);
-        do {
-            KARMA_TRY(karma_i_csv_next(&field, scan, err));
-            if (file->names.count == 0 && karma_i_csv_is_empty_line(&field)) break;
-            KARMA_TRY(add_name(file, field.text, header ? field.length : 0, field.line, err));
-        } while (!field.last);
-    }
-    if (header) {
-        file->first_row = scan->next;
-        file->first_line = scan->line;
-    }
-    file->n_columns = file->names.count;
-    file->columns = karma_i_zalloc(file->n_columns, sizeof *file->columns);
-    return file->columns ? KARMA_OK : karma_i_fail_memory(err);
-}
-
-static const char *nearest_name(const csv_file *file, const char *name) {
-    const char **names = karma_i_alloc(file->n_columns, sizeof *names);
-    if (!names) return NULL; /* the message goes without a suggestion */
-    for (size_t i = 0; i < file->n_columns; i++) names[i] = file->names.entries[i].text;
-    const char *nearest = karma_nearest_word(name, names, file->n_columns);
-    karma_i_free(names);
-    return nearest;
-}
-
-static karma_status fail_no_column(const csv_file *file, const char *name, karma_error *err) {
-    char asked[KARMA_I_EXCERPT_SIZE], meant[KARMA_I_EXCERPT_SIZE];
-    const char *nearest = nearest_name(file, name);
-    (void)karma_i_excerpt(asked, name, strlen(name));
-    if (!nearest) return karma_i_fail(err, KARMA_ERR_DATA, "%s: no column '%s'", file->name, asked);
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no column '%s'; is '%s' meant?", file->name, asked,
-                        karma_i_excerpt(meant, nearest, strlen(nearest)));
+    return file->records.names.entries[column - file->columns].text;
 }
 
 /* --- roles --------------------------------------------------------------------------------------------- */
 
 static csv_column *find_column(const csv_file *file, const char *name) {
     size_t i;
-    return karma_i_dictionary_find(&i, &file->names, name, strlen(name)) ? &file->columns[i] : NULL;
+    return karma_i_dictionary_find(&i, &file->records.names, name, strlen(name)) ? &file->columns[i] : NULL;
 }
 
 static karma_status say(csv_file *file, char *const *names, size_t n_names, unsigned what, karma_error *err) {
     for (size_t i = 0; i < n_names; i++) {
         csv_column *column = find_column(file, names[i]);
-        if (!column) return fail_no_column(file, names[i], err);
+        if (!column && file->request->names_elsewhere && what >= SAID_IGNORE) continue;
+        if (!column) return karma_i_csv_fail_unknown(file->name, "column", names[i], &file->records.names, err);
         column->said |= 1u << what;
     }
     return KARMA_OK;
@@ -146,7 +83,7 @@ static karma_status add_target(csv_file *file, csv_column *column, karma_error *
 static karma_status say_target(csv_file *file, const char *name, karma_error *err) {
     csv_column *column = find_column(file, name);
     char excerpt[KARMA_I_EXCERPT_SIZE];
-    if (!column) return fail_no_column(file, name, err);
+    if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
     if (column->said >> SAID_TARGET & 1)
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by --target", file->name,
                             karma_i_excerpt(excerpt, name, strlen(name)));
@@ -243,42 +180,13 @@ static karma_status assign_roles(csv_file *file, karma_error *err) {
 
 /* --- passes -------------------------------------------------------------------------------------------- */
 
-typedef karma_status (*cell_fn)(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err);
-typedef karma_status (*row_fn)(csv_file *file, karma_error *err);
-
-static karma_status fail_ragged(const csv_file *file, size_t line, size_t n_fields, karma_error *err) {
-    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu", file->name, line, n_fields,
-                        n_fields == 1 ? "" : "s", file->request->options->header ? "header" : "the first record",
-                        file->n_columns);
-}
-
-/* Shows every cell and every end of a row. Empty lines are no rows, except that in a file of one column they
- * are its missing cells. */
-static karma_status walk(csv_file *file, cell_fn cell, row_fn end_row, karma_error *err) {
-    karma_i_csv_scan *scan = &file->scan;
-    scan->next = file->first_row;
-    scan->line = file->first_line;
-    while (!karma_i_csv_at_end(scan)) {
-        size_t line = scan->line, n = 0;
-        karma_i_csv_field field;
-        KARMA_TRY(karma_i_csv_next(&field, scan, err));
-        if (file->n_columns > 1 && karma_i_csv_is_empty_line(&field)) continue;
-        for (;; n++) {
-            if (n < file->n_columns) KARMA_TRY(cell(file, &file->columns[n], &field, err));
-            if (field.last) break;
-            KARMA_TRY(karma_i_csv_next(&field, scan, err));
-        }
-        if (n + 1 != file->n_columns) return fail_ragged(file, line, n + 1, err);
-        KARMA_TRY(end_row(file, err));
-    }
-    return KARMA_OK;
-}
-
 static int needs_survey(const csv_column *column) {
     return column->role == ROLE_ATTRIBUTE || column->role == ROLE_TARGET;
 }
 
-static karma_status survey_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err) {
+static karma_status survey_cell(void *payload, size_t number, const karma_i_csv_field *field, karma_error *err) {
+    csv_file *file = payload;
+    csv_column *column = &file->columns[number];
     karma_i_survey *survey = &column->survey;
     if (!needs_survey(column) || karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     KARMA_TRY(karma_i_survey_add(survey, field->text, field->length, field->line, err));
@@ -287,32 +195,35 @@ static karma_status survey_cell(csv_file *file, csv_column *column, const karma_
 }
 
 /* A bad cell is reported only now: in a ragged row the raggedness is the better explanation. */
-static karma_status survey_row(csv_file *file, karma_error *err) {
+static karma_status survey_row(void *payload, karma_error *err) {
+    csv_file *file = payload;
     file->n_rows++;
     if (!file->suspect) return KARMA_OK;
     return karma_i_survey_check(&file->suspect->survey, file->name, column_name(file, file->suspect), err);
 }
 
-static karma_status collect_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err) {
+static karma_status collect_cell(void *payload, size_t number, const karma_i_csv_field *field, karma_error *err) {
+    csv_file *file = payload;
+    csv_column *column = &file->columns[number];
     if (!column->survey.incomplete || karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     return karma_i_survey_collect(&column->survey, field->text, field->length, err);
 }
 
-static karma_status ignore_row(csv_file *file, karma_error *err) {
-    (void)file, (void)err;
+static karma_status ignore_row(void *payload, karma_error *err) {
+    (void)payload, (void)err;
     return KARMA_OK;
 }
 
 static karma_status survey_columns(csv_file *file, karma_error *err) {
     int incomplete = 0;
-    KARMA_TRY(walk(file, survey_cell, survey_row, err));
-    if (file->n_rows == 0) return fail_no_rows(file, err);
+    KARMA_TRY(karma_i_csv_walk(&file->records, survey_cell, survey_row, file, err));
+    if (file->n_rows == 0) return karma_i_csv_fail_no_rows(&file->records, err);
     for (size_t i = 0; i < file->n_columns; i++) {
         const csv_column *column = &file->columns[i];
         KARMA_TRY(karma_i_survey_check(&column->survey, file->name, column_name(file, column), err));
         incomplete |= column->survey.incomplete;
     }
-    if (incomplete) KARMA_TRY(walk(file, collect_cell, ignore_row, err));
+    if (incomplete) KARMA_TRY(karma_i_csv_walk(&file->records, collect_cell, ignore_row, file, err));
     for (size_t i = 0; i < file->n_columns; i++)
         karma_i_survey_notice(&file->columns[i].survey, file->name, column_name(file, &file->columns[i]),
                               file->request->hooks);
@@ -384,7 +295,9 @@ static karma_status keep_weight(csv_file *file, const csv_column *column, const 
     return KARMA_OK;
 }
 
-static karma_status fill_cell(csv_file *file, csv_column *column, const karma_i_csv_field *field, karma_error *err) {
+static karma_status fill_cell(void *payload, size_t number, const karma_i_csv_field *field, karma_error *err) {
+    csv_file *file = payload;
+    csv_column *column = &file->columns[number];
     if (column->role == ROLE_IGNORED) return KARMA_OK;
     if (column->role == ROLE_ID) return keep_id(&file->ids, field, err);
     if (column->role == ROLE_WEIGHT) return keep_weight(file, column, field, err);
@@ -402,7 +315,8 @@ static void forget_labels(csv_file *file) {
     for (size_t k = 0; k < file->n_targets; k++) file->labels[k] = NAN;
 }
 
-static karma_status fill_row(csv_file *file, karma_error *err) {
+static karma_status fill_row(void *payload, karma_error *err) {
+    csv_file *file = payload;
     id_row *ids = &file->ids;
     size_t start = 0;
     for (size_t i = 0; i < ids->n_texts; i++) {
@@ -430,17 +344,15 @@ static karma_status fill_table(csv_file *file, karma_error *err) {
     file->labels = karma_i_alloc(file->n_targets, sizeof *file->labels);
     if (!file->labels) return karma_i_fail_memory(err);
     forget_labels(file);
-    KARMA_TRY(walk(file, fill_cell, fill_row, err));
+    KARMA_TRY(karma_i_csv_walk(&file->records, fill_cell, fill_row, file, err));
     return check_weights(file, err);
 }
 
-static karma_status open_scan(csv_file *file, karma_error *err) {
-    const karma_i_read_request *request = file->request;
-    char delimiter = (char)request->options->delimiter;
-    if (!delimiter) delimiter = request->likely_delimiter;
-    if (!delimiter) KARMA_TRY(karma_i_csv_guess_delimiter(&delimiter, request->source, err));
-    karma_i_csv_scan_init(&file->scan, request->source, delimiter);
-    return KARMA_OK;
+static karma_status open_file(csv_file *file, karma_error *err) {
+    KARMA_TRY(karma_i_csv_open(&file->records, file->request, err));
+    file->n_columns = file->records.names.count;
+    file->columns = karma_i_zalloc(file->n_columns, sizeof *file->columns);
+    return file->columns ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 static void clear_file(csv_file *file) {
@@ -448,9 +360,8 @@ static void clear_file(csv_file *file) {
     karma_i_free(file->columns);
     karma_i_free(file->targets);
     karma_i_free(file->labels);
-    karma_i_dictionary_clear(&file->names);
+    karma_i_csv_close(&file->records);
     karma_i_missing_clear(&file->missing);
-    karma_i_csv_scan_clear(&file->scan);
     karma_i_builder_clear(&file->builder);
     karma_i_free(file->ids.bytes);
     karma_i_free(file->ids.texts);
@@ -458,9 +369,8 @@ static void clear_file(csv_file *file) {
 
 karma_status karma_i_csv_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     csv_file file = {.request = request, .name = request->source->name};
-    karma_status st = open_scan(&file, err);
+    karma_status st = open_file(&file, err);
     if (st == KARMA_OK) st = karma_i_missing_init(&file.missing, &request->options->missing, err);
-    if (st == KARMA_OK) st = read_names(&file, err);
     if (st == KARMA_OK) st = assign_roles(&file, err);
     if (st == KARMA_OK) st = survey_columns(&file, err);
     if (st == KARMA_OK) st = fill_table(&file, err);

@@ -4,12 +4,15 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "karma/options.h"
 
 enum { N_GUESS_RECORDS = 20 };
 
-void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, char delimiter) {
-    *scan = (karma_i_csv_scan){.source = source, .next = source->text, .line = 1, .delimiter = delimiter};
-    scan->ends_field[(unsigned char)delimiter] = 1;
+void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, int delimiter) {
+    *scan = (karma_i_csv_scan){.source = source, .next = source->text, .line = 1, .delimiter_length = 1};
+    scan->delimiter = (char)delimiter;
+    if (delimiter == KARMA_COLONS) scan->delimiter = ':', scan->delimiter_length = 2;
+    scan->ends_field[(unsigned char)scan->delimiter] = 1;
     scan->ends_field['\r'] = scan->ends_field['\n'] = scan->ends_field['\0'] = 1;
 }
 
@@ -30,6 +33,12 @@ static size_t column_of(const karma_i_csv_scan *scan, const char *p) {
     return column;
 }
 
+/* Half of a delimiter of two characters is text like any other. */
+static int ends_field(const karma_i_csv_scan *scan, const char *p) {
+    if (!scan->ends_field[(unsigned char)*p]) return 0;
+    return scan->delimiter_length == 1 || *p != scan->delimiter || p[1] == *p;
+}
+
 /* `p` stands behind a field; takes in the delimiter or the end of the line. */
 static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p, karma_error *err) {
     const char *end = scan->source->text + scan->source->length;
@@ -42,7 +51,10 @@ static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, 
                                 "end in LF or CRLF",
                                 scan->source->name, scan->line, column_of(scan, p - 1));
     }
-    if (p != end) scan->line += *p++ == '\n';
+    if (!field->last)
+        p += scan->delimiter_length;
+    else if (p != end)
+        scan->line += *p++ == '\n';
     scan->next = p;
     return KARMA_OK;
 }
@@ -80,7 +92,7 @@ static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *sca
     if (doubled) KARMA_TRY(undouble(field, scan, first, p, err));
     do p++;
     while (is_blank(scan, *p));
-    if (!scan->ends_field[(unsigned char)*p])
+    if (!ends_field(scan, p))
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu, column %zu: text after a closing quote",
                             scan->source->name, scan->line, column_of(scan, p));
     return end_field(field, scan, p, err);
@@ -92,7 +104,7 @@ karma_status karma_i_csv_next(karma_i_csv_field *out, karma_i_csv_scan *scan, ka
     while (is_blank(scan, *p)) p++;
     if (*p == '"') return quoted_field(out, scan, p + 1, err);
     const char *first = p;
-    while (!scan->ends_field[(unsigned char)*p]) p++;
+    while (!ends_field(scan, p)) p++;
     const char *end = p;
     while (end > first && is_blank(scan, end[-1])) end--;
     out->quoted = 0;
@@ -121,7 +133,7 @@ static karma_status count_fields(size_t *out, karma_i_csv_scan *scan, int *empty
 }
 
 /* Fails with KARMA_ERR_MEMORY only. */
-static karma_status try_delimiter(fit *out, const karma_i_source *source, char delimiter) {
+static karma_status try_delimiter(fit *out, const karma_i_source *source, int delimiter) {
     karma_i_csv_scan scan;
     karma_i_csv_scan_init(&scan, source, delimiter);
     karma_status st = KARMA_OK;
@@ -140,15 +152,17 @@ static karma_status try_delimiter(fit *out, const karma_i_source *source, char d
     return st == KARMA_ERR_MEMORY ? st : KARMA_OK;
 }
 
-karma_status karma_i_csv_guess_delimiter(char *out, const karma_i_source *source, karma_error *err) {
-    static const char candidates[] = {',', ';', '\t', '|'};
-    char best = ',';
+karma_status karma_i_csv_guess_delimiter(int *out, const karma_i_source *source, karma_error *err) {
+    static const int candidates[] = {',', ';', '\t', '|', KARMA_COLONS};
+    int best = ',';
     fit best_fit = {1, 0};
-    for (size_t i = 0; i < sizeof candidates; i++) {
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
         fit f;
         if (try_delimiter(&f, source, candidates[i]) != KARMA_OK) return karma_i_fail_memory(err);
-        int better = f.even ? !best_fit.even || f.n_fields > best_fit.n_fields : best_fit.n_fields < 2;
-        if (f.n_fields < 2 || !better) continue;
+        int colons = candidates[i] == KARMA_COLONS;
+        int outdone = best_fit.even && (colons || f.n_fields <= best_fit.n_fields);
+        int better = f.even ? !outdone : best_fit.n_fields < 2;
+        if (f.n_fields < (colons ? 3 : 2) || !better) continue;
         best = candidates[i];
         best_fit = f;
     }

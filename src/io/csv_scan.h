@@ -9,6 +9,7 @@ typedef struct karma_i_csv_scan {
     const char *next;
     size_t line; /* of `next`, from 1 */
     char delimiter;
+    size_t delimiter_length;       /* 2: it stands twice in a row */
     unsigned char ends_field[256]; /* the delimiter, CR, LF and the '\0' behind the text */
     char *unquoted;                /* the last field that had doubled quotes */
     size_t unquoted_capacity;
@@ -22,12 +23,14 @@ typedef struct karma_i_csv_field {
     int last; /* of its record */
 } karma_i_csv_field;
 
-/* The delimiter, one of , ; tab and |, that cuts the first records best: of those that cut all alike the one
+/* The delimiter, one of , ; tab | and ::, that cuts the first records best: of those that cut all alike the one
  * with most fields; failing that, the first that cuts the first record at all, so that a ragged file is
- * called ragged; failing that, a comma. Fails with KARMA_ERR_MEMORY only. */
-karma_status karma_i_csv_guess_delimiter(char *out, const karma_i_source *source, karma_error *err);
+ * called ragged; failing that, a comma. Two colons, which prose and code have too, must make three fields and
+ * give way to what cuts all alike. Fails with KARMA_ERR_MEMORY only. */
+karma_status karma_i_csv_guess_delimiter(int *out, const karma_i_source *source, karma_error *err);
 
-void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, char delimiter);
+/* `delimiter` as in karma_read_options, but not 0. */
+void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, int delimiter);
 void karma_i_csv_scan_clear(karma_i_csv_scan *scan);
 
 /* Between records: is there none left? */

@@ -135,6 +135,15 @@ void karma_i_dictionary_sort(karma_i_dictionary *dictionary) {
     fill_slots(dictionary);
 }
 
+const char *karma_i_dictionary_nearest(const karma_i_dictionary *dictionary, const char *word) {
+    const char **texts = karma_i_alloc(dictionary->count, sizeof *texts);
+    if (!texts) return NULL; /* the message goes without a suggestion */
+    for (size_t i = 0; i < dictionary->count; i++) texts[i] = dictionary->entries[i].text;
+    const char *nearest = karma_nearest_word(word, texts, dictionary->count);
+    karma_i_free(texts);
+    return nearest;
+}
+
 karma_status karma_i_dictionary_texts(char ***out, const karma_i_dictionary *dictionary, karma_error *err) {
     char **texts = NULL;
     if (dictionary->count) {

@@ -31,6 +31,8 @@ karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary,
 int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text, size_t length);
 /* Renumbers the texts in ascending byte order. */
 void karma_i_dictionary_sort(karma_i_dictionary *dictionary);
+/* The text that comes nearest to `word`, for a message; NULL if none does. */
+const char *karma_i_dictionary_nearest(const karma_i_dictionary *dictionary, const char *word);
 /* Copies of the texts by number, each to be freed and the array too; *out is NULL if there are none. */
 karma_status karma_i_dictionary_texts(char ***out, const karma_i_dictionary *dictionary, karma_error *err);
 

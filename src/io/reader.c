@@ -6,21 +6,24 @@
 #include "io/csv.h"
 #include "io/gram_file.h"
 #include "io/libsvm.h"
+#include "io/ratings.h"
 
 enum { MAX_ENDINGS = 4 };
 
-/* A new format is one more record. The first one that fits is taken; one without endings fits every name. */
+/* A new format is one more record. The first one that fits is taken; one without endings fits every name, so what
+ * only --format chooses stands behind the last CSV. */
 typedef struct reader {
     karma_format format;
+    int likely_delimiter;
     const char *endings[MAX_ENDINGS]; /* lower case, also followed by ".gz"; NULL ends the list */
-    char likely_delimiter;
     karma_status (*read)(karma_table **out, const karma_i_read_request *request, karma_error *err);
 } reader;
 
 static const reader readers[] = {
-    {KARMA_FORMAT_LIBSVM, {".libsvm", ".svm", ".svmlight"}, 0, karma_i_libsvm_read},
-    {KARMA_FORMAT_CSV, {".tsv", ".tab"}, '\t', karma_i_csv_read},
-    {KARMA_FORMAT_CSV, {NULL}, 0, karma_i_csv_read},
+    {KARMA_FORMAT_LIBSVM, 0, {".libsvm", ".svm", ".svmlight"}, karma_i_libsvm_read},
+    {KARMA_FORMAT_CSV, '\t', {".tsv", ".tab"}, karma_i_csv_read},
+    {KARMA_FORMAT_CSV, 0, {NULL}, karma_i_csv_read},
+    {KARMA_FORMAT_RATINGS, 0, {NULL}, karma_i_ratings_read},
 };
 
 static char lower(char c) {
@@ -56,6 +59,17 @@ static const reader *choose_reader(int format, const char *path) {
     return chosen;
 }
 
+/* What only one format understands is refused elsewhere, lest it seem to have worked. */
+static karma_status check_options_of_ratings(const reader *chosen, const karma_i_read_request *request,
+                                             karma_error *err) {
+    const karma_read_options *o = request->options;
+    if (chosen->format == KARMA_FORMAT_RATINGS) return KARMA_OK;
+    const char *flag = o->users ? "--users" : o->item ? "--item" : o->like != KARMA_LIKE_UNSAID ? "--like" : NULL;
+    if (!flag) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: %s is for rating data, and they need --format ratings",
+                        request->source->name, flag);
+}
+
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
     karma_read_options defaults;
@@ -65,9 +79,10 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     const reader *chosen = choose_reader(options->format, path);
     karma_i_source source;
     KARMA_TRY(karma_i_source_load(&source, path, err));
-    karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter};
-    karma_status st = karma_i_source_check_text(&source, err);
+    karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter, 0};
     karma_table *table = NULL;
+    karma_status st = check_options_of_ratings(chosen, &request, err);
+    if (st == KARMA_OK) st = karma_i_source_check_text(&source, err);
     if (st == KARMA_OK) st = chosen->read(&table, &request, err);
     karma_i_source_clear(&source);
     if (st == KARMA_OK && options->gram) st = karma_i_gram_read(table, options->gram, err);

@@ -19,7 +19,8 @@ typedef struct karma_i_read_request {
     const karma_read_options *options;      /* checked */
     const karma_i_expectation *expectation; /* NULL: nothing is expected */
     const karma_hooks *hooks;
-    char likely_delimiter; /* what the file's name suggests; 0: nothing */
+    int likely_delimiter; /* what the file's name suggests; 0: nothing */
+    int names_elsewhere;  /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 
 /* karma_table_read with an expectation, which may be NULL. `options` NULL: the defaults. */

@@ -552,8 +552,7 @@ static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const 
 
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err) {
-    if (recipe->n_matrix_columns)
-        return karma_i_rows_new_matrix(out, NULL, recipe->n_matrix_columns, capacity, err);
+    if (recipe->n_matrix_columns) return karma_i_rows_new_matrix(out, NULL, recipe->n_matrix_columns, capacity, err);
     size_t n = recipe->n_attributes;
     if (recipe->is_sparse) return karma_i_rows_new_sparse(out, n, capacity, err);
     uint8_t *traits = karma_i_zalloc(n, sizeof *traits);

@@ -376,12 +376,26 @@ static karma_status copy_column(karma_i_builder *b, add_column_fn add, const kar
     return st;
 }
 
-static karma_status copy_columns(karma_i_builder *b, const karma_table *table, karma_error *err) {
+karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err) {
+    karma_i_builder *b = builder;
     for (size_t j = 0; j < table->n_attributes; j++)
         KARMA_TRY(copy_column(b, karma_i_builder_add_attribute, &table->attributes[j], err));
     for (size_t k = 0; k < table->n_targets; k++)
         KARMA_TRY(copy_column(b, karma_i_builder_add_target, &table->targets[k].column, err));
     if (table->row_weight) KARMA_TRY(karma_i_builder_set_weighted(b, table->weight_name, err));
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
+                                        karma_error *err) {
+    karma_i_cells cells = karma_i_table_cells(table, row);
+    for (size_t k = 0; k < cells.count; k++)
+        KARMA_TRY(karma_i_builder_add_cell(builder, cells.attribute[k], cells.value[k], err));
+    return KARMA_OK;
+}
+
+static karma_status copy_columns_and_ids(karma_i_builder *b, const karma_table *table, karma_error *err) {
+    KARMA_TRY(karma_i_builder_copy_columns(b, table, err));
     for (size_t i = 0; i < table->n_ids; i++) KARMA_TRY(karma_i_builder_add_id(b, table->id_names[i], err));
     return KARMA_OK;
 }
@@ -389,9 +403,7 @@ static karma_status copy_columns(karma_i_builder *b, const karma_table *table, k
 /* `targets` and `ids` are room for those of one row. */
 static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, double *targets,
                              karma_i_text *ids, karma_error *err) {
-    karma_i_cells cells = karma_i_table_cells(table, row);
-    for (size_t k = 0; k < cells.count; k++)
-        KARMA_TRY(karma_i_builder_add_cell(b, cells.attribute[k], cells.value[k], err));
+    KARMA_TRY(karma_i_builder_copy_cells(b, table, row, err));
     for (size_t i = 0; i < table->n_ids; i++) {
         const char *text = table->ids[row * table->n_ids + i];
         ids[i] = (karma_i_text){text, strlen(text)};
@@ -409,7 +421,7 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
     KARMA_TRY(karma_i_builder_init(&builder, err));
     karma_i_text *ids = karma_i_alloc(table->n_ids, sizeof *ids);
     double *targets = karma_i_alloc(table->n_targets, sizeof *targets);
-    karma_status st = ids && targets ? copy_columns(&builder, table, err) : karma_i_fail_memory(err);
+    karma_status st = ids && targets ? copy_columns_and_ids(&builder, table, err) : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], targets, ids, err);
     karma_i_free(ids);
     karma_i_free(targets);

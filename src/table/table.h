@@ -73,8 +73,13 @@ karma_status karma_i_builder_add_target(karma_i_builder *builder, const char *na
 /* Rows have weights, which come from a column of this name. */
 karma_status karma_i_builder_set_weighted(karma_i_builder *builder, const char *name, karma_error *err);
 karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, karma_error *err);
+/* Copies of all attributes and targets of a table; rows have weights if those of the table have. */
+karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err);
 /* Rows. */
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
+/* The cells of a row of `table`, whose attributes are the builder's first ones. */
+karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
+                                        karma_error *err);
 /* `targets` are n_targets values (NaN: missing), `ids` n_ids texts with their lengths; both may be NULL where there
  * are none. `weight` is looked at only if rows have weights. */
 typedef struct karma_i_text {

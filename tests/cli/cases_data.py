@@ -486,6 +486,138 @@ class Libsvm(Case):
         self.ok("eval", "m.karma", "d.svm", "--absent", "missing")
 
 
+class Ratings(Case):
+    """Two tastes: the first half of the items is liked by one kind of user, the second half by the other."""
+    items = 16
+    reading = ("--format", "ratings")
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(6)
+        self.kinds, triplets = {}, []
+        for user in rng.sample(range(1000), 90):
+            self.kinds[str(user)] = kind = rng.choice("fm")
+            for item in rng.sample(range(self.items), rng.randrange(6, 12)):
+                liked = (item < self.items / 2) == (kind == "f")
+                triplets.append([user, item + 1, round((4 if liked else 2) + rng.gauss(0, 0.5), 1)])
+        rng.shuffle(triplets)
+        self.triplets = triplets
+        self.write_csv("r.csv", ["viewer", "film", "stars"], triplets)
+        people = [[user, rng.randrange(20, 70), kind] for user, kind in self.kinds.items()]
+        self.people = people + [["nobody", 33, ""]]
+        self.write_csv("users.csv", ["id", "age", "sex"], self.people)
+
+    def test_label_of_users(self):
+        given = (*self.reading, "--users", "users.csv")
+        run = self.ok("train", "r.csv", *given, "--target", "sex", "-o", "m.karma", notes=["1 of 91 rows have no label"])
+        self.assertIn(f"learned from 90 rows and {self.items + 1} columns", run.out)
+        columns = self.ok("inspect", "m.karma", "--json").json()["columns"]
+        self.assertEqual([c["name"] for c in columns], ["age"] + [str(i + 1) for i in range(self.items)])
+        out = self.ok("predict", "m.karma", "r.csv", *given).rows()
+        self.assertEqual(out[0], ["viewer", "prediction", "score"])
+        self.assertEqual([row[0] for row in out[1:]], [str(person[0]) for person in self.people])
+        self.assertGreater(sum(self.kinds.get(row[0]) == row[1] for row in out[1:]), 85)
+        self.assertGreater(self.ok("eval", "m.karma", "r.csv", *given, "--json").json()["accuracy"], 0.95)
+        alone = self.ok("predict", "m.karma", "r.csv", *self.reading, notes=["the data lack count as missing: 'age'$"]).rows()
+        self.assertEqual([row[0] for row in alone[1:]], list(dict.fromkeys(str(t[0]) for t in self.triplets)))
+        self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="where the label 'sex' is: --users FILE")
+
+    def test_same_as_a_wide_table(self):
+        """The table of ratings is that of a CSV with one column an item."""
+        wide = {str(person[0]): {} for person in self.people}
+        for user, item, rating in self.triplets:
+            wide[str(user)][item] = rating
+        rows = [person + [wide[str(person[0])].get(i + 1) for i in range(self.items)] for person in self.people]
+        self.write_csv("wide.csv", ["viewer", "age", "sex"] + [str(i + 1) for i in range(self.items)], rows)
+        for options in ([], ["--ignore", "age", "--ignore", "5"]):
+            a = self.ok("gram", "wide.csv", "--id", "viewer", "--target", "sex", *options).out
+            b = self.ok("gram", "r.csv", *self.reading, "--users", "users.csv", "--target", "sex", *options).out
+            self.assertEqual(a, b)
+
+    def test_two_targets_and_weights(self):
+        """They come from the file of users; a user whom it does not know has no label and weighs 1."""
+        rng = random.Random(7)
+        people = [person + [rng.choice([0, 1, 2.5])] for person in self.people[1:]]
+        self.write_csv("weighed.csv", ["id", "age", "sex", "n"], people)
+        wide = {str(person[0]): {} for person in self.people}
+        for user, item, rating in self.triplets:
+            wide[str(user)][item] = rating
+        rows = [person + [wide[str(person[0])].get(i + 1) for i in range(self.items)]
+                for person in people + [[self.people[0][0], "", "", 1]]]
+        self.write_csv("wide.csv", ["viewer", "age", "sex", "n"] + [str(i + 1) for i in range(self.items)], rows)
+        users = (*self.reading, "--users", "weighed.csv")
+        said = ("--target", "sex,age", "--row-weight", "n")
+        self.assertEqual(self.ok("gram", "r.csv", *users, *said).out, self.ok("gram", "wide.csv", "--id", "viewer", *said).out)
+        report = self.ok("inspect", "r.csv", *users, *said, "--json").json()
+        self.assertEqual(([t["name"] for t in report["targets"]], report["row_weight"]), (["sex", "age"], "n"))
+        self.ok("train", "r.csv", *users, *said, "-o", "a.karma", "--quiet")
+        self.ok("train", "wide.csv", "--id", "viewer", *said, "-o", "b.karma", "--quiet")
+        out = self.ok("predict", "a.karma", "r.csv", *users, "--ignore", "n").rows()
+        self.assertEqual(out[0], ["viewer", "prediction:sex", "score:sex", "prediction:age", "score:age"])
+        self.assertEqual(out, self.ok("predict", "b.karma", "wide.csv", "--id", "viewer", "--ignore", "n").rows())
+        weighed = self.ok("eval", "a.karma", "r.csv", *users, "--row-weight", "n", "--json").json()
+        self.assertEqual(weighed, self.ok("eval", "b.karma", "wide.csv", "--id", "viewer", "--row-weight", "n", "--json").json())
+        self.assertGreater(weighed["targets"]["sex"]["accuracy"], 0.9)
+        self.assertNotEqual(weighed, self.ok("eval", "a.karma", "r.csv", *users, "--ignore", "n", "--json").json())
+        liked = ("--item", "3", "--like", "3", "--row-weight", "n")
+        self.ok("train", "r.csv", *users, *liked, "-o", "c.karma", "--quiet")
+        self.ok("eval", "c.karma", "r.csv", *users, *liked)
+
+    def test_like(self):
+        said = (*self.reading, "--item", "3", "--like", "3")
+        raters = {str(user): rating >= 3 for user, item, rating in self.triplets if item == 3}
+        left_out = f"{90 - len(raters)} of 90 rows have no label in column 'like:3'"
+        run = self.ok("train", "r.csv", *said, "-o", "m.karma", "--json", notes=[left_out])
+        self.assertEqual((run.json()["target"], run.json()["classes"]), ("like:3", ["no", "yes"]))
+        self.assertEqual(run.json()["attributes"], self.items - 1)
+        out = self.ok("predict", "m.karma", "r.csv", *self.reading).rows()[1:]
+        self.assertGreater(sum(("yes" if raters[user] else "no") == guess for user, guess, _ in out if user in raters),
+                           0.9 * len(raters))
+        self.assertEqual(self.ok("predict", "m.karma", "r.csv", *said).rows()[1:], out)
+        report = self.ok("eval", "m.karma", "r.csv", *said, "--json").json()
+        self.assertEqual((report["rows"], report["rows_without_label"]), (len(raters), 90 - len(raters)))
+        self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="where the label 'like:3' is: .*--item ID")
+
+    def test_ways_of_writing(self):
+        self.ok("train", "r.csv", *self.reading, "--item", "3", "--like", "3", "-o", "m.karma", "--quiet")
+        expected = self.ok("predict", "m.karma", "r.csv", *self.reading).rows()[1:]
+        text = self.read("r.csv").decode()
+        body = text.split("\n", 1)[1]
+        for name, content, options in (("r.csv.gz", gzip.compress(text.encode()), []),
+                                       ("r.dat", body.replace(",", "::"), ["--header", "off"]),
+                                       ("r.data", body.replace(",", "\t"), ["--header", "off"]),
+                                       ("r.txt", text.replace(",", "::"), ["--delimiter", "::"]),
+                                       ("r.pipe", text.replace(",", "|").replace("\n", "|9\r\n"), [])):
+            with self.subTest(name):
+                self.write(name, content)
+                self.assertEqual(self.ok("predict", "m.karma", name, *self.reading, *options).rows()[1:], expected)
+        self.assertEqual(self.ok("predict", "m.karma", "-", *self.reading, stdin=text).rows()[1:], expected)
+
+    def test_packed_users(self):
+        self.write("users.csv.gz", gzip.compress(self.read("users.csv")))
+        a, b = (self.ok("gram", "r.csv", *self.reading, "--users", users, "--target", "sex").out
+                for users in ("users.csv", "users.csv.gz"))
+        self.assertEqual(a, b)
+
+    def test_wrong_usage(self):
+        train = ("train", "r.csv", "-o", "m.karma")
+        for options, says in ((["--users", "users.csv"], "--users is for rating data, and they need --format ratings"),
+                              (["--item", "3"], "--item is for rating data"), (["--like", "3"], "--like is for rating data"),
+                              ([*self.reading], "--target COL, or --item ID and --like THRESHOLD"),
+                              ([*self.reading, "--target", "sex"], "--target .* needs --users"),
+                              ([*self.reading, "--row-weight", "n"], "--row-weight .* needs --users"),
+                              ([*self.reading, "--item", "3"], "--item needs --like"),
+                              ([*self.reading, "--like", "x"], "--like takes THRESHOLD, numbers from")):
+            with self.subTest(options):
+                self.fails(*train, *options, code=2, says=says)
+        self.fails(*train, *self.reading, "--item", "33", "--like", "3", says="r.csv: no item '33'")
+        self.fails(*train, *self.reading, "--users", "no.csv", "--target", "sex", says="no.csv: ")
+        self.fails("predict", "m.karma", "r.csv", *self.reading, "--users", "users.csv", "-o", "users.csv", code=2,
+                   says="would overwrite the input")
+        self.write("bad.csv", "u,i,r\n1,2,3\n1,3,great\n")
+        self.fails("inspect", "bad.csv", *self.reading, says="bad.csv: line 3, column 'r': 'great' is not a number")
+
+
 class Inspecting(Case):
     def test_table(self):
         rows = self.two_classes()

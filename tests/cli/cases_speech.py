@@ -258,12 +258,13 @@ class Usage(Case):
 
 class Helping(Case):
     common = {"json", "quiet"}
-    reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent"}
+    reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent",
+               "row-weight", "users", "item", "like"}
     expected = {
         "train": common | reading | {"output", "task", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "loss",
                                      "tube", "huber", "quantile", "solver", "C", "schedule", "rho", "B", "passes", "shuffle",
                                      "average", "seed", "threads"},
-        "predict": common | reading - {"target", "numeric", "category"} | {"output", "threads"},
+        "predict": common | reading - {"target", "row-weight", "numeric", "category"} | {"output", "threads"},
         "eval": common | reading - {"numeric", "category"} | {"threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},
         "gram": common | reading | {"output", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads"},

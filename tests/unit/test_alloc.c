@@ -178,6 +178,27 @@ static void reading_libsvm(void **state) {
     }
 }
 
+static void reading_ratings(void **state) {
+    (void)state;
+    static const char *const ratings = "who,what,stars\nu1,\"a \"\"b\"\"\",3\nu2,c,NA\nu4,c,5\nu4,c,1\nu1,d,2\n";
+    static const char people[] = "id,sex,age,n\nu3,f,1,2\nu1,m,,1\nu2,m,3,0\n";
+    temp_file users;
+    temp_create(&users, ".csv", people, sizeof people - 1);
+    for (int liked = 0; liked < 2; liked++) {
+        reading r;
+        open_reading(&r, ".csv", ratings);
+        set(&r, "format", "ratings");
+        set(&r, "users", users.path);
+        set(&r, "ignore", "d");
+        set(&r, liked ? "item" : "target", liked ? "c" : "sex,age");
+        set(&r, "row-weight", "n");
+        if (liked) set(&r, "like", "3");
+        check_every_allocation(run_read, &r, "read ratings");
+        close_reading(&r);
+    }
+    temp_remove(&users);
+}
+
 /* --- tables -------------------------------------------------------------------------------------------- */
 
 static karma_status run_synth(void *context) {
@@ -551,12 +572,19 @@ static void writing_outputs(void **state) {
 int main(void) {
     json_set_alloc_funcs(__wrap_malloc, __wrap_free);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reading_csv),       cmocka_unit_test(reading_libsvm),
-        cmocka_unit_test(synthesising),      cmocka_unit_test(building_tables),
-        cmocka_unit_test(counting_patterns), cmocka_unit_test(filling_options),
-        cmocka_unit_test(fitting_models),    cmocka_unit_test(saving_and_loading_models),
-        cmocka_unit_test(using_models),      cmocka_unit_test(writing_outputs),
-        cmocka_unit_test(calibrating),       cmocka_unit_test(dealing_folds),
+        cmocka_unit_test(reading_csv),
+        cmocka_unit_test(reading_libsvm),
+        cmocka_unit_test(reading_ratings),
+        cmocka_unit_test(synthesising),
+        cmocka_unit_test(building_tables),
+        cmocka_unit_test(counting_patterns),
+        cmocka_unit_test(filling_options),
+        cmocka_unit_test(fitting_models),
+        cmocka_unit_test(saving_and_loading_models),
+        cmocka_unit_test(using_models),
+        cmocka_unit_test(writing_outputs),
+        cmocka_unit_test(calibrating),
+        cmocka_unit_test(dealing_folds),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

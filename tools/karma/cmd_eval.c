@@ -4,6 +4,11 @@
 #include "tool.h"
 
 static int judge(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
+    if (t->read.format == KARMA_FORMAT_RATINGS && karma_table_n_targets(table) == 0)
+        return fail_usage(t,
+                          "say where the label '%s' is: --users FILE with that column, or --item ID and --like "
+                          "THRESHOLD",
+                          karma_model_target_name(model, 0));
     karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
     size_t n = karma_model_n_targets(model), done = 0;
     karma_metrics *metrics = calloc(n, sizeof *metrics);
@@ -23,8 +28,8 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"json", "quiet", NULL};
-static const char *const read_names[] = {"target",    "row-weight", "id",     "ignore", "missing", "format",
-                                         "delimiter", "header",     "absent", "gram",   NULL};
+static const char *const read_names[] = {"target", "row-weight", "id",    "ignore", "missing", "format", "delimiter",
+                                         "header", "absent",     "users", "item",   "like",    "gram",   NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},

@@ -170,8 +170,8 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
-static const char *const read_names[] = {"id",     "ignore", "missing", "format", "delimiter",
-                                         "header", "absent", "gram",    NULL};
+static const char *const read_names[] = {"id",     "ignore", "missing", "format", "delimiter", "header",
+                                         "absent", "users",  "item",    "like",   "gram",      NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},

@@ -143,7 +143,8 @@ static int run(tool *t) {
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
-        code = fail_usage(t, "say which column is the label with --target COL");
+        code = fail_usage(t, "say which column is the label with --target COL%s",
+                          t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if (karma_fit(&model, table, &t->fit, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else {
@@ -170,9 +171,11 @@ const tool_command command_train = {
     .summary = "learn a model from a table with holes",
     .description =
         "Learns a classifier or a regressor from the rows of DATA that have a label, and writes it to MODEL. DATA is "
-        "a CSV, TSV or LIBSVM file, gzipped or not; - is standard input. Cells may be missing in any pattern: they "
+        "a CSV, TSV or LIBSVM file, or one of ratings (--format ratings), gzipped or not; - is standard input. Cells "
+        "may be missing in any pattern: they "
         "are never filled in. Ctrl-C stops early and keeps the model learned so far.",
-    .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n",
+    .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n"
+               "  karma train ratings.csv --format ratings --users users.csv --target gender -o gender.karma\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .stops_gently = 1,

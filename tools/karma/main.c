@@ -24,14 +24,18 @@ static int unknown_command(const char *name) {
     return fail_usage(NULL, "unknown command '%s'", name);
 }
 
+static int is_file(const char *path, const struct stat *file) {
+    struct stat info;
+    return stat(path, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
+}
+
 /* Writing over what is being read loses it: never what was meant. */
 static int output_is_an_input(const tool *t) {
-    struct stat output, input;
+    struct stat output;
     if (!t->options.output || stat(t->options.output, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
     for (size_t i = 0; i < t->n_arguments; i++)
-        if (stat(t->arguments[i], &input) == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-            return 1;
-    return 0;
+        if (is_file(t->arguments[i], &output)) return 1;
+    return t->read.users && is_file(t->read.users, &output);
 }
 
 static int run_command(const tool_command *command, int argc, char **argv) {

@@ -1,0 +1,39 @@
+/* Delimited text as records of equally many fields: how it is cut, what its columns are called, its rows. */
+#ifndef KARMA_I_CSV_RECORDS_H
+#define KARMA_I_CSV_RECORDS_H
+
+#include "io/csv_scan.h"
+#include "io/dictionary.h"
+#include "io/reader.h"
+
+typedef struct karma_i_csv_records {
+    const char *file; /* its name, for messages */
+    int header;
+    karma_i_dictionary names; /* column i is entry i */
+    karma_i_csv_scan scan;
+    const char *first_row; /* behind the header */
+    size_t first_line;
+} karma_i_csv_records;
+
+/* Settles the delimiter and reads the names: the first record that is no empty line names the columns or,
+ * without a header, counts them. To be closed also when this fails. */
+karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err);
+void karma_i_csv_close(karma_i_csv_records *records);
+
+typedef karma_status (*karma_i_csv_cell_fn)(void *payload, size_t column, const karma_i_csv_field *field,
+                                            karma_error *err);
+typedef karma_status (*karma_i_csv_row_fn)(void *payload, karma_error *err);
+
+/* Shows every cell and every end of a row, from the first row on. A row of more or fewer fields than columns is
+ * an error, found at its end. Empty lines are no rows, except that in a file of one column they are its
+ * missing cells. */
+karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn cell, karma_i_csv_row_fn end_row,
+                              void *payload, karma_error *err);
+
+/* "FILE: no rows" */
+karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_error *err);
+/* "FILE: no column 'nme'; is 'name' meant?" where `what` is "column" and one of `names` comes near. */
+karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const char *name,
+                                      const karma_i_dictionary *names, karma_error *err);
+
+#endif
