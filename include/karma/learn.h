@@ -29,8 +29,8 @@ typedef struct karma_fit_info {
     size_t n_support;    /* rows kept in the model */
     size_t rounds;       /* rows visited; online: T of Algorithm 1 */
     double kernel_evaluations;
-    double C, rho, scale; /* as used, where the options said auto or mean */
-    double log_norm;      /* the kernel is divided by exp(log_norm); 0 unless w(c) would overflow */
+    double C, rho, scale; /* as used, where the options said auto or mean; the scale of the kernel's first factor */
+    double log_norm;      /* that factor is divided by exp(log_norm); 0 unless w(c) would overflow */
     /* online */
     double mean_loss;  /* suffered before each update, on the standardised target */
     double error_rate; /* of the decisions taken before each update; 0 for regression */

@@ -29,6 +29,10 @@ extern "C" {
     X(KARMA_OUTER_LAPLACE, "laplace")                                                                                  \
     X(KARMA_OUTER_SERIES, "series")
 
+#define KARMA_ENCODING_LIST(X)                                                                                         \
+    X(KARMA_ENCODING_PLAIN, "plain")                                                                                   \
+    X(KARMA_ENCODING_POLAR, "polar")
+
 #define KARMA_RANK_FORM_LIST(X)                                                                                        \
     X(KARMA_RANK_FORM_PLAIN, "plain")                                                                                  \
     X(KARMA_RANK_FORM_CENTRED, "centred")
@@ -79,6 +83,7 @@ extern "C" {
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
 typedef enum karma_outer { KARMA_OUTER_LIST(KARMA_ENUM_ITEM) KARMA_N_OUTERS } karma_outer;
+typedef enum karma_encoding { KARMA_ENCODING_LIST(KARMA_ENUM_ITEM) KARMA_N_ENCODINGS } karma_encoding;
 typedef enum karma_rank_form { KARMA_RANK_FORM_LIST(KARMA_ENUM_ITEM) KARMA_N_RANK_FORMS } karma_rank_form;
 typedef enum karma_loss_kind { KARMA_LOSS_LIST(KARMA_ENUM_ITEM) KARMA_N_LOSSES } karma_loss_kind;
 typedef enum karma_solver_kind { KARMA_SOLVER_LIST(KARMA_ENUM_ITEM) KARMA_N_SOLVERS } karma_solver_kind;
@@ -107,6 +112,7 @@ typedef struct karma_read_options {
     karma_names missing;                       /* texts that mean "missing" beside the usual ones */
     karma_names numeric, category, ignore, id; /* columns by name */
     karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
+    karma_names ordered;                       /* categories with an order: "COL=low<medium<high" */
     char *gram;                                /* file with kernel values of the rows; NULL: none */
     char *row_weight;                          /* column with the weights of the rows; NULL: all weigh 1 */
     char *users;                               /* rating data: the file of users; NULL: none */
@@ -123,14 +129,17 @@ typedef double (*karma_step_fn)(void *payload, size_t t);
 
 /* How a model is learned. Symbols as in the paper and docs/mathematics.md. */
 typedef struct karma_fit_options {
-    int task;       /* karma_task */
-    char *kernel;   /* a formula of karma_kernel_kind names; NULL: "linear" */
-    int rank_form;  /* karma_rank_form: of the rank kernel, whether the training cells' mean is taken out */
-    int64_t gamma;  /* longest index sequence of the embedding; 1 is 0-imputation */
-    double scale;   /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
-    double bias;    /* value of an attribute that is always observed; 0: none */
-    int outer;      /* karma_outer: what is made of the kernel's values */
-    int64_t degree; /* of the outer map poly, (offset + k/s)^degree */
+    int task;           /* karma_task */
+    char *kernel;       /* a formula of karma_kernel_kind names; NULL: "linear" */
+    int rank_form;      /* karma_rank_form: of the rank kernel, whether the training cells' mean is taken out */
+    karma_names linear; /* columns of numbers that are linear, whatever the kernel says of numbers; */
+    karma_names rank;   /* columns that are ranked */
+    int encoding;       /* karma_encoding: of linear numbers; polar: u and 1 - u, u in [0, 1], nothing centred */
+    int64_t gamma;      /* longest index sequence of the embedding; 1 is 0-imputation */
+    double scale;       /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
+    double bias;        /* value of an attribute that is always observed; 0: none */
+    int outer;          /* karma_outer: what is made of the kernel's values */
+    int64_t degree;     /* of the outer map poly, (offset + k/s)^degree */
     double offset;
     double width;       /* of the outer maps rbf and laplace, in units of the rows' mean distance */
     char *series;       /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */

@@ -9,6 +9,7 @@
     { NULL, 0 }
 static const karma_option_word task_words[] = {KARMA_TASK_LIST(WORD) END_OF_WORDS};
 static const karma_option_word outer_words[] = {KARMA_OUTER_LIST(WORD) END_OF_WORDS};
+static const karma_option_word encoding_words[] = {KARMA_ENCODING_LIST(WORD) END_OF_WORDS};
 static const karma_option_word rank_form_words[] = {KARMA_RANK_FORM_LIST(WORD) END_OF_WORDS};
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
 static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
@@ -48,6 +49,7 @@ static const karma_option read_records[] = {
     TEXT(R, row_weight, "row-weight", "COL", "column that tells what each row counts for: numbers of at least 0"),
     NAMES(R, numeric, "numeric", "COL", "read this column as numbers; anything else in it is an error"),
     NAMES(R, category, "category", "COL", "read this column as categories, even if it looks like numbers"),
+    NAMES(R, ordered, "ordered", "COL=A<B<C", "a category with an order: learned as numbers 1, 2, 3, linear or ranked"),
     NAMES(R, ignore, "ignore", "COL", "leave this column out"),
     NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions"),
     NAMES(R, missing, "missing", "TOKEN",
@@ -75,6 +77,10 @@ static const karma_option fit_records[] = {
      "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; or a "
      "formula of them such as rank + 0.5*linear(gamma=1)",
      "linear"},
+    NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever --kernel says"),
+    NAMES(F, rank, "rank", "COL", "the numbers of this column are ranked, whatever --kernel says"),
+    CHOICE(F, encoding, "encoding", KARMA_ENCODING_PLAIN, encoding_words,
+           "of linear numbers: polar makes them u and 1 - u within the training range and centres nothing"),
     CHOICE(F, rank_form, "rank-form", KARMA_RANK_FORM_PLAIN, rank_form_words,
            "of the rank kernel: centred takes the training cells' mean out, so that a missing cell is an average one"),
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),

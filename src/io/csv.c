@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "io/csv_records.h"
 #include "io/survey.h"
+#include "table/order.h"
 
 typedef enum csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_ID, ROLE_IGNORED } csv_role;
 
@@ -137,7 +138,8 @@ static void apply_expectation(csv_file *file, const karma_i_expectation *expecta
     for (size_t i = 0; i < expectation->n_columns; i++) {
         csv_column *column = find_column(file, expectation->columns[i].name);
         if (!column || column->role != ROLE_ATTRIBUTE || column->said) continue;
-        int number = expectation->columns[i].kind == KARMA_COLUMN_NUMBER;
+        int number =
+            expectation->columns[i].kind == KARMA_COLUMN_NUMBER && !karma_i_column_is_ordered(&expectation->columns[i]);
         karma_i_survey_init(&column->survey, number ? KARMA_I_SURVEY_NUMBER : KARMA_I_SURVEY_CATEGORY, 0);
     }
 }

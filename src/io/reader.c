@@ -7,6 +7,7 @@
 #include "io/gram_file.h"
 #include "io/libsvm.h"
 #include "io/ratings.h"
+#include "table/order.h"
 
 enum { MAX_ENDINGS = 4 };
 
@@ -70,6 +71,17 @@ static karma_status check_options_of_ratings(const reader *chosen, const karma_i
                         request->source->name, flag);
 }
 
+/* Categories with an order, as the options or the model say. */
+static karma_status order_categories(karma_table *table, const karma_read_options *options,
+                                     const karma_i_expectation *expectation, karma_error *err) {
+    for (size_t i = 0; i < options->ordered.count; i++)
+        KARMA_TRY(karma_i_table_order(table, options->ordered.items[i], err));
+    for (size_t i = 0; expectation && i < expectation->n_columns; i++)
+        if (karma_i_column_is_ordered(&expectation->columns[i]))
+            KARMA_TRY(karma_i_table_order_like(table, &expectation->columns[i], err));
+    return KARMA_OK;
+}
+
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
     karma_read_options defaults;
@@ -85,6 +97,7 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     if (st == KARMA_OK) st = karma_i_source_check_text(&source, err);
     if (st == KARMA_OK) st = chosen->read(&table, &request, err);
     karma_i_source_clear(&source);
+    if (st == KARMA_OK) st = order_categories(table, options, expectation, err);
     if (st == KARMA_OK && options->gram) st = karma_i_gram_read(table, options->gram, err);
     if (st == KARMA_OK)
         *out = table;

@@ -123,6 +123,6 @@ karma_status karma_i_tensors_describe(karma_i_tensor_list *list, const karma_mod
 #define INFO(member, is_size)                                                                                          \
     { #member, offsetof(karma_fit_info, member), is_size }
 const karma_i_info_field karma_i_info_fields[] = {
-    INFO(n_rows, 1),     INFO(n_unlabelled, 1), INFO(n_support, 1), INFO(rounds, 1),   INFO(kernel_evaluations, 0),
-    INFO(C, 0),          INFO(rho, 0),          INFO(scale, 0),     INFO(log_norm, 0), INFO(mean_loss, 0),
-    INFO(error_rate, 0), INFO(primal, 0),       INFO(dual, 0),      INFO(gap, 0),      {NULL, 0, 0}};
+    INFO(n_rows, 1), INFO(n_unlabelled, 1), INFO(n_support, 1), INFO(rounds, 1),     INFO(kernel_evaluations, 0),
+    INFO(C, 0),      INFO(rho, 0),          INFO(mean_loss, 0), INFO(error_rate, 0), INFO(primal, 0),
+    INFO(dual, 0),   INFO(gap, 0),          {NULL, 0, 0}};

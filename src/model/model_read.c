@@ -145,14 +145,15 @@ static karma_status load_texts(const loader *l, char ***out, size_t *n_out, cons
 static karma_status load_column(const loader *l, karma_i_column *column, const json_t *object) {
     const char *name = json_string_value(json_object_get(object, "name"));
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    if (!name || !kind || (strcmp(kind, "number") != 0 && strcmp(kind, "category") != 0))
+    int ordered = kind && strcmp(kind, "ordered") == 0;
+    if (!name || !kind || (!ordered && strcmp(kind, "number") != 0 && strcmp(kind, "category") != 0))
         return damaged(l, "a column has no name or an unknown kind");
-    column->kind = strcmp(kind, "number") == 0 ? KARMA_COLUMN_NUMBER : KARMA_COLUMN_CATEGORY;
+    column->kind = strcmp(kind, "category") == 0 ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER;
     if (!(column->name = karma_i_strdup(name))) return karma_i_fail_memory(l->err);
-    if (column->kind == KARMA_COLUMN_NUMBER) return KARMA_OK;
+    if (column->kind == KARMA_COLUMN_NUMBER && !ordered) return KARMA_OK;
     KARMA_TRY(load_texts(l, &column->levels, &column->n_levels, json_object_get(object, "levels")));
     if (column->n_levels == 0) return damaged(l, "a category has no levels");
-    for (size_t i = 1; i < column->n_levels; i++)
+    for (size_t i = 1; !ordered && i < column->n_levels; i++)
         if (strcmp(column->levels[i - 1], column->levels[i]) >= 0) return damaged(l, "levels are not in order");
     return KARMA_OK;
 }
@@ -184,7 +185,7 @@ static karma_status load_encoding(const loader *l, karma_i_recipe *r, size_t j, 
         centred = json_is_true(json_object_get(object, "centred"));
     if (coded && !(category && column->n_levels <= KARMA_I_MOST_CODES)) return damaged(l, "a column cannot be codes");
     if (centred && !coded && !ranked) return damaged(l, "a column that has neither codes nor ranks is centred");
-    size_t n_features = category ? column->n_levels : 1;
+    size_t n_features = category ? column->n_levels : r->is_polar ? 2 : 1;
     r->feature_start[j + 1] = r->feature_start[j] + (coded || ranked ? 0 : n_features);
     r->term_start[j + 1] = r->term_start[j] + (centred ? karma_i_recipe_n_terms(r, j) : 0);
     return KARMA_OK;
@@ -200,7 +201,7 @@ static karma_status check_encoding(const loader *l, const karma_i_recipe *r) {
         n_numbers += r->columns[j].kind == KARMA_COLUMN_NUMBER;
     }
     if (n_centred && n_centred < n_ranked) return damaged(l, "some of its ranks are centred and some are not");
-    if (r->is_sparse && (n_numbers < r->n_attributes || n_ranked))
+    if (r->is_sparse && (n_numbers < r->n_attributes || n_ranked || r->is_polar))
         return damaged(l, "its rows are sparse, but its columns are not all plain numbers");
     if (!(r->radius >= 0.0 && isfinite(r->radius))) return damaged(l, "its radius is not a length");
     if (r->radius > 0.0 && (n_ranked || n_coded)) return damaged(l, "it has a radius, but columns without a length");
@@ -220,6 +221,7 @@ static karma_status load_columns(const loader *l, karma_i_recipe *r, const json_
     r->rankings = karma_i_zalloc(n, sizeof *r->rankings);
     if (!r->columns || !r->feature_start || !r->term_start || !r->rankings) return karma_i_fail_memory(l->err);
     r->n_attributes = n;
+    r->is_polar = json_is_true(json_object_get(encoding, "polar"));
     for (size_t j = 0; j < n; j++) {
         const json_t *object = json_array_get(array, j);
         KARMA_TRY(load_column(l, &r->columns[j], object));
@@ -560,6 +562,10 @@ static karma_status build_model(const loader *l, karma_model *m) {
     karma_status st = load_encoder(l, &m->encoder, &formula);
     if (st == KARMA_OK) st = load_support(l, m);
     if (st == KARMA_OK) st = load_kernel(l, m, &formula);
+    if (st == KARMA_OK) {
+        m->info.scale = m->kernel.factors[0].scale;
+        m->info.log_norm = m->kernel.factors[0].log_norm;
+    }
     karma_i_formula_clear(&formula);
     return st;
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "model/model_format.h"
 #include "solve/solver.h"
+#include "table/order.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -47,8 +48,10 @@ static json_t *columns_to_json(const karma_i_recipe *recipe) {
     for (size_t j = 0; j < recipe->n_attributes; j++) {
         const karma_i_column *column = &recipe->columns[j];
         json_t *object = json_pack("{s:s, s:s}", "name", column->name, "kind",
-                                   column->kind == KARMA_COLUMN_NUMBER ? "number" : "category");
-        if (column->kind == KARMA_COLUMN_CATEGORY)
+                                   karma_i_column_is_ordered(column)     ? "ordered"
+                                   : column->kind == KARMA_COLUMN_NUMBER ? "number"
+                                                                         : "category");
+        if (column->n_levels)
             failed |= json_object_set_new(object, "levels", texts_to_json(column->levels, column->n_levels));
         if (recipe->rankings[j].n)
             failed |= json_object_set_new(object, "ranks", json_integer((json_int_t)recipe->rankings[j].n));
@@ -133,8 +136,8 @@ static char *dump(const json_t *json, size_t flags) {
 }
 
 static json_t *encoding_to_json(const karma_i_recipe *recipe, const karma_i_rows *rows) {
-    return json_pack("{s:o, s:f, s:b, s:I, s:I}", "attributes", columns_to_json(recipe), "radius", recipe->radius,
-                     "sparse", recipe->is_sparse, "cells",
+    return json_pack("{s:o, s:f, s:b, s:b, s:I, s:I}", "attributes", columns_to_json(recipe), "radius", recipe->radius,
+                     "polar", recipe->is_polar, "sparse", recipe->is_sparse, "cells",
                      (json_int_t)(rows->is_sparse ? karma_i_rows_n_cells(rows) : 0), "matrix_columns",
                      (json_int_t)recipe->n_matrix_columns);
 }

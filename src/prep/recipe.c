@@ -58,6 +58,7 @@ static void list_names(char *text, size_t size, const char *const *names, size_t
 typedef struct moments {
     size_t *count;         /* per attribute */
     double *mean, *spread; /* per attribute: mean, then mean squared deviation */
+    double *low, *high;    /* per attribute */
     size_t *level_start;   /* where an attribute's levels begin in level_count */
     size_t *level_count;
 } moments;
@@ -66,6 +67,8 @@ static void free_moments(moments *m) {
     karma_i_free(m->count);
     karma_i_free(m->mean);
     karma_i_free(m->spread);
+    karma_i_free(m->low);
+    karma_i_free(m->high);
     karma_i_free(m->level_start);
     karma_i_free(m->level_count);
 }
@@ -73,15 +76,20 @@ static void free_moments(moments *m) {
 /* Two passes: the second takes deviations from the mean, so large offsets do no harm. */
 static karma_status take_moments(moments *m, const karma_table *table, karma_error *err) {
     size_t n = table->n_attributes, n_cells = karma_table_n_observed(table), n_levels = 0;
-    *m = (moments){karma_i_zalloc(n, sizeof(size_t)), karma_i_zalloc(n, sizeof(double)),
-                   karma_i_zalloc(n, sizeof(double)), karma_i_zalloc(n, sizeof(size_t)), NULL};
+    *m = (moments){.count = karma_i_zalloc(n, sizeof(size_t)),
+                   .mean = karma_i_zalloc(n, sizeof(double)),
+                   .spread = karma_i_zalloc(n, sizeof(double)),
+                   .low = karma_i_zalloc(n, sizeof(double)),
+                   .high = karma_i_zalloc(n, sizeof(double)),
+                   .level_start = karma_i_zalloc(n, sizeof(size_t))};
     for (size_t j = 0; m->level_start && j < n; j++) {
         m->level_start[j] = n_levels;
         n_levels += table->attributes[j].n_levels;
     }
     m->level_count = karma_i_zalloc(n_levels, sizeof(size_t));
-    if (!m->count || !m->mean || !m->spread || !m->level_start || !m->level_count) return karma_i_fail_memory(err);
-
+    if (!m->count || !m->mean || !m->spread || !m->low || !m->high || !m->level_start || !m->level_count)
+        return karma_i_fail_memory(err);
+    for (size_t j = 0; j < n; j++) m->low[j] = INFINITY, m->high[j] = -INFINITY;
     karma_table_count_observed(table, m->count);
     for (size_t k = 0; k < n_cells; k++) {
         size_t j = table->cell_owner[k];
@@ -93,8 +101,47 @@ static karma_status take_moments(moments *m, const karma_table *table, karma_err
     }
     for (size_t k = 0; k < n_cells; k++) {
         size_t j = table->cell_owner[k];
-        double deviation = table->cell_value[k] - m->mean[j];
+        double value = table->cell_value[k], deviation = value - m->mean[j];
         m->spread[j] += deviation * deviation / (double)m->count[j];
+        m->low[j] = fmin(m->low[j], value);
+        m->high[j] = fmax(m->high[j], value);
+    }
+    return KARMA_OK;
+}
+
+static int is_named(const karma_names *names, const char *name) {
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], name) == 0) return 1;
+    return 0;
+}
+
+/* κ of a column of numbers: what its name says, or else the kernel. */
+static int is_ranked(const karma_i_column *column, karma_kernel_kind kind, const karma_fit_options *options) {
+    if (column->kind != KARMA_COLUMN_NUMBER || is_named(&options->linear, column->name)) return 0;
+    return kind == KARMA_KERNEL_RANK || is_named(&options->rank, column->name);
+}
+
+/* Nothing is centred in the polar encoding: a missing cell is not an average one, it is none. */
+static int is_centred(const karma_fit_options *options) {
+    return options->standardise && options->encoding != KARMA_ENCODING_POLAR;
+}
+
+/* Features of a linear number. */
+static size_t n_number_features(const karma_fit_options *options) {
+    return options->encoding == KARMA_ENCODING_POLAR ? 2 : 1;
+}
+
+static karma_status check_names(const karma_names *names, const char *flag, const karma_table *table,
+                                karma_error *err) {
+    for (size_t i = 0; i < names->count; i++) {
+        const karma_i_column *found = NULL;
+        for (size_t j = 0; j < table->n_attributes && !found; j++)
+            if (strcmp(table->attributes[j].name, names->items[i]) == 0) found = &table->attributes[j];
+        if (!found) return karma_i_fail(err, KARMA_ERR_DATA, "--%s: there is no column '%s'", flag, names->items[i]);
+        if (found->kind != KARMA_COLUMN_NUMBER)
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "--%s: column '%s' holds categories; with --ordered they can have an order", flag,
+                                names->items[i]);
     }
     return KARMA_OK;
 }
@@ -151,38 +198,53 @@ static karma_status learn_category(karma_i_recipe *r, size_t to, const karma_i_c
                                    size_t n_observed, const karma_fit_options *options, karma_error *err) {
     KARMA_TRY(keep_levels(&r->columns[to], column, counts, err));
     if (!should_be_coded(r->columns[to].n_levels, options))
-        learn_indicators(r, to, counts, column->n_levels, n_observed, options->standardise);
-    else if (options->standardise)
+        learn_indicators(r, to, counts, column->n_levels, n_observed, is_centred(options));
+    else if (is_centred(options))
         learn_codes(r, to, counts, column->n_levels, n_observed);
     return KARMA_OK;
 }
 
-static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, double mean, double spread,
-                                 int standardise, karma_error *err) {
-    size_t feature = r->feature_start[to + 1];
-    if (!isfinite(mean) || !isfinite(spread))
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large to be standardised",
-                            column->name);
+/* u = (x - low)/(high - low) and 1 - u: values outside the training range are clamped when they are encoded. */
+static void learn_polar(karma_i_recipe *r, size_t feature, double low, double high) {
+    double width = high > low ? high - low : 1.0;
+    r->shift[feature] = low;
+    r->factor[feature] = 1.0 / width;
+    r->shift[feature + 1] = low + width;
+    r->factor[feature + 1] = -1.0 / width;
+}
+
+static void learn_standard(karma_i_recipe *r, size_t feature, double mean, double spread, int standardise) {
     double sd = sqrt(spread);
     /* what is left of a constant after rounding is not spread */
     int constant = !(sd > 1e-12 * fabs(mean)) || !(sd > 0.0);
     r->shift[feature] = standardise ? mean : 0.0;
     r->factor[feature] = standardise && !constant ? 1.0 / sd : 1.0;
     if (!isfinite(r->factor[feature])) r->factor[feature] = 1.0;
-    r->columns[to] = (karma_i_column){karma_i_strdup(column->name), KARMA_COLUMN_NUMBER, NULL, 0};
-    if (!r->columns[to].name) return karma_i_fail_memory(err);
-    r->feature_start[to + 1]++;
+}
+
+static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, const moments *m, size_t j,
+                                 const karma_fit_options *options, karma_error *err) {
+    size_t feature = r->feature_start[to + 1];
+    if (!isfinite(m->mean[j]) || !isfinite(m->spread[j]) || !isfinite(m->high[j] - m->low[j]))
+        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large to be standardised",
+                            column->name);
+    if (options->encoding == KARMA_ENCODING_POLAR)
+        learn_polar(r, feature, m->low[j], m->high[j]);
+    else
+        learn_standard(r, feature, m->mean[j], m->spread[j], options->standardise);
+    KARMA_TRY(karma_i_column_copy(&r->columns[to], column, err));
+    r->feature_start[to + 1] += n_number_features(options);
     return KARMA_OK;
 }
 
 /* Under the rank kernel: the attribute's observed cells, which get sorted, take the place of its moments. */
-static karma_status learn_ranking(karma_i_recipe *r, size_t to, const char *name, double *cells, size_t n, int centred,
-                                  karma_error *err) {
+static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells, size_t n,
+                                  int centred, karma_error *err) {
     KARMA_TRY(karma_i_ranking_learn(&r->rankings[to], cells, n, err));
-    r->columns[to] = (karma_i_column){karma_i_strdup(name), KARMA_COLUMN_NUMBER, NULL, 0};
-    if (!r->columns[to].name) {
+    karma_status st = karma_i_column_copy(&r->columns[to], column, err);
+    if (st != KARMA_OK) {
         karma_i_ranking_clear(&r->rankings[to]);
-        return karma_i_fail_memory(err);
+        return st;
     }
     if (centred) {
         karma_i_ranking_terms(r->term + r->term_start[to], &r->rankings[to], cells, n);
@@ -240,14 +302,15 @@ typedef struct sizes {
 
 static karma_status take_sizes(sizes *out, const karma_table *table, const moments *m, karma_kernel_kind kind,
                                const karma_fit_options *options, karma_error *err) {
-    int ranked = kind == KARMA_KERNEL_RANK, centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
+    int centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
     *out = (sizes){0, 0};
     for (size_t j = 0; j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
         size_t n_levels = n_occurring(m->level_count + m->level_start[j], column->n_levels);
         if (m->count[j] == 0) continue;
         if (column->kind == KARMA_COLUMN_NUMBER) {
-            out->n_features += !ranked;
+            int ranked = is_ranked(column, kind, options);
+            out->n_features += ranked ? 0 : n_number_features(options);
             out->n_terms += ranked && centred ? (size_t)KARMA_I_RANK_BYTES : 0;
         } else if (!should_be_coded(n_levels, options)) {
             out->n_features += n_levels;
@@ -257,7 +320,7 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const momen
                                 "(--ignore, --id)",
                                 column->name, n_levels, KARMA_I_MOST_CODES);
         } else {
-            out->n_terms += options->standardise ? n_levels : 0;
+            out->n_terms += is_centred(options) ? n_levels : 0;
         }
     }
     return options->unit_ball ? check_room(table, out->n_features, err) : KARMA_OK;
@@ -282,8 +345,9 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     KARMA_TRY(make_room(r, table->n_attributes, &n, err));
     double *cells = NULL;
     size_t *first = NULL;
-    int ranked = kind == KARMA_KERNEL_RANK, centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
-    karma_status st = ranked ? cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
+    int any_ranked = 0, centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
+    for (size_t j = 0; j < table->n_attributes; j++) any_ranked |= is_ranked(&table->attributes[j], kind, options);
+    karma_status st = any_ranked ? cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
     for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
         size_t to = r->n_attributes;
@@ -292,10 +356,10 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         r->term_start[to + 1] = r->term_start[to];
         if (column->kind == KARMA_COLUMN_CATEGORY)
             st = learn_category(r, to, column, m->level_count + m->level_start[j], m->count[j], options, err);
-        else if (ranked)
-            st = learn_ranking(r, to, column->name, cells + first[j], m->count[j], centred, err);
+        else if (is_ranked(column, kind, options))
+            st = learn_ranking(r, to, column, cells + first[j], m->count[j], centred, err);
         else
-            st = learn_number(r, to, column, m->mean[j], m->spread[j], options->standardise, err);
+            st = learn_number(r, to, column, m, j, options, err);
         if (st == KARMA_OK) r->n_attributes++;
     }
     karma_i_free(cells);
@@ -332,6 +396,7 @@ enum { SPARSE_FROM_ATTRIBUTES = 256 };
 static const double SPARSE_SHARE = 0.1;
 
 static int should_be_sparse(const karma_i_recipe *r, const karma_table *table) {
+    if (r->is_polar) return 0;
     double cells = (double)table->n_rows * (double)r->n_attributes;
     if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)karma_table_n_observed(table) > SPARSE_SHARE * cells)
         return 0;
@@ -355,12 +420,15 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
     if (table->n_attributes == 0) return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
     if (karma_table_n_observed(table) == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
-    if (options->unit_ball && kind == KARMA_KERNEL_RANK)
+    KARMA_TRY(check_names(&options->linear, "linear", table, err));
+    KARMA_TRY(check_names(&options->rank, "rank", table, err));
+    if (options->unit_ball && (kind == KARMA_KERNEL_RANK || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "--unit-ball is for --kernel linear: ranks have no length to shrink");
     if (!options->standardise && kind == KARMA_KERNEL_LINEAR) KARMA_TRY(check_magnitudes(table, err));
     karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
     if (!recipe) return karma_i_fail_memory(err);
+    recipe->is_polar = options->encoding == KARMA_ENCODING_POLAR;
     moments m = {0};
     karma_status st = take_moments(&m, table, err);
     if (st == KARMA_OK) st = learn_columns(recipe, table, &m, kind, options, err);
@@ -480,8 +548,11 @@ static void encode_cell(karma_i_rows *rows, size_t row, const karma_i_recipe *r,
         rows->ranks[row * rows->rank_stride + attribute] = rank;
         encode_term(rows, row, r, attribute, rank);
     } else if (r->columns[attribute].kind == KARMA_COLUMN_NUMBER) {
-        size_t feature = r->feature_start[attribute];
-        rows->values[row * rows->n_values + feature] = encode(r, feature, raw);
+        float *values = rows->values + row * rows->n_values;
+        for (size_t f = r->feature_start[attribute]; f < r->feature_start[attribute + 1]; f++) {
+            values[f] = encode(r, f, raw);
+            if (r->is_polar) values[f] = fminf(fmaxf(values[f], 0.0F), 1.0F);
+        }
     } else {
         ptrdiff_t level = levels[(size_t)raw];
         if (level == UNKNOWN) return;

@@ -6,6 +6,9 @@
  *   category  of few levels: one indicator a level, centred by the level's share but not scaled. Of more: a code and,
  *             centred, a term. Both are the same κ. A level that training did not know is missing
  *
+ *   polar     a number is two features, u and 1 - u with u = (x - least)/(largest - least), and no category is centred
+ *             (Lenz, Cornelis, Peralta: Polar encoding, 2022)
+ *
  * Without standardising, values, indicators and codes stay as they are. A centred cell that is missing (0) contributes
  * what an average one would. */
 #ifndef KARMA_I_RECIPE_H
@@ -25,6 +28,7 @@ typedef struct karma_i_recipe {
     size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all or none */
     float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one a level), from 1 on */
     size_t n_matrix_columns;   /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
+    int is_polar;              /* numbers are two features, u and 1 - u in [0, 1] */
     int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
     double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;

@@ -1,0 +1,128 @@
+#include "table/order.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { MOST_LEVELS = 1000 };
+
+static void free_texts(char **texts, size_t n) {
+    for (size_t i = 0; texts && i < n; i++) karma_i_free(texts[i]);
+    karma_i_free(texts);
+}
+
+/* Index of an attribute by name; n_attributes: there is none. */
+static size_t find_attribute(const karma_table *table, const char *name, size_t length) {
+    size_t j = 0;
+    while (j < table->n_attributes &&
+           (strlen(table->attributes[j].name) != length || memcmp(table->attributes[j].name, name, length) != 0))
+        j++;
+    return j;
+}
+
+static size_t find_text(char *const *texts, size_t n, const char *text) {
+    size_t i = 0;
+    while (i < n && strcmp(texts[i], text) != 0) i++;
+    return i;
+}
+
+/* Gives the cells of an attribute their places in the order, counted from 1; cells whose level has none (place 0) go.
+ */
+static void renumber(karma_table *table, size_t attribute, const size_t *place_of_level) {
+    size_t to = 0, from = 0;
+    for (size_t i = 0; i < table->n_rows; i++) {
+        size_t end = table->row_start[i + 1];
+        for (; from < end; from++) {
+            double value = table->cell_value[from];
+            if (table->cell_owner[from] == attribute) value = (double)place_of_level[(size_t)value];
+            if (table->cell_owner[from] == attribute && value == 0.0) continue;
+            table->cell_owner[to] = table->cell_owner[from];
+            table->cell_value[to++] = value;
+        }
+        table->row_start[i + 1] = to;
+    }
+}
+
+/* `order` is moved into the column, unless this fails. */
+static karma_status order_attribute(karma_table *table, size_t attribute, char **order, size_t n, int all_named,
+                                    karma_error *err) {
+    karma_i_column *column = &table->attributes[attribute];
+    size_t *place = karma_i_alloc(column->n_levels, sizeof *place);
+    if (!place) return karma_i_fail_memory(err);
+    for (size_t l = 0; l < column->n_levels; l++) {
+        size_t at = find_text(order, n, column->levels[l]);
+        place[l] = at < n ? at + 1 : 0;
+        if (at == n && all_named) {
+            karma_i_free(place);
+            return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': the order does not name '%s'", column->name,
+                                column->levels[l]);
+        }
+    }
+    renumber(table, attribute, place);
+    karma_i_free(place);
+    free_texts(column->levels, column->n_levels);
+    column->kind = KARMA_COLUMN_NUMBER;
+    column->levels = order;
+    column->n_levels = n;
+    return KARMA_OK;
+}
+
+/* The texts between '<', each once, at least two. A new array. */
+static karma_status split_order(char ***out, size_t *n_out, const char *text, const char *whole, karma_error *err) {
+    char **order = karma_i_zalloc(MOST_LEVELS, sizeof *order);
+    size_t n = 0;
+    karma_status st = order ? KARMA_OK : karma_i_fail_memory(err);
+    for (const char *at = text; st == KARMA_OK; at++) {
+        size_t length = strcspn(at, "<");
+        char *level = karma_i_strndup(at, length);
+        if (!level)
+            st = karma_i_fail_memory(err);
+        else if (n == MOST_LEVELS || length == 0 || find_text(order, n, level) < n) {
+            karma_i_free(level);
+            st = karma_i_fail(err, KARMA_ERR_OPTION, "--ordered '%s': texts with < between them, each once", whole);
+        } else
+            order[n++] = level;
+        at += length;
+        if (!*at) break;
+    }
+    if (st == KARMA_OK && n < 2)
+        st = karma_i_fail(err, KARMA_ERR_OPTION, "--ordered '%s': an order has two texts or more: COL=low<high", whole);
+    if (st == KARMA_OK) {
+        *out = order;
+        *n_out = n;
+    } else
+        free_texts(order, n);
+    return st;
+}
+
+karma_status karma_i_table_order(karma_table *table, const char *text, karma_error *err) {
+    const char *equals = strchr(text, '=');
+    size_t attribute = table->n_attributes;
+    /* a name may have a = of its own: the first that ends a column's name */
+    for (; equals; equals = strchr(equals + 1, '='))
+        if ((attribute = find_attribute(table, text, (size_t)(equals - text))) < table->n_attributes) break;
+    if (!equals)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--ordered '%s': no column of this name; it is COL=low<medium<high",
+                            text);
+    if (table->attributes[attribute].kind != KARMA_COLUMN_CATEGORY)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--ordered: column '%s' holds numbers, which have their order",
+                            table->attributes[attribute].name);
+    char **order;
+    size_t n;
+    KARMA_TRY(split_order(&order, &n, equals + 1, text, err));
+    karma_status st = order_attribute(table, attribute, order, n, 1, err);
+    if (st != KARMA_OK) free_texts(order, n);
+    return st;
+}
+
+karma_status karma_i_table_order_like(karma_table *table, const karma_i_column *known, karma_error *err) {
+    size_t attribute = find_attribute(table, known->name, strlen(known->name));
+    if (attribute == table->n_attributes || table->attributes[attribute].kind != KARMA_COLUMN_CATEGORY) return KARMA_OK;
+    karma_i_column copy;
+    KARMA_TRY(karma_i_column_copy(&copy, known, err));
+    karma_status st = order_attribute(table, attribute, copy.levels, copy.n_levels, 0, err);
+    if (st == KARMA_OK) copy.levels = NULL, copy.n_levels = 0;
+    karma_i_column_clear(&copy);
+    return st;
+}
