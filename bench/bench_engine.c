@@ -258,7 +258,7 @@ static int bench_category(char **arguments) {
     karma_i_rows *coded = draw_categories(n, d, levels, 1), *spread = draw_categories(n, d, levels, 0);
     sample values;
     draw_sample(&values, n, columns, 0); /* what SGEMM multiplies */
-    check(karma_i_kernel_init(&kernel, GAMMA, MISSING * (double)d + 1.0, BIAS, d, &err), &err); kernel.path = karma_i_paths()[atoi(getenv("P"))];
+    check(karma_i_kernel_init(&kernel, GAMMA, MISSING * (double)d + 1.0, BIAS, d, &err), &err);
     float *out = karma_i_alloc_large(n, n * sizeof *out);
     must(out != NULL, "out of memory");
     openblas_set_num_threads(threads);

@@ -44,6 +44,71 @@ class ModelFile:
         return whole[:place] + b"%08x" % zlib.crc32(whole) + whole[place + 8:]
 
 
+class Predictor(ModelFile):
+    """What docs/model-format.md says of prediction, for models of two classes with at most 64 attributes."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        for name in ("codes", "coefficients", "factor", "feature_start", "mask", "ranking_at", "ranking_beyond",
+                     "ranking_value", "ranks", "shift", "values"):
+            setattr(self, name, self.tensor(name))
+        self.terms = self.tensor("term")
+        self.attributes = self.document["encodings"][0]["attributes"]
+
+    def row_of(self, name, i):
+        width = self.header[name]["shape"][1]
+        return getattr(self, name)[i * width:(i + 1) * width]
+
+    def encode(self, row):
+        """Features, and for every observed attribute its code or rank (None for features)."""
+        x, codes, values = [0.0] * self.feature_start[-1], {}, 0
+        for j, (raw, column) in enumerate(zip(row, self.attributes)):
+            first = values
+            values += column.get("ranks", 0)
+            if raw is None:
+                continue
+            codes[j] = column["levels"].index(raw) + 1 if column.get("coded") else None
+            if column.get("ranks"):
+                below = [k for k in range(first, values) if self.ranking_value[k] <= raw]
+                k = below[-1] if below else first
+                codes[j] = (self.ranking_at if not below or self.ranking_value[k] == raw else self.ranking_beyond)[k]
+            for f in range(self.feature_start[j], self.feature_start[j + 1]):
+                own = raw if column["kind"] == "number" else float(column["levels"][f - self.feature_start[j]] == raw)
+                x[f] = (own - self.shift[f]) * self.factor[f]
+        if self.document["encodings"][0]["radius"] > 0:
+            norm = max(math.sqrt(sum(v * v for v in x)), self.document["encodings"][0]["radius"])
+            x = [v / norm for v in x]
+        return x, codes
+
+    def term(self, attribute, code):
+        first = sum(len(c["levels"]) if c.get("coded") else 255 for c in self.attributes[:attribute] if c.get("centred"))
+        return self.terms[first + code - 1] if self.attributes[attribute].get("centred") else 0.0
+
+    def kappa(self, i, attribute, code):
+        """Of an attribute with codes or ranks, against support row i."""
+        column = self.attributes[attribute]
+        if column.get("coded"):
+            slot = sum(bool(c.get("coded")) for c in self.attributes[:attribute])
+            other = self.row_of("codes", i)[slot]
+            plain = float(code == other)
+        else:
+            other = self.row_of("ranks", i)[attribute]
+            plain = -3 * abs(code - other) / 254 if column.get("centred") else 1 - 2 * abs(code - other) / 254
+        return plain + self.term(attribute, code) + self.term(attribute, other)
+
+    def score(self, row):
+        options = self.document["options"]
+        bias, score = float(options["bias"]), 0.0
+        x, codes = self.encode(row)
+        for i, coefficient in enumerate(self.coefficients):
+            common = [j for j in codes if self.mask[i] >> j & 1]
+            total = bias * bias + sum(p * q for p, q in zip(x, self.row_of("values", i)))
+            total += sum(self.kappa(i, j, codes[j]) for j in common if codes[j] is not None)
+            c = len(common) + (bias != 0)
+            score += coefficient * total * sum((c / self.document["factors"][0]["scale"]) ** power for power in range(int(options["gamma"])))
+        return score
+
+
 class Models(Case):
     def setUp(self):
         super().setUp()
@@ -74,38 +139,27 @@ class Models(Case):
         self.assertTrue(all(isinstance(v, str) for v in model.header["__metadata__"].values()))
         self.assertEqual(model.document["targets"][0]["classes"], ["no", "yes"])
 
+    def lettered(self):
+        """The rows of two.csv with one more column before the label, of seven levels; in letters.csv."""
+        draw = random.Random(5)
+        header, *_ = self.read_rows("two.csv")
+        rows = [[*row[:-1], draw.choice(["a", "b", "c", "d", "e", "f", "g", "a", "b", None]), row[-1]] for row in self.rows]
+        self.write_csv("letters.csv", [*header[:-1], "letter", header[-1]], rows)
+        return rows
+
     def test_predictions_follow_from_the_file(self):
         """Scores computed here from the arrays of the file: recipe, kernel with bias, coefficients."""
+        rows = self.lettered()
         for options in (["--gamma", "1"], ["--gamma", "4", "--scale", "2.5"], ["--gamma", "3", "--bias", "0"],
-                        ["--unit-ball", "on"]):
+                        ["--unit-ball", "on"], ["--standardise", "off"], ["--kernel", "rank"],
+                        ["--kernel", "rank", "--rank-form", "centred", "--gamma", "3"]):
             with self.subTest(options=options):
-                self.ok("train", "two.csv", "--target", "answer", *options, "-o", "m.karma", "--quiet")
-                model = ModelFile(self.read("m.karma"))
-                doc, start = model.document, model.tensor("feature_start")
-                shift, factor, values, mask = (model.tensor(n) for n in ("shift", "factor", "values", "mask"))
-                coefficients, width = model.tensor("coefficients"), start[-1]
-                words = model.header["mask"]["shape"][1]
-                gamma, bias, nu = int(doc["options"]["gamma"]), float(doc["options"]["bias"]), doc["info"]["scale"]
-                out = self.ok("predict", "m.karma", "two.csv").rows()[1:]
-                for row, got in list(zip(self.rows, out))[:25]:
-                    x, seen = [0.0] * width, 0
-                    for j, column in enumerate(doc["encodings"][0]["attributes"]):
-                        if row[j] is None:
-                            continue
-                        seen |= 1 << j
-                        for f in range(start[j], start[j + 1]):
-                            raw = row[j] if column["kind"] == "number" else float(column["levels"][f - start[j]] == row[j])
-                            x[f] = (raw - shift[f]) * factor[f]
-                    if doc["encodings"][0]["radius"] > 0:
-                        norm = max(math.sqrt(sum(v * v for v in x)), doc["encodings"][0]["radius"])
-                        x = [v / norm for v in x]
-                    score = 0.0
-                    for i, a in enumerate(coefficients):
-                        y = values[i * width:(i + 1) * width]
-                        c = bin(mask[i * words] & seen).count("1") + (bias != 0)
-                        weight = sum((c / nu) ** power for power in range(gamma))
-                        score += a * weight * (sum(p * q for p, q in zip(x, y)) + bias * bias)
-                    self.close_to(float(got[1]), score, 2e-5, "score")
+                self.ok("train", "letters.csv", "--target", "answer", *options, "-o", "m.karma", "--quiet")
+                model = Predictor(self.read("m.karma"))
+                self.assertEqual("--unit-ball" not in options, model.document["encodings"][0]["attributes"][-1].get("coded", False))
+                out = self.ok("predict", "m.karma", "letters.csv").rows()[1:]
+                for row, got in list(zip(rows, out))[:25]:
+                    self.close_to(float(got[1]), model.score(row), 2e-5, "score")
 
     def test_own_writer_is_understood(self):
         """The refusals below mean nothing unless an unchanged model put together here is accepted."""

@@ -626,6 +626,41 @@ static void regret_is_below_the_bound(void **state) {
     }
 }
 
+/* X of the regret schedule is the root of the largest κ(x, x): here of a code whose level is rare. */
+static void rho_knows_codes(void **state) {
+    (void)state;
+    static const size_t start[] = {0, 1, 1};
+    static const uint8_t traits[] = {0, KARMA_I_CODED | KARMA_I_HAS_TERM};
+    static const float term[] = {0.25F, 0.45F, -0.3F, 0.125F};
+    const karma_i_rows_layout layout = {2, start, traits, 0};
+    karma_fit_options o = fit_defaults();
+    karma_fit_info info = {0};
+    instance it;
+    double c[4];
+    o.loss = KARMA_LOSS_HINGE;
+    o.schedule = KARMA_SCHEDULE_REGRET;
+    o.rho = KARMA_AUTO;
+    o.passes = 3;
+    draw_instance(&it, 4, 1, &o, 1, 70);
+    karma_i_rows_free(it.rows);
+    assert_int_equal(karma_i_rows_new_layout(&it.rows, &layout, 4, NULL), KARMA_OK);
+    it.rows->n_rows = 4;
+    it.problem.rows = it.rows;
+    for (size_t i = 0; i < 4; i++) {
+        it.rows->mask[i] = 3;
+        it.rows->values[i * it.rows->n_values] = 1.25F; /* its square is 1.5625, below 1 + 2 · 0.45 */
+        it.rows->codes[i] = (uint16_t)(i + 1);
+        karma_i_rows_set_term(it.rows, i, 1, term[i]);
+    }
+    assert_int_equal(karma_i_rows_validate(it.rows, NULL), KARMA_OK);
+    assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
+    double log_big_gamma = log(3.0) + karma_i_log_weight(3, 3, 1.0); /* two attributes and the bias */
+    karma_regret_terms terms = {1.0, sqrt(1.9), log_big_gamma, o.B, 1.0, 3.0, 12.0};
+    double wanted = exp(karma_theory_log_rho(&terms));
+    if (!(fabs(info.rho - wanted) <= 1e-6 * wanted)) fail_msg("rho %g, wanted %g", info.rho, wanted);
+    clear_instance(&it);
+}
+
 /* --- theorem main2, item 2 ----------------------------------------------------------------------------- */
 
 /* ½|v|² + (C/m) Σ hinge, of coefficients over the rows. */
@@ -702,6 +737,7 @@ int main(void) {
         cmocka_unit_test(divergence_is_an_error_and_not_nan),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(regret_is_below_the_bound),
+        cmocka_unit_test(rho_knows_codes),
         cmocka_unit_test(pegasos_approaches_the_optimum),
     };
     return cmocka_run_group_tests_name("online", tests, NULL, NULL);

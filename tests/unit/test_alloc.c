@@ -80,6 +80,13 @@ void __wrap_free(void *memory) {
     __real_free(memory);
 }
 
+/* jansson 2.14 loses a character where the buffer of a text that it reads cannot grow, and may stop the program for it
+ * (its issue 362). Requests of that kind, powers of two, are granted. */
+static void *allocate_for_jansson(size_t size) {
+    int grows = size >= 32 && (size & (size - 1)) == 0;
+    return grows ? register_live(__real_malloc(size)) : __wrap_malloc(size);
+}
+
 /* --- the harness --------------------------------------------------------------------------------------- */
 
 /* Makes one call and checks what must hold of its outputs in either case; gives back what it got. */
@@ -332,6 +339,8 @@ static karma_fit_options quick_options(int solver) {
     return o;
 }
 
+static const char *const CSV_CODES = "a,b,what\n1,p,x\n2,,y\n,q,x\n4,r,y\n5,s,x\n0,t,y\n-1,p,x\n";
+
 typedef struct fitting {
     karma_table *table;
     karma_fit_options options;
@@ -350,14 +359,20 @@ static karma_status run_fit(void *context) {
     return st;
 }
 
-/* Which of three models: two classes with categories, three classes, regression with categories and a missing label. */
+enum { N_FITTINGS = 4 };
+
+static const char *csv_of(int which) {
+    static const char *const *const all[] = {&CSV, &CSV_CLASSES, &CSV_NUMBERS, &CSV_CODES};
+    return *all[which];
+}
+
+/* Which model: two classes with categories; three classes, by centred ranks; regression with categories and a missing
+ * label, in the unit ball; two classes with a coded category. */
 static void open_fitting(fitting *f, int which, int solver) {
     *f = (fitting){.options = quick_options(solver)};
-    f->table = which == 0   ? table_of(CSV, "label")
-               : which == 1 ? table_of(CSV_CLASSES, "what")
-                            : table_of(CSV_NUMBERS, "price");
+    f->table = table_of(csv_of(which), which == 0 ? "label" : which == 2 ? "price" : "what");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
-    if (which == 1) f->options.kernel = "rank"; /* has more to remember */
+    if (which == 1) f->options.kernel = "rank", f->options.rank_form = KARMA_RANK_FORM_CENTRED;
     karma_error err;
     if (karma_fit(&f->model, f->table, &f->options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     temp_create(&f->file, ".karma", "old", 3);
@@ -372,7 +387,7 @@ static void close_fitting(fitting *f) {
 
 static void fitting_models(void **state) {
     (void)state;
-    for (int which = 0; which < 3; which++)
+    for (int which = 0; which < N_FITTINGS; which++)
         for (int solver = 0; solver < KARMA_N_SOLVERS; solver++) {
             fitting f;
             open_fitting(&f, which, solver);
@@ -427,17 +442,14 @@ static karma_status run_load(void *context) {
 
 static void saving_and_loading_models(void **state) {
     (void)state;
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < N_FITTINGS; which++) {
         fitting f;
         open_fitting(&f, which, KARMA_SOLVER_ONLINE);
         assert_int_equal(karma_model_save(f.model, f.file.path, NULL), KARMA_OK);
         f.wanted = read_back(f.file.path, &f.wanted_size);
         check_every_allocation(run_save, &f, "save");
         assert_int_equal(karma_model_save(f.model, f.file.path, NULL), KARMA_OK);
-        /* only our own: jansson 2.14 asserts when the buffer of its lexer cannot grow inside an escaped text */
-        json_set_alloc_funcs(__real_malloc, __real_free);
         check_every_allocation(run_load, &f, "load");
-        json_set_alloc_funcs(__wrap_malloc, __wrap_free);
         close_fitting(&f);
     }
 }
@@ -494,17 +506,17 @@ static karma_status run_read_for_model(void *context) {
 
 static void using_models(void **state) {
     (void)state;
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < N_FITTINGS; which++) {
         fitting f;
         open_fitting(&f, which, KARMA_SOLVER_ONLINE);
         check_every_allocation(run_predict, &f, "predict");
-        if (which < 2) check_every_allocation(run_evaluate, &f, "evaluate");
+        if (which != 2) check_every_allocation(run_evaluate, &f, "evaluate");
         assert_int_equal(run_evaluate(&f), KARMA_OK);
         check_every_allocation(run_gram, &f, "gram");
         check_every_allocation(run_norms, &f, "norms");
         FILE *stream = fopen(f.file.path, "wb");
         assert_non_null(stream);
-        const char *csv = which == 0 ? CSV : which == 1 ? CSV_CLASSES : CSV_NUMBERS;
+        const char *csv = csv_of(which);
         assert_int_equal(fwrite(csv, 1, strlen(csv), stream), strlen(csv));
         fclose(stream);
         check_every_allocation(run_read_for_model, &f, "read for a model");
@@ -570,7 +582,7 @@ static void writing_outputs(void **state) {
 }
 
 int main(void) {
-    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
+    json_set_alloc_funcs(allocate_for_jansson, __wrap_free);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_csv),
         cmocka_unit_test(reading_libsvm),

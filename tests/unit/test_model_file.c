@@ -45,6 +45,10 @@ static const char *const CSV_BINARY = "size,colour,naïve \"名\",label\n1,red,0
 static const char *const CSV_CLASSES = "a,b,what\n1,2,x\n2,,y\n,3,z\n4,1,y\n5,5,x\n0,,z\n-1,-2,x\n";
 static const char *const CSV_NUMBERS = "a,b,price\n1,p,10.5\n2,q,11.25\n,r,-3\n4,,17\n5,p,18.125\n0,q,9\n7,,23\n";
 
+/* Five levels: codes. */
+static const char *const CSV_CODES = "a,b,fruit,label\n1,2,fig,yes\n2,,plum,no\n,3,pear,yes\n4,1,,no\n5,5,kiwi,yes\n"
+                                     "0,,lime,no\n-1,-2,fig,yes\n3,2,plum,no\n";
+
 static karma_fit_options quick_options(void) {
     karma_fit_options o;
     karma_options_init(karma_fit_option_table(), &o);
@@ -170,6 +174,12 @@ static void models_survive_the_file(void **state) {
         o = quick_options();
         o.kernel = kernels[k];
         check_round_trip(CSV_BINARY, "label", &o);
+        check_round_trip(CSV_CLASSES, "what", &o);
+        for (o.standardise = 0; o.standardise < 2; o.standardise++)
+            for (o.rank_form = 0; o.rank_form < KARMA_N_RANK_FORMS; o.rank_form++)
+                check_round_trip(CSV_CODES, "label", &o);
+        o.standardise = 1;
+        o.rank_form = KARMA_RANK_FORM_CENTRED;
         check_round_trip(CSV_CLASSES, "what", &o);
         o.task = KARMA_TASK_REGRESS;
         check_round_trip(CSV_NUMBERS, "price", &o);
@@ -466,18 +476,14 @@ static void close_forgery(forgery *f) {
 static void every_forged_header_is_refused_or_harmless(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
-    for (int which = 0; which < 4; which++) {
+    static const char *const *const files[] = {&CSV_BINARY, &CSV_CLASSES, &CSV_NUMBERS, &CSV_NUMBERS, &CSV_CODES};
+    static const char *const targets[] = {"label", "what", "price", "price", "label"};
+    for (int which = 0; which < 5; which++) {
         forgery f;
-        o.task = which >= 2 ? KARMA_TASK_REGRESS : KARMA_TASK_AUTO;
-        o.kernel = which == 3 ? "rank" : NULL; /* has arrays of its own */
-        open_forgery(&f,
-                     which == 0   ? CSV_BINARY
-                     : which == 1 ? CSV_CLASSES
-                                  : CSV_NUMBERS,
-                     which == 0   ? "label"
-                     : which == 1 ? "what"
-                                  : "price",
-                     &o);
+        o.task = which == 2 || which == 3 ? KARMA_TASK_REGRESS : KARMA_TASK_AUTO;
+        o.kernel = which == 3 ? "rank" : NULL; /* ranks have arrays of their own */
+        o.rank_form = which == 3 ? KARMA_RANK_FORM_CENTRED : KARMA_RANK_FORM_PLAIN;
+        open_forgery(&f, *files[which], targets[which], &o);
         if (which == 0 || which == 3) forge_below(&f, f.p.header, "header");
         if (which == 0) forge_below(&f, f.p.document, "document");
         if (which > 0) forge_below(&f, json_object_get(f.p.document, "target"), "document.target");
@@ -684,6 +690,86 @@ static void forged_arrays_are_refused(void **state) {
     }
 }
 
+static void put_code(unsigned char *place, size_t slot, uint16_t code) {
+    memcpy(place + 2 * slot, &code, sizeof code);
+}
+
+/* Codes, ranks and terms that do not fit the levels, the mask or one another. Seven or eight support rows with one code
+ * and four values each (a, b, Q, O); fruit is the third attribute. */
+static void forged_codes_are_refused(void **state) {
+    (void)state;
+    karma_fit_options o = quick_options();
+    for (int which = 0; which < 10; which++) {
+        forgery f;
+        char what[40];
+        open_forgery(&f, CSV_CODES, "label", &o);
+        unsigned char *codes = array_of(&f, "codes"), *values = array_of(&f, "values");
+        uint64_t mask;
+        size_t hidden = 0, shown = 0; /* rows without and with a fruit */
+        for (;; hidden++) {
+            memcpy(&mask, array_of(&f, "mask") + 8 * hidden, 8);
+            if (!(mask & 4)) break;
+        }
+        shown = hidden ? 0 : 1;
+        json_t *fruit = json_array_get(json_object_get(f.p.document, "attributes"), 2);
+        switch (which) {
+        case 0:
+            put_code(codes, shown, 6); /* there are five levels */
+            break;
+        case 1:
+            put_code(codes, shown, UINT16_MAX);
+            break;
+        case 2:
+            put_code(codes, shown, 0);
+            break;
+        case 3:
+            put_code(codes, hidden, 1);
+            break;
+        case 4:
+            put_float(array_of(&f, "term"), NAN);
+            break;
+        case 5:
+            put_float(values + 16 * shown + 8, 0.123F); /* not the term of its code */
+            break;
+        case 6:
+            put_float(values + 16 * shown + 12, 2.0F); /* O is 0 or 1 */
+            break;
+        case 7:
+            put_float(values + 16 * hidden + 8, 0.5F);
+            break;
+        case 8:
+            json_object_del(fruit, "coded");
+            break;
+        case 9:
+            json_object_del(fruit, "centred");
+            break;
+        }
+        snprintf(what, sizeof what, "code change %d", which);
+        assert_forgery_refused(&f, what, "");
+        close_forgery(&f);
+    }
+}
+
+/* What cannot be: a coded number, a radius beside codes, ranks some of which are centred. */
+static void impossible_encodings_are_refused(void **state) {
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        forgery f;
+        karma_fit_options o = quick_options();
+        o.kernel = which == 3 ? "rank" : NULL;
+        o.rank_form = KARMA_RANK_FORM_CENTRED;
+        open_forgery(&f, CSV_CODES, "label", &o);
+        json_t *first = json_array_get(json_object_get(f.p.document, "attributes"), 0);
+        if (which == 0) json_object_set_new(first, "coded", json_true());
+        if (which == 1) json_object_set_new(first, "centred", json_true());
+        if (which == 2) set_in(f.p.document, "radius", NULL, "2.5");
+        if (which == 3) json_object_del(first, "centred");
+        static const char *const words[] = {"codes", "centred", "radius", "centred"};
+        assert_forgery_refused(&f, words[which], words[which]);
+        close_forgery(&f);
+    }
+}
+
 /* --- saving that fails --------------------------------------------------------------------------------- */
 
 static size_t count_entries(const char *directory) {
@@ -760,6 +846,8 @@ int main(void) {
         cmocka_unit_test(levels_out_of_order_are_refused),
         cmocka_unit_test(a_newer_format_is_named),
         cmocka_unit_test(forged_arrays_are_refused),
+        cmocka_unit_test(forged_codes_are_refused),
+        cmocka_unit_test(impossible_encodings_are_refused),
         cmocka_unit_test(a_failing_save_leaves_nothing),
         cmocka_unit_test(unspeakable_names_cannot_be_saved),
     };

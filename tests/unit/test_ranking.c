@@ -135,6 +135,40 @@ static void ranks_do_not_see_monotone_transforms(void **state) {
         }
 }
 
+/* q of every byte against the definition, by sums over the training cells; and what centring means: the mean of κ over
+ * them is 0 for every byte, one that training does not have too. */
+static void centred_ranks_have_mean_zero(void **state) {
+    (void)state;
+    static double cells[700];
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 4);
+    for (size_t n = 1; n <= 700; n = 3 * n + 1)
+        for (int kind = 0; kind < N_CELL_KINDS; kind++) {
+            float terms[KARMA_I_RANK_BYTES];
+            draw_cells(cells, n, (cell_kind)kind, &rng);
+            karma_i_ranking r = learn(cells, n);
+            karma_i_ranking_terms(terms, &r, cells, n);
+            double mean_A = 0.0, mean_square = 0.0;
+            for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; k < n; k++)
+                    mean_A += abs(karma_i_ranking_of(&r, cells[i]) - karma_i_ranking_of(&r, cells[k])) / 254.0 /
+                              (double)(n * n);
+            for (int byte = 1; byte <= 255; byte++) {
+                double A = 0.0, mean = 0.0;
+                for (size_t i = 0; i < n; i++) {
+                    int other = karma_i_ranking_of(&r, cells[i]);
+                    A += abs(byte - other) / 254.0 / (double)n;
+                    mean += (double)terms[byte - 1] + (double)terms[other - 1] - 3.0 * abs(byte - other) / 254.0;
+                    mean_square += byte == other ? 2.0 * (double)terms[byte - 1] / (double)n : 0.0; /* κ(u, u) */
+                }
+                assert_true(fabs((double)terms[byte - 1] - 3.0 * (A - 0.5 * mean_A)) <= 1e-6);
+                assert_true(fabs(mean) <= 1e-6 * (double)n);
+            }
+            if (kind == CONTINUOUS && n > 30) assert_true(fabs(mean_square - 1.0) < 0.05);
+            karma_i_ranking_clear(&r);
+        }
+}
+
 /* --- recipes ------------------------------------------------------------------------------------------- */
 
 static karma_table *read_text(const char *ending, const char *text, const char *target, int absent) {
@@ -360,6 +394,7 @@ int main(void) {
         cmocka_unit_test(ranks_are_what_counting_gives),
         cmocka_unit_test(ranks_never_fall),
         cmocka_unit_test(ranks_do_not_see_monotone_transforms),
+        cmocka_unit_test(centred_ranks_have_mean_zero),
         cmocka_unit_test(recipes_make_bytes_of_numbers_and_indicators_of_categories),
         cmocka_unit_test(models_with_ranks_come_back_as_they_were),
         cmocka_unit_test(sparse_models_come_back_as_they_were),

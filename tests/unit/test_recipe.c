@@ -84,7 +84,7 @@ static karma_i_rows *encode(const karma_table *table, const karma_fit_options *o
 }
 
 static double value_at(const karma_i_rows *rows, size_t row, size_t feature) {
-    return (double)rows->values[row * rows->n_features + feature];
+    return (double)rows->values[row * rows->n_values + feature];
 }
 
 static int observed_at(const karma_i_rows *rows, size_t row, size_t attribute) {
@@ -266,6 +266,105 @@ static void levels_that_do_not_occur_are_left_out(void **state) {
     karma_i_rows_free(rows);
     karma_i_recipe_free(recipe);
     karma_table_free(training);
+    karma_table_free(table);
+}
+
+/* Five levels a to e with the shares 4, 3, 1, 1, 1 of 10; f is known to the file only. */
+static const char *const LETTERS = "x,letter\n1,a\n2,b\n3,a\n4,c\n5,\n6,b\n7,a\n8,d\n9,b\n10,e\n11,a\n12,f\n";
+
+static karma_table *without_last_row(const karma_table *table) {
+    size_t rows[100], n = karma_table_n_rows(table) - 1;
+    karma_table *part = NULL;
+    for (size_t i = 0; i < n; i++) rows[i] = i;
+    assert_int_equal(karma_table_select(&part, table, rows, n, NULL), KARMA_OK);
+    return part;
+}
+
+static void categories_of_many_levels_are_codes(void **state) {
+    (void)state;
+    static const uint16_t code[] = {1, 2, 1, 3, 0, 2, 1, 4, 2, 5, 1, 0}; /* of the last row, f: missing */
+    static const double share[] = {0.4, 0.3, 0.1, 0.1, 0.1}, s = 0.16 + 0.09 + 0.03;
+    karma_table *table = table_of(LETTERS, NULL), *training = without_last_row(table);
+    for (int standardise = 0; standardise < 2; standardise++) {
+        karma_fit_options o = fit_defaults();
+        o.standardise = standardise;
+        karma_i_recipe *recipe = learn(training, &o, NULL);
+        karma_i_rows *rows = apply(recipe, table, NULL);
+        assert_int_equal(recipe->columns[1].n_levels, 5);
+        assert_true(rows->n_features == 1 && rows->n_codes == 1 && rows->n_terms == (size_t)standardise);
+        for (size_t i = 0; i < 12; i++) {
+            assert_int_equal(observed_at(rows, i, 1), code[i] != 0);
+            assert_int_equal(rows->codes[i], code[i]);
+            if (!standardise) continue;
+            assert_close(value_at(rows, i, 1), code[i] ? s / 2.0 - share[code[i] - 1] : 0.0);
+            assert_close(value_at(rows, i, 2), code[i] ? 1.0 : 0.0);
+        }
+        karma_i_rows_free(rows);
+        karma_i_recipe_free(recipe);
+    }
+    /* rows are shrunk, codes cannot be */
+    karma_fit_options o = fit_defaults();
+    o.unit_ball = 1;
+    karma_i_rows *rows = encode(training, &o, NULL);
+    assert_true(rows->n_features == 6 && rows->n_codes == 0 && rows->n_terms == 0);
+    assert_close(karma_i_rows_norms(rows).largest, 1.0);
+    karma_i_rows_free(rows);
+    karma_table_free(training);
+    karma_table_free(table);
+}
+
+/* |P_o x|² has 1 - 2p + s for a coded cell, as it would for its indicators. */
+static void norms_count_codes(void **state) {
+    (void)state;
+    karma_table *table = table_of("letter\na\na\nb\nc\nd\n", NULL);
+    karma_fit_options o = fit_defaults();
+    karma_norm_check check;
+    assert_int_equal(karma_check_norms(&check, table, &o, NULL), KARMA_OK);
+    assert_close(check.largest, sqrt(1.0 - 2.0 * 0.2 + 0.28));
+    o.standardise = 0;
+    assert_int_equal(karma_check_norms(&check, table, &o, NULL), KARMA_OK);
+    assert_close(check.largest, 1.0);
+    karma_table_free(table);
+}
+
+/* One category with a level a row. */
+static karma_table *table_of_names(size_t n) {
+    karma_i_builder builder;
+    karma_table *table = NULL;
+    char **levels = malloc(n * sizeof *levels);
+    assert_non_null(levels);
+    for (size_t l = 0; l < n; l++) {
+        levels[l] = malloc(16);
+        snprintf(levels[l], 16, "n%06zu", l);
+    }
+    assert_int_equal(karma_i_builder_init(&builder, NULL), KARMA_OK);
+    assert_int_equal(karma_i_builder_add_attribute(&builder, "name", KARMA_COLUMN_CATEGORY, levels, n, NULL), KARMA_OK);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(karma_i_builder_add_cell(&builder, 0, (double)i, NULL), KARMA_OK);
+        assert_int_equal(karma_i_builder_end_row(&builder, NULL, 1.0, NULL, NULL), KARMA_OK);
+    }
+    karma_i_builder_finish(&table, &builder);
+    return table;
+}
+
+static void many_levels_are_cheap_and_too_many_are_refused(void **state) {
+    (void)state;
+    karma_fit_options o = fit_defaults();
+    karma_table *table = table_of_names(KARMA_I_MOST_CODES);
+    karma_i_recipe *recipe;
+    karma_i_rows *rows = encode(table, &o, &recipe);
+    assert_true(rows->n_values == 2 && rows->n_codes == 1); /* ten bytes a row, not a quarter of a megabyte */
+    assert_int_equal(rows->codes[KARMA_I_MOST_CODES - 1], KARMA_I_MOST_CODES);
+    karma_i_rows_free(rows);
+    karma_i_recipe_free(recipe);
+    karma_table_free(table);
+    table = table_of_names(KARMA_I_MOST_CODES + 1);
+    karma_error err = {0};
+    recipe = NULL;
+    assert_int_equal(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, &o, NULL, &err), KARMA_ERR_DATA);
+    assert_null(recipe);
+    assert_non_null(strstr(err.message, "'name'"));
+    assert_non_null(strstr(err.message, "65535 levels"));
     karma_table_free(table);
 }
 
@@ -454,6 +553,9 @@ int main(void) {
         cmocka_unit_test(a_large_offset_does_no_harm),
         cmocka_unit_test(huge_values_are_clamped_or_refused),
         cmocka_unit_test(categories_are_centred_indicators),
+        cmocka_unit_test(categories_of_many_levels_are_codes),
+        cmocka_unit_test(norms_count_codes),
+        cmocka_unit_test(many_levels_are_cheap_and_too_many_are_refused),
         cmocka_unit_test(a_level_that_training_did_not_know_is_missing),
         cmocka_unit_test(levels_that_do_not_occur_are_left_out),
         cmocka_unit_test(attributes_are_matched_by_name),

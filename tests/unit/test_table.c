@@ -499,6 +499,106 @@ static void rows_are_appended_and_gathered(void **state) {
     karma_i_rows_free(NULL);
 }
 
+/* Four attributes: a number, a coded one, a coded one with a term and a ranked one with a term; the second row observes
+ * the last three. */
+static karma_i_rows *rows_with_traits(void) {
+    static const size_t start[] = {0, 1, 1, 1, 1};
+    static const uint8_t traits[] = {0, KARMA_I_CODED, KARMA_I_CODED | KARMA_I_HAS_TERM,
+                                     KARMA_I_RANKED | KARMA_I_HAS_TERM};
+    const karma_i_rows_layout layout = {4, start, traits, 1};
+    karma_i_rows *rows = NULL;
+    assert_int_equal(karma_i_rows_new_layout(&rows, &layout, 2, NULL), KARMA_OK);
+    assert_true(rows->n_features == 1 && rows->n_codes == 2 && rows->n_terms == 2 && rows->n_values == 5);
+    assert_true(rows->rank_base == 0.0 && rows->rank_step == 3.0 / 254.0 && rows->rank_stride == 8);
+    rows->n_rows = 2;
+    rows->mask[1] = 14;
+    rows->codes[karma_i_rows_code_at(rows, 1, 1)] = KARMA_I_MOST_CODES;
+    rows->codes[karma_i_rows_code_at(rows, 1, 2)] = 7;
+    rows->ranks[8 + 3] = 255;
+    karma_i_rows_set_term(rows, 1, 2, -0.25F);
+    karma_i_rows_set_term(rows, 1, 3, 0.75F);
+    assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
+    return rows;
+}
+
+static void broken_traits_are_seen(void **state) {
+    (void)state;
+    for (int which = 0; which < 12; which++) {
+        karma_i_rows *rows = rows_with_traits();
+        static const char *const words[] = {"code", "code", "code", "code", "rank", "rank",
+                                            "rank", "term", "term", "term", "term", "term"};
+        uint16_t *codes = rows->codes + rows->n_codes;
+        float *terms = rows->values + rows->n_values + rows->n_features; /* Q, Q, O, O */
+        switch (which) {
+        case 0:
+            codes[0] = 0;
+            break; /* observed, but no code */
+        case 1:
+            codes[1] = UINT16_MAX;
+            break; /* the kernel's own */
+        case 2:
+            rows->mask[1] &= ~UINT64_C(2);
+            break; /* a code under a hole */
+        case 3:
+            rows->codes[1] = 1;
+            break;
+        case 4:
+            rows->ranks[8 + 3] = 0;
+            break;
+        case 5:
+            rows->ranks[3] = 9;
+            break;
+        case 6:
+            rows->ranks[8 + 1] = 9;
+            break; /* not a ranked attribute */
+        case 7:
+            terms[0] = NAN;
+            break;
+        case 8:
+            terms[2] = 0.0F;
+            break;
+        case 9:
+            terms[3] = 2.0F;
+            break;
+        case 10:
+            rows->values[1] = 0.5F;
+            break; /* a term under a hole */
+        case 11:
+            rows->values[4] = 1.0F;
+            break;
+        }
+        karma_error err = {0};
+        assert_int_equal(karma_i_rows_validate(rows, &err), KARMA_ERR_DATA);
+        if (!strstr(err.message, words[which]))
+            fail_msg("%d: '%s' does not say '%s'", which, err.message, words[which]);
+        karma_i_rows_free(rows);
+    }
+}
+
+static void traits_are_copied_with_their_rows(void **state) {
+    (void)state;
+    static const size_t index[] = {1, 0, 1, 1, 0, 1};
+    karma_i_rows *source = rows_with_traits(), *rows = NULL;
+    assert_int_equal(karma_i_rows_new_like(&rows, source, 0, NULL), KARMA_OK);
+    assert_true(rows->centred_ranks && rows->n_values == 5 && rows->n_codes == 2);
+    for (size_t i = 0; i < 200; i++) assert_int_equal(karma_i_rows_append(rows, source, i % 2, NULL), KARMA_OK);
+    for (int gathered = 0; gathered < 2; gathered++) {
+        if (gathered) assert_int_equal(karma_i_rows_gather(rows, source, index, 6, NULL), KARMA_OK);
+        assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
+        for (size_t i = 0; i < rows->n_rows; i++) {
+            size_t from = gathered ? index[i] : i % 2;
+            assert_memory_equal(karma_i_rows_values(rows, i), karma_i_rows_values(source, from), 5 * sizeof(float));
+            assert_memory_equal(karma_i_rows_codes(rows, i), karma_i_rows_codes(source, from), 2 * sizeof(uint16_t));
+            assert_memory_equal(karma_i_rows_ranks(rows, i), karma_i_rows_ranks(source, from), 8);
+            assert_int_equal(karma_i_rows_n_observed(rows, i), from ? 3 : 0);
+            /* two codes that equal themselves, a centred rank, twice the terms */
+            assert_true(karma_i_rows_square(rows, i) == (from ? 2.0 + 2.0 * (0.75 - 0.25) : 0.0));
+        }
+    }
+    karma_i_rows_free(rows);
+    karma_i_rows_free(source);
+}
+
 /* A mask of several words: bits on both sides of every border. */
 static void masks_of_many_words(void **state) {
     (void)state;
@@ -550,6 +650,8 @@ int main(void) {
         cmocka_unit_test(patterns_equal_a_plain_count),
         cmocka_unit_test(broken_rows_are_seen),
         cmocka_unit_test(rows_are_appended_and_gathered),
+        cmocka_unit_test(broken_traits_are_seen),
+        cmocka_unit_test(traits_are_copied_with_their_rows),
         cmocka_unit_test(masks_of_many_words),
     };
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);
