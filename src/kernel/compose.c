@@ -97,11 +97,17 @@ static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const
     path->tile(out, ld, &pairs);
 }
 
+/* w of a row with itself. A row that is not of the training rows may observe more than any of them. */
+static double own_weight(const karma_i_factor *factor, size_t n_observed) {
+    if (n_observed <= factor->largest_overlap) return (double)factor->weight[n_observed];
+    return karma_i_weight(n_observed + (factor->bias != 0.0), factor->gamma, factor->scale, factor->log_norm);
+}
+
 double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *rows, size_t row) {
     double sum = factor->bias * factor->bias + karma_i_rows_square(rows, row);
     if (rows->rank_stride)
         sum += (double)karma_i_mask_overlap(karma_i_rows_mask(rows, row), rows->ranked, rows->n_words);
-    return sum * (double)factor->weight[karma_i_rows_n_observed(rows, row)];
+    return sum * own_weight(factor, karma_i_rows_n_observed(rows, row));
 }
 
 static void factor_squares(float *out, const karma_i_factor *factor, karma_i_view a) {
