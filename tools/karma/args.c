@@ -33,6 +33,7 @@ void tool_init(tool *t, const tool_command *command) {
 
 void tool_clear(tool *t) {
     karma_options_clear(karma_read_option_table(), &t->read);
+    karma_options_clear(karma_fit_option_table(), &t->fit);
     karma_options_clear(&tool_table, &t->options);
 }
 
