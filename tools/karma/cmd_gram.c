@@ -101,8 +101,8 @@ static void prepare(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
-static const char *const fit_names[] = {"kernel",    "gamma",   "scale",  "bias", "standardise",
-                                        "unit-ball", "threads", "memory", NULL};
+static const char *const fit_names[] = {"kernel", "gamma",  "scale",       "bias",      "outer",   "degree", "offset",
+                                        "width",  "series", "standardise", "unit-ball", "threads", "memory", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
