@@ -6,6 +6,9 @@
 #include "base/bits.h"
 #include "base/mem.h"
 
+/* Products and sums are kept within this, so that none of them leaves single precision. */
+static const double LARGEST_VALUE = 1e37;
+
 static int all_sparse(const karma_i_rows *rows) {
     for (; rows; rows = rows->next)
         if (!rows->is_sparse) return 0;
@@ -114,9 +117,16 @@ static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const
     path->tile(out, ld, &pairs);
 }
 
+/* w of a row with itself. A row that is not of the training rows may observe more than any of them. */
+static double own_weight(const karma_i_factor *factor, size_t n_observed) {
+    if (n_observed <= factor->largest_overlap) return (double)factor->weight[n_observed];
+    double w = karma_i_weight(n_observed + (factor->bias != 0.0), factor->gamma, factor->scale, factor->log_norm);
+    return fmin(w, LARGEST_VALUE);
+}
+
 double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *rows, size_t row) {
     double sum = factor->bias * factor->bias + karma_i_rows_square(rows, row);
-    return sum * (double)factor->weight[karma_i_rows_n_observed(rows, row)];
+    return fmin(sum * own_weight(factor, karma_i_rows_n_observed(rows, row)), LARGEST_VALUE);
 }
 
 static void factor_squares(float *out, const karma_i_factor *factor, karma_i_view a) {
@@ -134,9 +144,14 @@ static void factor_tile(float *out, size_t ld, const karma_i_factor *factor, con
     path->map(out, ld, a.count, b.count, &factor->map, w->diagonal_a, w->diagonal_b);
 }
 
+static float cut(float x) {
+    const float most = (float)LARGEST_VALUE;
+    return x < -most ? -most : x < most ? x : most;
+}
+
 static void multiply_tile(float *out, const float *by, size_t ld, size_t n_rows, size_t n_columns) {
     for (size_t i = 0; i < n_rows; i++)
-        for (size_t j = 0; j < n_columns; j++) out[i * ld + j] *= by[i * ld + j];
+        for (size_t j = 0; j < n_columns; j++) out[i * ld + j] = cut(out[i * ld + j] * by[i * ld + j]);
 }
 
 /* out = or += weight · tile */
@@ -144,7 +159,7 @@ static void add_tile(float *out, size_t ld, const float *tile, size_t tile_ld, f
                      size_t n_columns, int is_first) {
     for (size_t i = 0; i < n_rows; i++)
         for (size_t j = 0; j < n_columns; j++)
-            out[i * ld + j] = (is_first ? 0.0F : out[i * ld + j]) + weight * tile[i * tile_ld + j];
+            out[i * ld + j] = cut((is_first ? 0.0F : out[i * ld + j]) + weight * tile[i * tile_ld + j]);
 }
 
 void karma_i_kernel_tile(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
@@ -177,10 +192,10 @@ static double map_square(const karma_i_map *map, double square) {
     case KARMA_OUTER_LAPLACE:
         return 1.0;
     case KARMA_OUTER_POLY:
-        return pow(map->offset + t, (double)map->degree);
+        return fmin(pow(map->offset + t, (double)map->degree), KARMA_I_LARGEST_POWER);
     case KARMA_OUTER_SERIES:
         for (size_t p = map->degree + 1; p > 0; p--) sum = sum * t + map->coefficients[p - 1];
-        return sum;
+        return fmin(sum, KARMA_I_LARGEST_POWER);
     case KARMA_OUTER_IDENTITY:
     case KARMA_N_OUTERS:
         break;
@@ -196,9 +211,10 @@ void karma_i_kernel_diagonal(double *out, const karma_i_kernel *kernel, karma_i_
             for (size_t f = 0; f < kernel->terms[t].n_factors; f++) {
                 const karma_i_factor *factor = &kernel->factors[kernel->terms[t].first_factor + f];
                 const karma_i_rows *rows = karma_i_rows_encoding(a.rows, factor->encoding);
-                product *= map_square(&factor->map, karma_i_factor_square(factor, rows, a.first + i));
+                product = fmin(LARGEST_VALUE,
+                               product * map_square(&factor->map, karma_i_factor_square(factor, rows, a.first + i)));
             }
-            out[i] += product;
+            out[i] = fmin(LARGEST_VALUE, out[i] + product);
         }
     }
 }

@@ -41,7 +41,7 @@ typedef struct parser {
 
 static karma_status wrong(const parser *p, const char *what) {
     return karma_i_fail(p->err, KARMA_ERR_OPTION,
-                        "--kernel '%s': %s at '%.20s'; an example: rank + 0.5*linear(gamma=1)", p->text, what,
+                        "--kernel '%.200s': %s at '%.20s'; an example: rank + 0.5*linear(gamma=1)", p->text, what,
                         *p->at ? p->at : "the end");
 }
 
@@ -62,7 +62,8 @@ static karma_status take_word(parser *p, char word[LONGEST_WORD], const char *en
     size_t length = strcspn(p->at, ends);
     const char *next = p->at + length;
     while (length > 0 && (p->at[length - 1] == ' ' || p->at[length - 1] == '\t')) length--;
-    if (length == 0 || length >= LONGEST_WORD) return wrong(p, "a word is missing or too long");
+    if (length == 0) return wrong(p, "a word is missing");
+    if (length >= LONGEST_WORD) return wrong(p, "a word is too long");
     memcpy(word, p->at, length);
     word[length] = '\0';
     p->at = next;
@@ -99,7 +100,7 @@ static karma_status read_series(karma_i_map *map, const char *text, karma_error 
         if (n == MOST_POWERS || !karma_i_number_parse(&values[n], at, length) ||
             !(values[n] >= 0.0 && values[n] < 1e30))
             return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "--series '%s': at most %d coefficients a_0,a_1,..., none of them negative", text,
+                                "--series '%.200s': at most %d coefficients a_0,a_1,..., none of them negative", text,
                                 MOST_POWERS);
         some |= values[n++] > 0.0;
         at += length + (at[length] != '\0');
@@ -144,8 +145,8 @@ static karma_status read_settings(parser *p, karma_fit_options *own) {
         if (!take(p, '=')) return wrong(p, "a setting has no value");
         KARMA_TRY(take_word(p, value, ",)"));
         if (!describes_factor(name))
-            return karma_i_fail(p->err, KARMA_ERR_OPTION, "--kernel '%s': '%s' is not a setting of a factor", p->text,
-                                name);
+            return karma_i_fail(p->err, KARMA_ERR_OPTION, "--kernel '%.200s': '%s' is not a setting of a factor",
+                                p->text, name);
         KARMA_TRY(karma_option_set(karma_option_find(karma_fit_option_table(), name), own, value, p->err));
     } while (take(p, ','));
     return take(p, ')') ? KARMA_OK : wrong(p, "')' is missing");
@@ -168,20 +169,19 @@ static karma_status read_factor(parser *p) {
 }
 
 static karma_status read_product(parser *p) {
-    karma_i_term *term = &p->formula->terms[p->formula->n_terms];
+    karma_i_term term = {1.0, p->formula->n_factors, 0};
     size_t length = strspn(p->at, "0123456789.eE+-");
-    *term = (karma_i_term){1.0, p->formula->n_factors, 0};
-    if (*p->at >= '0' && *p->at <= '9') {
-        while (length > 0 && !karma_i_number_parse(&term->weight, p->at, length)) length--;
+    while (length > 0 && !karma_i_number_parse(&term.weight, p->at, length)) length--;
+    if (length > 0) {
+        if (!(term.weight >= 0.0 && term.weight <= 1e12)) return wrong(p, "a weight is negative or too large");
         p->at += length;
-        if (!(term->weight >= 0.0 && term->weight <= 1e12)) return wrong(p, "a weight is too large");
         if (!take(p, '*')) return wrong(p, "'*' is missing");
     }
     do {
         KARMA_TRY(read_factor(p));
-        term->n_factors++;
+        term.n_factors++;
     } while (take(p, '*'));
-    p->formula->n_terms++;
+    p->formula->terms[p->formula->n_terms++] = term; /* there are never more terms than factors */
     return KARMA_OK;
 }
 

@@ -50,7 +50,7 @@ karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double sc
 karma_status karma_i_kernel_alloc(karma_i_kernel *kernel, size_t n_terms, size_t n_factors, karma_error *err);
 karma_status karma_i_factor_weigh(karma_i_factor *factor, karma_error *err);
 void karma_i_kernel_clear(karma_i_kernel *kernel);
-/* Only one factor and no outer map: scores are then sums over attributes. */
+/* Only one factor, of weight 1 and without an outer map: scores are then sums over attributes. */
 int karma_i_kernel_is_plain(const karma_i_kernel *kernel);
 
 /* ln w(c), and w(c)/exp(log_norm) as it is used, both in double precision. */

@@ -8,6 +8,7 @@
 
 /* Rows among which distances are averaged, evenly spread over all. */
 enum { SAMPLE = 512 };
+static const double SMALLEST_SPREAD = 1e-26;
 
 /* ν: the mean number of observed attributes of these rows, the bias among them, or the number that was given. */
 static double learn_scale(const karma_i_factor_plan *plan, const karma_i_rows *rows) {
@@ -102,7 +103,8 @@ static karma_status learn_spread(karma_i_factor *factor, const karma_i_rows *row
         KARMA_TRY(mean_squared_distance(&spread, factor, rows, threads, err));
     else if (kind == KARMA_OUTER_POLY || kind == KARMA_OUTER_SERIES)
         spread = mean_square(factor, rows);
-    factor->map.spread = spread > 0.0 && isfinite(spread) ? spread : 1.0; /* no spread: all rows are the same */
+    /* no spread: all rows are the same, or so small that single precision cannot divide by it (and by width²) */
+    factor->map.spread = spread > SMALLEST_SPREAD && isfinite(spread) ? spread : 1.0;
     return KARMA_OK;
 }
 

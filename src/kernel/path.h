@@ -34,13 +34,15 @@ typedef struct karma_i_pairs {
     size_t n_weights;
 } karma_i_pairs;
 
+#define KARMA_I_LARGEST_POWER 1e30
+
 /* An outer map: what becomes of a value t = k(x,y) of a kernel, given k(x,x) and k(y,y), s a scale of the kernel:
  *
  *   identity  t                          rbf      exp(-D / (s width²)),  D = k(x,x) + k(y,y) - 2 k(x,y)
  *   cosine    t / √(k(x,x) k(y,y))       laplace  exp(-√(D/s) / width)
  *   poly      (offset + t/s)^degree      series   Σ_p coefficients[p] (t/s)^p
  *
- * Where k(x,x) is 0, cosine is 0. */
+ * Where k(x,x) is 0, cosine is 0. Values of poly and series are kept within ±KARMA_I_LARGEST_POWER. */
 typedef struct karma_i_map {
     karma_outer kind;
     double spread; /* s */

@@ -48,16 +48,18 @@ static float exp_of_minus(float t) {
     return t < 87.0F ? p * power : 0.0F;
 }
 
-/* Values beyond this would leave single precision in the next product. */
-static const float LARGEST_POWER = 1e30F;
+static float cut_power(float x) {
+    const float most = (float)KARMA_I_LARGEST_POWER;
+    return x < -most ? -most : x < most ? x : most;
+}
 
 static void map_distances(float *cells, size_t n, const karma_i_map *map, float own, const float *other) {
     float g = (float)(1.0 / (map->spread * map->width * map->width));
     for (size_t j = 0; j < n; j++) {
-        float squares = g * (own + other[j]), distance = squares - 2.0F * g * cells[j];
+        float squares = own + other[j], distance = squares - 2.0F * cells[j];
         /* squares and cells are rounded differently: what is left of equal rows is no distance */
         distance -= 1e-6F * squares;
-        cells[j] = distance > 0.0F ? distance : 0.0F;
+        cells[j] = distance > 0.0F ? g * distance : 0.0F;
     }
     if (map->kind == KARMA_OUTER_LAPLACE)
         for (size_t j = 0; j < n; j++) cells[j] = sqrtf(cells[j]);
@@ -65,9 +67,10 @@ static void map_distances(float *cells, size_t n, const karma_i_map *map, float 
 }
 
 static void map_cosine(float *cells, size_t n, float own, const float *other) {
+    float length = sqrtf(own);
     for (size_t j = 0; j < n; j++) {
-        float squares = own * other[j];
-        cells[j] = squares > 0.0F ? cells[j] / sqrtf(squares) : 0.0F;
+        float lengths = length * sqrtf(other[j]); /* a product of squares could leave single precision */
+        cells[j] = lengths > 0.0F ? cells[j] / lengths : 0.0F;
     }
 }
 
@@ -76,7 +79,7 @@ static void map_power(float *cells, size_t n, const karma_i_map *map) {
     for (size_t j = 0; j < n; j++) {
         float base = offset + inverse * cells[j], power = base;
         for (size_t p = 1; p < map->degree; p++) power *= base;
-        cells[j] = power < LARGEST_POWER ? power : LARGEST_POWER;
+        cells[j] = cut_power(power);
     }
 }
 
@@ -86,7 +89,7 @@ static void map_series(float *cells, size_t n, const karma_i_map *map) {
     for (size_t j = 0; j < n; j++) {
         float t = inverse * cells[j], sum = (float)map->coefficients[map->degree];
         for (size_t p = map->degree; p > 0; p--) sum = sum * t + (float)map->coefficients[p - 1];
-        cells[j] = sum < LARGEST_POWER ? sum : LARGEST_POWER;
+        cells[j] = cut_power(sum);
     }
 }
 

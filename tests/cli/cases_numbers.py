@@ -36,8 +36,23 @@ class Gram(Case):
                     out[i][j] = [(v == level) - s for level, s in zip(levels, share)]
         return out
 
-    def expected(self, standardise, gamma, scale, bias):
-        rows = self.encoded(standardise)
+    def ranked(self):
+        """The same under the rank kernel: a number is its mid-rank in steps of 1/254."""
+        out = self.encoded(True)
+        for j in range(4):
+            cells = [row[j] for row in self.rows if row[j] is not None]
+            for i, row in enumerate(self.rows):
+                if row[j] is not None:
+                    share = (sum(v < row[j] for v in cells) + 0.5 * sum(v == row[j] for v in cells)) / len(cells)
+                    out[i][j] = math.floor(254 * share + 0.5) / 254
+        return out
+
+    def factor(self, kind="linear", standardise=True, gamma=2, scale="mean", bias=0):
+        """w(c) times the sum over common attributes, for all pairs of rows."""
+        def kappa(p, q):
+            return sum(u * v for u, v in zip(p, q)) if isinstance(p, list) else 1 - 2 * abs(p - q)
+
+        rows = self.encoded(standardise) if kind == "linear" else self.ranked()
         counts = [len(row) + (bias != 0) for row in rows]
         nu = {"paper": 1.0, "mean": sum(counts) / len(counts)}.get(scale) or float(scale)
         matrix = []
@@ -45,11 +60,40 @@ class Gram(Case):
             line = []
             for y in rows:
                 common = x.keys() & y.keys()
-                total = sum(p * q for j in common for p, q in zip(x[j], y[j])) + bias * bias
+                total = sum(kappa(x[j], y[j]) for j in common) + bias * bias
                 c = len(common) + (bias != 0)
                 line.append(sum((c / nu) ** power for power in range(gamma)) * total)
             matrix.append(line)
         return matrix
+
+    @staticmethod
+    def mapped(k, outer, degree=2, offset=1.0, width=1.0, series=()):
+        """An outer map of a whole matrix."""
+        n = len(k)
+        distances = [[k[i][i] + k[j][j] - 2 * k[i][j] for j in range(n)] for i in range(n)]
+        s = sum(k[i][i] for i in range(n)) / n
+        s_distance = sum(distances[i][j] for i in range(n) for j in range(i)) / (n * (n - 1) / 2)
+        value = {
+            "identity": lambda i, j: k[i][j],
+            "cosine": lambda i, j: k[i][j] / math.sqrt(k[i][i] * k[j][j]) if k[i][i] and k[j][j] else 0.0,
+            "poly": lambda i, j: (offset + k[i][j] / s) ** degree,
+            "rbf": lambda i, j: math.exp(-distances[i][j] / (s_distance * width ** 2)),
+            "laplace": lambda i, j: math.exp(-math.sqrt(max(0.0, distances[i][j]) / s_distance) / width),
+            "series": lambda i, j: sum(a * (k[i][j] / s) ** p for p, a in enumerate(series)),
+        }[outer]
+        return [[value(i, j) for j in range(n)] for i in range(n)]
+
+    @staticmethod
+    def combined(function, *matrices):
+        return [[function(*cells) for cells in zip(*rows)] for rows in zip(*matrices)]
+
+    def assert_matrix(self, got, want):
+        largest = max(abs(v) for row in want for v in row)
+        self.assertEqual([len(got)] + [len(row) for row in got], [14] * 15)
+        for i in range(14):
+            for j in range(14):
+                self.assertLessEqual(abs(got[i][j] - want[i][j]), 2e-6 * largest, (i, j))
+                self.assertEqual(got[i][j], got[j][i])
 
     def matrix(self, *options, **more):
         return [[float(cell) for cell in row] for row in self.ok("gram", "g.csv", *options, **more).rows()]
@@ -60,17 +104,54 @@ class Gram(Case):
                 for scale in ("paper", "mean", "3.5"):
                     for bias in (0, 1):
                         with self.subTest(standardise=standardise, gamma=gamma, scale=scale, bias=bias):
-                            want = self.expected(standardise == "on", gamma, scale, bias)
+                            want = self.factor("linear", standardise == "on", gamma, scale, bias)
                             got = self.matrix("--standardise", standardise, "--gamma", str(gamma), "--scale", scale,
                                               "--bias", str(bias))
-                            largest = max(abs(v) for row in want for v in row)
-                            self.assertEqual([len(got)] + [len(row) for row in got], [14] * 15)
-                            for i in range(14):
-                                for j in range(14):
-                                    self.assertLessEqual(abs(got[i][j] - want[i][j]), 2e-6 * largest, (i, j))
-                                    self.assertEqual(got[i][j], got[j][i])
+                            self.assert_matrix(got, want)
                             if bias == 0:
                                 self.assertEqual(set(got[4]), {0.0})
+
+    maps = (("identity", {}), ("cosine", {}), ("poly", {"degree": 3, "offset": 0.5}), ("poly", {}), ("rbf", {}),
+            ("rbf", {"width": 0.6}), ("laplace", {"width": 1.7}), ("series", {"series": [0.5, 0, 2, 1e-3]}))
+
+    @staticmethod
+    def words(settings, flag, joint):
+        """The settings as the tool takes them: options, or parts of a formula."""
+        text = {name: joint.join(map(str, value)) if name == "series" else str(value) for name, value in settings.items()}
+        return [word for name, value in text.items() for word in flag(name, value)]
+
+    def test_outer_maps(self):
+        for outer, settings in self.maps:
+            for kind in ("linear", "rank"):
+                for bias in (0, 1):
+                    with self.subTest(outer=outer, kind=kind, bias=bias, **settings):
+                        want = self.mapped(self.factor(kind, gamma=3, bias=bias), outer, **settings)
+                        options = self.words(settings, lambda name, value: ("--" + name, value), ",")
+                        got = self.matrix("--kernel", kind, "--gamma", "3", "--bias", str(bias), "--outer", outer, *options)
+                        self.assert_matrix(got, want)
+
+    def test_sums_and_products(self):
+        for outer, settings in self.maps:
+            with self.subTest(outer=outer, **settings):
+                linear, rank = self.factor("linear", gamma=1), self.factor("rank")
+                options = self.words(settings, lambda name, value: ("--" + name, value), ",")
+                want = self.combined(lambda p, q: p + 0.5 * q, self.mapped(rank, outer, **settings),
+                                     self.mapped(linear, outer, **settings))
+                got = self.matrix("--kernel", "rank + 0.5*linear(gamma=1)", "--outer", outer, *options)
+                self.assert_matrix(got, want)
+
+                plain = self.factor("linear", gamma=4, scale="paper", bias=0.5)
+                own = self.words({"outer": outer, **settings}, lambda name, value: (f"{name}={value}",), ":")
+                formula = f"2 * rank({', '.join(own)}) * linear(gamma=4, scale=paper, bias=0.5) + rank"
+                want = self.combined(lambda p, q, r: 2 * p * q + r, self.mapped(rank, outer, **settings), plain, rank)
+                self.assert_matrix(self.matrix("--kernel", formula), want)
+
+    def test_wrong_formula(self):
+        for formula, says in (("rnk", "did you mean 'rank'"), ("rank +", "missing"), ("-1*rank", "weight"),
+                              ("rank(C=1)", "'C' is not a setting"), ("rank(gamma=0)", "--gamma"),
+                              ("rank(outer=series)", "--series")):
+            with self.subTest(formula=formula):
+                self.fails("gram", "g.csv", "--kernel", formula, code=2, says=says)
 
     def test_defaults(self):
         self.assertEqual(self.matrix(), self.matrix("--gamma", "2", "--scale", "mean", "--bias", "0", "--standardise", "on"))

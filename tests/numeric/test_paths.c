@@ -12,6 +12,7 @@
 
 #include "kernel/kernel.h"
 #include "randomrows.h"
+#include "rounding.h"
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
@@ -85,38 +86,6 @@ static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_
     return k;
 }
 
-/* w · (Σ|terms| + b²). Bytes are exact integers, so a rank part is one number of size at most 3 · count; so are equal
- * codes. */
-static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
-    double sum = k->factors[0].bias * k->factors[0].bias;
-    size_t c = 0;
-    if (a->is_sparse) {
-        for (size_t p = a->cell_start[i]; p < a->cell_start[i + 1]; p++)
-            for (size_t q = b->cell_start[j]; q < b->cell_start[j + 1]; q++)
-                if (a->cell_attribute[p] == b->cell_attribute[q])
-                    c++, sum += fabs((double)a->cell_value[p] * (double)b->cell_value[q]);
-    } else {
-        for (size_t f = 0; f < a->n_features; f++)
-            sum += fabs((double)karma_i_rows_values(a, i)[f] * (double)karma_i_rows_values(b, j)[f]);
-        c = karma_i_mask_overlap(karma_i_rows_mask(a, i), karma_i_rows_mask(b, j), a->n_words);
-        for (size_t t = 0; a->rank_stride && t < a->n_attributes; t++)
-            if (karma_i_rows_ranks(a, i)[t] && karma_i_rows_ranks(b, j)[t]) sum += 3.0;
-        for (size_t t = 0; t < a->n_codes; t++) sum += karma_i_rows_codes(a, i)[t] && karma_i_rows_codes(b, j)[t];
-        const float *q = karma_i_rows_values(a, i) + a->n_features, *p = karma_i_rows_values(b, j) + a->n_features;
-        for (size_t t = 0; t < a->n_terms; t++)
-            sum += fabs((double)q[t] * (double)p[t + a->n_terms]) + fabs((double)q[t + a->n_terms] * (double)p[t]);
-    }
-    return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale,
-                                k->factors[0].log_norm);
-}
-
-/* A sum of n products in any order, whose roundings have no common sign; and the rank part's two roundings and its
- * step's, the bias, the weight, the product. */
-static double rounding(const karma_i_rows *r) {
-    double n = (double)r->n_values;
-    return (fmin(n, 2.0 * sqrt(n)) + (r->rank_stride ? 12.0 : 6.0)) * 0x1p-24;
-}
-
 enum { GAP = 5 };
 static const float UNTOUCHED = -98765.0F;
 
@@ -136,7 +105,8 @@ static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_
         for (size_t j = 0; j < b.count; j++) {
             int border = i < 2 || j < 2 || i + 2 > a.count || j + 2 > b.count;
             if (!(border && (i + j) % 3 == 0) && (i * b.count + j) % step != 0) continue;
-            double got = (double)out[i * ld + j], size = size_of(k, a.rows, a.first + i, b.rows, b.first + j);
+            double got = (double)out[i * ld + j],
+                   size = factor_size(&k->factors[0], a.rows, a.first + i, b.rows, b.first + j);
             double wanted = karma_i_kernel_reference(k, a.rows, a.first + i, b.rows, b.first + j);
             if (!(fabs(got - wanted) <= rounding(a.rows) * size + FLT_MIN))
                 fail_msg("%s, %s: d %zu, %zu features, gamma %zu, bias %g, rows %zu of %zu and %zu of %zu: %.9g, "
@@ -187,7 +157,7 @@ static void check_gram(const karma_i_kernel *k, karma_i_view a) {
     karma_i_kernel_diagonal(diagonal, k, a);
     for (size_t i = 0; i < a.count; i++) {
         double wanted = karma_i_kernel_reference(k, a.rows, a.first + i, a.rows, a.first + i);
-        double size = size_of(k, a.rows, a.first + i, a.rows, a.first + i);
+        double size = factor_size(&k->factors[0], a.rows, a.first + i, a.rows, a.first + i);
         assert_true(fabs(diagonal[i] - wanted) <= 0x1p-23 * fabs(wanted) + 1e-14 * size + FLT_MIN);
     }
     free(gram);
@@ -210,8 +180,8 @@ static void check_scores(const karma_i_kernel *k, karma_i_view a, karma_i_view b
             for (size_t j = 0; j < b.count; j++) {
                 double value = c[j * n_outputs + o];
                 wanted += value * karma_i_kernel_reference(k, a.rows, a.first + i, b.rows, b.first + j);
-                allowed +=
-                    fabs(value) * (rounding(a.rows) + 1e-13) * size_of(k, a.rows, a.first + i, b.rows, b.first + j);
+                allowed += fabs(value) * (rounding(a.rows) + 1e-13) *
+                           factor_size(&k->factors[0], a.rows, a.first + i, b.rows, b.first + j);
             }
             assert_true(fabs(scores[i * n_outputs + o] - wanted) <= allowed);
         }
@@ -468,7 +438,7 @@ static void sparse_rows_equal_the_reference_and_their_dense_copies(void **state)
                          KARMA_OK);
         for (size_t i = 0; i < va.count; i++)
             for (size_t j = 0; j < vb.count; j++) {
-                double size = size_of(&k, a, 5 + i, b, 2 + j);
+                double size = factor_size(&k.factors[0], a, 5 + i, b, 2 + j);
                 assert_true(fabs((double)sparse[i * vb.count + j] - (double)dense[i * vb.count + j]) <=
                             1e-5 * size + FLT_MIN);
                 assert_true(karma_i_kernel_reference(&k, a, 5 + i, b, 2 + j) ==

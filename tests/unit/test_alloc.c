@@ -15,6 +15,7 @@
 #include <jansson.h>
 
 #include "karma/karma.h"
+#include "kernel/formula.h"
 #include "solve/calibrate.h"
 #include "table/folds.h"
 #include "tempfile.h"
@@ -325,6 +326,48 @@ static void filling_options(void **state) {
     check_every_allocation(run_options, NULL, "options");
 }
 
+static karma_status run_copy(void *context) {
+    const karma_option_table *table = karma_read_option_table();
+    karma_read_options copy;
+    karma_error err = {0};
+    karma_status st = karma_options_copy(table, &copy, context, &err);
+    if (st != KARMA_OK && (copy.target.items || copy.ignore.items || copy.ignore.count || copy.missing.items))
+        fail_msg("a failing call left something in the copy");
+    karma_options_clear(table, &copy);
+    return judge(st, &err, NULL);
+}
+
+static void copying_options(void **state) {
+    (void)state;
+    reading r;
+    open_reading(&r, ".csv", "");
+    set(&r, "target", "label");
+    set(&r, "ignore", "a");
+    set(&r, "ignore", "b");
+    set(&r, "missing", "none");
+    check_every_allocation(run_copy, &r.options, "copy of options");
+    close_reading(&r);
+}
+
+static karma_status run_parse(void *context) {
+    karma_i_formula formula = {0};
+    karma_error err = {0};
+    karma_status st = judge(karma_i_formula_parse(&formula, context, &err), &err, formula.terms);
+    if (st == KARMA_OK) karma_i_formula_clear(&formula);
+    return st;
+}
+
+static void parsing_formulas(void **state) {
+    (void)state;
+    karma_fit_options o;
+    char formula[] = "rank(outer=series, series=1:2:3) * linear(outer=rbf) + 0.5*linear(outer=series)",
+         series[] = "1,1";
+    karma_options_init(karma_fit_option_table(), &o);
+    o.kernel = formula;
+    o.series = series;
+    check_every_allocation(run_parse, &o, "formula");
+}
+
 /* --- models -------------------------------------------------------------------------------------------- */
 
 static const char *const CSV_CLASSES = "a,b,what\n1,2,x\n2,,y\n,3,z\n4,1,y\n5,5,x\n0,,z\n-1,-2,x\n";
@@ -504,6 +547,16 @@ static karma_status run_read_for_model(void *context) {
     return st;
 }
 
+/* Two encodings, several factors, maps. */
+static void computing_composed_grams(void **state) {
+    (void)state;
+    char formula[] = "rank(outer=rbf) * linear(outer=cosine) + 0.5*linear(outer=series, series=1:2)";
+    fitting f = {.table = table_of(CSV_NUMBERS, "price"), .options = quick_options(KARMA_SOLVER_BATCH)};
+    f.options.kernel = formula;
+    check_every_allocation(run_gram, &f, "gram of a formula");
+    karma_table_free(f.table);
+}
+
 static void using_models(void **state) {
     (void)state;
     for (int which = 0; which < N_FITTINGS; which++) {
@@ -597,6 +650,9 @@ int main(void) {
         cmocka_unit_test(writing_outputs),
         cmocka_unit_test(calibrating),
         cmocka_unit_test(dealing_folds),
+        cmocka_unit_test(copying_options),
+        cmocka_unit_test(parsing_formulas),
+        cmocka_unit_test(computing_composed_grams),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }
