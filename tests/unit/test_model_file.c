@@ -696,6 +696,11 @@ static void put_code(unsigned char *place, size_t slot, uint16_t code) {
 
 /* Codes, ranks and terms that do not fit the levels, the mask or one another. Seven or eight support rows with one code
  * and four values each (a, b, Q, O); fruit is the third attribute. */
+static json_t *attribute_of(const forgery *f, size_t index) {
+    json_t *encoding = json_array_get(json_object_get(f->p.document, "encodings"), 0);
+    return json_array_get(json_object_get(encoding, "attributes"), index);
+}
+
 static void forged_codes_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
@@ -711,7 +716,7 @@ static void forged_codes_are_refused(void **state) {
             if (!(mask & 4)) break;
         }
         shown = hidden ? 0 : 1;
-        json_t *fruit = json_array_get(json_object_get(f.p.document, "attributes"), 2);
+        json_t *fruit = attribute_of(&f, 2);
         switch (which) {
         case 0:
             put_code(codes, shown, 6); /* there are five levels */
@@ -759,10 +764,10 @@ static void impossible_encodings_are_refused(void **state) {
         o.kernel = which == 3 ? "rank" : NULL;
         o.rank_form = KARMA_RANK_FORM_CENTRED;
         open_forgery(&f, CSV_CODES, "label", &o);
-        json_t *first = json_array_get(json_object_get(f.p.document, "attributes"), 0);
+        json_t *first = attribute_of(&f, 0);
         if (which == 0) json_object_set_new(first, "coded", json_true());
         if (which == 1) json_object_set_new(first, "centred", json_true());
-        if (which == 2) set_in(f.p.document, "radius", NULL, "2.5");
+        if (which == 2) set_in(f.p.document, "encodings", "radius", "2.5");
         if (which == 3) json_object_del(first, "centred");
         static const char *const words[] = {"codes", "centred", "radius", "centred"};
         assert_forgery_refused(&f, words[which], words[which]);
