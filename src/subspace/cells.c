@@ -51,50 +51,22 @@ karma_status karma_i_cells_reserve(karma_i_cells *cells, karma_i_view batch, kar
     return KARMA_OK;
 }
 
-/* The list of a row while it grows. */
-typedef struct row_list {
-    karma_i_cells *cells;
-    size_t *attribute_cut, *feature_cut;
-    size_t range, attribute, feature; /* where the next ones go */
-} row_list;
+/* A row's lists while they grow: where the next ones go. */
+typedef struct row_end {
+    uint32_t *attribute, *feature;
+    double *x;
+} row_end;
 
-static row_list begin_list(karma_i_cells *cells, karma_i_view batch, size_t row) {
-    size_t cut = row * (cells->n_ranges + 1);
-    row_list list = {.cells = cells,
-                     .attribute_cut = cells->attribute_cut + cut,
-                     .feature_cut = cells->feature_cut + cut,
-                     .attribute = attribute_place(batch, row),
-                     .feature = feature_place(batch, row)};
-    list.attribute_cut[0] = list.attribute;
-    list.feature_cut[0] = list.feature;
-    return list;
-}
-
-static void close_range(row_list *list) {
-    list->range++;
-    list->attribute_cut[list->range] = list->attribute;
-    list->feature_cut[list->range] = list->feature;
-}
-
-static inline void add_attribute(row_list *list, size_t attribute) {
-    while (attribute >= list->cells->range_end[list->range]) close_range(list);
-    list->cells->attribute[list->attribute++] = (uint32_t)attribute;
-}
-
-static inline void add_feature(row_list *list, size_t feature, double x) {
-    list->cells->feature[list->feature] = (uint32_t)feature;
-    list->cells->x[list->feature++] = x;
-}
-
-static void add_sparse(row_list *list, const karma_i_rows *rows, size_t row, const double *mean) {
+static row_end list_sparse(row_end to, const karma_i_rows *rows, size_t row, const double *mean) {
     for (size_t c = rows->cell_start[row]; c < rows->cell_start[row + 1]; c++) {
-        size_t j = rows->cell_attribute[c];
-        add_attribute(list, j);
-        add_feature(list, j, (double)rows->cell_value[c] - mean[j]);
+        uint32_t j = rows->cell_attribute[c];
+        *to.attribute++ = *to.feature++ = j;
+        *to.x++ = (double)rows->cell_value[c] - mean[j];
     }
+    return to;
 }
 
-static void add_dense(row_list *list, const karma_i_rows *rows, size_t row, const double *mean) {
+static row_end list_dense(row_end to, const karma_i_rows *rows, size_t row, const double *mean) {
     const float *values = karma_i_rows_values(rows, row);
     const uint64_t *mask = karma_i_rows_mask(rows, row);
     for (size_t w = 0; w < rows->n_words; w++)
@@ -102,18 +74,56 @@ static void add_dense(row_list *list, const karma_i_rows *rows, size_t row, cons
             size_t j = 64 * w + karma_i_lowest_bit(bits);
             size_t first = rows->feature_start[j], end = rows->feature_start[j + 1];
             if (first == end) continue;
-            add_attribute(list, j);
-            for (size_t f = first; f < end; f++) add_feature(list, f, (double)values[f] - mean[f]);
+            *to.attribute++ = (uint32_t)j;
+            for (size_t f = first; f < end; f++) {
+                *to.feature++ = (uint32_t)f;
+                *to.x++ = (double)values[f] - mean[f];
+            }
         }
+    return to;
+}
+
+/* How many of an ascending list are below a bound. */
+static size_t count_below(const uint32_t *list, size_t n, size_t bound) {
+    size_t first = 0;
+    while (n > 0) {
+        size_t half = n / 2;
+        if (list[first + half] < bound) {
+            first += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return first;
+}
+
+/* Both lists cut where the ranges end; the last range ends behind everything. */
+static void cut_lists(karma_i_cells *cells, const karma_i_rows *rows, size_t row, karma_i_run attributes,
+                      karma_i_run features) {
+    size_t *attribute_cut = cells->attribute_cut + row * (cells->n_ranges + 1);
+    size_t *feature_cut = cells->feature_cut + row * (cells->n_ranges + 1);
+    attribute_cut[0] = attributes.first;
+    feature_cut[0] = features.first;
+    for (size_t k = 0; k + 1 < cells->n_ranges; k++) {
+        size_t end = cells->range_end[k], feature_end = rows->is_sparse ? end : rows->feature_start[end];
+        attribute_cut[k + 1] =
+            attributes.first + count_below(cells->attribute + attributes.first, attributes.count, end);
+        feature_cut[k + 1] = features.first + count_below(cells->feature + features.first, features.count, feature_end);
+    }
+    attribute_cut[cells->n_ranges] = attributes.first + attributes.count;
+    feature_cut[cells->n_ranges] = features.first + features.count;
 }
 
 void karma_i_cells_fill(karma_i_cells *cells, karma_i_view batch, size_t row, const double *mean) {
     const karma_i_rows *rows = batch.rows;
-    row_list list = begin_list(cells, batch, row);
-    if (rows->is_sparse)
-        add_sparse(&list, rows, batch.first + row, mean);
-    else
-        add_dense(&list, rows, batch.first + row, mean);
-    if (list.attribute > list.attribute_cut[0]) add_attribute(&list, rows->n_attributes);
-    while (list.range < cells->n_ranges) close_range(&list);
+    karma_i_run attributes = {attribute_place(batch, row), 0}, features = {feature_place(batch, row), 0};
+    uint32_t *attribute = cells->attribute + attributes.first;
+    row_end end = {attribute, cells->feature + features.first, cells->x + features.first};
+    end = rows->is_sparse ? list_sparse(end, rows, batch.first + row, mean)
+                          : list_dense(end, rows, batch.first + row, mean);
+    if (end.attribute > attribute) *end.attribute++ = (uint32_t)rows->n_attributes;
+    attributes.count = (size_t)(end.attribute - attribute);
+    features.count = (size_t)(end.feature - cells->feature) - features.first;
+    cut_lists(cells, rows, row, attributes, features);
 }

@@ -19,7 +19,7 @@ typedef double vector __attribute__((vector_size(LANES * sizeof(double)), may_al
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* |c|² beyond this share of which has cancelled in c·(c - Wẑ) is summed in the way that does not cancel. */
+/* Where no more than this share of |c|² is left of c·(c - W_oẑ), it is summed in the way that does not cancel. */
 #define CANCELLED 1e-6
 
 /* ---- sums over cells ---- */

@@ -23,12 +23,12 @@
 #include "base/rng.h"
 #include "subspace/estep.h"
 
-/* σ² stays above this share of the cells' variance: cells are single precision (1e-7, squared 1e-14), factorisations
- * double (1e-16), and this is halfway. */
+/* σ² stays above this share of the cells' variance: sums that cancel down to it then still have seven of their sixteen
+ * digits, and rows without noise are completed to four or five. */
 #define LEAST_SHARE 1e-9
 
-/* The start and what is added to W when a sample's subspace goes on to all rows, in units of σ: nothing is then exactly
- * 0, where EM would stay for ever. */
+/* What is added to W, in units of σ, when a sample's subspace goes on to more rows: nothing is then exactly 0, where EM
+ * would stay for ever. */
 #define NUDGE 0.01
 
 enum {
@@ -39,6 +39,8 @@ enum {
     THINNING = 8,          /* a sample has one row in so many */
     LEAST_SAMPLE = 2000    /* rows */
 };
+
+/* Passes over samples need not be exact. */
 #define SAMPLE_TOLERANCE 1e-4
 
 struct karma_i_ppca_stats {
@@ -299,6 +301,7 @@ karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_
         return st;
     }
     subspace->least_sigma2 = LEAST_SHARE * subspace->sigma2;
+    /* as long as the data: from a short W weak components would take many passes to show, and look like the end */
     nudge(subspace, sqrt(subspace->sigma2));
     *out = subspace;
     return KARMA_OK;
@@ -330,54 +333,55 @@ static karma_status improve(karma_i_subspace *subspace, karma_i_view rows, const
     return st;
 }
 
-/* One row in THINNING, drawn and not counted off: what comes in turns would be seen on one side only. */
-static karma_status thin_out(karma_i_rows **out, karma_i_view rows, karma_error *err) {
-    size_t *index = karma_i_alloc(rows.count, sizeof *index), n = rows.count / THINNING;
-    karma_i_rows *sample = NULL;
+/* ---- samples ----
+ *
+ * Many rows: the subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the first
+ * passes are over few rows, the next over THINNING times as many, until few passes over all of them are left to do. */
+
+/* The rows in random order; samples are its beginnings. Drawn and not counted off: what comes in turns would be seen on
+ * one side only. NULL: out of memory. */
+static size_t *shuffled(karma_i_view rows) {
+    size_t *index = karma_i_alloc(rows.count, sizeof *index);
     karma_i_rng rng;
-    if (!index) return karma_i_fail_memory(err);
+    if (!index) return NULL;
     for (size_t i = 0; i < rows.count; i++) index[i] = rows.first + i;
     karma_i_rng_init(&rng, 1);
     karma_i_rng_shuffle(&rng, index, rows.count);
-    karma_status st = karma_i_rows_new_like(&sample, rows.rows, n, err);
-    if (st == KARMA_OK) st = karma_i_rows_gather(sample, rows.rows, index, n, err);
-    karma_i_free(index);
-    if (st == KARMA_OK)
-        *out = sample;
-    else
-        karma_i_rows_free(sample);
+    return index;
+}
+
+/* The size of the smallest sample, or all rows if there is none. */
+static size_t smallest_sample(karma_i_view rows, size_t rank) {
+    size_t least = max_size(LEAST_SAMPLE, 4 * max_size(rows.rows->n_features, rank)), count = rows.count;
+    while (count / THINNING >= least) count /= THINNING;
+    return count;
+}
+
+/* Improves *subspace on the sample, or makes it if there is none yet. */
+static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *rows, const size_t *index, size_t count,
+                               const karma_i_ppca_options *options, karma_error *err) {
+    karma_i_rows *sample = NULL;
+    KARMA_TRY(karma_i_rows_new_like(&sample, rows, count, err));
+    karma_status st = karma_i_rows_gather(sample, rows, index, count, err);
+    karma_i_view all = karma_i_rows_all(sample);
+    if (st == KARMA_OK && !*subspace) st = karma_i_ppca_start(subspace, all, options->rank, options->threads, err);
+    if (st == KARMA_OK) st = improve(*subspace, all, options, err);
+    karma_i_rows_free(sample);
+    if (st == KARMA_OK) nudge(*subspace, NUDGE * sqrt((*subspace)->sigma2));
     return st;
 }
 
-static karma_status fit_rows(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
-                             karma_error *err);
-
-/* Many rows: a sample's subspace, found for a fraction of the cost, is nearly there. */
-static karma_status start_from_sample(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
-                                      karma_error *err) {
+static karma_status fit_samples(karma_i_subspace **subspace, karma_i_view rows, const karma_i_ppca_options *options,
+                                karma_error *err) {
+    size_t *index = shuffled(rows);
     karma_i_ppca_options coarse = *options;
-    karma_i_rows *sample = NULL;
     coarse.history = NULL;
     coarse.tolerance = options->tolerance > SAMPLE_TOLERANCE ? options->tolerance : SAMPLE_TOLERANCE;
-    KARMA_TRY(thin_out(&sample, rows, err));
-    karma_status st = fit_rows(out, karma_i_rows_all(sample), &coarse, err);
-    karma_i_rows_free(sample);
-    if (st == KARMA_OK) nudge(*out, NUDGE * sqrt((*out)->sigma2));
-    return st;
-}
-
-static karma_status fit_rows(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
-                             karma_error *err) {
-    size_t least_sample = max_size(LEAST_SAMPLE, 4 * max_size(rows.rows->n_features, options->rank));
-    karma_i_subspace *subspace = NULL;
-    karma_status st = rows.count / THINNING >= least_sample
-                          ? start_from_sample(&subspace, rows, options, err)
-                          : karma_i_ppca_start(&subspace, rows, options->rank, options->threads, err);
-    if (st == KARMA_OK) st = improve(subspace, rows, options, err);
-    if (st == KARMA_OK)
-        *out = subspace;
-    else
-        karma_i_subspace_free(subspace);
+    karma_status st = index ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t count = smallest_sample(rows, options->rank); count < rows.count && st == KARMA_OK;
+         count = count * THINNING <= rows.count / THINNING ? count * THINNING : rows.count)
+        st = fit_sample(subspace, rows.rows, index, count, &coarse, err);
+    karma_i_free(index);
     return st;
 }
 
@@ -386,5 +390,14 @@ karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const k
     if (!(options->most_passes >= 1) || !(options->tolerance >= 0.0) || !(options->threads >= 1))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "a subspace needs at least one pass, one thread and a tolerance that is not negative");
-    return fit_rows(out, rows, options, err);
+    karma_i_subspace *subspace = NULL;
+    karma_status st = smallest_sample(rows, options->rank) < rows.count
+                          ? fit_samples(&subspace, rows, options, err)
+                          : karma_i_ppca_start(&subspace, rows, options->rank, options->threads, err);
+    if (st == KARMA_OK) st = improve(subspace, rows, options, err);
+    if (st == KARMA_OK)
+        *out = subspace;
+    else
+        karma_i_subspace_free(subspace);
+    return st;
 }

@@ -364,6 +364,5 @@ int main(void) {
         cmocka_unit_test(regularity_equals_singular_values),
         cmocka_unit_test(sparse_rows_are_as_regular),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("completion", tests, NULL, NULL);
 }
