@@ -176,6 +176,59 @@ static void check_monotone(const double *history, const karma_i_subspace *s, con
     }
 }
 
+/* ln p(x) of a complete row whose mean is 0, in long double and without differences of large numbers:
+ * A = I + WᵀW/σ² = L D Lᵀ, A z = Wᵀx/σ², and |x - W z|²/σ² + |z|². */
+static double precise_log_density(const karma_i_subspace *s, const float *x) {
+    enum { MOST_RANK = 4 };
+    size_t r = s->rank, d = s->n_features;
+    long double A[MOST_RANK][MOST_RANK] = {{0}}, z[MOST_RANK] = {0}, log_determinant = 0, distance = 0;
+    for (size_t f = 0; f < d; f++)
+        for (size_t k = 0; k < r; k++) {
+            z[k] += (long double)s->W[f * r + k] * (long double)x[f] / s->sigma2;
+            for (size_t l = 0; l < r; l++) A[k][l] += (long double)s->W[f * r + k] * s->W[f * r + l] / s->sigma2;
+        }
+    for (size_t k = 0; k < r; k++) A[k][k] += 1;
+    for (size_t k = 0; k < r; k++) /* elimination */
+        for (size_t i = k + 1; i < r; i++) {
+            long double factor = A[i][k] / A[k][k];
+            z[i] -= factor * z[k];
+            for (size_t l = k; l < r; l++) A[i][l] -= factor * A[k][l];
+        }
+    for (size_t k = r; k-- > 0;) {
+        for (size_t l = k + 1; l < r; l++) z[k] -= A[k][l] * z[l];
+        z[k] /= A[k][k];
+        log_determinant += logl(A[k][k]);
+        distance += z[k] * z[k];
+    }
+    for (size_t f = 0; f < d; f++) {
+        long double rest = (long double)x[f];
+        for (size_t k = 0; k < r; k++) rest -= (long double)s->W[f * r + k] * z[k];
+        distance += rest * rest / s->sigma2;
+    }
+    return (double)(-0.5L * ((long double)d * logl(2.0L * acosl(-1.0L) * s->sigma2) + log_determinant + distance));
+}
+
+/* Cells that lie in E up to single precision, under a very small σ²: |c|²/σ² alone is larger than the distance that is
+ * wanted by eleven orders of magnitude. */
+static void small_noise_costs_no_digits(void **state) {
+    (void)state;
+    enum { D = 12, R = 3, N = 16 };
+    low_rank p = draw_low_rank(N, D, R, 0.0, 0.0, 1);
+    karma_i_subspace s = {.n_features = D, .rank = R, .mean = p.mean, .W = p.basis, .sigma2 = 1e-10};
+    karma_i_ppca_stats *stats = NULL;
+    for (size_t i = 0; i < N * D; i++) p.rows->values[i] = (float)(p.truth[i] - p.mean[i % D]);
+    memset(p.mean, 0, D * sizeof *p.mean);
+    assert_int_equal(karma_i_ppca_stats_new(&stats, p.rows, R, 1, NULL), KARMA_OK);
+    for (size_t i = 0; i < N; i++) {
+        karma_i_ppca_begin(stats, &s);
+        assert_int_equal(karma_i_ppca_add_rows(stats, (karma_i_view){p.rows, i, 1}, NULL), KARMA_OK);
+        check_close(karma_i_ppca_log_likelihood(stats), precise_log_density(&s, karma_i_rows_values(p.rows, i)), 1e-9,
+                    "log likelihood");
+    }
+    karma_i_ppca_stats_free(stats);
+    free_low_rank(&p);
+}
+
 static void the_likelihood_is_the_gaussians_and_never_falls(void **state) {
     (void)state;
     enum { PASSES = 60 };
@@ -590,6 +643,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_equals_the_gaussian),
         cmocka_unit_test(complete_rows_give_the_closed_form),
+        cmocka_unit_test(small_noise_costs_no_digits),
         cmocka_unit_test(the_likelihood_is_the_gaussians_and_never_falls),
         cmocka_unit_test(a_pass_undoes_shift_and_length),
         cmocka_unit_test(the_gradient_vanishes_at_the_end),
