@@ -3,8 +3,9 @@
 
     peers.py batch  ENGINE CSV C REPEATS          SVC(kernel="precomputed") and its Gram matrix, beside karma_fit
     peers.py sparse ENGINE DIR ROWS REPEATS THREADS   scipy's sparse product, beside the library's sparse block
+    peers.py subspace ROWS PEER_ROWS              a round of IterativeImputer on PEER_ROWS, passes of ppca on ROWS
 
-Each repetition times the peer, then starts ENGINE once for the library's side: the two take turns.
+Each repetition times the peer, then starts ENGINE, if there is one, for the library's side: the two take turns.
 """
 import csv
 import json
@@ -179,12 +180,53 @@ def sparse(program, directory, n_rows, repeats, threads):
             "peak_ours": ours["peak_bytes"], "peak_bytes": peak_bytes()}
 
 
+# ---- subspace ----
+
+def draw_low_rank(n_rows):
+    """As bench_subspace.c draws them: rank 10, noise 0.3, half of the cells NaN."""
+    rng = np.random.default_rng(3)
+    basis = rng.standard_normal((100, 10)) / np.sqrt(10)
+    x = rng.standard_normal((n_rows, 10)) @ basis.T + 0.3 * rng.standard_normal((n_rows, 100))
+    x[rng.random(x.shape) < 0.5] = np.nan
+    return x
+
+
+def ppca_passes(x, rank, n_passes):
+    """Seconds of each pass of the algorithm of R's pcaMethods::ppca: missing cells are filled in anew every time."""
+    hidden, x = np.isnan(x), np.nan_to_num(x)
+    n_rows, dim = x.shape
+    c = np.random.default_rng(1).standard_normal((dim, rank))
+    z = x @ c @ np.linalg.inv(c.T @ c)
+    noise = ((x - np.where(hidden, 0, z @ c.T)) ** 2).sum() / (~hidden).sum()
+    seconds = []
+    for _ in range(n_passes):
+        start = time.perf_counter()
+        s = np.linalg.inv(np.eye(rank) + c.T @ c / noise)
+        x[hidden] = (z @ c.T)[hidden]
+        z = x @ c @ s / noise
+        c = (x.T @ z) @ np.linalg.inv(z.T @ z + n_rows * s)
+        noise = (((z @ c.T - x) ** 2).sum() + n_rows * ((c.T @ c) * s).sum() + hidden.sum() * noise) / x.size
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def subspace(n_rows, peer_rows):
+    import warnings
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401  # pylint: disable=unused-import
+    from sklearn.impute import IterativeImputer
+    warnings.simplefilter("ignore")  # one round does not converge
+    seconds, _ = timed(IterativeImputer(max_iter=1, random_state=0).fit_transform, draw_low_rank(peer_rows))
+    return {"round": [seconds * n_rows / peer_rows], "pass": ppca_passes(draw_low_rank(n_rows), 10, 5)[1:]}
+
+
 def main(kind, *arguments):
     if kind == "batch":
         program, path, C, repeats = arguments
         return batch(program, path, C, int(repeats))
     if kind == "mean-filled":
         return mean_filled(*arguments)
+    if kind == "subspace":
+        return subspace(*map(int, arguments))
     program, directory, n_rows, repeats, threads = arguments
     return sparse(program, directory, int(n_rows), int(repeats), threads)
 

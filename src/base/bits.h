@@ -27,6 +27,17 @@ static inline unsigned karma_i_popcount(uint64_t word) {
 #endif
 }
 
+/* The place of the lowest bit of a word that is not 0. */
+static inline size_t karma_i_lowest_bit(uint64_t word) {
+#if defined(__GNUC__)
+    return (size_t)__builtin_ctzll(word);
+#else
+    size_t place = 0;
+    for (; !(word & 1); word >>= 1) place++;
+    return place;
+#endif
+}
+
 /* |o ∩ o'| */
 static inline size_t karma_i_mask_overlap(const uint64_t *a, const uint64_t *b, size_t n_words) {
     size_t n = 0;

@@ -20,4 +20,9 @@ void karma_i_gemm_nt_add(float *out, size_t ld_out, const float *a, size_t ld_a,
  * an entry is not finite or the iteration does not converge, and KARMA_ERR_MEMORY. Cost: of order n³. */
 karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, karma_error *err);
 
+/* The thin singular value decomposition A = U diag(s) Vᵀ of an n_rows × n_columns matrix, all row-major; with
+ * k = min(n_rows, n_columns): U n_rows × k, s descending, Vᵀ k × n_columns. `a` is left undefined. Fails as above. */
+karma_status karma_i_svd(double *u, double *s, double *vt, double *a, size_t n_rows, size_t n_columns,
+                         karma_error *err);
+
 #endif

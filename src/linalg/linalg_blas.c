@@ -14,6 +14,10 @@
  * by columns, and after the others the length of every text (gfortran's convention since version 8). */
 void dsyev_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda, double *w, double *work,
             const int *lwork, int *info, size_t jobz_length, size_t uplo_length);
+/* and its singular values */
+void dgesvd_(const char *jobu, const char *jobvt, const int *m, const int *n, double *a, const int *lda, double *s,
+             double *u, const int *ldu, double *vt, const int *ldvt, double *work, const int *lwork, int *info,
+             size_t jobu_length, size_t jobvt_length);
 
 void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
                      size_t n_b, size_t inner) {
@@ -58,5 +62,27 @@ karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, k
     karma_i_free(work);
     if (info != 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "the eigenvalues of a matrix of size %zu do not converge", n);
+    return KARMA_OK;
+}
+
+karma_status karma_i_svd(double *u, double *s, double *vt, double *a, size_t n_rows, size_t n_columns,
+                         karma_error *err) {
+    if (n_rows == 0 || n_columns == 0) return KARMA_OK;
+    if (n_rows > INT_MAX || n_columns > INT_MAX) return karma_i_fail_memory(err);
+    if (!all_finite(a, n_rows * n_columns))
+        return karma_i_fail(err, KARMA_ERR_DATA, "a matrix of %zu rows has an entry that is not finite", n_rows);
+
+    /* LAPACK sees Aᵀ = V diag(s) Uᵀ, and its left vectors by columns are our rows of Vᵀ. */
+    int m = (int)n_columns, n = (int)n_rows, k = m < n ? m : n, query = -1, info = 0;
+    double best_size = 0.0;
+    dgesvd_("S", "S", &m, &n, a, &m, s, vt, &m, u, &k, &best_size, &query, &info, 1, 1);
+    if (!(best_size >= 1.0 && best_size <= INT_MAX)) return karma_i_fail_memory(err);
+    int work_size = (int)best_size;
+    double *work = karma_i_alloc((size_t)work_size, sizeof *work);
+    if (!work) return karma_i_fail_memory(err);
+    dgesvd_("S", "S", &m, &n, a, &m, s, vt, &m, u, &k, work, &work_size, &info, 1, 1);
+    karma_i_free(work);
+    if (info != 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the singular values of a matrix of %zu rows do not converge", n_rows);
     return KARMA_OK;
 }

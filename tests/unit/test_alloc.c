@@ -14,10 +14,13 @@
 
 #include <jansson.h>
 
+#include "base/bits.h"
 #include "karma/karma.h"
 #include "kernel/formula.h"
 #include "solve/calibrate.h"
 #include "table/folds.h"
+#include "subspace/completion.h"
+#include "subspace/regularity.h"
 #include "tempfile.h"
 
 /* --- the allocator ------------------------------------------------------------------------------------- */
@@ -634,6 +637,64 @@ static void writing_outputs(void **state) {
     temp_remove(&file);
 }
 
+/* --- subspaces ----------------------------------------------------------------------------------------- */
+
+static karma_status run_subspace(void *context) {
+    karma_i_view rows = karma_i_rows_all(context);
+    karma_i_ppca_options options = karma_i_ppca_defaults(2);
+    karma_i_subspace *subspace = NULL;
+    karma_i_basis *basis = NULL;
+    karma_i_regularity *regularity = NULL;
+    karma_error err = {0};
+    double completed[6 * 4], errors[6 * 4], coordinates[6 * 3];
+    options.most_passes = 3;
+    karma_status st = judge(karma_i_ppca_fit(&subspace, rows, &options, &err), &err, subspace);
+    if (st == KARMA_OK) st = judge(karma_i_complete(completed, errors, subspace, rows, 1, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_i_basis_new(&basis, subspace, &err), &err, basis);
+    if (st == KARMA_OK)
+        st = judge(karma_i_coordinates(coordinates, subspace, basis, KARMA_I_UNCENTRED, rows, 1, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_i_regularity_new(&regularity, basis, rows, 1, &err), &err, regularity);
+    karma_i_subspace_free(subspace);
+    karma_i_basis_free(basis);
+    karma_i_regularity_free(regularity);
+    return st;
+}
+
+static karma_status run_choose_rank(void *context) {
+    karma_i_ppca_options options = karma_i_ppca_defaults(0);
+    karma_i_rank_choice choice = {.rank = 99};
+    karma_error err = {0};
+    options.most_passes = 2;
+    karma_status st = karma_i_ppca_choose_rank(&choice, karma_i_rows_all(context), 1, &options, &err);
+    if (st != KARMA_OK && choice.rank != 99) fail_msg("a failing call wrote a choice");
+    return judge(st, &err, NULL);
+}
+
+static void finding_subspaces(void **state) {
+    (void)state;
+    static const size_t start[] = {0, 1, 2, 3, 4};
+    karma_i_rows *dense = NULL, *sparse = NULL;
+    assert_int_equal(karma_i_rows_new(&dense, 4, start, 6, NULL), KARMA_OK);
+    assert_int_equal(karma_i_rows_new_sparse(&sparse, 4, 6, NULL), KARMA_OK);
+    for (size_t i = 0; i < 6; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            if ((i + j) % 3 == 0) continue;
+            float value = (float)((i * i + 3 * j * i + j) % 7);
+            karma_i_mask_set(dense->mask + i * dense->n_words, j);
+            dense->values[i * 4 + j] = value;
+            assert_int_equal(karma_i_rows_add_cell(sparse, j, value, NULL), KARMA_OK);
+        }
+        assert_int_equal(karma_i_rows_end_sparse(sparse, NULL), KARMA_OK);
+    }
+    dense->n_rows = 6;
+    check_every_allocation(run_subspace, dense, "subspace");
+    check_every_allocation(run_subspace, sparse, "subspace of sparse rows");
+    check_every_allocation(run_choose_rank, dense, "rank");
+    check_every_allocation(run_choose_rank, sparse, "rank of sparse rows");
+    karma_i_rows_free(dense);
+    karma_i_rows_free(sparse);
+}
+
 int main(void) {
     json_set_alloc_funcs(allocate_for_jansson, __wrap_free);
     const struct CMUnitTest tests[] = {
@@ -653,6 +714,7 @@ int main(void) {
         cmocka_unit_test(copying_options),
         cmocka_unit_test(parsing_formulas),
         cmocka_unit_test(computing_composed_grams),
+        cmocka_unit_test(finding_subspaces),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

@@ -1,0 +1,46 @@
+/* What a subspace says of incomplete rows: the completion of class F₀, its standard errors, and coordinates whose inner
+ * product is that of the completions.
+ *
+ *     x̂ = mean + W ẑ,     ẑ = (σ²I + W_oᵀW_o)⁻¹ W_oᵀ (x_o - mean_o)
+ *
+ * As σ² → 0, and if o determines z, x̂ - mean = Q P_oᵀ Q_oo^† P_o (x - mean) with Q the projection onto the columns of
+ * W, and w·x̂ is the paper's f_{w,Q} (definition `F0`, lemma `lintof0`). */
+#ifndef KARMA_I_COMPLETION_H
+#define KARMA_I_COMPLETION_H
+
+#include "subspace/ppca.h"
+
+/* Of every row, all features: the completion, and its standard error sqrt(w_f·C w_f + [f is missing] σ²), C the
+ * posterior covariance of z. For an observed feature both are of W z without the noise. Either may be NULL; each is
+ * rows.count × n_features. */
+karma_status karma_i_complete(double *completed, double *standard_error, const karma_i_subspace *subspace,
+                              karma_i_view rows, int threads, karma_error *err);
+
+/* ẑ of every row: rows.count × rank. */
+karma_status karma_i_locate(double *z, const karma_i_subspace *subspace, karma_i_view rows, int threads,
+                            karma_error *err);
+
+/* W = U diag(s) Vᵀ, without the directions that W does not have. */
+typedef struct karma_i_basis {
+    size_t n_features, rank; /* the rank of W as computed, at most that of the subspace */
+    double *U;               /* n_features × rank, orthonormal columns */
+    double *s;               /* descending */
+    double *to_coordinates;  /* diag(s) Vᵀ: rank × the subspace's rank */
+    double *mean;            /* Uᵀ mean */
+    double mean_beyond;      /* |mean - U Uᵀ mean| */
+} karma_i_basis;
+
+karma_status karma_i_basis_new(karma_i_basis **out, const karma_i_subspace *subspace, karma_error *err);
+void karma_i_basis_free(karma_i_basis *basis);
+
+/* Which inner product: ⟨x̂ - mean, ŷ - mean⟩ by `rank` coordinates a row, or ⟨x̂, ŷ⟩ by one more. */
+typedef enum karma_i_centring { KARMA_I_CENTRED, KARMA_I_UNCENTRED } karma_i_centring;
+
+static inline size_t karma_i_n_coordinates(const karma_i_basis *basis, karma_i_centring centring) {
+    return basis->rank + (centring == KARMA_I_UNCENTRED);
+}
+/* rows.count × karma_i_n_coordinates */
+karma_status karma_i_coordinates(double *out, const karma_i_subspace *subspace, const karma_i_basis *basis,
+                                 karma_i_centring centring, karma_i_view rows, int threads, karma_error *err);
+
+#endif

@@ -1,0 +1,80 @@
+/* What the observed cells of a row say of its place z in the subspace, and what rows together say of the subspace.
+ *
+ * Model: x = mean + W z + noise, z ~ N(0, I_r), noise ~ N(0, σ² I). With o the observed features of a row, W_o and
+ * c = x_o - mean_o their rows of W and their centred values:
+ *
+ *     z | x_o  ~  N(ẑ, C),     C = (I + W_oᵀW_o/σ²)⁻¹,     ẑ = C W_oᵀc/σ²
+ *     ln p(x_o) = -½ [ |o| ln 2πσ² + ln det C⁻¹ + c·(c - W_oẑ)/σ² ]
+ *
+ * (c·(c - W_oẑ) = |c - W_oẑ|² + σ²|ẑ|², which is what is computed where the left side would cancel.) Everything scaled
+ * by σ², the matrix to be factorised has pivots of at least 1, whatever o: rows with fewer cells than r, or none, are
+ * no exception.
+ *
+ * W_oᵀW_o is the sum of the outer products of W's rows, packed (linalg/packed.h): one sum over the observed cells, of
+ * vectors that the registers hold. Matrix products over zero-filled rows would take the missing cells along.
+ *
+ * The loops are compiled once for each kind of processor, like those of src/kernel. */
+#ifndef KARMA_I_POSTERIOR_H
+#define KARMA_I_POSTERIOR_H
+
+#include "linalg/packed.h"
+#include "subspace/cells.h"
+
+/* Rows that are factorised side by side. Rows of all arrays are padded with zeros to a multiple of it. */
+enum { KARMA_I_LANES = 8 };
+
+static inline size_t karma_i_padded(size_t n) {
+    return (n + KARMA_I_LANES - 1) / KARMA_I_LANES * KARMA_I_LANES;
+}
+
+/* The subspace as the loops want it. */
+typedef struct karma_i_loadings {
+    size_t rank, n_attributes, n_features;
+    size_t W_stride, outer_stride;
+    double *W;             /* by feature: w_f / σ² */
+    double *outer;         /* by attribute: Σ over its features of w_f w_fᵀ / σ², packed */
+    double *mean;          /* by feature */
+    size_t *feature_start; /* n_attributes + 1, also for sparse rows */
+    double sigma2;
+} karma_i_loadings;
+
+/* For rows with the columns of `like`. */
+karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_rows *like, size_t rank, karma_error *err);
+void karma_i_loadings_clear(karma_i_loadings *loadings);
+/* W: n_features × rank. */
+void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2);
+
+/* What is known of z after each row of a batch. With z̃ = (1, z) and packed (r+1) × (r+1) matrices. */
+typedef struct karma_i_posterior {
+    size_t rank, most_rows;
+    size_t z_stride, second_stride;
+    double *z;           /* (1, ẑ) */
+    double *second;      /* E[z̃ z̃ᵀ], packed; or only the covariance of z̃, the first column 0 */
+    double *log_density; /* ln p(x_o); 0 if nothing is observed */
+    double *square;      /* |c|² */
+} karma_i_posterior;
+
+karma_status karma_i_posterior_init(karma_i_posterior *posterior, size_t rank, size_t most_rows, karma_error *err);
+void karma_i_posterior_clear(karma_i_posterior *posterior);
+
+typedef enum karma_i_second { KARMA_I_MOMENTS, KARMA_I_COVARIANCE } karma_i_second;
+
+typedef struct karma_i_posterior_path {
+    const char *name;
+    /* The posterior of rows first to first + count, at most KARMA_I_LANES of them, whose cells are listed. `scratch` is
+     * aligned to a cache line and has room for karma_i_posterior_scratch(rank) numbers. */
+    void (*estimate)(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cells *cells,
+                     size_t first, size_t count, karma_i_second second, double *scratch);
+    /* For the attributes and the features of one range, over the first n_rows rows in their order, each starting from
+     * what stands there:
+     *     second_j += Σ_{i observes j} E[z̃ z̃ᵀ]        (n_attributes + 1) × second_stride
+     *     cross_f  += Σ_{i observes f} c_f (1, ẑ)      n_features × z_stride                                       */
+    void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior, const karma_i_cells *cells,
+                       size_t n_rows, size_t range);
+} karma_i_posterior_path;
+
+size_t karma_i_posterior_scratch(size_t rank);
+/* The paths this machine can run, fastest first; NULL ends the list. */
+const karma_i_posterior_path *const *karma_i_posterior_paths(void);
+
+#endif

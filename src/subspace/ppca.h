@@ -1,0 +1,89 @@
+/* Probabilistic principal components of incomplete rows, by EM: the hidden subspace of the paper, estimated.
+ *
+ *     x = mean + W z + noise,     z ~ N(0, I_r),     noise ~ N(0, σ² I_d)
+ *
+ * Only observed cells count; nothing is filled in. The columns of W span the subspace E of definition `regularity`. */
+#ifndef KARMA_I_PPCA_H
+#define KARMA_I_PPCA_H
+
+#include "karma/base.h"
+#include "table/rows.h"
+
+typedef struct karma_i_subspace {
+    size_t n_features, rank;
+    double *mean; /* n_features */
+    double *W;    /* n_features × rank */
+    double sigma2;
+    double least_sigma2;   /* σ² is kept from falling below: a small share of the cells' variance */
+    double log_likelihood; /* of the observed cells */
+    size_t n_values;       /* feature values observed */
+    size_t n_passes;       /* over all the rows, that is not counting those over samples */
+    int is_converged;
+} karma_i_subspace;
+
+void karma_i_subspace_free(karma_i_subspace *subspace);
+
+typedef struct karma_i_ppca_options {
+    size_t rank;        /* may be 0, and larger than the number of features or of rows */
+    size_t most_passes; /* at least 1 */
+    double tolerance;   /* ends when a pass adds less than this to the log likelihood per observed value */
+    int threads;
+    const karma_hooks *hooks; /* NULL: none. A progress hook that asks to stop leaves the subspace as it then is. */
+    double *history;          /* NULL, or most_passes numbers: the log likelihood at each pass */
+} karma_i_ppca_options;
+
+static inline karma_i_ppca_options karma_i_ppca_defaults(size_t rank) {
+    return (karma_i_ppca_options){.rank = rank, .most_passes = 200, .tolerance = 1e-5, .threads = 1};
+}
+
+/* Deterministic: the same rows give the same bits for any number of threads. */
+karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
+                              karma_error *err);
+
+/* ---- one pass, for rows that come in parts ----
+ *
+ *     begin, add_rows once for every part, log_likelihood, finish
+ *
+ * Parts of any size give the same bits as all rows at once, if their order is the same. */
+typedef struct karma_i_ppca_stats karma_i_ppca_stats;
+
+/* For rows with the columns of `like`, and coming in parts of about as many; any number of them is right. */
+karma_status karma_i_ppca_stats_new(karma_i_ppca_stats **out, const karma_i_rows *like, size_t rank, int threads,
+                                    karma_error *err);
+void karma_i_ppca_stats_free(karma_i_ppca_stats *stats);
+/* The expectations are taken under `subspace`, which is copied. */
+void karma_i_ppca_begin(karma_i_ppca_stats *stats, const karma_i_subspace *subspace);
+karma_status karma_i_ppca_add_rows(karma_i_ppca_stats *stats, karma_i_view rows, karma_error *err);
+/* The log likelihood of the rows added since `begin`, under its subspace, and how many values they observe. */
+double karma_i_ppca_log_likelihood(const karma_i_ppca_stats *stats);
+size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats);
+/* Adds the statistics of another pass under the same subspace, over other rows. */
+void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *other);
+/* The M-step: the subspace that follows. Its log likelihood is not known before the next pass. */
+void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats);
+
+/* A first subspace for such passes: mean and variance of these rows, and pseudo-random W. */
+karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads, karma_error *err);
+
+/* ---- the rank ---- */
+
+typedef struct karma_i_rank_score {
+    size_t rank;
+    double score; /* mean log density of the held-out values, each given the observed rest of its row */
+} karma_i_rank_score;
+
+enum { KARMA_I_MOST_RANKS = 64 };
+
+typedef struct karma_i_rank_choice {
+    size_t rank; /* 0: the attributes say nothing of one another */
+    size_t n_scores;
+    karma_i_rank_score scores[KARMA_I_MOST_RANKS]; /* all that were tried, in the order of trying */
+} karma_i_rank_choice;
+
+/* Hides a tenth of the observed cells, drawn by `seed`, and tries the ranks 0, 1, 2, 3, 5, 8, ... below the numbers of
+ * rows and features and up to options->rank (0: no other limit) until the score has fallen twice; then what lies
+ * between the best and its neighbours. `options` says the rest; its history is not written. */
+karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view rows, uint64_t seed,
+                                      const karma_i_ppca_options *options, karma_error *err);
+
+#endif

@@ -1,0 +1,240 @@
+/* The rank by held-out likelihood: a tenth of the cells is hidden, and each rank is asked how well it foretells them,
+ * ln N(x_f; x̂_f, se_f²) with x̂ and its standard error from what is left of the row. More components always fit the
+ * seen cells better, but beyond the rank of the data they fit noise, and the unseen cells worse. Slightly worse, so
+ * that chance decides among the ranks above the right one: the smallest is taken that is not worse than the best by
+ * more than the standard error of their difference, row by row. */
+#include "subspace/ppca.h"
+
+#include <math.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "subspace/cells.h"
+#include "subspace/completion.h"
+
+#define HIDDEN_SHARE 0.1
+
+enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10 };
+
+/* Ranks are told apart by less than what a pass adds when it is allowed to be the last. */
+#define FINER_TOLERANCE 0.1
+
+typedef struct trial {
+    karma_i_rows *kept, *hidden;
+    karma_i_cells hidden_cells;
+    double *completed, *standard_error, *origin; /* MOST_ROWS × n_features; n_features zeros */
+    double *row_score[KARMA_I_MOST_RANKS];       /* of each rank tried: Σ over the hidden values of a row */
+    const karma_i_ppca_options *options;
+} trial;
+
+/* ---- hiding ---- */
+
+static int is_hidden(karma_i_rng *rng) {
+    return karma_i_rng_uniform(rng) < HIDDEN_SHARE;
+}
+
+static karma_status split_sparse(trial *t, const karma_i_rows *rows, size_t row, karma_i_rng *rng, karma_error *err) {
+    for (size_t c = rows->cell_start[row]; c < rows->cell_start[row + 1]; c++)
+        KARMA_TRY(karma_i_rows_add_cell(is_hidden(rng) ? t->hidden : t->kept, rows->cell_attribute[c],
+                                        rows->cell_value[c], err));
+    KARMA_TRY(karma_i_rows_end_sparse(t->kept, err));
+    return karma_i_rows_end_sparse(t->hidden, err);
+}
+
+static void split_dense(trial *t, const karma_i_rows *rows, size_t row, karma_i_rng *rng) {
+    const float *values = karma_i_rows_values(rows, row);
+    const uint64_t *mask = karma_i_rows_mask(rows, row);
+    for (size_t j = 0; j < rows->n_attributes; j++) {
+        if (!karma_i_mask_get(mask, j) || rows->feature_start[j] == rows->feature_start[j + 1]) continue;
+        karma_i_rows *to = is_hidden(rng) ? t->hidden : t->kept;
+        karma_i_mask_set(to->mask + to->n_rows * to->n_words, j);
+        for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
+            to->values[to->n_rows * to->n_features + f] = values[f];
+    }
+    t->kept->n_rows++;
+    t->hidden->n_rows++;
+}
+
+static karma_status split(trial *t, karma_i_view rows, uint64_t seed, karma_error *err) {
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, seed);
+    KARMA_TRY(karma_i_rows_new_like(&t->kept, rows.rows, rows.count, err));
+    KARMA_TRY(karma_i_rows_new_like(&t->hidden, rows.rows, rows.count, err));
+    for (size_t i = 0; i < rows.count; i++) {
+        if (rows.rows->is_sparse)
+            KARMA_TRY(split_sparse(t, rows.rows, rows.first + i, &rng, err));
+        else
+            split_dense(t, rows.rows, rows.first + i, &rng);
+    }
+    return KARMA_OK;
+}
+
+static void clear_trial(trial *t) {
+    karma_i_rows_free(t->kept);
+    karma_i_rows_free(t->hidden);
+    karma_i_cells_clear(&t->hidden_cells);
+    karma_i_free(t->completed);
+    karma_i_free(t->standard_error);
+    karma_i_free(t->origin);
+    for (size_t k = 0; k < KARMA_I_MOST_RANKS; k++) karma_i_free(t->row_score[k]);
+}
+
+static karma_status init_trial(trial *t, karma_i_view rows, uint64_t seed, const karma_i_ppca_options *options,
+                               karma_error *err) {
+    size_t d = rows.rows->n_features;
+    *t = (trial){.options = options};
+    t->completed = karma_i_alloc(MOST_ROWS, d * sizeof *t->completed);
+    t->standard_error = karma_i_alloc(MOST_ROWS, d * sizeof *t->standard_error);
+    t->origin = karma_i_zalloc(d, sizeof *t->origin);
+    karma_status st = t->completed && t->standard_error && t->origin ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_cells_init(&t->hidden_cells, rows.rows->n_attributes, MOST_ROWS, 1, err);
+    if (st == KARMA_OK) st = split(t, rows, seed, err);
+    if (st != KARMA_OK) clear_trial(t);
+    return st;
+}
+
+/* ---- one rank ---- */
+
+/* Σ ln N(x_f; x̂_f, se_f²) over the hidden features of a row of the batch. */
+static double row_score(const trial *t, size_t row, karma_i_run features, size_t n_features) {
+    const double half_log_2pi = 0.918938533204672741780329736405617639861397473637783;
+    double sum = 0.0;
+    for (size_t c = features.first; c < features.first + features.count; c++) {
+        size_t cell = row * n_features + t->hidden_cells.feature[c];
+        double error = t->standard_error[cell], z = (t->hidden_cells.x[c] - t->completed[cell]) / error;
+        sum -= half_log_2pi + log(error) + 0.5 * z * z;
+    }
+    return sum;
+}
+
+/* The score of every row, and their mean per hidden value. */
+static karma_status score_subspace(double *mean, double *row_scores, trial *t, const karma_i_subspace *subspace,
+                                   karma_error *err) {
+    size_t n_values = 0, d = subspace->n_features;
+    double sum = 0.0;
+    for (size_t i = 0; i < t->kept->n_rows; i += MOST_ROWS) {
+        size_t left = t->kept->n_rows - i, count = left < MOST_ROWS ? left : MOST_ROWS;
+        karma_i_view kept = {t->kept, i, count}, hidden = {t->hidden, i, count};
+        KARMA_TRY(karma_i_complete(t->completed, t->standard_error, subspace, kept, t->options->threads, err));
+        KARMA_TRY(karma_i_cells_reserve(&t->hidden_cells, hidden, err));
+        for (size_t row = 0; row < count; row++) {
+            karma_i_cells_fill(&t->hidden_cells, hidden, row, t->origin);
+            karma_i_run features = karma_i_row_features(&t->hidden_cells, row);
+            row_scores[i + row] = row_score(t, row, features, d);
+            sum += row_scores[i + row];
+            n_values += features.count;
+        }
+    }
+    *mean = n_values ? sum / (double)n_values : 0.0;
+    return KARMA_OK;
+}
+
+/* Adds a score to the list, which has room for it. */
+static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank, karma_error *err) {
+    karma_i_ppca_options options = *t->options;
+    karma_i_subspace *subspace = NULL;
+    options.rank = rank;
+    options.history = NULL;
+    options.tolerance *= FINER_TOLERANCE;
+    if (karma_i_progress(options.hooks, "ranks tried", choice->n_scores, 0))
+        return karma_i_fail(err, KARMA_ERR_CANCELLED, "cancelled while the rank was chosen");
+    double score = 0.0, *row_scores = karma_i_alloc(t->kept->n_rows, sizeof *row_scores);
+    if (!row_scores) return karma_i_fail_memory(err);
+    t->row_score[choice->n_scores] = row_scores;
+    KARMA_TRY(karma_i_ppca_fit(&subspace, karma_i_rows_all(t->kept), &options, err));
+    karma_status st = score_subspace(&score, row_scores, t, subspace, err);
+    karma_i_subspace_free(subspace);
+    if (st == KARMA_OK) choice->scores[choice->n_scores++] = (karma_i_rank_score){rank, score};
+    return st;
+}
+
+/* ---- the search ---- */
+
+/* Where the best so far stands; of equals the smallest. */
+static size_t best_of(const karma_i_rank_choice *choice) {
+    size_t best = 0;
+    for (size_t i = 1; i < choice->n_scores; i++) {
+        const karma_i_rank_score *a = &choice->scores[i], *b = &choice->scores[best];
+        if (a->score > b->score || (a->score == b->score && a->rank < b->rank)) best = i;
+    }
+    return best;
+}
+
+/* Is the difference between the best and another within one standard error? With D_i the differences of the n rows, Σ
+ * D_i has the standard error sqrt(Σ (D_i - mean D)²). */
+static int is_as_good(const trial *t, size_t best, size_t other) {
+    size_t n = t->kept->n_rows;
+    double sum = 0.0, squares = 0.0;
+    for (size_t i = 0; i < n; i++) sum += t->row_score[best][i] - t->row_score[other][i];
+    for (size_t i = 0; i < n; i++) {
+        double rest = t->row_score[best][i] - t->row_score[other][i] - sum / (double)n;
+        squares += rest * rest;
+    }
+    return sum <= sqrt(squares);
+}
+
+/* The smallest rank tried that is as good as the best. */
+static size_t smallest_good(const karma_i_rank_choice *choice, const trial *t) {
+    size_t best = best_of(choice), rank = choice->scores[best].rank;
+    for (size_t i = 0; i < choice->n_scores; i++)
+        if (choice->scores[i].rank < rank && is_as_good(t, best, i)) rank = choice->scores[i].rank;
+    return rank;
+}
+
+/* 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row. */
+static karma_status climb(karma_i_rank_choice *choice, trial *t, size_t most, karma_error *err) {
+    size_t falls = 0;
+    for (size_t rank = 0, next = 1; rank <= most && falls < FALLS;) {
+        KARMA_TRY(try_rank(choice, t, rank, err));
+        falls = choice->scores[best_of(choice)].rank == rank ? 0 : falls + 1;
+        size_t sum = rank + next;
+        rank = next;
+        next = sum > next ? sum : next + 1;
+    }
+    return KARMA_OK;
+}
+
+/* The middle between `rank` and the nearest one tried on a side; `rank` itself: nothing lies between. */
+static size_t middle_below(const karma_i_rank_choice *choice, size_t rank) {
+    size_t below = 0;
+    for (size_t i = 0; i < choice->n_scores; i++)
+        if (choice->scores[i].rank < rank && choice->scores[i].rank > below) below = choice->scores[i].rank;
+    return rank - (rank - below) / 2;
+}
+static size_t middle_above(const karma_i_rank_choice *choice, size_t rank) {
+    size_t above = SIZE_MAX;
+    for (size_t i = 0; i < choice->n_scores; i++)
+        if (choice->scores[i].rank > rank && choice->scores[i].rank < above) above = choice->scores[i].rank;
+    return above == SIZE_MAX ? rank : rank + (above - rank) / 2;
+}
+
+/* Upwards from the best, in search of a better one; then downwards, in search of the smallest that is as good. */
+static karma_status refine(karma_i_rank_choice *choice, trial *t, karma_error *err) {
+    for (size_t k = 0; k < REFINEMENTS; k++) {
+        size_t best = choice->scores[best_of(choice)].rank, good = smallest_good(choice, t);
+        size_t rank = middle_above(choice, best);
+        if (rank == best) rank = middle_below(choice, good);
+        if (rank == good) break;
+        KARMA_TRY(try_rank(choice, t, rank, err));
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view rows, uint64_t seed,
+                                      const karma_i_ppca_options *options, karma_error *err) {
+    size_t d = rows.rows->n_features, smaller = d < rows.count ? d : rows.count, most = smaller ? smaller - 1 : 0;
+    if (options->rank && options->rank < most) most = options->rank;
+    karma_i_rank_choice choice = {0};
+    trial t;
+    KARMA_TRY(init_trial(&t, rows, seed, options, err));
+    karma_status st = climb(&choice, &t, most, err);
+    if (st == KARMA_OK) st = refine(&choice, &t, err);
+    if (st == KARMA_OK) {
+        choice.rank = smallest_good(&choice, &t);
+        *out = choice;
+    }
+    clear_trial(&t);
+    return st;
+}
