@@ -19,6 +19,7 @@ extern "C" {
 #define KARMA_KERNEL_LIST(X)                                                                                           \
     X(KARMA_KERNEL_LINEAR, "linear")                                                                                   \
     X(KARMA_KERNEL_RANK, "rank")                                                                                       \
+    X(KARMA_KERNEL_SUBSPACE, "subspace")                                                                               \
     X(KARMA_KERNEL_PRECOMPUTED, "precomputed")
 
 #define KARMA_OUTER_LIST(X)                                                                                            \
@@ -141,24 +142,26 @@ typedef struct karma_fit_options {
     int outer;          /* karma_outer: what is made of the kernel's values */
     int64_t degree;     /* of the outer map poly, (offset + k/s)^degree */
     double offset;
-    double width;       /* of the outer maps rbf and laplace, in units of the rows' mean distance */
-    char *series;       /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
-    int standardise;    /* centre and scale observed cells, and the target of a regression */
-    int unit_ball;      /* shrink rows so that |P_o x| <= 1, as the paper assumes */
-    int loss;           /* karma_loss_kind */
-    double tube;        /* half width of the epsilon-insensitive loss */
-    double huber;       /* where the Huber loss turns linear */
-    char *quantile;     /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
-    char *class_weight; /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
-    int probabilities;  /* karma_calibration: how scores become probabilities, from out-of-fold scores */
-    int64_t folds;      /* of these scores */
-    int solver;         /* karma_solver_kind */
-    double C;           /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
-    int schedule;       /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
-    double rho;         /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
-    double B;           /* bound on |v|^2 assumed by that choice of rho */
-    double tolerance;   /* relative duality gap at which the batch solver stops */
-    double memory;      /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
+    double width;          /* of the outer maps rbf and laplace, in units of the rows' mean distance */
+    char *series;          /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
+    double mu;             /* weight of the subspace in the kernel "union" */
+    int64_t subspace_rank; /* or KARMA_AUTO: chosen by held-out cells */
+    int standardise;       /* centre and scale observed cells, and the target of a regression */
+    int unit_ball;         /* shrink rows so that |P_o x| <= 1, as the paper assumes */
+    int loss;              /* karma_loss_kind */
+    double tube;           /* half width of the epsilon-insensitive loss */
+    double huber;          /* where the Huber loss turns linear */
+    char *quantile;        /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
+    char *class_weight;    /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
+    int probabilities;     /* karma_calibration: how scores become probabilities, from out-of-fold scores */
+    int64_t folds;         /* of these scores */
+    int solver;            /* karma_solver_kind */
+    double C;              /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
+    int schedule;          /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
+    double rho;            /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
+    double B;              /* bound on |v|^2 assumed by that choice of rho */
+    double tolerance;      /* relative duality gap at which the batch solver stops */
+    double memory;         /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
     int64_t passes; /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
                        passes * rows */
     int shuffle;    /* visit rows in a seeded random order in every pass */

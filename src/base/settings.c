@@ -74,8 +74,10 @@ static const karma_option read_records[] = {
 static const karma_option fit_records[] = {
     CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
     {"kernel", KARMA_OPTION_TEXT, FIELD(F, kernel), 0, 0, 0, NULL, "FORMULA",
-     "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; or a "
-     "formula of them such as rank + 0.5*linear(gamma=1)",
+     "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; "
+     "subspace: the product of the rows' completions in a hidden subspace; union: linear + mu*subspace; or a formula "
+     "such "
+     "as rank + 0.5*linear(gamma=1)",
      "linear"},
     NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever --kernel says"),
     NAMES(F, rank, "rank", "COL", "the numbers of this column are ranked, whatever --kernel says"),
@@ -94,6 +96,9 @@ static const karma_option fit_records[] = {
     REAL(F, offset, "offset", 1, 0, 1e6, NULL, "offset of --outer poly"),
     REAL(F, width, "width", 1, 1e-6, 1e6, NULL, "width of --outer rbf and laplace"),
     TEXT(F, series, "series", "A0,A1,...", "coefficients of --outer series, none of them negative"),
+    REAL(F, mu, "mu", 1, 0, 1e6, NULL, "weight of the subspace in --kernel union"),
+    {"subspace-rank", KARMA_OPTION_INTEGER, FIELD(F, subspace_rank), KARMA_AUTO, 0, 1000, auto_words, NULL,
+     "dimension of the hidden subspace; auto: what predicts held-out cells best", NULL},
     SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
     SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words, "auto: hinge to classify, huber to regress"),

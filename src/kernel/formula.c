@@ -121,6 +121,10 @@ static karma_status plan_factor(karma_i_factor_plan *plan, karma_kernel_kind kin
     plan->map.offset = o->offset;
     plan->map.width = o->width;
     plan->map.degree = (size_t)o->degree;
+    if (kind == KARMA_KERNEL_SUBSPACE) { /* completions are complete: all overlaps are the same */
+        plan->gamma = 1;
+        plan->scale = 1.0;
+    }
     if (kind == KARMA_KERNEL_PRECOMPUTED) { /* the matrix is the kernel: what it was made of is not known here */
         plan->gamma = 1;
         plan->scale = 1.0;
@@ -212,6 +216,8 @@ karma_status karma_i_formula_parse(karma_i_formula *out, const karma_fit_options
     if (karma_option_text(karma_option_find(karma_fit_option_table(), "kernel"), options, text, sizeof text) >=
         (int)sizeof text)
         st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: the formula is too long");
+    if (strcmp(text, "union") == 0) /* of KARMA's class and F₀: its guarantee stays */
+        (void)snprintf(text, sizeof text, "linear + %.17g*subspace(bias=0)", options->mu);
     parser p = {text, text, options, &f, err};
     if (st == KARMA_OK) st = read_sum(&p);
     if (st == KARMA_OK && f.n_factors > 1)

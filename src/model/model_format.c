@@ -66,6 +66,8 @@ static void describe_encoding(karma_i_tensor *tensors, const karma_i_recipe *rec
     size_t n_attributes = recipe->n_attributes, n_features = recipe->feature_start[n_attributes], n = rows->n_rows;
     size_t n_dense = rows->is_sparse || rows->is_matrix ? 0 : n, n_starts = rows->is_sparse ? n + 1 : 0;
     size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0, n_matrix = rows->is_matrix ? n : 0;
+    const karma_i_subspace none = {0}, *subspace = recipe->latent ? recipe->latent->subspace : &none;
+    const karma_i_basis no_basis = {0}, *basis = recipe->latent ? recipe->latent->basis : &no_basis;
     const karma_i_tensor all[KARMA_I_N_TENSORS] = {
         [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
         [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
@@ -74,13 +76,18 @@ static void describe_encoding(karma_i_tensor *tensors, const karma_i_recipe *rec
         [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
         [KARMA_I_TENSOR_FEATURE_START] =
             {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},
-        [KARMA_I_TENSOR_MASK] = {"mask", "U64", 8, {n_dense, karma_i_mask_words(n_attributes)}, 2, rows->mask, 0},
+        [KARMA_I_TENSOR_MASK] = {"mask", "U64", 8, {n_dense, rows->n_words}, 2, rows->mask, 0},
         [KARMA_I_TENSOR_MATRIX_COLUMN] = {"matrix_column", "U64", 8, {n_matrix, 0}, 1, rows->matrix_column, 0},
         [KARMA_I_TENSOR_RANKING_AT] = {"ranking_at", "U8", 1, {flat->n, 0}, 1, flat->at, 0},
         [KARMA_I_TENSOR_RANKING_BEYOND] = {"ranking_beyond", "U8", 1, {flat->n, 0}, 1, flat->beyond, 0},
         [KARMA_I_TENSOR_RANKING_VALUE] = {"ranking_value", "F64", 8, {flat->n, 0}, 1, flat->value, 0},
         [KARMA_I_TENSOR_RANKS] = {"ranks", "U8", 1, {n_dense, rows->rank_stride}, 2, rows->ranks, 0},
         [KARMA_I_TENSOR_SHIFT] = {"shift", "F64", 8, {n_features, 0}, 1, recipe->shift, 0},
+        [KARMA_I_TENSOR_SUBSPACE_BASIS] =
+            {"subspace_basis", "F64", 8, {basis->rank, subspace->rank}, 2, basis->to_coordinates, 0},
+        [KARMA_I_TENSOR_SUBSPACE_MEAN] = {"subspace_mean", "F64", 8, {subspace->n_features, 0}, 1, subspace->mean, 0},
+        [KARMA_I_TENSOR_SUBSPACE_W] =
+            {"subspace_W", "F64", 8, {subspace->n_features, subspace->rank}, 2, subspace->W, 0},
         [KARMA_I_TENSOR_TERM] = {"term", "F32", 4, {recipe->term_start[n_attributes], 0}, 1, recipe->term, 0},
         [KARMA_I_TENSOR_VALUES] = {"values", "F32", 4, {n_dense, rows->n_values}, 2, rows->values, 0},
     };

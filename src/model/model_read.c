@@ -237,6 +237,21 @@ static karma_status load_columns(const loader *l, karma_i_recipe *r, const json_
     return r->shift && r->factor && r->term ? KARMA_OK : karma_i_fail_memory(l->err);
 }
 
+/* Room for the arrays of a subspace. */
+static karma_status load_subspace(const loader *l, karma_i_recipe *r, const json_t *object) {
+    json_int_t rank = json_integer_value(json_object_get(object, "rank"));
+    json_int_t n_coordinates = json_integer_value(json_object_get(object, "coordinates"));
+    double sigma2 = json_number_value(json_object_get(object, "sigma2"));
+    size_t n_features = r->feature_start[r->n_attributes];
+    if (rank < 0 || n_coordinates < 0 || n_coordinates > rank ||
+        (double)rank * (double)n_features * 8.0 > (double)l->size)
+        return damaged(l, "its subspace has no proper size");
+    if (!(sigma2 >= 1e-300 && sigma2 <= 1e300)) return damaged(l, "the noise of its subspace is out of range");
+    KARMA_TRY(karma_i_latent_new(&r->latent, n_features, (size_t)rank, (size_t)n_coordinates, l->err));
+    r->latent->subspace->sigma2 = r->latent->subspace->least_sigma2 = sigma2;
+    return KARMA_OK;
+}
+
 /* One recipe for each encoding that the formula wants; all of them about the same columns. */
 static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, const karma_i_formula *formula) {
     const json_t *array = json_object_get(l->document, "encodings");
@@ -251,6 +266,10 @@ static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, cons
         KARMA_TRY(load_columns(l, r, json_array_get(array, e)));
         if ((formula->kinds[e] == KARMA_KERNEL_PRECOMPUTED) != (r->n_matrix_columns > 0))
             return damaged(l, "an encoding is not what its kernel wants");
+        const json_t *subspace = json_object_get(json_array_get(array, e), "subspace");
+        if ((formula->kinds[e] == KARMA_KERNEL_SUBSPACE) != (subspace != NULL))
+            return damaged(l, "a subspace is where its kernel wants none, or missing");
+        if (subspace) KARMA_TRY(load_subspace(l, r, subspace));
         if (r->n_attributes != encoder->recipes[0]->n_attributes) return damaged(l, "its encodings differ in columns");
     }
     return KARMA_OK;
@@ -463,6 +482,7 @@ static int cells_fit_recipe(const karma_i_rows *rows, const karma_i_recipe *r) {
 
 /* The bytes that a support row has at least in the file: no larger room is made. */
 static double least_encoded_bytes(const karma_i_recipe *r) {
+    if (r->latent) return 4.0 * (double)r->latent->basis->rank + 8.0;
     if (r->is_sparse || r->n_matrix_columns) return 8.0;
     double bytes = 4.0 * (double)r->feature_start[r->n_attributes] + 8.0 * (double)karma_i_mask_words(r->n_attributes);
     size_t n_ranked = 0;
@@ -480,6 +500,11 @@ static karma_status check_encoded(const loader *l, const karma_i_recipe *r, cons
         if (!ranking_is_sound(&r->rankings[j])) return damaged(l, "a ranking is not in order");
     int finite = all_finite(r->shift, n_features) && all_finite(r->factor, n_features);
     for (size_t k = 0; k < r->term_start[n]; k++) finite &= isfinite(r->term[k]) != 0;
+    if (r->latent) {
+        const karma_i_subspace *s = r->latent->subspace;
+        finite &= all_finite(s->mean, n_features) && all_finite(s->W, n_features * s->rank) &&
+                  all_finite(r->latent->basis->to_coordinates, r->latent->basis->rank * s->rank);
+    }
     if (!finite) return damaged(l, "a number in it is not finite");
     return cells_fit_recipe(rows, r) ? KARMA_OK : damaged(l, "its rows do not fit its columns");
 }

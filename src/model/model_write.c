@@ -135,11 +135,18 @@ static char *dump(const json_t *json, size_t flags) {
     return text;
 }
 
+static json_t *subspace_to_json(const karma_i_latent *latent) {
+    return json_pack("{s:I, s:I, s:f}", "rank", (json_int_t)latent->subspace->rank, "coordinates",
+                     (json_int_t)latent->basis->rank, "sigma2", latent->subspace->sigma2);
+}
+
 static json_t *encoding_to_json(const karma_i_recipe *recipe, const karma_i_rows *rows) {
-    return json_pack("{s:o, s:f, s:b, s:b, s:I, s:I}", "attributes", columns_to_json(recipe), "radius", recipe->radius,
-                     "polar", recipe->is_polar, "sparse", recipe->is_sparse, "cells",
-                     (json_int_t)(rows->is_sparse ? karma_i_rows_n_cells(rows) : 0), "matrix_columns",
-                     (json_int_t)recipe->n_matrix_columns);
+    json_t *object = json_pack("{s:o, s:f, s:b, s:b, s:I, s:I}", "attributes", columns_to_json(recipe), "radius",
+                               recipe->radius, "polar", recipe->is_polar, "sparse", recipe->is_sparse, "cells",
+                               (json_int_t)(rows->is_sparse ? karma_i_rows_n_cells(rows) : 0), "matrix_columns",
+                               (json_int_t)recipe->n_matrix_columns);
+    int failed = recipe->latent && json_object_set_new(object, "subspace", subspace_to_json(recipe->latent));
+    return unless_failed(object, failed);
 }
 
 static json_t *encodings_to_json(const karma_model *m) {

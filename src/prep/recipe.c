@@ -26,6 +26,7 @@ void karma_i_recipe_free(karma_i_recipe *recipe) {
     if (!recipe) return;
     for (size_t j = 0; recipe->columns && j < recipe->n_attributes; j++) karma_i_column_clear(&recipe->columns[j]);
     for (size_t j = 0; recipe->rankings && j < recipe->n_attributes; j++) karma_i_ranking_clear(&recipe->rankings[j]);
+    karma_i_latent_free(recipe->latent);
     karma_i_free(recipe->columns);
     karma_i_free(recipe->rankings);
     karma_i_free(recipe->feature_start);
@@ -123,7 +124,8 @@ static int is_named(const karma_names *names, const char *name) {
 
 /* κ of a column of numbers: what its name says, or else the kernel. */
 static int is_ranked(const karma_i_column *column, karma_kernel_kind kind, const karma_fit_options *options) {
-    if (column->kind != KARMA_COLUMN_NUMBER || is_named(&options->linear, column->name)) return 0;
+    if (column->kind != KARMA_COLUMN_NUMBER || kind == KARMA_KERNEL_SUBSPACE) return 0;
+    if (is_named(&options->linear, column->name)) return 0;
     return kind == KARMA_KERNEL_RANK || is_named(&options->rank, column->name);
 }
 
@@ -176,9 +178,9 @@ static size_t n_occurring(const size_t *counts, size_t n_levels) {
     return n;
 }
 
-/* In the unit ball rows are shrunk, and codes cannot be. */
-static int should_be_coded(size_t n_levels, const karma_fit_options *options) {
-    return n_levels > MOST_INDICATORS && !options->unit_ball;
+/* In the unit ball rows are shrunk, and codes cannot be; nor can they be completed. */
+static int should_be_coded(size_t n_levels, karma_kernel_kind kind, const karma_fit_options *options) {
+    return n_levels > MOST_INDICATORS && !options->unit_ball && kind != KARMA_KERNEL_SUBSPACE;
 }
 
 /* κ(a, b) = [a = b] - p_a - p_b + s with the shares p and s = Σ p², as that of centred indicators: q(a) = s/2 - p_a. */
@@ -201,9 +203,10 @@ static void learn_indicators(karma_i_recipe *r, size_t to, const size_t *counts,
 }
 
 static karma_status learn_category(karma_i_recipe *r, size_t to, const karma_i_column *column, const size_t *counts,
-                                   size_t n_observed, const karma_fit_options *options, karma_error *err) {
+                                   size_t n_observed, karma_kernel_kind kind, const karma_fit_options *options,
+                                   karma_error *err) {
     KARMA_TRY(keep_levels(&r->columns[to], column, counts, err));
-    if (!should_be_coded(r->columns[to].n_levels, options))
+    if (!should_be_coded(r->columns[to].n_levels, kind, options))
         learn_indicators(r, to, counts, column->n_levels, n_observed, is_centred(options));
     else if (is_centred(options))
         learn_codes(r, to, counts, column->n_levels, n_observed);
@@ -318,7 +321,7 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const momen
             int ranked = is_ranked(column, kind, options);
             out->n_features += ranked ? 0 : n_number_features(options);
             out->n_terms += ranked && centred ? (size_t)KARMA_I_RANK_BYTES : 0;
-        } else if (!should_be_coded(n_levels, options)) {
+        } else if (!should_be_coded(n_levels, kind, options)) {
             out->n_features += n_levels;
         } else if (n_levels > KARMA_I_MOST_CODES) {
             return karma_i_fail(err, KARMA_ERR_DATA,
@@ -329,7 +332,7 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const momen
             out->n_terms += is_centred(options) ? n_levels : 0;
         }
     }
-    return options->unit_ball ? check_room(table, out->n_features, err) : KARMA_OK;
+    return options->unit_ball || kind == KARMA_KERNEL_SUBSPACE ? check_room(table, out->n_features, err) : KARMA_OK;
 }
 
 static karma_status make_room(karma_i_recipe *r, size_t n_attributes, const sizes *n, karma_error *err) {
@@ -361,7 +364,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         r->feature_start[to + 1] = r->feature_start[to]; /* and grows as features and terms come */
         r->term_start[to + 1] = r->term_start[to];
         if (column->kind == KARMA_COLUMN_CATEGORY)
-            st = learn_category(r, to, column, m->level_count + m->level_start[j], m->count[j], options, err);
+            st = learn_category(r, to, column, m->level_count + m->level_start[j], m->count[j], kind, options, err);
         else if (is_ranked(column, kind, options))
             st = learn_ranking(r, to, column, cells + first[j], m->count[j], centred, err);
         else
@@ -420,6 +423,15 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
     return KARMA_OK;
 }
 
+static karma_status learn_latent(karma_i_recipe *recipe, const karma_table *table, const karma_fit_options *options,
+                                 const karma_hooks *hooks, karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(karma_i_recipe_apply(&rows, recipe, table, NULL, err));
+    karma_status st = karma_i_latent_learn(&recipe->latent, rows, options, hooks, err);
+    karma_i_rows_free(rows);
+    return st;
+}
+
 karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     if (kind == KARMA_KERNEL_PRECOMPUTED) return karma_i_precomputed_learn(out, table, err);
@@ -431,7 +443,7 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
     if (options->unit_ball && (kind == KARMA_KERNEL_RANK || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "--unit-ball is for --kernel linear: ranks have no length to shrink");
-    if (!options->standardise && kind == KARMA_KERNEL_LINEAR) KARMA_TRY(check_magnitudes(table, err));
+    if (!options->standardise && kind != KARMA_KERNEL_RANK) KARMA_TRY(check_magnitudes(table, err));
     karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
     if (!recipe) return karma_i_fail_memory(err);
     recipe->is_polar = options->encoding == KARMA_ENCODING_POLAR;
@@ -441,6 +453,7 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
     if (st == KARMA_OK) st = report_unobserved(table, m.count, hooks, err);
     if (st == KARMA_OK) recipe->is_sparse = should_be_sparse(recipe, table);
     if (st == KARMA_OK && options->unit_ball) st = learn_radius(recipe, table, err);
+    if (st == KARMA_OK && kind == KARMA_KERNEL_SUBSPACE) st = learn_latent(recipe, table, options, hooks, err);
     free_moments(&m);
     if (st == KARMA_OK)
         *out = recipe;
@@ -627,8 +640,8 @@ static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const 
     rows->n_rows = table->n_rows;
 }
 
-karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
-                                     karma_error *err) {
+/* Room for encoded rows, before they are placed in a subspace. */
+static karma_status new_encoded(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity, karma_error *err) {
     if (recipe->n_matrix_columns) return karma_i_rows_new_matrix(out, NULL, recipe->n_matrix_columns, capacity, err);
     size_t n = recipe->n_attributes;
     if (recipe->is_sparse) return karma_i_rows_new_sparse(out, n, capacity, err);
@@ -647,9 +660,14 @@ karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *r
     return st;
 }
 
-karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
-                                  const karma_hooks *hooks, karma_error *err) {
-    if (recipe->n_matrix_columns) return karma_i_precomputed_apply(out, recipe, table, err);
+karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
+                                     karma_error *err) {
+    return recipe->latent ? karma_i_latent_new_rows(out, recipe->latent, capacity, err)
+                          : new_encoded(out, recipe, capacity, err);
+}
+
+static karma_status encode_table(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
+                                 const karma_hooks *hooks, karma_error *err) {
     size_t n = table->n_attributes;
     ptrdiff_t *match = karma_i_alloc(n, sizeof *match);
     ptrdiff_t **levels = karma_i_zalloc(n, sizeof *levels);
@@ -666,7 +684,7 @@ karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *reci
         else if (known->kind == KARMA_COLUMN_CATEGORY && !(levels[j] = match_levels(known, &table->attributes[j])))
             st = karma_i_fail_memory(err);
     }
-    if (st == KARMA_OK) st = karma_i_recipe_new_rows(&rows, recipe, table->n_rows, err);
+    if (st == KARMA_OK) st = new_encoded(&rows, recipe, table->n_rows, err);
     if (st == KARMA_OK && recipe->is_sparse)
         st = encode_sparse_rows(rows, recipe, table, match, err);
     else if (st == KARMA_OK)
@@ -678,5 +696,16 @@ karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *reci
     for (size_t j = 0; levels && j < n; j++) karma_i_free(levels[j]);
     karma_i_free(levels);
     karma_i_free(match);
+    return st;
+}
+
+karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
+                                  const karma_hooks *hooks, karma_error *err) {
+    if (recipe->n_matrix_columns) return karma_i_precomputed_apply(out, recipe, table, err);
+    if (!recipe->latent) return encode_table(out, recipe, table, hooks, err);
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(encode_table(&rows, recipe, table, hooks, err));
+    karma_status st = karma_i_latent_apply(out, recipe->latent, rows, err);
+    karma_i_rows_free(rows);
     return st;
 }

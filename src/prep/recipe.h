@@ -15,6 +15,7 @@
 #define KARMA_I_RECIPE_H
 
 #include "karma/options.h"
+#include "prep/latent.h"
 #include "prep/ranking.h"
 #include "table/rows.h"
 #include "table/table.h"
@@ -27,6 +28,7 @@ typedef struct karma_i_recipe {
     karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
     size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all or none */
     float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one a level), from 1 on */
+    karma_i_latent *latent;    /* rows become coordinates in a hidden subspace; NULL: they stay what they are */
     size_t n_matrix_columns;   /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
     int is_polar;              /* numbers are two features, u and 1 - u in [0, 1] */
     int is_sparse;             /* rows are lists of cells: numbers only, one feature each */

@@ -1,0 +1,98 @@
+#include "prep/latent.h"
+
+#include <omp.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+/* The largest rank that is tried when it is to be chosen: a pass costs its square. */
+enum { LARGEST_CHOSEN_RANK = 50 };
+
+void karma_i_latent_free(karma_i_latent *latent) {
+    if (!latent) return;
+    karma_i_subspace_free(latent->subspace);
+    karma_i_basis_free(latent->basis);
+    karma_i_free(latent);
+}
+
+karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t rank, size_t n_coordinates,
+                                karma_error *err) {
+    karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
+    if (!latent) return karma_i_fail_memory(err);
+    karma_i_subspace *s = latent->subspace = karma_i_zalloc(1, sizeof *s);
+    karma_i_basis *b = latent->basis = karma_i_zalloc(1, sizeof *b);
+    int ok = s && b;
+    if (ok) {
+        s->n_features = b->n_features = n_features;
+        s->rank = rank;
+        b->rank = n_coordinates;
+        s->mean = karma_i_zalloc(n_features, sizeof *s->mean);
+        s->W = karma_i_zalloc(n_features, rank * sizeof *s->W);
+        b->to_coordinates = karma_i_zalloc(n_coordinates, rank * sizeof *b->to_coordinates);
+        ok = s->mean && s->W && b->to_coordinates;
+    }
+    if (!ok) {
+        karma_i_latent_free(latent);
+        return karma_i_fail_memory(err);
+    }
+    *out = latent;
+    return KARMA_OK;
+}
+
+static karma_status choose_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
+                                karma_i_ppca_options *ppca, const karma_hooks *hooks, karma_error *err) {
+    karma_i_rank_choice choice;
+    ppca->rank = LARGEST_CHOSEN_RANK;
+    KARMA_TRY(karma_i_ppca_choose_rank(&choice, karma_i_rows_all(rows), (uint64_t)options->seed, ppca, err));
+    *rank = choice.rank;
+    if (choice.rank == 0) karma_i_notice(hooks, "no subspace was found: the columns say nothing of one another");
+    return KARMA_OK;
+}
+
+karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err) {
+    karma_i_ppca_options ppca = karma_i_ppca_defaults(0);
+    size_t rank = (size_t)options->subspace_rank;
+    ppca.threads = options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+    ppca.hooks = hooks;
+    if (options->subspace_rank == (int64_t)KARMA_AUTO) KARMA_TRY(choose_rank(&rank, rows, options, &ppca, hooks, err));
+    karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
+    if (!latent) return karma_i_fail_memory(err);
+    ppca.rank = rank;
+    karma_status st = karma_i_ppca_fit(&latent->subspace, karma_i_rows_all(rows), &ppca, err);
+    if (st == KARMA_OK) st = karma_i_basis_new(&latent->basis, latent->subspace, err);
+    if (st == KARMA_OK)
+        *out = latent;
+    else
+        karma_i_latent_free(latent);
+    return st;
+}
+
+karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *latent, size_t capacity,
+                                     karma_error *err) {
+    size_t feature_start[] = {0, latent->basis->rank};
+    return karma_i_rows_new(out, 1, feature_start, capacity, err);
+}
+
+karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
+                                  karma_error *err) {
+    size_t n = rows->n_rows, r = latent->basis->rank;
+    double *coordinates = karma_i_alloc(n, r * sizeof *coordinates);
+    karma_i_rows *placed = NULL;
+    karma_status st = coordinates ? karma_i_latent_new_rows(&placed, latent, n, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK)
+        st = karma_i_coordinates(coordinates, latent->subspace, latent->basis, KARMA_I_CENTRED, karma_i_rows_all(rows),
+                                 1, err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) {
+        for (size_t k = 0; k < r; k++) placed->values[i * r + k] = (float)coordinates[i * r + k];
+        karma_i_mask_set(placed->mask + i * placed->n_words, 0);
+    }
+    karma_i_free(coordinates);
+    if (st == KARMA_OK) {
+        placed->n_rows = n;
+        *out = placed;
+    } else
+        karma_i_rows_free(placed);
+    return st;
+}

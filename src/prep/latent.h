@@ -1,0 +1,28 @@
+/* The part of a recipe that places rows in the hidden subspace: from features with holes to the coordinates of their
+ * completions, whose inner product is that of the completions (class F₀ of the paper). */
+#ifndef KARMA_I_LATENT_H
+#define KARMA_I_LATENT_H
+
+#include "karma/options.h"
+#include "subspace/completion.h"
+
+typedef struct karma_i_latent {
+    karma_i_subspace *subspace;
+    karma_i_basis *basis; /* of a model from a file only what coordinates need: rank and to_coordinates */
+} karma_i_latent;
+
+/* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */
+karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err);
+/* Room for one of these sizes, for readers of model files. */
+karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t rank, size_t n_coordinates,
+                                karma_error *err);
+void karma_i_latent_free(karma_i_latent *latent);
+
+/* New rows of one attribute, always observed, that owns the coordinates. */
+karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
+                                  karma_error *err);
+karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *latent, size_t capacity,
+                                     karma_error *err);
+
+#endif
