@@ -76,8 +76,7 @@ static void pack_columns(panel *p, const karma_i_pairs *pairs, size_t j, size_t 
         for (size_t k = 0; k < end - first; k++) out[k * PANEL + r] = 0.0F;
 }
 
-/* The `depth` columns from f on of [features | O | Q]: a's [features | Q | O] then meets in one product what it should.
- */
+/* The `depth` columns from f on of [features | O | Q], which a's [features | Q | O] meets in one product. */
 static void pack_values(panel *p, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
     size_t n = pairs->n_features, t = pairs->n_terms;
     const struct {
@@ -131,8 +130,7 @@ static void pack_codes(panel *p, const karma_i_pairs *pairs, size_t j) {
     }
 }
 
-/* The codes of a strip's rows, each twice: a register can be filled with 32 bits of memory at no cost, but not with 16.
- */
+/* The codes of a strip's rows, each twice: filling a register with 32 bits of memory is free, with 16 it is not. */
 typedef struct strip_codes {
     uint32_t twice[CODES][STRIP];
 } strip_codes;

@@ -704,9 +704,10 @@ static json_t *attribute_of(const forgery *f, size_t index) {
 static void forged_codes_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
-    for (int which = 0; which < 10; which++) {
+    for (int which = 0; which < 11; which++) {
         forgery f;
         char what[40];
+        o.standardise = which != 10;
         open_forgery(&f, CSV_CODES, "label", &o);
         unsigned char *codes = array_of(&f, "codes"), *values = array_of(&f, "values");
         uint64_t mask;
@@ -747,6 +748,9 @@ static void forged_codes_are_refused(void **state) {
             break;
         case 9:
             json_object_del(fruit, "centred");
+            break;
+        case 10: /* without terms, which would tell */
+            put_code(codes, shown, 6);
             break;
         }
         snprintf(what, sizeof what, "code change %d", which);
