@@ -256,8 +256,8 @@ static karma_status load_subspace(const loader *l, karma_i_recipe *r, const json
 static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, const karma_i_formula *formula) {
     const json_t *array = json_object_get(l->document, "encodings");
     size_t n = json_array_size(array);
-    if (n != formula->n_kinds) return damaged(l, "its encodings are not those of its kernel");
-    encoder->recipes = karma_i_zalloc(n, sizeof *encoder->recipes);
+    if (n == 0 || n != formula->n_kinds) return damaged(l, "its encodings are not those of its kernel");
+    encoder->recipes = karma_i_zalloc(n, sizeof(karma_i_recipe *));
     if (!encoder->recipes) return karma_i_fail_memory(l->err);
     encoder->n = n;
     for (size_t e = 0; e < n; e++) {
@@ -511,7 +511,7 @@ static karma_status check_encoded(const loader *l, const karma_i_recipe *r, cons
 
 static karma_status load_arrays(const loader *l, karma_model *m, const karma_i_tensor_list *list) {
     KARMA_TRY(load_tensor(l, &list->tensors[0]));
-    if (!all_finite(m->coefficients, m->support->n_rows * m->n_outputs))
+    if (!all_finite(m->coefficients, m->info.n_support * m->n_outputs))
         return damaged(l, "a number in it is not finite");
     for (size_t e = 0; e < m->encoder.n; e++)
         KARMA_TRY(load_encoded(l, m->encoder.recipes[e], karma_i_rows_encoding(m->support, e),

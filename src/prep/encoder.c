@@ -12,7 +12,7 @@ void karma_i_encoder_clear(karma_i_encoder *encoder) {
 karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
                                    size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
                                    karma_error *err) {
-    karma_i_encoder encoder = {n_kinds, karma_i_zalloc(n_kinds, sizeof *encoder.recipes)};
+    karma_i_encoder encoder = {n_kinds, karma_i_zalloc(n_kinds, sizeof(karma_i_recipe *))};
     karma_status st = encoder.recipes ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++) /* what there is to notice is noticed once */
         st = karma_i_recipe_learn(&encoder.recipes[e], table, kinds[e], options, e ? NULL : hooks, err);

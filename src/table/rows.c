@@ -197,19 +197,20 @@ static karma_status new_encoding_like(karma_i_rows **out, const karma_i_rows *ot
 }
 
 karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err) {
-    karma_i_rows *rows = NULL;
-    KARMA_TRY(new_encoding_like(&rows, other, capacity, err));
-    karma_status st = other->next ? karma_i_rows_new_like(&rows->next, other->next, capacity, err) : KARMA_OK;
+    karma_i_rows *first = NULL, **end = &first;
+    karma_status st = KARMA_OK;
+    for (; st == KARMA_OK && other; other = other->next) {
+        st = new_encoding_like(end, other, capacity, err);
+        if (st == KARMA_OK) end = &(*end)->next;
+    }
     if (st == KARMA_OK)
-        *out = rows;
+        *out = first;
     else
-        karma_i_rows_free(rows);
+        karma_i_rows_free(first);
     return st;
 }
 
-void karma_i_rows_free(karma_i_rows *rows) {
-    if (!rows) return;
-    karma_i_rows_free(rows->next);
+static void free_encoding(karma_i_rows *rows) {
     karma_i_free(rows->feature_start);
     karma_i_free(rows->traits);
     karma_i_free(rows->slots);
@@ -224,6 +225,14 @@ void karma_i_rows_free(karma_i_rows *rows) {
     karma_i_free(rows->matrix_row);
     karma_i_free(rows->matrix_column);
     karma_i_free(rows);
+}
+
+void karma_i_rows_free(karma_i_rows *rows) {
+    while (rows) {
+        karma_i_rows *next = rows->next;
+        free_encoding(rows);
+        rows = next;
+    }
 }
 
 static void copy_row(karma_i_rows *rows, size_t to, const karma_i_rows *source, size_t from) {
