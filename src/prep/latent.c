@@ -9,6 +9,15 @@
 /* The largest rank that is tried when it is to be chosen: a pass costs its square. */
 enum { LARGEST_CHOSEN_RANK = 50 };
 
+/* Feature values from which a pass is worth several threads; below, waiting for one another costs more. */
+enum { PARALLEL_VALUES = 1000000 };
+
+static int choose_threads(const karma_i_rows *rows, const karma_fit_options *options) {
+    double n_values = (double)rows->n_rows * (double)rows->n_features;
+    if (n_values < PARALLEL_VALUES) return 1;
+    return options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+}
+
 void karma_i_latent_free(karma_i_latent *latent) {
     if (!latent) return;
     karma_i_subspace_free(latent->subspace);
@@ -54,7 +63,7 @@ karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows
                                   const karma_hooks *hooks, karma_error *err) {
     karma_i_ppca_options ppca = karma_i_ppca_defaults(0);
     size_t rank = (size_t)options->subspace_rank;
-    ppca.threads = options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+    ppca.threads = choose_threads(rows, options);
     ppca.hooks = hooks;
     if (options->subspace_rank == (int64_t)KARMA_AUTO) KARMA_TRY(choose_rank(&rank, rows, options, &ppca, hooks, err));
     karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
