@@ -102,9 +102,15 @@ static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const
     path->tile(out, ld, &pairs);
 }
 
+/* w of a row and itself. A new row may observe more than the table has, which ends with the fullest training row. */
+static double own_weight(const karma_i_factor *factor, size_t observed) {
+    if (observed <= factor->largest_overlap) return (double)factor->weight[observed];
+    return karma_i_weight(observed + (factor->bias != 0.0), factor->gamma, factor->scale, factor->log_norm);
+}
+
 double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *rows, size_t row) {
     double sum = factor->bias * factor->bias + karma_i_rows_square(rows, row);
-    return sum * (double)factor->weight[karma_i_rows_n_observed(rows, row)];
+    return sum * own_weight(factor, karma_i_rows_n_observed(rows, row));
 }
 
 static void factor_squares(float *out, const karma_i_factor *factor, karma_i_view a) {
