@@ -59,7 +59,7 @@ KARMA_API void karma_explanations_clear(karma_explanations *explanations);
 typedef struct karma_importance {
     size_t attribute;  /* its number in the model */
     double importance; /* fall of the metric, mean over the repeats; 0 where fewer than two rows observe it */
-    double error;      /* its standard error over the repeats */
+    double error;      /* its standard error over the repeats; docs/mathematics.md tells how to read it */
 } karma_importance;
 
 typedef struct karma_importances {
