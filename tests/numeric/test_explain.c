@@ -356,7 +356,8 @@ static size_t list_observed(size_t *observed, double *cells, const karma_table *
     return n;
 }
 
-/* One row: sampled values are within 4 standard errors, exact ones exact but for single precision; both add up. */
+/* One row: sampled values are within 4 standard errors, which are not too large either; exact ones exact but for single
+ * precision; both add up. */
 static void check_shapley(const karma_model *m, const karma_explanations *e, const karma_table *table, size_t row) {
     double cells[16];
     size_t observed[16], n = list_observed(observed, cells, table, row), K = m->n_outputs, all = ((size_t)1 << n) - 1;
@@ -364,7 +365,7 @@ static void check_shapley(const karma_model *m, const karma_explanations *e, con
     double *v = predict(m, sets);
     assert_int_equal(e->start[row + 1] - e->start[row], n);
     for (size_t o = 0; o < K; o++) {
-        double sum = 0.0, size = 1e-3;
+        double sum = 0.0, size = 1e-3, squares = 0.0;
         for (size_t s = 0; s <= all; s++) size = fmax(size, fabs(v[s * K + o]));
         for (size_t k = 0; k < n; k++) {
             size_t part = (e->start[row] + k) * K + o;
@@ -374,7 +375,9 @@ static void check_shapley(const karma_model *m, const karma_explanations *e, con
             assert_true((error > 0.0) == (n > KARMA_EXACT_SHAPLEY));
             close_to(e->contribution[part], wanted, 4.0 * error + 1e-5 * size, 1.0, "Shapley value");
             sum += e->contribution[part];
+            if (error > 0.0) squares += pow((e->contribution[part] - wanted) / error, 2.0);
         }
+        if (n > KARMA_EXACT_SHAPLEY) close_to(sqrt(squares / (double)n), 1.0, 1.0, 0.7, "errors in standard errors");
         close_to(e->bias[row * K + o], v[o], size, 1e-6, "v of nothing");
         close_to(sum + e->bias[row * K + o], v[all * K + o], size, 1e-6, "sum");
     }
@@ -448,6 +451,34 @@ static void an_additive_game_gives_the_exact_split(void **state) {
         karma_table_free(train);
         karma_table_free(table);
     }
+}
+
+/* With γ = 2 the weight is linear in the overlap, and v has nothing beyond pairs of attributes: one order and its
+ * reverse have each pair both ways, and every such pair of orders gives the exact values. */
+static void an_order_and_its_reverse_cancel(void **state) {
+    (void)state;
+    const shape s = {40, 8, 1, 1.0};
+    karma_table *train = draw_table(&s, "two", 65), *table = draw_table(&s, "two", 66);
+    karma_model *m = fit(train, &(recipe){.gamma = "2"});
+    karma_i_rows *rows = NULL;
+    assert_int_equal(karma_i_encoder_apply(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
+    karma_i_game game = {&m->kernel, m->support, m->coefficients, 1, 1, rows, NULL, NULL, 0};
+    assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
+    size_t attributes[10];
+    double wanted[11], values[11], errors[10];
+    karma_i_rows_list_observed(attributes, rows, 0);
+    assert_int_equal(karma_i_rows_n_observed(rows, 0), 10);
+    assert_int_equal(karma_i_shapley_exact(wanted, errors, &game, 0, attributes, 10, NULL), KARMA_OK);
+    assert_int_equal(karma_i_shapley_sample(values, errors, &game, 0, attributes, 10, 4, 1, NULL), KARMA_OK);
+    for (size_t k = 0; k < 10; k++) {
+        close_to(values[k], wanted[k], 1.0, 1e-5, "value");
+        close_to(errors[k], 0.0, 1.0, 1e-5, "error");
+    }
+    karma_i_game_clear(&game);
+    karma_i_rows_free(rows);
+    karma_model_free(m);
+    karma_table_free(train);
+    karma_table_free(table);
 }
 
 /* Long orders do not fit one batch; few samples leave a batch unfilled. Errors fall as one over the root of samples. */
@@ -568,6 +599,7 @@ int main(void) {
         cmocka_unit_test(parts_of_sparse_rows_add_up),
         cmocka_unit_test(shapley_values_are_their_definition),
         cmocka_unit_test(an_additive_game_gives_the_exact_split),
+        cmocka_unit_test(an_order_and_its_reverse_cancel),
         cmocka_unit_test(sampling_adds_up_and_converges),
         cmocka_unit_test(the_seed_decides_and_threads_do_not),
         cmocka_unit_test(an_empty_row_is_all_bias),
