@@ -484,8 +484,8 @@ static void an_order_and_its_reverse_cancel(void **state) {
 /* Long orders do not fit one batch; few samples leave a batch unfilled. Errors fall as one over the root of samples. */
 static void sampling_adds_up_and_converges(void **state) {
     (void)state;
-    const shape s = {40, 20, 1, 0.9};
-    karma_table *train = draw_table(&s, "two", 71), *table = draw_table(&s, "two", 72);
+    const shape many = {40, 20, 1, 0.9}, few = {8, 20, 1, 0.9};
+    karma_table *train = draw_table(&many, "two", 71), *table = draw_table(&few, "two", 72);
     karma_model *m = fit(train, &(recipe){.outer = "rbf"});
     double *scores = predict(m, table), errors[3] = {0};
     static const size_t samples[] = {5, 120, 2000};

@@ -108,7 +108,7 @@ static json_t *overlap_rows_json(const overlap_report *r) {
         const karma_overlap *o = &r->overlaps[i];
         json_t *row = json_object();
         add_ids_json(row, r->table, i);
-        (void)json_object_update_new(row, json_pack("{s:I, s:I, s:I, s:f, s:i}", "row", (json_int_t)(i + 1), "observed",
+        (void)json_object_update_new(row, json_pack("{s:I, s:I, s:I, s:f, s:i}", "row", (json_int_t)i + 1, "observed",
                                                     (json_int_t)o->observed, "sharing", (json_int_t)o->sharing, "share",
                                                     o->share, "level", (int)o->level));
         (void)json_array_append_new(rows, row);

@@ -172,7 +172,7 @@ static json_t *row_json(const parts_report *r, size_t row) {
     for (place p = {row, 0, 0}; p.target < karma_model_n_targets(r->model); p.target++)
         for (p.own = 0; p.own < karma_model_target_n_outputs(r->model, p.target); p.own++)
             (void)json_array_append_new(scores, score_json(r, &p));
-    (void)json_object_update_new(object, json_pack("{s:I, s:o}", "row", (json_int_t)(row + 1), "scores", scores));
+    (void)json_object_update_new(object, json_pack("{s:I, s:o}", "row", (json_int_t)row + 1, "scores", scores));
     return object;
 }
 
