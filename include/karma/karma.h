@@ -4,6 +4,7 @@
  *   karma_fit                                     a model                     (karma/learn.h)
  *   karma_predict, karma_model_decide             scores and decisions        (karma/learn.h)
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
+ *   karma_explain, karma_measure_...              what they are made of       (karma/explain.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
  *
  * Functions that can fail return a karma_status and describe the failure in the caller's karma_error; outputs are
@@ -14,6 +15,7 @@
 #include "karma/base.h"
 #include "karma/data.h"
 #include "karma/evaluate.h"
+#include "karma/explain.h"
 #include "karma/learn.h"
 #include "karma/options.h"
 #include "karma/theory.h"

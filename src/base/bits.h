@@ -17,6 +17,10 @@ static inline void karma_i_mask_set(uint64_t *mask, size_t bit) {
     mask[bit / 64] |= UINT64_C(1) << (bit % 64);
 }
 
+static inline void karma_i_mask_clear(uint64_t *mask, size_t bit) {
+    mask[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+}
+
 static inline unsigned karma_i_popcount(uint64_t word) {
 #if defined(__GNUC__)
     return (unsigned)__builtin_popcountll(word);

@@ -198,7 +198,8 @@ static void evaluate_numbers(karma_metrics *m, const comparison *c) {
     }
     m->mae = absolute;
     m->rmse = sqrt(squared);
-    m->r2 = spread > 0.0 ? 1.0 - squared / spread : NAN;
+    /* what is left of a constant after rounding is not spread */
+    m->r2 = sqrt(spread) > 1e-12 * fabs(mean) ? 1.0 - squared / spread : NAN;
     m->baseline_mae = base_absolute;
     m->baseline_rmse = sqrt(base_squared);
 }

@@ -75,6 +75,16 @@ double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *e
 karma_status karma_i_kernel_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                    const double *coefficients, size_t n_outputs, int threads, karma_error *err);
 
+/* The scores of one row, taken apart. Of a plain kernel, whose only term has the weight t,
+ *
+ *     score_o(x) = Σ_i part_io + rest_o,   part_io = Σ_j α_jo t w(c_j) κ_i(x, b_j),   rest_o = Σ_j α_jo t w(c_j) b²
+ *
+ * with the coefficients α and the weights w of the kernel's table, summed in double precision in a fixed order.
+ * parts[k * n_outputs + o] is that of the k-th attribute that the row observes; the rest follows the last of them. */
+karma_status karma_i_kernel_split(double *parts, const karma_i_kernel *kernel, const karma_i_rows *rows, size_t row,
+                                  karma_i_view b, const double *coefficients, size_t n_outputs, int threads,
+                                  karma_error *err);
+
 /* κ of one attribute of two rows in double precision; 0 unless both observe it. */
 double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute);
 

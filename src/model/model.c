@@ -79,6 +79,12 @@ const karma_fit_info *karma_model_info(const karma_model *model) {
 const char *karma_model_solver_name(const karma_model *model) {
     return karma_i_solver_name(model->info.solver);
 }
+
+karma_status karma_i_model_needs_attributes(const karma_model *model, karma_error *err) {
+    if (!karma_i_model_recipe(model)->n_matrix_columns) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_DATA, "the model's kernel is precomputed: it knows no attributes to speak of");
+}
+
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     const karma_i_recipe *recipe = karma_i_model_recipe(model);

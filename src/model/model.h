@@ -23,6 +23,9 @@ static inline const karma_i_recipe *karma_i_model_recipe(const karma_model *mode
     return model->encoder.recipes[0];
 }
 
+/* Fails if the kernel is precomputed: what it was made of is not known, so nothing can be said of attributes. */
+karma_status karma_i_model_needs_attributes(const karma_model *model, karma_error *err);
+
 /* The encoder and the kernel that the options describe, learned on the rows of `table`, and these rows encoded. */
 karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
                                   const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,

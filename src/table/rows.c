@@ -285,6 +285,37 @@ karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source,
     return KARMA_OK;
 }
 
+/* Cells behind it move up. */
+static void hide_sparse(karma_i_rows *rows, size_t row, size_t attribute) {
+    size_t cell = karma_i_rows_find_cell(rows, row, attribute), end = karma_i_rows_n_cells(rows);
+    if (cell == rows->cell_start[row + 1]) return;
+    size_t n_behind = end - cell - 1;
+    memmove(rows->cell_attribute + cell, rows->cell_attribute + cell + 1, n_behind * sizeof *rows->cell_attribute);
+    memmove(rows->cell_value + cell, rows->cell_value + cell + 1, n_behind * sizeof *rows->cell_value);
+    for (size_t i = row + 1; i <= rows->n_rows; i++) rows->cell_start[i]--;
+}
+
+static void hide_dense(karma_i_rows *rows, size_t row, size_t attribute) {
+    size_t first = rows->feature_start[attribute], end = rows->feature_start[attribute + 1];
+    float *values = rows->values + row * rows->n_values;
+    karma_i_mask_clear(rows->mask + row * rows->n_words, attribute);
+    for (size_t f = first; f < end; f++) values[f] = 0.0F;
+    if (rows->rank_stride) rows->ranks[row * rows->rank_stride + attribute] = 0;
+    if (karma_i_rows_has(rows, attribute, KARMA_I_CODED)) rows->codes[karma_i_rows_code_at(rows, row, attribute)] = 0;
+    if (karma_i_rows_has(rows, attribute, KARMA_I_HAS_TERM)) {
+        float *q = rows->values + karma_i_rows_term_at(rows, row, attribute);
+        q[0] = q[rows->n_terms] = 0.0F;
+    }
+}
+
+void karma_i_rows_hide(karma_i_rows *rows, size_t row, size_t attribute) {
+    for (; rows; rows = rows->next)
+        if (rows->is_sparse)
+            hide_sparse(rows, row, attribute);
+        else
+            hide_dense(rows, row, attribute);
+}
+
 static karma_status validate_sparse(const karma_i_rows *rows, karma_error *err) {
     for (size_t i = 0; i < rows->n_rows; i++) {
         if (rows->cell_start[i + 1] < rows->cell_start[i])
@@ -350,6 +381,32 @@ size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row) {
     if (rows->is_sparse) return rows->cell_start[row + 1] - rows->cell_start[row];
     const uint64_t *mask = karma_i_rows_mask(rows, row);
     return karma_i_mask_overlap(mask, mask, rows->n_words);
+}
+
+void karma_i_rows_list_observed(size_t *out, const karma_i_rows *rows, size_t row) {
+    if (rows->is_sparse) {
+        for (size_t k = rows->cell_start[row]; k < rows->cell_start[row + 1]; k++) *out++ = rows->cell_attribute[k];
+        return;
+    }
+    const uint64_t *mask = karma_i_rows_mask(rows, row);
+    for (size_t j = 0; j < rows->n_attributes; j++)
+        if (karma_i_mask_get(mask, j)) *out++ = j;
+}
+
+static size_t sparse_overlap(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
+    size_t n = 0, k = a->cell_start[i], l = b->cell_start[j];
+    while (k < a->cell_start[i + 1] && l < b->cell_start[j + 1]) {
+        uint32_t own = a->cell_attribute[k], other = b->cell_attribute[l];
+        n += own == other;
+        k += own <= other;
+        l += other <= own;
+    }
+    return n;
+}
+
+size_t karma_i_rows_overlap(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
+    if (a->is_sparse) return sparse_overlap(a, i, b, j);
+    return karma_i_mask_overlap(karma_i_rows_mask(a, i), karma_i_rows_mask(b, j), a->n_words);
 }
 
 /* Σ κ_j(x, x) of what a row has beside features: a rank and a code are 0 away from and equal to themselves. */

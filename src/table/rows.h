@@ -100,14 +100,21 @@ karma_status karma_i_rows_make_cells(karma_i_rows *rows, size_t n_cells, karma_e
 /* The same for rows with the columns of `other`. */
 karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err);
 void karma_i_rows_free(karma_i_rows *rows);
-/* Appends a copy of row `index` of `source`, which has the same columns; grows as needed. */
+/* Appends a copy of row `index` of `source`, which has the same columns; grows as needed. `source` may be `rows`. */
 karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err);
 /* Replaces the contents by copies of the rows that index[0..count) names. */
 karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source, const size_t *index, size_t count,
                                  karma_error *err);
+/* Makes an attribute of a row missing, in all encodings; nothing happens if it is already. Cost in sparse rows: the
+ * cells and rows behind it. */
+void karma_i_rows_hide(karma_i_rows *rows, size_t row, size_t attribute);
 /* Checks the invariant, and that all values are finite. */
 karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err);
 
+/* The attributes that a row observes, ascending; `out` has room for karma_i_rows_n_observed. */
+void karma_i_rows_list_observed(size_t *out, const karma_i_rows *rows, size_t row);
+/* |o ∩ o'| of row i of a and row j of b, which have the same columns. */
+size_t karma_i_rows_overlap(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j);
 /* How many attributes a row observes, and Σ κ_j(x, x) over them: |P_o x|² if it has features only. */
 size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row);
 double karma_i_rows_square(const karma_i_rows *rows, size_t row);

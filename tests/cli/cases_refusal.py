@@ -182,7 +182,8 @@ class BadOutput(Case):
         super().setUp()
         self.trained(n=40)
         self.commands = [["train", "two.csv", "--target", "answer"], ["predict", "m.karma", "two.csv"], ["gram", "two.csv"],
-                         ["synth", "--rows", "5"]]
+                         ["synth", "--rows", "5"], ["explain", "m.karma", "two.csv"],
+                         ["explain", "m.karma", "two.csv", "--importance"], ["explain", "m.karma", "two.csv", "--overlap"]]
 
     def test_full_disk_device(self):
         for command in self.commands:

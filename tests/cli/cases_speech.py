@@ -20,6 +20,7 @@ class Speaking(Case):
             "predict": (["m.karma", "two.csv"], {"target", "predictions"}),
             "eval": (["m.karma", "two.csv"], {"rows", "accuracy", "majority", "balanced_accuracy", "f1", "auc", "log_loss",
                                               "confusion"}),
+            "explain": (["m.karma", "two.csv"], {"targets", "method", "rows", "explanations"}),
             "inspect": (["two.csv"], {"kind", "rows", "columns", "patterns"}),
             "gram": (["two.csv", "-o", "g.csv"], {"rows", "scale", "output"}),
             "theory": ([], {"gamma", "log10_Gamma", "log10_sample_size", "log10_regret_bound"}),
@@ -238,6 +239,7 @@ class Usage(Case):
         self.wrong("predict", "m.karma", says="usage: karma predict MODEL DATA")
         self.wrong("predict", "a", "b", "c", says="unexpected argument 'c'")
         self.wrong("eval", says="usage: karma eval MODEL DATA")
+        self.wrong("explain", "m.karma", says="usage: karma explain MODEL DATA")
         self.wrong("gram", says="usage: karma gram DATA")
         self.wrong("theory", "x", says="unexpected argument 'x'")
         self.wrong("synth", "x", says="unexpected argument 'x'")
@@ -264,8 +266,10 @@ class Helping(Case):
         "train": common | reading | {"output", "task", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "loss",
                                      "tube", "huber", "quantile", "solver", "C", "schedule", "rho", "B", "passes", "shuffle",
                                      "average", "seed", "threads"},
-        "predict": common | reading - {"target", "row-weight", "numeric", "category"} | {"output", "threads"},
-        "eval": common | reading - {"numeric", "category"} | {"threads"},
+        "predict": common | reading - {"target", "row-weight", "numeric", "category"} | {"output", "abstain", "threads"},
+        "eval": common | reading - {"numeric", "category"} | {"abstain", "threads"},
+        "explain": common | reading - {"numeric", "category"} | {"output", "importance", "overlap", "top", "samples", "repeats",
+                                                                 "seed", "threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},
         "gram": common | reading | {"output", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads"},
         "theory": common | {"lambda", "epsilon", "lipschitz", "dim", "delta", "rounds", "magnitude", "B"},

@@ -149,6 +149,34 @@ static void the_diagonal_is_the_kernel_of_a_row_with_itself(void **state) {
     karma_i_rows_free(rows);
 }
 
+/* Under an outer map k(x,x) of a row that observes more than any training row does is not in the table of weights. */
+static void rows_fuller_than_all_of_training_are_mapped_right(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 23);
+    for (size_t d = 8; d <= 80; d += 72) { /* the table has room for 64 */
+        row_shape sparse = {20, d, 0, 1, 0.1, 0}, full = {5, d, 0, 1, 1.0, 0};
+        karma_i_rows *training = draw_rows(&sparse, &rng), *rows = draw_rows(&full, &rng);
+        size_t most = 0;
+        for (size_t i = 0; i < 20; i++)
+            if (karma_i_rows_n_observed(training, i) > most) most = karma_i_rows_n_observed(training, i);
+        assert_true(most < d);
+        karma_i_kernel k = make_kernel(3, 2.0, 1.0, most);
+        k.factors[0].map = (karma_i_map){.kind = KARMA_OUTER_COSINE, .spread = 1.0};
+        float got[5 * 20];
+        assert_int_equal(karma_i_kernel_block(got, 20, &k, karma_i_rows_all(rows), karma_i_rows_all(training), 1), 0);
+        for (size_t i = 0; i < 5; i++)
+            for (size_t j = 0; j < 20; j++) {
+                double wanted = karma_i_kernel_reference(&k, rows, i, training, j);
+                assert_true(fabs((double)got[i * 20 + j] - wanted) < 1e-5);
+                assert_true(fabs(wanted) > 1e-6);
+            }
+        karma_i_kernel_clear(&k);
+        karma_i_rows_free(training);
+        karma_i_rows_free(rows);
+    }
+}
+
 static void any_number_of_threads_gives_the_same_bits(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 3, 5};
@@ -413,6 +441,7 @@ int main(void) {
         cmocka_unit_test(blocks_equal_the_reference_for_every_number_of_attributes),
         cmocka_unit_test(blocks_and_scores_equal_the_reference_for_every_shape),
         cmocka_unit_test(the_diagonal_is_the_kernel_of_a_row_with_itself),
+        cmocka_unit_test(rows_fuller_than_all_of_training_are_mapped_right),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(kernel_equals_explicit_embedding),
         cmocka_unit_test(weights_are_those_of_the_paper),

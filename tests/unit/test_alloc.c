@@ -580,6 +580,67 @@ static void using_models(void **state) {
     }
 }
 
+/* --- explanations --------------------------------------------------------------------------------------- */
+
+static const karma_explain_options FEW = {.samples = 4, .repeats = 2, .seed = 1, .threads = 1};
+
+static karma_status run_explain(void *context) {
+    fitting *f = context;
+    karma_explanations e = {.n_rows = 77};
+    karma_error err = {0};
+    karma_status st = karma_explain(&e, f->model, f->table, &FEW, NULL, &err);
+    if (st != KARMA_OK && (e.n_rows != 77 || e.start)) fail_msg("a failing call wrote explanations");
+    if (st == KARMA_OK) karma_explanations_clear(&e);
+    return judge(st, &err, NULL);
+}
+
+static karma_status run_importance(void *context) {
+    fitting *f = context;
+    karma_importances m = {.n_rows = 77};
+    karma_error err = {0};
+    karma_status st = karma_measure_importance(&m, f->model, f->table, &FEW, NULL, &err);
+    if (st != KARMA_OK && (m.n_rows != 77 || m.items)) fail_msg("a failing call wrote importances");
+    if (st == KARMA_OK) karma_importances_clear(&m);
+    return judge(st, &err, NULL);
+}
+
+static karma_status run_overlap(void *context) {
+    fitting *f = context;
+    karma_overlap overlaps[16] = {{.observed = 77}};
+    karma_error err = {0};
+    karma_status st = karma_measure_overlap(overlaps, f->model, f->table, NULL, &err);
+    if (st != KARMA_OK && overlaps[0].observed != 77) fail_msg("a failing call wrote overlaps");
+    return judge(st, &err, NULL);
+}
+
+static void explaining_models(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        fitting f;
+        open_fitting(&f, which, KARMA_SOLVER_ONLINE);
+        check_every_allocation(run_explain, &f, "explain");
+        check_every_allocation(run_importance, &f, "importance");
+        check_every_allocation(run_overlap, &f, "overlap");
+        close_fitting(&f);
+    }
+}
+
+/* Twelve columns, of which the last row has two: some rows are sampled, one is not. */
+static void explaining_composed_kernels(void **state) {
+    (void)state;
+    double cells[4 * 12], labels[4] = {1, 2, 4, 3};
+    fitting f = {.options = quick_options(KARMA_SOLVER_ONLINE)};
+    for (size_t i = 0; i < 4 * 12; i++) cells[i] = i < 38 ? sin((double)i) : NAN;
+    assert_int_equal(karma_table_from_array(&f.table, cells, 4, 12, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_add_target_numbers(f.table, "y", labels, NULL), KARMA_OK);
+    f.options.task = KARMA_TASK_REGRESS;
+    f.options.kernel = "rank + linear(outer=rbf)";
+    assert_int_equal(karma_fit(&f.model, f.table, &f.options, NULL, NULL), KARMA_OK);
+    check_every_allocation(run_explain, &f, "explain a composed kernel");
+    karma_model_free(f.model);
+    karma_table_free(f.table);
+}
+
 /* --- calibration and folds ------------------------------------------------------------------------------ */
 
 static karma_status run_calibrate(void *context) {
@@ -715,6 +776,8 @@ int main(void) {
         cmocka_unit_test(parsing_formulas),
         cmocka_unit_test(computing_composed_grams),
         cmocka_unit_test(finding_subspaces),
+        cmocka_unit_test(explaining_models),
+        cmocka_unit_test(explaining_composed_kernels),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

@@ -599,6 +599,69 @@ static void traits_are_copied_with_their_rows(void **state) {
     karma_i_rows_free(source);
 }
 
+/* Two rows of four attributes with everything that rows can have, both seeing all: a number, a category of two
+ * indicators, a centred rank, a centred code; and the same attributes as lists of cells. */
+static karma_i_rows *full_rows(void) {
+    static const size_t start[] = {0, 1, 3, 3, 3};
+    static const uint8_t traits[] = {0, 0, KARMA_I_RANKED | KARMA_I_HAS_TERM, KARMA_I_CODED | KARMA_I_HAS_TERM};
+    const karma_i_rows_layout layout = {4, start, traits, 1};
+    karma_i_rows *rows = NULL;
+    assert_int_equal(karma_i_rows_new_layout(&rows, &layout, 2, NULL), KARMA_OK);
+    assert_int_equal(karma_i_rows_new_sparse(&rows->next, 4, 0, NULL), KARMA_OK);
+    rows->n_rows = 2;
+    for (size_t i = 0; i < 2; i++) {
+        rows->mask[i] = 15;
+        for (size_t f = 0; f < 3; f++) rows->values[i * rows->n_values + f] = (float)(1 + i + f);
+        rows->ranks[i * rows->rank_stride + 2] = (uint8_t)(7 + i);
+        rows->codes[karma_i_rows_code_at(rows, i, 3)] = (uint16_t)(3 + i);
+        for (size_t j = 2; j < 4; j++) karma_i_rows_set_term(rows, i, j, -0.25F);
+        for (size_t j = 0; j < 4; j++)
+            assert_int_equal(karma_i_rows_add_cell(rows->next, j, (float)(10 * i + j), NULL), KARMA_OK);
+        assert_int_equal(karma_i_rows_end_sparse(rows->next, NULL), KARMA_OK);
+    }
+    assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
+    return rows;
+}
+
+/* Exactly the attributes of `wanted` are observed, in both encodings, and their cells are those of full_rows. */
+static void assert_observes(const karma_i_rows *rows, size_t row, uint64_t wanted) {
+    const karma_i_rows *cells = rows->next;
+    size_t n = karma_i_popcount(wanted), dense[4], sparse[4], k = 0;
+    assert_int_equal(karma_i_rows_n_observed(rows, row), n);
+    assert_int_equal(karma_i_rows_n_observed(cells, row), n);
+    karma_i_rows_list_observed(dense, rows, row);
+    karma_i_rows_list_observed(sparse, cells, row);
+    for (size_t j = 0; j < 4; j++) {
+        if (!(wanted >> j & 1)) continue;
+        assert_int_equal(dense[k], j);
+        assert_int_equal(sparse[k], j);
+        assert_true(cells->cell_value[cells->cell_start[row] + k] == (float)(10 * row + j));
+        k++;
+    }
+}
+
+static void hidden_attributes_are_missing(void **state) {
+    (void)state;
+    for (uint64_t hidden = 0; hidden < 16; hidden++)
+        for (size_t row = 0; row < 2; row++) {
+            karma_i_rows *rows = full_rows();
+            karma_error err;
+            for (size_t j = 0; j < 4; j++)
+                if (hidden >> j & 1) karma_i_rows_hide(rows, row, j);
+            if (hidden) karma_i_rows_hide(rows, row, hidden == 8 ? 3 : hidden & 1 ? 0 : hidden & 2 ? 1 : 2); /* again */
+            if (karma_i_rows_validate(rows, &err) != KARMA_OK) fail_msg("%s", err.message);
+            assert_observes(rows, row, 15 & ~hidden);
+            assert_observes(rows, 1 - row, 15);
+            for (const karma_i_rows *r = rows; r; r = r->next)
+                assert_int_equal(karma_i_rows_overlap(r, row, r, 1 - row), karma_i_popcount(15 & ~hidden));
+            assert_int_equal(karma_i_rows_append(rows, rows, row, NULL), KARMA_OK); /* from themselves, and they grow */
+            assert_int_equal(karma_i_rows_n_observed(rows, 2), karma_i_popcount(15 & ~hidden));
+            assert_int_equal(karma_i_rows_n_observed(rows->next, 2), karma_i_popcount(15 & ~hidden));
+            assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
+            karma_i_rows_free(rows);
+        }
+}
+
 /* A mask of several words: bits on both sides of every border. */
 static void masks_of_many_words(void **state) {
     (void)state;
@@ -652,6 +715,7 @@ int main(void) {
         cmocka_unit_test(rows_are_appended_and_gathered),
         cmocka_unit_test(broken_traits_are_seen),
         cmocka_unit_test(traits_are_copied_with_their_rows),
+        cmocka_unit_test(hidden_attributes_are_missing),
         cmocka_unit_test(masks_of_many_words),
     };
     return cmocka_run_group_tests_name("table", tests, NULL, NULL);

@@ -3,6 +3,9 @@
 
 #include "tool.h"
 
+static const karma_option_word all_words[] = {{"all", 0}, {NULL, 0}};
+static const karma_option_word never_words[] = {{"never", 0}, {NULL, 0}};
+
 static const karma_option tool_records[] = {
     {"output", KARMA_OPTION_TEXT, offsetof(tool_options, output), 0, 0, 0, NULL, "FILE",
      "where to write; for tables - is standard output", NULL},
@@ -10,6 +13,20 @@ static const karma_option tool_records[] = {
      "write the same rows without holes here", NULL},
     {"against", KARMA_OPTION_TEXT, offsetof(tool_options, against), 0, 0, 0, NULL, "FILE",
      "kernel values against the rows of this file, on which all that is learned is learned", NULL},
+    {"importance", KARMA_OPTION_SWITCH, offsetof(tool_options, importance), 0, 0, 1, NULL, "",
+     "instead of single rows: how much worse the model gets when a column is permuted, on rows with labels", NULL},
+    {"overlap", KARMA_OPTION_SWITCH, offsetof(tool_options, overlap), 0, 0, 1, NULL, "",
+     "instead of scores: how many support rows share each row's observed columns, and a warning level", NULL},
+    {"top", KARMA_OPTION_INTEGER, offsetof(tool_options, top), 0, 1, 1e9, all_words, NULL,
+     "show only so many of the largest parts, the others as one", NULL},
+    {"samples", KARMA_OPTION_INTEGER, offsetof(tool_options, samples), 100, 4, 1e6, NULL, NULL,
+     "orders of a row's columns to sample, where its parts cannot be exact", NULL},
+    {"repeats", KARMA_OPTION_INTEGER, offsetof(tool_options, repeats), 5, 2, 1e5, NULL, NULL,
+     "permutations of a column that --importance takes the mean of", NULL},
+    {"abstain", KARMA_OPTION_INTEGER, offsetof(tool_options, abstain), 0, 1, 3, never_words, "LEVEL",
+     "give no answer to rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
+     "observed",
+     NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
      NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",

@@ -1,9 +1,11 @@
 /* karma eval: predictions against the truth, beside the baseline. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool.h"
 
-static int judge(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
+static int judge(tool *t, const karma_model *model, const karma_table *table, const double *scores,
+                 const abstention *left_out, size_t n_rows) {
     if (t->read.format == KARMA_FORMAT_RATINGS && karma_table_n_targets(table) == 0)
         return fail_usage(t,
                           "say where the label '%s' is: --users FILE with that column, or --item ID and --like "
@@ -17,17 +19,55 @@ static int judge(tool *t, const karma_model *model, const karma_table *table, co
         ok = karma_evaluate(&metrics[done], model, done, table, scores, &err) == KARMA_OK;
         done += ok ? 1 : 0;
     }
-    int code = ok ? report_metrics(t, model, metrics) : fail(t->arguments[1], &err);
+    int code = ok ? report_metrics(t, model, metrics, left_out, n_rows) : fail(t->arguments[1], &err);
     for (size_t i = 0; i < done; i++) karma_metrics_clear(&metrics[i]);
     free(metrics);
     return code;
 }
 
-static int run(tool *t) {
-    return with_scores(t, judge);
+/* Judges the rows that are answered, as if the others were not there. */
+static int judge_answered(tool *t, const karma_model *model, const karma_table *table, const double *scores,
+                          const abstention *left_out) {
+    size_t n = karma_table_n_rows(table), K = karma_model_n_outputs(model), kept = 0;
+    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
+    karma_table *answered = NULL;
+    size_t *rows = malloc((n + 1) * sizeof *rows);
+    double *own = malloc((n * K + 1) * sizeof *own);
+    int ok = rows && own;
+    for (size_t i = 0; ok && i < n; i++) {
+        if (left_out->flags[i]) continue;
+        memcpy(own + kept * K, scores + i * K, K * sizeof *own);
+        rows[kept++] = i;
+    }
+    if (ok && kept == 0) {
+        err = (karma_error){KARMA_ERR_DATA, "--abstain leaves no row to judge the model on"};
+        ok = 0;
+    }
+    ok = ok && karma_table_select(&answered, table, rows, kept, &err) == KARMA_OK;
+    int code = ok ? judge(t, model, answered, own, left_out, n) : fail(t->arguments[1], &err);
+    karma_table_free(answered);
+    free(rows);
+    free(own);
+    return code;
 }
 
-static const char *const tool_names[] = {"json", "quiet", NULL};
+static int judge_rows(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
+    abstention left_out;
+    int code = find_abstention(&left_out, t, model, table);
+    if (code != EXIT_DONE) return code;
+    if (left_out.count > 0)
+        code = judge_answered(t, model, table, scores, &left_out);
+    else
+        code = judge(t, model, table, scores, &left_out, karma_table_n_rows(table));
+    free(left_out.flags);
+    return code;
+}
+
+static int run(tool *t) {
+    return with_scores(t, judge_rows);
+}
+
+static const char *const tool_names[] = {"abstain", "json", "quiet", NULL};
 static const char *const read_names[] = {"target", "row-weight", "id",    "ignore", "missing", "format", "delimiter",
                                          "header", "absent",     "users", "item",   "like",    "gram",   NULL};
 static const char *const fit_names[] = {"threads", NULL};
@@ -47,7 +87,9 @@ const tool_command command_eval = {
         "Predicts the rows of DATA and compares with their labels: accuracy, balanced accuracy, F1, AUC, and the "
         "confusion matrix; where the model has probabilities log loss, Brier score and expected calibration error; for "
         "a regression mean absolute error, root mean square error and R2; for quantiles their loss and coverage. With "
-        "--row-weight rows count by their weights. Always beside what a constant answer would reach.",
+        "--row-weight rows count by their weights. Always beside what a constant answer would reach. With --abstain "
+        "rows "
+        "that the model knows too little of are left out, and coverage tells how many remain.",
     .example = "  karma eval patients.karma held-out.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

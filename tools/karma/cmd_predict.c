@@ -4,6 +4,22 @@
 
 #include "tool.h"
 
+/* What there is to write. */
+typedef struct predictions {
+    const karma_model *model;
+    const karma_table *table;
+    const double *scores;  /* of all rows */
+    double *probabilities; /* room for those of one target of a row */
+    abstention abstained;
+} predictions;
+
+static const double *scores_of(const predictions *p, size_t row) {
+    return p->scores + row * karma_model_n_outputs(p->model);
+}
+static int is_answered(const predictions *p, size_t row) {
+    return !p->abstained.flags || !p->abstained.flags[row];
+}
+
 /* One column: what kind of value ("p"), of which target where there are several, and of what ("yes"): "p:yes". */
 static void write_name(FILE *stream, const karma_model *model, size_t target, const char *kind, const char *detail) {
     const char *name = karma_model_n_targets(model) > 1 ? karma_model_target_name(model, target) : NULL;
@@ -37,40 +53,43 @@ static void write_target_header(FILE *stream, const karma_model *model, size_t t
         for (size_t k = 0; k < K; k++) write_name(stream, model, target, "p", karma_model_class(model, target, k));
 }
 
-static void write_header(FILE *stream, const karma_model *model, const karma_table *table) {
-    for (size_t i = 0; i < karma_table_n_ids(table); i++) {
-        karma_csv_write_field(stream, karma_table_id_name(table, i));
-        fputc(',', stream);
-    }
-    for (size_t target = 0; target < karma_model_n_targets(model); target++) write_target_header(stream, model, target);
+static void write_header(FILE *stream, const predictions *p) {
+    write_id_names(stream, p->table);
+    for (size_t target = 0; target < karma_model_n_targets(p->model); target++)
+        write_target_header(stream, p->model, target);
     fputc('\n', stream);
 }
 
-static void write_target(FILE *stream, const karma_model *model, size_t target, const double *scores,
-                         double *probabilities) {
+static void write_answer(FILE *stream, const karma_model *model, size_t target, const double *scores) {
     char text[KARMA_NUMBER_SIZE];
-    size_t first = karma_model_first_output(model, target);
-    if (target > 0) fputc(',', stream);
     if (karma_model_task(model, target) == KARMA_TASK_CLASSIFY)
         karma_csv_write_field(stream, karma_model_class(model, target, karma_model_decide(model, target, scores)));
     else
         fputs(karma_number_text(text, karma_model_number(model, target, scores)), stream);
-    for (size_t k = 0; k < karma_model_target_n_outputs(model, target); k++)
-        fprintf(stream, ",%s", karma_number_text(text, scores[first + k]));
-    if (!karma_model_probabilities(model, target, scores, probabilities)) return;
-    for (size_t k = 0; k < karma_model_n_classes(model, target); k++)
-        fprintf(stream, ",%s", karma_number_text(text, probabilities[k]));
 }
 
-static void write_row(FILE *stream, const karma_model *model, const karma_table *table, size_t row,
-                      const double *scores, double *probabilities) {
-    for (size_t i = 0; i < karma_table_n_ids(table); i++) {
-        karma_csv_write_field(stream, karma_table_id(table, i, row));
-        fputc(',', stream);
+/* Of a row without an answer the prediction is empty; what it would have come from is there. */
+static void write_target(FILE *stream, const predictions *p, size_t row, size_t target) {
+    char text[KARMA_NUMBER_SIZE];
+    const double *scores = scores_of(p, row);
+    size_t first = karma_model_first_output(p->model, target);
+    if (target > 0) fputc(',', stream);
+    if (is_answered(p, row)) write_answer(stream, p->model, target, scores);
+    for (size_t k = 0; k < karma_model_target_n_outputs(p->model, target); k++)
+        fprintf(stream, ",%s", karma_number_text(text, scores[first + k]));
+    if (!karma_model_probabilities(p->model, target, scores, p->probabilities)) return;
+    for (size_t k = 0; k < karma_model_n_classes(p->model, target); k++)
+        fprintf(stream, ",%s", karma_number_text(text, p->probabilities[k]));
+}
+
+static void write_csv(FILE *stream, const void *what) {
+    const predictions *p = what;
+    write_header(stream, p);
+    for (size_t i = 0; i < karma_table_n_rows(p->table); i++) {
+        write_ids(stream, p->table, i);
+        for (size_t target = 0; target < karma_model_n_targets(p->model); target++) write_target(stream, p, i, target);
+        fputc('\n', stream);
     }
-    for (size_t target = 0; target < karma_model_n_targets(model); target++)
-        write_target(stream, model, target, scores, probabilities);
-    fputc('\n', stream);
 }
 
 /* An object with a number for each class. */
@@ -81,20 +100,21 @@ static json_t *classes_json(const karma_model *model, size_t target, const doubl
     return object;
 }
 
-static void add_target_json(json_t *object, const karma_model *model, size_t target, const double *scores,
-                            double *probabilities) {
+static void add_number_json(json_t *object, const karma_model *model, size_t target, const double *scores) {
     char text[KARMA_NUMBER_SIZE];
     const double *own = scores + karma_model_first_output(model, target);
-    if (karma_model_task(model, target) == KARMA_TASK_REGRESS) {
-        json_t *quantiles = json_object();
-        (void)json_object_set_new(object, "prediction", json_real(karma_model_number(model, target, scores)));
-        for (size_t q = 0; q < n_quantile_columns(model, target); q++)
-            (void)json_object_set_new(quantiles, karma_number_text(text, karma_model_quantile(model, target, q)),
-                                      json_real(own[q]));
-        if (json_object_size(quantiles)) (void)json_object_set(object, "quantiles", quantiles);
-        json_decref(quantiles);
-        return;
-    }
+    json_t *quantiles = json_object();
+    (void)json_object_set_new(object, "prediction", json_real(karma_model_number(model, target, scores)));
+    for (size_t q = 0; q < n_quantile_columns(model, target); q++)
+        (void)json_object_set_new(quantiles, karma_number_text(text, karma_model_quantile(model, target, q)),
+                                  json_real(own[q]));
+    if (json_object_size(quantiles)) (void)json_object_set(object, "quantiles", quantiles);
+    json_decref(quantiles);
+}
+
+static void add_class_json(json_t *object, const karma_model *model, size_t target, const double *scores,
+                           double *probabilities) {
+    const double *own = scores + karma_model_first_output(model, target);
     size_t decision = karma_model_decide(model, target, scores);
     (void)json_object_set_new(object, "prediction", json_string(karma_model_class(model, target, decision)));
     if (karma_model_target_n_outputs(model, target) == 1)
@@ -105,63 +125,73 @@ static void add_target_json(json_t *object, const karma_model *model, size_t tar
         (void)json_object_set_new(object, "probabilities", classes_json(model, target, probabilities));
 }
 
-static json_t *row_json(const karma_model *model, const karma_table *table, size_t row, const double *scores,
-                        double *probabilities) {
+static void add_target_json(json_t *object, const predictions *p, size_t row, size_t target) {
+    if (karma_model_task(p->model, target) == KARMA_TASK_REGRESS)
+        add_number_json(object, p->model, target, scores_of(p, row));
+    else
+        add_class_json(object, p->model, target, scores_of(p, row), p->probabilities);
+    if (!is_answered(p, row)) (void)json_object_set_new(object, "prediction", json_null());
+}
+
+static json_t *row_json(const predictions *p, size_t row) {
     json_t *object = json_object();
-    for (size_t i = 0; i < karma_table_n_ids(table); i++)
-        (void)json_object_set_new(object, karma_table_id_name(table, i), json_string(karma_table_id(table, i, row)));
-    if (karma_model_n_targets(model) == 1) {
-        add_target_json(object, model, 0, scores, probabilities);
+    add_ids_json(object, p->table, row);
+    if (karma_model_n_targets(p->model) == 1) {
+        add_target_json(object, p, row, 0);
         return object;
     }
     json_t *targets = json_object();
-    for (size_t target = 0; target < karma_model_n_targets(model); target++) {
+    for (size_t target = 0; target < karma_model_n_targets(p->model); target++) {
         json_t *own = json_object();
-        add_target_json(own, model, target, scores, probabilities);
-        (void)json_object_set_new(targets, karma_model_target_name(model, target), own);
+        add_target_json(own, p, row, target);
+        (void)json_object_set_new(targets, karma_model_target_name(p->model, target), own);
     }
     (void)json_object_set_new(object, "targets", targets);
     return object;
 }
 
-static json_t *predictions_json(const karma_model *model, const karma_table *table, const double *scores,
-                                double *probabilities) {
+/* The predictions, or a description of the file that they were written to. */
+static json_t *result_json(const tool *t, const predictions *p) {
+    json_t *object =
+        json_pack("{s:s, s:o}", "target", karma_model_target_name(p->model, 0), "targets", target_names_json(p->model));
+    if (p->abstained.flags)
+        (void)json_object_set_new(object, "abstained", json_integer((json_int_t)p->abstained.count));
+    if (!writes_stdout(t)) {
+        (void)json_object_update_new(object, json_pack("{s:s, s:I}", "output", t->options.output, "rows",
+                                                       (json_int_t)karma_table_n_rows(p->table)));
+        return object;
+    }
     json_t *rows = json_array();
-    for (size_t i = 0; i < karma_table_n_rows(table); i++)
-        (void)json_array_append_new(
-            rows, row_json(model, table, i, scores + i * karma_model_n_outputs(model), probabilities));
-    return json_pack("{s:s, s:o, s:o}", "target", karma_model_target_name(model, 0), "targets",
-                     target_names_json(model), "predictions", rows);
+    for (size_t i = 0; i < karma_table_n_rows(p->table); i++) (void)json_array_append_new(rows, row_json(p, i));
+    (void)json_object_set_new(object, "predictions", rows);
+    return object;
 }
 
-/* What was written to a file. */
-static json_t *description_json(const tool *t, const karma_model *model, const karma_table *table) {
-    return json_pack("{s:s, s:s, s:o, s:I}", "output", t->options.output, "target", karma_model_target_name(model, 0),
-                     "targets", target_names_json(model), "rows", (json_int_t)karma_table_n_rows(table));
-}
-
-static int write_file(tool *t, const karma_model *model, const karma_table *table, const double *scores,
-                      double *probabilities) {
-    karma_error err;
-    karma_output *output = NULL;
-    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
-    FILE *stream = karma_output_stream(output);
-    write_header(stream, model, table);
-    for (size_t i = 0; i < karma_table_n_rows(table); i++)
-        write_row(stream, model, table, i, scores + i * karma_model_n_outputs(model), probabilities);
-    if (karma_output_commit(output, &err) != KARMA_OK) return fail(t->options.output, &err);
-    return t->options.json ? print_json(description_json(t, model, table)) : EXIT_DONE;
+static void note_abstention(const tool *t, const predictions *p) {
+    char sentence[200];
+    if (p->abstained.count == 0 || !t->hooks.notice) return;
+    (void)snprintf(sentence, sizeof sentence,
+                   "%zu of %zu predictions are left empty: the model knows too little of such rows (--abstain %d)",
+                   p->abstained.count, karma_table_n_rows(p->table), (int)t->options.abstain);
+    t->hooks.notice(t->hooks.payload, sentence);
 }
 
 static int write_predictions(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
     size_t most = 0;
     for (size_t target = 0; target < karma_model_n_targets(model); target++)
         if (karma_model_n_classes(model, target) > most) most = karma_model_n_classes(model, target);
-    double *probabilities = malloc((most + 1) * sizeof *probabilities);
-    if (!probabilities) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    int code = t->options.json && writes_stdout(t) ? print_json(predictions_json(model, table, scores, probabilities))
-                                                   : write_file(t, model, table, scores, probabilities);
-    free(probabilities);
+    predictions p = {model, table, scores, NULL, {NULL, 0}};
+    int code = find_abstention(&p.abstained, t, model, table);
+    if (code != EXIT_DONE) return code;
+    p.probabilities = malloc((most + 1) * sizeof *p.probabilities);
+    if (!p.probabilities)
+        code = fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+    else if (!t->options.json || !writes_stdout(t))
+        code = write_output(t, write_csv, &p);
+    if (code == EXIT_DONE && t->options.json) code = print_json(result_json(t, &p));
+    if (code == EXIT_DONE) note_abstention(t, &p);
+    free(p.probabilities);
+    free(p.abstained.flags);
     return code;
 }
 
@@ -169,7 +199,7 @@ static int run(tool *t) {
     return with_scores(t, write_predictions);
 }
 
-static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "abstain", "json", "quiet", NULL};
 static const char *const read_names[] = {"id",     "ignore", "missing", "format", "delimiter", "header",
                                          "absent", "users",  "item",    "like",   "gram",      NULL};
 static const char *const fit_names[] = {"threads", NULL};
@@ -191,7 +221,8 @@ const tool_command command_predict = {
         "quantiles have columns q:QUANTILE instead). A model with probabilities adds p:CLASS for every class. With "
         "several targets all these names go with the target's: prediction:TARGET. Columns "
         "that the model does not know are ignored; columns of the model that DATA lacks count as missing. Rows with "
-        "holes in any pattern are fine.",
+        "holes in any pattern are fine. With --abstain rows that the model knows too little of get an empty "
+        "prediction.",
     .example = "  karma predict patients.karma new.csv --id patient -o predictions.csv\n"
                "  zcat new.csv.gz | karma predict patients.karma - | head\n",
     .groups = groups,

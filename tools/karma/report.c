@@ -89,6 +89,34 @@ json_t *target_names_json(const karma_model *model) {
     return names;
 }
 
+void write_id_names(FILE *stream, const karma_table *table) {
+    for (size_t i = 0; i < karma_table_n_ids(table); i++) {
+        karma_csv_write_field(stream, karma_table_id_name(table, i));
+        fputc(',', stream);
+    }
+}
+
+void write_ids(FILE *stream, const karma_table *table, size_t row) {
+    for (size_t i = 0; i < karma_table_n_ids(table); i++) {
+        karma_csv_write_field(stream, karma_table_id(table, i, row));
+        fputc(',', stream);
+    }
+}
+
+void add_ids_json(json_t *object, const karma_table *table, size_t row) {
+    for (size_t i = 0; i < karma_table_n_ids(table); i++)
+        (void)json_object_set_new(object, karma_table_id_name(table, i), json_string(karma_table_id(table, i, row)));
+}
+
+int write_output(const tool *t, void (*write)(FILE *stream, const void *what), const void *what) {
+    karma_error err;
+    karma_output *output = NULL;
+    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    write(karma_output_stream(output), what);
+    if (karma_output_commit(output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    return EXIT_DONE;
+}
+
 const char *percent(char text[16], double share) {
     (void)snprintf(text, 16, isfinite(share) ? "%.1f%%" : "-", 100.0 * share);
     return text;
@@ -223,17 +251,30 @@ static void print_metrics(const karma_model *model, size_t target, const karma_m
     print_confusion(model, target, m);
 }
 
-int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics) {
+static json_t *all_metrics_json(const karma_model *model, const karma_metrics *metrics) {
     size_t n = karma_model_n_targets(model);
-    if (t->options.json && n == 1) return print_json(metrics_json(model, 0, metrics));
+    if (n == 1) return metrics_json(model, 0, metrics);
+    json_t *targets = json_object();
+    for (size_t target = 0; target < n; target++)
+        (void)json_object_set_new(targets, karma_model_target_name(model, target),
+                                  metrics_json(model, target, &metrics[target]));
+    return json_pack("{s:o}", "targets", targets);
+}
+
+int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics, const abstention *left_out,
+                   size_t n_rows) {
+    double coverage = 1.0 - (double)left_out->count / (double)n_rows;
     if (t->options.json) {
-        json_t *targets = json_object();
-        for (size_t target = 0; target < n; target++)
-            (void)json_object_set_new(targets, karma_model_target_name(model, target),
-                                      metrics_json(model, target, &metrics[target]));
-        return print_json(json_pack("{s:o}", "targets", targets));
+        json_t *object = all_metrics_json(model, metrics);
+        if (left_out->flags)
+            (void)json_object_update_new(
+                object, json_pack("{s:I, s:f}", "abstained", (json_int_t)left_out->count, "coverage", coverage));
+        return print_json(object);
     }
-    for (size_t target = 0; target < n; target++) {
+    char share[16];
+    if (left_out->flags)
+        printf("abstained from %zu of %zu rows, coverage %s\n", left_out->count, n_rows, percent(share, coverage));
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) {
         if (target) putchar('\n');
         print_metrics(model, target, &metrics[target]);
     }

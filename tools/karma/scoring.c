@@ -1,21 +1,30 @@
-/* What predict and eval have in common: a model file and a data file become scores. */
+/* What commands with a model have in common: a model file and a data file become a model, a table and scores. */
 #include <stdlib.h>
 
 #include "tool.h"
 
-int with_scores(tool *t,
-                int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores)) {
+int load_inputs(tool *t, karma_model **model, karma_table **table) {
     const char *model_path = t->arguments[0], *path = t->arguments[1];
     karma_error err;
-    karma_model *model = NULL;
-    karma_table *table = NULL;
-    double *scores = NULL;
-    int code = EXIT_DONE;
-    if (karma_model_load(&model, model_path, &err) != KARMA_OK)
-        code = fail(model_path, &err);
-    else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
-    else if (!(scores = calloc(karma_table_n_rows(table), karma_model_n_outputs(model) * sizeof *scores)))
+    *model = NULL;
+    *table = NULL;
+    if (karma_model_load(model, model_path, &err) != KARMA_OK) return fail(model_path, &err);
+    if (karma_model_read_table(table, *model, path, &t->read, &t->hooks, &err) == KARMA_OK) return EXIT_DONE;
+    karma_model_free(*model);
+    *model = NULL;
+    return fail(path, &err);
+}
+
+int with_scores(tool *t,
+                int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores)) {
+    const char *path = t->arguments[1];
+    karma_error err;
+    karma_model *model;
+    karma_table *table;
+    int code = load_inputs(t, &model, &table);
+    if (code != EXIT_DONE) return code;
+    double *scores = calloc(karma_table_n_rows(table), karma_model_n_outputs(model) * sizeof *scores);
+    if (!scores)
         code = fail(path, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
     else if (karma_predict(scores, model, table, (size_t)t->fit.threads, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
@@ -25,4 +34,25 @@ int with_scores(tool *t,
     karma_table_free(table);
     karma_model_free(model);
     return code;
+}
+
+int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table) {
+    size_t n = karma_table_n_rows(table);
+    *out = (abstention){NULL, 0};
+    if (t->options.abstain == 0) return EXIT_DONE;
+    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
+    karma_overlap *overlaps = calloc(n, sizeof *overlaps);
+    unsigned char *flags = malloc(n + 1);
+    /* what there is to note of the columns was noted with the scores */
+    int ok = overlaps && flags && karma_measure_overlap(overlaps, model, table, NULL, &err) == KARMA_OK;
+    for (size_t i = 0; ok && i < n; i++) {
+        flags[i] = overlaps[i].level >= (karma_overlap_level)t->options.abstain;
+        out->count += flags[i];
+    }
+    free(overlaps);
+    if (ok)
+        out->flags = flags;
+    else
+        free(flags);
+    return ok ? EXIT_DONE : fail(t->arguments[1], &err);
 }

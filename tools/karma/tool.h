@@ -14,6 +14,10 @@ typedef struct tool_options {
     char *complete; /* synth */
     char *against;  /* gram */
     int json, quiet;
+    int importance, overlap;  /* explain: what it reports instead of single rows */
+    int64_t top;              /* explain: parts to show; 0: all */
+    int64_t samples, repeats; /* explain */
+    int64_t abstain;          /* predict, eval: the warning level from which on they do; 0: never */
 } tool_options;
 
 typedef struct tool tool;
@@ -52,8 +56,8 @@ struct tool {
     karma_hooks hooks;
 };
 
-extern const tool_command command_train, command_predict, command_eval, command_inspect, command_gram, command_theory,
-    command_synth;
+extern const tool_command command_train, command_predict, command_eval, command_explain, command_inspect, command_gram,
+    command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
@@ -80,9 +84,25 @@ void end_progress(void);
 int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
-/* scoring.c: loads the model and the data that the arguments name, predicts, hands all to `then` and frees it. */
+/* scoring.c: from the arguments to scores. */
+/* Loads the model and the data that the arguments name; both are NULL after a failure, which it has told. */
+int load_inputs(tool *t, karma_model **model, karma_table **table);
+/* Does that, predicts, hands all to `then` and frees it. */
 int with_scores(tool *t,
                 int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores));
+
+/* The rows of a table that --abstain has no answer for: flags[row], and how many. flags is NULL, the count 0, if it was
+ * not asked for. Freed by `free`. */
+typedef struct abstention {
+    unsigned char *flags;
+    size_t count;
+} abstention;
+int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table);
+
+/* explain_report.c, parts_report.c: what explain found. */
+int report_explanations(tool *t, const karma_model *model, const karma_table *table, const karma_explanations *e);
+int report_importance(tool *t, const karma_model *model, const karma_importances *importances);
+int report_overlap(tool *t, const karma_model *model, const karma_table *table, const karma_overlap *overlaps);
 
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
@@ -96,8 +116,15 @@ json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
 /* "rank + linear", and its outer map, if it has one. */
 const char *kernel_name(char text[160], const karma_fit_options *options);
-/* Prints the metrics of every target of the model. */
-int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics);
+/* Prints the metrics of every target of the model; of n_rows rows those that were abstained from are not in them. */
+int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics, const abstention *left_out,
+                   size_t n_rows);
+/* Id columns of a CSV, each with a comma behind; and of a JSON object. */
+void write_id_names(FILE *stream, const karma_table *table);
+void write_ids(FILE *stream, const karma_table *table, size_t row);
+void add_ids_json(json_t *object, const karma_table *table, size_t row);
+/* Writes the output file, or stdout, by `write`. */
+int write_output(const tool *t, void (*write)(FILE *stream, const void *what), const void *what);
 /* "12.3%" */
 const char *percent(char text[16], double share);
 /* Flushes stdout; failing to is an error like any other. */

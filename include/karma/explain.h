@@ -1,0 +1,109 @@
+/* What a model's scores are made of, which attributes matter, and how far a row is from what the model knows.
+ * docs/explain.md shows all three, docs/mathematics.md has the formulas. */
+#ifndef KARMA_EXPLAIN_H
+#define KARMA_EXPLAIN_H
+
+#include "karma/base.h"
+#include "karma/data.h"
+#include "karma/learn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct karma_explain_options {
+    size_t
+        samples; /* permutations of a row's attributes, where Shapley values are sampled; at least 4, rounded to even */
+    size_t repeats; /* permutations of a column, of which an importance is the mean; at least 2 */
+    uint64_t seed;
+    size_t threads; /* 0: as many as there are processors */
+} karma_explain_options;
+
+/* --- one row's scores --- */
+
+/* The parts of the scores of many rows. The observed attributes of a row that the model knows have one part each, those
+ * of row i from start[i] to before start[i + 1], attributes ascending. For every output
+ *
+ *     score = bias[i] + sum of the row's contributions
+ *
+ * in the units of karma_predict, but for two things: kernel values of a plain kernel are taken in double precision here
+ * and in single precision there, and quantiles are as learned, not put in order where they cross.
+ *
+ * Of a plain kernel (one factor, no outer map) a contribution is the attribute's own sum of the score: exact. Of any
+ * other it is the attribute's Shapley value in the game whose value of a set of attributes is the score of the row with
+ * all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of them, otherwise the mean over
+ * permutations drawn in pairs, one the reverse of the other, by the seed and the row's number. */
+enum { KARMA_EXACT_SHAPLEY = 10 };
+
+typedef struct karma_explanations {
+    size_t n_rows, n_outputs;
+    int is_split;         /* a plain kernel: not Shapley values */
+    size_t *start;        /* n_rows + 1 */
+    size_t *attribute;    /* of each part: its number in the model */
+    double *contribution; /* contribution[part * n_outputs + output] */
+    double *error;        /* standard errors, laid out alike: 0 where the contribution is exact */
+    double *bias;         /* bias[row * n_outputs + output]: what the score would be without the attributes */
+} karma_explanations;
+
+/* Explains every row of the table. A precomputed kernel has no attributes and is refused. Memory: 16 bytes an observed
+ * cell and output. Cost a row: of a plain kernel a support row times the observed attributes; otherwise kernel
+ * evaluations of a support row times 2^observed, or times samples · observed. Free with karma_explanations_clear. */
+KARMA_API karma_status karma_explain(karma_explanations *out, const karma_model *model, const karma_table *table,
+                                     const karma_explain_options *options, const karma_hooks *hooks, karma_error *err);
+KARMA_API void karma_explanations_clear(karma_explanations *explanations);
+
+/* --- which attributes matter --- */
+
+/* How much worse the model gets when the observed cells of an attribute are dealt anew among the rows that observe it.
+ */
+typedef struct karma_importance {
+    size_t attribute;  /* its number in the model */
+    double importance; /* fall of the metric, mean over the repeats; 0 where fewer than two rows observe it */
+    double error;      /* its standard error over the repeats; docs/mathematics.md tells how to read it */
+} karma_importance;
+
+typedef struct karma_importances {
+    size_t n_targets, n_attributes, n_rows; /* rows: those with a label */
+    double *metric;                         /* of each target as it is: accuracy of classes, R2 of numbers */
+    karma_importance *items;                /* items[target * n_attributes + k]: the largest first */
+} karma_importances;
+
+/* By permutation on the rows that have a label; rows should not be those of training. Holes stay where they are. Row
+ * weights count as in karma_evaluate. Cost: repeats predictions of the observing rows an attribute. Free with
+ * karma_importances_clear. */
+KARMA_API karma_status karma_measure_importance(karma_importances *out, const karma_model *model,
+                                                const karma_table *table, const karma_explain_options *options,
+                                                const karma_hooks *hooks, karma_error *err);
+KARMA_API void karma_importances_clear(karma_importances *importances);
+
+/* --- how much a model knows of a row --- */
+
+/* A support row shares a row's attributes if it observes at least half of those the row observes. Levels of warning: */
+typedef enum karma_overlap_level {
+    KARMA_OVERLAP_GOOD,      /* none of the following */
+    KARMA_OVERLAP_THIN,      /* fewer than KARMA_THIN_ROWS sharing rows, or a share below KARMA_THIN_SHARE */
+    KARMA_OVERLAP_VERY_THIN, /* the same with KARMA_VERY_THIN_ROWS, KARMA_VERY_THIN_SHARE */
+    KARMA_OVERLAP_NOTHING    /* the row observes nothing that the model knows */
+} karma_overlap_level;
+
+#define KARMA_THIN_ROWS       30
+#define KARMA_THIN_SHARE      0.01
+#define KARMA_VERY_THIN_ROWS  5
+#define KARMA_VERY_THIN_SHARE 0.001
+
+typedef struct karma_overlap {
+    size_t observed; /* attributes of the model that the row observes */
+    size_t sharing;  /* support rows that share them; 0 if there are none to share */
+    double share;    /* of all support rows */
+    karma_overlap_level level;
+} karma_overlap;
+
+/* overlaps[0..rows of the table). A precomputed kernel is refused. Cost: a comparison of masks a row and support row.
+ */
+KARMA_API karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *model,
+                                             const karma_table *table, const karma_hooks *hooks, karma_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,130 @@
+/* Model + table -> what every row's scores are made of. */
+#include "karma/explain.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "eval/shapley.h"
+#include "model/model.h"
+#include "solve/solver.h"
+
+void karma_explanations_clear(karma_explanations *explanations) {
+    karma_i_free(explanations->start);
+    karma_i_free(explanations->attribute);
+    karma_i_free(explanations->contribution);
+    karma_i_free(explanations->error);
+    karma_i_free(explanations->bias);
+    *explanations = (karma_explanations){0};
+}
+
+/* Room for the parts of all rows; which attributes they are of is known at once. */
+static karma_status new_explanations(karma_explanations *e, const karma_model *model, const karma_i_rows *rows,
+                                     karma_error *err) {
+    size_t n = rows->n_rows, item = model->n_outputs * sizeof(double);
+    e->n_rows = n;
+    e->n_outputs = model->n_outputs;
+    e->is_split = karma_i_kernel_is_plain(&model->kernel);
+    e->start = karma_i_zalloc(n + 1, sizeof *e->start);
+    if (!e->start) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) e->start[i + 1] = e->start[i] + karma_i_rows_n_observed(rows, i);
+    e->attribute = karma_i_alloc(e->start[n], sizeof *e->attribute);
+    e->contribution = karma_i_zalloc(e->start[n], item);
+    e->error = karma_i_zalloc(e->start[n], item);
+    e->bias = karma_i_zalloc(n, item);
+    if (!e->attribute || !e->contribution || !e->error || !e->bias) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) karma_i_rows_list_observed(e->attribute + e->start[i], rows, i);
+    return KARMA_OK;
+}
+
+/* A generator of its own for every row: what is said of a row does not depend on how many others observe. */
+static uint64_t row_seed(uint64_t seed, size_t row) {
+    return seed ^ ((uint64_t)row + 1) * UINT64_C(0xd1b54a32d192ed03);
+}
+
+/* The parts of one row, then what no attribute has, in the units of the solver. */
+static karma_status explain_row(double *parts, double *errors, const karma_explanations *e, karma_i_game *game,
+                                size_t row, const karma_explain_options *options, karma_error *err) {
+    const size_t *attributes = e->attribute + e->start[row];
+    size_t n = e->start[row + 1] - e->start[row];
+    if (e->is_split)
+        return karma_i_kernel_split(parts, game->kernel, game->rows, row, karma_i_rows_all(game->support),
+                                    game->coefficients, game->n_outputs, game->threads, err);
+    if (n <= KARMA_EXACT_SHAPLEY) return karma_i_shapley_exact(parts, errors, game, row, attributes, n, err);
+    return karma_i_shapley_sample(parts, errors, game, row, attributes, n, options->samples,
+                                  row_seed(options->seed, row), err);
+}
+
+static size_t most_parts(const karma_explanations *e) {
+    size_t most = 0;
+    for (size_t i = 0; i < e->n_rows; i++)
+        if (e->start[i + 1] - e->start[i] > most) most = e->start[i + 1] - e->start[i];
+    return most;
+}
+
+static karma_status explain_rows(karma_explanations *e, karma_i_game *game, const karma_explain_options *options,
+                                 const karma_hooks *hooks, karma_error *err) {
+    size_t item = e->n_outputs * sizeof(double);
+    double *parts = karma_i_alloc(most_parts(e) + 1, item);
+    karma_status st = parts ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < e->n_rows; i++) {
+        size_t first = e->start[i] * e->n_outputs, count = (e->start[i + 1] - e->start[i]) * e->n_outputs;
+        if (karma_i_progress(hooks, "explaining rows", i, e->n_rows))
+            st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before all rows were explained");
+        else
+            st = explain_row(parts, e->error + first, e, game, i, options, err);
+        if (st != KARMA_OK) break;
+        memcpy(e->contribution + first, parts, count * sizeof *parts);
+        memcpy(e->bias + i * e->n_outputs, parts + count, item);
+    }
+    karma_i_free(parts);
+    return st;
+}
+
+/* Numbers back into the target's units: y = score/factor + shift, and the shift is nobody's. */
+static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
+    size_t K = e->n_outputs;
+    for (size_t o = head->first_output; o < head->first_output + head->n_outputs; o++) {
+        for (size_t part = 0; part < e->start[e->n_rows]; part++) {
+            e->contribution[part * K + o] /= head->labels.factor;
+            e->error[part * K + o] /= head->labels.factor;
+        }
+        for (size_t i = 0; i < e->n_rows; i++)
+            e->bias[i * K + o] = e->bias[i * K + o] / head->labels.factor + head->labels.shift;
+    }
+}
+
+karma_status karma_explain(karma_explanations *out, const karma_model *model, const karma_table *table,
+                           const karma_explain_options *options, const karma_hooks *hooks, karma_error *err) {
+    if (options->samples < 4)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%zu samples are too few for a standard error: at least 4",
+                            options->samples);
+    KARMA_TRY(karma_i_model_needs_attributes(model, err));
+    /* a coordinate of the subspace is made of all columns: hiding one of them in encoded rows does not reach it */
+    for (size_t e = 0; e < model->encoder.n; e++)
+        if (model->encoder.recipes[e]->latent)
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "scores of a kernel with a subspace cannot be split over columns; --importance can be "
+                                "measured");
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
+    karma_explanations e = {0};
+    karma_i_game game = {.kernel = &model->kernel,
+                         .support = model->support,
+                         .coefficients = model->coefficients,
+                         .n_outputs = model->n_outputs,
+                         .threads = karma_i_threads((int64_t)options->threads),
+                         .rows = rows};
+    karma_status st = karma_i_game_init(&game, err);
+    if (st == KARMA_OK) st = new_explanations(&e, model, rows, err);
+    if (st == KARMA_OK) st = explain_rows(&e, &game, options, hooks, err);
+    for (size_t t = 0; st == KARMA_OK && t < model->n_heads; t++)
+        if (model->heads[t].labels.task == KARMA_TASK_REGRESS) finish_numbers(&e, &model->heads[t]);
+    karma_i_game_clear(&game);
+    karma_i_rows_free(rows);
+    if (st == KARMA_OK)
+        *out = e;
+    else
+        karma_explanations_clear(&e);
+    return st;
+}

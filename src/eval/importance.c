@@ -1,0 +1,220 @@
+/* Importance by permutation (Breiman 2001; Fisher, Rudin and Dominici 2019): the fall of a metric when the observed
+ * cells of one attribute are dealt anew among the rows that observe it. Which cells are missing does not change, so
+ * what is measured is the worth of the values, not that of their being known. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "karma/evaluate.h"
+#include "karma/explain.h"
+#include "model/model.h"
+
+void karma_importances_clear(karma_importances *importances) {
+    karma_i_free(importances->metric);
+    karma_i_free(importances->items);
+    *importances = (karma_importances){0};
+}
+
+/* --- one attribute ------------------------------------------------------------------------------------- */
+
+/* What all attributes have in common. */
+typedef struct trial {
+    const karma_model *model;
+    const karma_table *table; /* rows with a label */
+    const karma_explain_options *options;
+    karma_i_rng rng;
+    double *scores;  /* of the table as it is */
+    double *changed; /* of the table with one attribute permuted */
+} trial;
+
+/* The rows that observe an attribute, alone, and what is in their cells. */
+typedef struct column {
+    size_t n;
+    size_t *rows;       /* of the trial's table */
+    karma_table *table; /* these rows */
+    size_t *place;      /* of the cell of each among those of the table */
+    double *values;     /* that the cells had at first */
+    size_t *order;      /* cell i gets values[order[i]] */
+    double *scores;
+} column;
+
+static void free_column(column *c) {
+    karma_i_free(c->rows);
+    karma_i_free(c->place);
+    karma_i_free(c->values);
+    karma_i_free(c->order);
+    karma_i_free(c->scores);
+    karma_table_free(c->table);
+}
+
+/* The index of a table's attribute of this name; n_attributes: it has none. */
+static size_t find_attribute(const karma_table *table, const char *name) {
+    size_t j = 0;
+    while (j < table->n_attributes && strcmp(table->attributes[j].name, name) != 0) j++;
+    return j;
+}
+
+/* Lists the rows that observe an attribute of the table. */
+static karma_status find_rows(column *c, const karma_table *table, size_t attribute, karma_error *err) {
+    double value;
+    c->rows = karma_i_alloc(table->n_rows, sizeof *c->rows);
+    if (!c->rows) return karma_i_fail_memory(err);
+    for (size_t i = 0; attribute < table->n_attributes && i < table->n_rows; i++)
+        if (karma_table_cell(table, i, attribute, &value)) c->rows[c->n++] = i;
+    return KARMA_OK;
+}
+
+static karma_status take_cells(column *c, const karma_table *table, size_t attribute, size_t n_outputs,
+                               karma_error *err) {
+    KARMA_TRY(karma_table_select(&c->table, table, c->rows, c->n, err));
+    c->place = karma_i_alloc(c->n, sizeof *c->place);
+    c->values = karma_i_alloc(c->n, sizeof *c->values);
+    c->order = karma_i_alloc(c->n, sizeof *c->order);
+    c->scores = karma_i_alloc(c->n, n_outputs * sizeof *c->scores);
+    if (!c->place || !c->values || !c->order || !c->scores) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < c->n; i++) {
+        size_t k = c->table->row_start[i];
+        while (c->table->cell_owner[k] != attribute) k++;
+        c->place[i] = k;
+        c->values[i] = c->table->cell_value[k];
+        c->order[i] = i;
+    }
+    return KARMA_OK;
+}
+
+/* Deals the values anew, and scores the trial's rows with them. */
+static karma_status permute(trial *t, column *c, karma_error *err) {
+    size_t K = t->model->n_outputs;
+    karma_i_rng_shuffle(&t->rng, c->order, c->n);
+    for (size_t i = 0; i < c->n; i++) c->table->cell_value[c->place[i]] = c->values[c->order[i]];
+    KARMA_TRY(karma_predict(c->scores, t->model, c->table, t->options->threads, NULL, err));
+    memcpy(t->changed, t->scores, t->table->n_rows * K * sizeof *t->changed);
+    for (size_t i = 0; i < c->n; i++) memcpy(t->changed + c->rows[i] * K, c->scores + i * K, K * sizeof *t->changed);
+    return KARMA_OK;
+}
+
+static karma_status metric_of(double *out, const trial *t, size_t target, const double *scores, karma_error *err) {
+    karma_metrics m;
+    KARMA_TRY(karma_evaluate(&m, t->model, target, t->table, scores, err));
+    *out = karma_model_task(t->model, target) == KARMA_TASK_CLASSIFY ? m.accuracy : m.r2;
+    karma_metrics_clear(&m);
+    if (isfinite(*out)) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_DATA, "all labels in column '%s' are the same: there is no R2 that could fall",
+                        karma_model_target_name(t->model, target));
+}
+
+/* Takes one more permutation into the mean and, kept in `error`, the sum of squared deviations from it (Welford). */
+static karma_status take_repeat(karma_importances *out, const trial *t, size_t attribute, size_t n_before,
+                                karma_error *err) {
+    for (size_t target = 0; target < out->n_targets; target++) {
+        karma_importance *item = &out->items[target * out->n_attributes + attribute];
+        double metric;
+        KARMA_TRY(metric_of(&metric, t, target, t->changed, err));
+        double fall = out->metric[target] - metric, off = fall - item->importance;
+        item->importance += off / (double)(n_before + 1);
+        item->error += off * (fall - item->importance);
+    }
+    return KARMA_OK;
+}
+
+static karma_status measure_attribute(karma_importances *out, trial *t, size_t attribute, karma_error *err) {
+    size_t own = find_attribute(t->table, karma_model_attribute_name(t->model, attribute));
+    size_t repeats = t->options->repeats;
+    column c = {0};
+    karma_status st = find_rows(&c, t->table, own, err);
+    int can_differ = c.n > 1;
+    if (st == KARMA_OK && can_differ) st = take_cells(&c, t->table, own, t->model->n_outputs, err);
+    for (size_t r = 0; st == KARMA_OK && can_differ && r < repeats; r++) {
+        st = permute(t, &c, err);
+        if (st == KARMA_OK) st = take_repeat(out, t, attribute, r, err);
+    }
+    free_column(&c);
+    for (size_t target = 0; target < out->n_targets; target++) {
+        karma_importance *item = &out->items[target * out->n_attributes + attribute];
+        item->attribute = attribute;
+        item->error = sqrt(item->error / ((double)(repeats - 1) * (double)repeats));
+    }
+    return st;
+}
+
+/* --- all of them --------------------------------------------------------------------------------------- */
+
+/* Of equal ones the first. */
+static int by_importance(const void *a, const void *b) {
+    const karma_importance *x = a, *y = b;
+    if (x->importance != y->importance) return x->importance < y->importance ? 1 : -1;
+    return (x->attribute > y->attribute) - (x->attribute < y->attribute);
+}
+
+static karma_status measure_attributes(karma_importances *out, trial *t, const karma_hooks *hooks, karma_error *err) {
+    size_t n = out->n_attributes;
+    for (size_t target = 0; target < out->n_targets; target++)
+        KARMA_TRY(metric_of(&out->metric[target], t, target, t->scores, err));
+    for (size_t j = 0; j < n; j++) {
+        if (karma_i_progress(hooks, "permuting columns", j, n))
+            return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before all columns were permuted");
+        KARMA_TRY(measure_attribute(out, t, j, err));
+    }
+    for (size_t target = 0; target < out->n_targets; target++)
+        qsort(out->items + target * n, n, sizeof *out->items, by_importance);
+    return KARMA_OK;
+}
+
+/* The rows that have a label of some target. A new table. */
+static karma_status select_labelled(karma_table **out, const karma_table *table, karma_error *err) {
+    size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
+    double label;
+    if (!rows) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        size_t target = 0;
+        while (target < table->n_targets && !karma_table_target(table, target, i, &label)) target++;
+        if (target < table->n_targets) rows[n++] = i;
+    }
+    karma_status st = KARMA_OK;
+    if (n > 0)
+        st = karma_table_select(out, table, rows, n, err);
+    else
+        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label to compare with");
+    karma_i_free(rows);
+    return st;
+}
+
+static karma_status measure(karma_importances *out, trial *t, const karma_hooks *hooks, karma_error *err) {
+    size_t n = t->table->n_rows, item = t->model->n_outputs * sizeof(double);
+    out->n_targets = t->model->n_heads;
+    out->n_attributes = karma_model_n_attributes(t->model);
+    out->n_rows = n;
+    out->metric = karma_i_zalloc(out->n_targets, sizeof *out->metric);
+    out->items = karma_i_zalloc(out->n_targets, out->n_attributes * sizeof *out->items);
+    t->scores = karma_i_alloc(n, item);
+    t->changed = karma_i_alloc(n, item);
+    if (!out->metric || !out->items || !t->scores || !t->changed) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_predict(t->scores, t->model, t->table, t->options->threads, hooks, err));
+    return measure_attributes(out, t, hooks, err);
+}
+
+karma_status karma_measure_importance(karma_importances *out, const karma_model *model, const karma_table *table,
+                                      const karma_explain_options *options, const karma_hooks *hooks,
+                                      karma_error *err) {
+    if (options->repeats < 2)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%zu repeats are too few for a standard error: at least 2",
+                            options->repeats);
+    KARMA_TRY(karma_i_model_needs_attributes(model, err));
+    karma_table *labelled = NULL;
+    KARMA_TRY(select_labelled(&labelled, table, err));
+    trial t = {.model = model, .table = labelled, .options = options};
+    karma_importances importances = {0};
+    karma_i_rng_init(&t.rng, options->seed);
+    karma_status st = measure(&importances, &t, hooks, err);
+    karma_i_free(t.scores);
+    karma_i_free(t.changed);
+    karma_table_free(labelled);
+    if (st == KARMA_OK)
+        *out = importances;
+    else
+        karma_importances_clear(&importances);
+    return st;
+}

@@ -1,0 +1,38 @@
+/* How much the support rows have in common with a row. */
+#include "base/error.h"
+#include "karma/explain.h"
+#include "model/model.h"
+
+static karma_overlap_level level_of(const karma_overlap *o) {
+    if (o->observed == 0) return KARMA_OVERLAP_NOTHING;
+    if (o->sharing < KARMA_VERY_THIN_ROWS || o->share < KARMA_VERY_THIN_SHARE) return KARMA_OVERLAP_VERY_THIN;
+    if (o->sharing < KARMA_THIN_ROWS || o->share < KARMA_THIN_SHARE) return KARMA_OVERLAP_THIN;
+    return KARMA_OVERLAP_GOOD;
+}
+
+static karma_overlap overlap_of(const karma_i_rows *rows, size_t row, const karma_i_rows *support) {
+    karma_overlap o = {.observed = karma_i_rows_n_observed(rows, row)};
+    for (size_t j = 0; o.observed && j < support->n_rows; j++)
+        o.sharing += 2 * karma_i_rows_overlap(rows, row, support, j) >= o.observed;
+    o.share = support->n_rows ? (double)o.sharing / (double)support->n_rows : 0.0;
+    o.level = level_of(&o);
+    return o;
+}
+
+karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *model, const karma_table *table,
+                                   const karma_hooks *hooks, karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(karma_i_model_needs_attributes(model, err));
+    KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
+    /* all encodings observe the same attributes, but coordinates of a subspace do not tell which */
+    size_t e = 0;
+    while (e < model->encoder.n && model->encoder.recipes[e]->latent) e++;
+    karma_status st = KARMA_OK;
+    if (e == model->encoder.n)
+        st = karma_i_fail(err, KARMA_ERR_DATA,
+                          "a model of the subspace alone does not keep what its rows observed; one of the union does");
+    for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
+        overlaps[i] = overlap_of(karma_i_rows_encoding(rows, e), i, karma_i_rows_encoding(model->support, e));
+    karma_i_rows_free(rows);
+    return st;
+}

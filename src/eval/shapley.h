@@ -1,0 +1,44 @@
+/* Shapley values of a row's observed attributes. The game: v(S) is the score of the row when only the attributes S are
+ * observed and the others are missing, as training rows can be. n attributes, φ_i the value of attribute i:
+ *
+ *     φ_i = Σ_{S ∌ i} |S|! (n - 1 - |S|)!/n! · (v(S ∪ {i}) - v(S)),      Σ_i φ_i = v(all) - v(∅)
+ *
+ * which is the mean over all orders of what i adds to those before it (Shapley 1953; as explanations Štrumbelj and
+ * Kononenko 2010, Lundberg and Lee 2017). Cells are hidden in the encoded row: under --unit-ball it keeps its length
+ * unit. */
+#ifndef KARMA_I_SHAPLEY_H
+#define KARMA_I_SHAPLEY_H
+
+#include "kernel/kernel.h"
+
+/* The game of one row, and room to play it. */
+typedef struct karma_i_game {
+    const karma_i_kernel *kernel;
+    const karma_i_rows *support;
+    const double *coefficients;
+    size_t n_outputs;
+    int threads;
+    const karma_i_rows *rows;
+    karma_i_rows *work; /* the row with some attributes hidden, once a set */
+    double *scores;     /* of the work rows */
+    size_t score_capacity;
+} karma_i_game;
+
+/* The first seven members are set; this makes the room for `rows`. */
+karma_status karma_i_game_init(karma_i_game *game, karma_error *err);
+void karma_i_game_clear(karma_i_game *game);
+
+/* values[k * n_outputs + o] of the k-th of the n attributes that the row observes, and v(∅) behind the last of them;
+ * errors[k * n_outputs + o] likewise, without it. */
+
+/* By all 2^n sets; errors become 0. */
+karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game *game, size_t row,
+                                   const size_t *attributes, size_t n, karma_error *err);
+/* The mean over `samples` orders (rounded up to even), drawn in pairs: an order and its reverse, whose errors tend to
+ * cancel. Pairs are independent, so that standard errors are those of their means. Every order adds up to v(all) -
+ * v(∅), and so do the means. n >= 1, samples >= 4. */
+karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, size_t row,
+                                    const size_t *attributes, size_t n, size_t samples, uint64_t seed,
+                                    karma_error *err);
+
+#endif

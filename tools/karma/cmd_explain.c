@@ -1,0 +1,96 @@
+/* karma explain: what scores are made of, which columns matter, how much the model knows of a row. */
+#include <stdlib.h>
+
+#include "tool.h"
+
+static karma_explain_options explain_options(const tool *t) {
+    return (karma_explain_options){.samples = (size_t)t->options.samples,
+                                   .repeats = (size_t)t->options.repeats,
+                                   .seed = (uint64_t)t->fit.seed,
+                                   .threads = (size_t)t->fit.threads};
+}
+
+static int explain_scores(tool *t, const karma_model *model, const karma_table *table) {
+    karma_explain_options options = explain_options(t);
+    karma_explanations e;
+    karma_error err;
+    if (karma_explain(&e, model, table, &options, &t->hooks, &err) != KARMA_OK) return fail(t->arguments[1], &err);
+    int code = report_explanations(t, model, table, &e);
+    karma_explanations_clear(&e);
+    return code;
+}
+
+static int explain_importance(tool *t, const karma_model *model, const karma_table *table) {
+    karma_explain_options options = explain_options(t);
+    karma_importances importances;
+    karma_error err;
+    if (karma_measure_importance(&importances, model, table, &options, &t->hooks, &err) != KARMA_OK)
+        return fail(t->arguments[1], &err);
+    int code = report_importance(t, model, &importances);
+    karma_importances_clear(&importances);
+    return code;
+}
+
+static int explain_overlap(tool *t, const karma_model *model, const karma_table *table) {
+    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
+    karma_overlap *overlaps = calloc(karma_table_n_rows(table) + 1, sizeof *overlaps);
+    int ok = overlaps && karma_measure_overlap(overlaps, model, table, &t->hooks, &err) == KARMA_OK;
+    int code = ok ? report_overlap(t, model, table, overlaps) : fail(t->arguments[1], &err);
+    free(overlaps);
+    return code;
+}
+
+static int run(tool *t) {
+    if (t->options.importance && t->options.overlap)
+        return fail_usage(t, "--importance and --overlap are two reports: ask for one of them");
+    if (t->options.overlap && t->options.top) return fail_usage(t, "--top has nothing to choose from in --overlap");
+    karma_model *model;
+    karma_table *table;
+    int code = load_inputs(t, &model, &table);
+    if (code != EXIT_DONE) return code;
+    if (t->options.importance)
+        code = explain_importance(t, model, table);
+    else if (t->options.overlap)
+        code = explain_overlap(t, model, table);
+    else
+        code = explain_scores(t, model, table);
+    karma_table_free(table);
+    karma_model_free(model);
+    return code;
+}
+
+static const char *const tool_names[] = {"output",  "importance", "overlap", "top", "samples",
+                                         "repeats", "json",       "quiet",   NULL};
+static const char *const read_names[] = {"target", "row-weight", "id",    "ignore", "missing", "format", "delimiter",
+                                         "header", "absent",     "users", "item",   "like",    NULL};
+static const char *const fit_names[] = {"seed", "threads", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), read_names},
+    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+};
+
+const tool_command command_explain = {
+    .name = "explain",
+    .arguments = "MODEL DATA",
+    .min_arguments = 2,
+    .max_arguments = 2,
+    .summary = "tell what scores are made of, and which columns matter",
+    .description =
+        "Writes a CSV with one line for every row of DATA, score and observed column: what the column contributes to "
+        "the score, the largest first, and (bias), what no column contributes; together they are the score. With two "
+        "classes the score speaks for the second one. For a kernel of one factor without an outer map the parts are "
+        "exact. For any other they are Shapley values, where a column that is left out is missing: exact for rows with "
+        "at most 10 observed columns, otherwise sampled, with standard errors.\n"
+        "--importance tells instead how much accuracy (or R2) is lost when the observed cells of a column are dealt "
+        "anew among its rows, the mean over --repeats with its standard error; DATA need labels and should not be the "
+        "training rows. --overlap tells of every row how many columns it has, how many support rows have at least half "
+        "of them, and a warning level: 1 thin (fewer than 30 rows, or 1% of all), 2 very thin (fewer than 5, or 0.1%), "
+        "3 nothing observed.",
+    .example = "  karma explain patients.karma new.csv --id patient --top 5 -o parts.csv\n"
+               "  karma explain patients.karma held-out.csv --importance\n"
+               "  karma explain patients.karma new.csv --overlap -o overlap.csv\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .run = run,
+};
