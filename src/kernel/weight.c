@@ -74,6 +74,5 @@ void karma_i_kernel_clear(karma_i_kernel *kernel) {
 }
 
 int karma_i_kernel_is_plain(const karma_i_kernel *kernel) {
-    return kernel->n_factors == 1 && kernel->terms[0].weight == 1.0 &&
-           kernel->factors[0].map.kind == KARMA_OUTER_IDENTITY;
+    return kernel->n_factors == 1 && kernel->factors[0].map.kind == KARMA_OUTER_IDENTITY;
 }

@@ -92,7 +92,7 @@ static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, con
     const karma_i_rows *rows = problem->rows;
     const karma_i_factor *factor = &problem->kernel->factors[0];
     *log_big_gamma = 0.0;
-    if (karma_i_kernel_is_plain(problem->kernel)) {
+    if (karma_i_kernel_is_plain(problem->kernel) && problem->kernel->terms[0].weight == 1.0) {
         size_t d = rows->n_attributes + (factor->bias != 0.0);
         *magnitude = largest_cell(rows, factor->bias);
         *log_big_gamma = log((double)d) + karma_i_log_weight(d, factor->gamma, factor->scale) - factor->log_norm;

@@ -576,6 +576,9 @@ static void what_cannot_be_explained_is_refused(void **state) {
     const shape s = {N_ROWS, 3, 0, 1.0};
     karma_table *table = draw_table(&s, "price", 95);
     karma_model *plain = fit(table, &(recipe){.kernel = "linear"});
+    static float unit[N_ROWS * N_ROWS];
+    for (size_t i = 0; i < N_ROWS; i++) unit[i * N_ROWS + i] = 1.0F;
+    assert_int_equal(karma_table_set_gram(table, unit, N_ROWS, NULL), KARMA_OK);
     karma_model *precomputed = fit(table, &(recipe){.kernel = "precomputed"});
     karma_explanations e = {0};
     karma_explain_options o = DEFAULTS;

@@ -107,12 +107,36 @@ static void columns_of_one_name_are_refused(void **state) {
     assert_non_null(strstr(err.message, "'a'"));
 }
 
+static double rho_of(const karma_table *table, char *kernel) {
+    karma_model *model = NULL;
+    karma_fit_options options;
+    karma_options_init(karma_fit_option_table(), &options);
+    options.solver = KARMA_SOLVER_ONLINE;
+    options.schedule = KARMA_SCHEDULE_REGRET;
+    options.kernel = kernel;
+    assert_int_equal(karma_fit(&model, table, &options, NULL, NULL), KARMA_OK);
+    double rho = karma_model_info(model)->rho;
+    karma_model_free(model);
+    return rho;
+}
+
+/* rho goes with the bound on |φ|: of kernels that are not the paper's own, with the root of the largest k(x,x). */
+static void rho_goes_with_the_length_of_rows(void **state) {
+    (void)state;
+    karma_table *table = two_classes();
+    double composed = rho_of(table, "linear + 0*rank");
+    assert_true(fabs(rho_of(table, "0.25*linear") - 0.5 * composed) < 1e-9 * composed);
+    assert_true(rho_of(table, "linear") >= composed); /* the paper's bound is for all rows with cells that large */
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_function_is_called),
         cmocka_unit_test(cancelled_before_learning_gives_no_model),
         cmocka_unit_test(cancelled_later_keeps_what_was_learned),
         cmocka_unit_test(columns_of_one_name_are_refused),
+        cmocka_unit_test(rho_goes_with_the_length_of_rows),
     };
     return cmocka_run_group_tests_name("fit", tests, NULL, NULL);
 }
