@@ -13,6 +13,9 @@ int with_scores(tool *t,
     int code = EXIT_DONE;
     if (karma_model_load(&model, model_path, &err) != KARMA_OK)
         code = fail(model_path, &err);
+    else if (t->read.gram && !is_precomputed(karma_model_options(model)))
+        code = fail_usage(t, "%s computes its kernel from columns: --gram is for models that were trained with it",
+                          model_path);
     else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (!(scores = calloc(karma_table_n_rows(table), karma_model_n_outputs(model) * sizeof *scores)))
