@@ -20,7 +20,8 @@ typedef struct karma_table karma_table;
 KARMA_API karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 
-/* The same, but columns take the types that columns of the same names have in `like`. */
+/* The same, but columns take the types that columns of the same names have in `like`, and its targets, where they are
+ * there, are the targets if the options name none. */
 KARMA_API karma_status karma_table_read_like(karma_table **out, const char *path, const karma_table *like,
                                              const karma_read_options *options, const karma_hooks *hooks,
                                              karma_error *err);
@@ -57,7 +58,9 @@ KARMA_API size_t karma_table_n_observed(const karma_table *table); /* cells in a
 /* Attributes. What is returned belongs to the table. */
 KARMA_API const char *karma_table_attribute_name(const karma_table *table, size_t attribute);
 KARMA_API karma_column_kind karma_table_attribute_kind(const karma_table *table, size_t attribute);
-KARMA_API size_t karma_table_n_levels(const karma_table *table, size_t attribute); /* 0 for numbers */
+/* Levels of a category in byte order, or of an ordered one, whose cells are numbers 1, 2, ..., in its own; 0 for other
+ * numbers. */
+KARMA_API size_t karma_table_n_levels(const karma_table *table, size_t attribute);
 KARMA_API const char *karma_table_level(const karma_table *table, size_t attribute, size_t level);
 
 /* One cell: true and *value (a number, or the index of a level) if it is observed. Cost: log of the row's

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "io/csv.h"
 #include "io/gram_file.h"
 #include "io/libsvm.h"
@@ -113,6 +114,11 @@ karma_status karma_table_read(karma_table **out, const char *path, const karma_r
 
 karma_status karma_table_read_like(karma_table **out, const char *path, const karma_table *like,
                                    const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
-    karma_i_expectation expected = {like->attributes, like->n_attributes, NULL, 0};
-    return karma_i_table_read(out, path, options, &expected, hooks, err);
+    const char **targets = karma_i_alloc(like->n_targets, sizeof *targets);
+    if (!targets) return karma_i_fail_memory(err);
+    for (size_t t = 0; t < like->n_targets; t++) targets[t] = like->targets[t].column.name;
+    karma_i_expectation expected = {like->attributes, like->n_attributes, targets, like->n_targets};
+    karma_status st = karma_i_table_read(out, path, options, &expected, hooks, err);
+    karma_i_free(targets);
+    return st;
 }

@@ -19,12 +19,13 @@ class Gram(Case):
         self.rows[4] = [None] * 5
         self.write_csv("g.csv", self.header, self.rows)
 
-    def encoded(self, standardise):
-        """Per row a dict: attribute -> list of feature values. Population standard deviation; shares of categories."""
+    def encoded(self, standardise, order=None):
+        """Per row a dict: attribute -> list of feature values. Population standard deviation; shares of categories, or
+        their places in an order."""
         out = [{} for _ in self.rows]
         for j in range(5):
-            cells = [(i, row[j]) for i, row in enumerate(self.rows) if row[j] is not None]
-            if j < 4:
+            cells = self.cells(j, order)
+            if j < 4 or order:
                 mean = sum(v for _, v in cells) / len(cells)
                 sd = math.sqrt(sum((v - mean) ** 2 for _, v in cells) / len(cells))
                 for i, v in cells:
@@ -36,23 +37,50 @@ class Gram(Case):
                     out[i][j] = [(v == level) - s for level, s in zip(levels, share)]
         return out
 
-    def ranked(self):
-        """The same under the rank kernel: a number is its mid-rank in steps of 1/254."""
-        out = self.encoded(True)
-        for j in range(4):
-            cells = [row[j] for row in self.rows if row[j] is not None]
-            for i, row in enumerate(self.rows):
-                if row[j] is not None:
-                    share = (sum(v < row[j] for v in cells) + 0.5 * sum(v == row[j] for v in cells)) / len(cells)
-                    out[i][j] = math.floor(254 * share + 0.5) / 254
+    def cells(self, j, order=None):
+        """Rows and values of the observed cells of a column."""
+        cells = [(i, row[j]) for i, row in enumerate(self.rows) if row[j] is not None]
+        return [(i, order.index(v) + 1) for i, v in cells] if j == 4 and order else cells
+
+    def ranked(self, order=None, centred=False):
+        """The same under the rank kernel: a number is its mid-rank in steps of 1/254; centred, with its term."""
+        out = self.encoded(True, order)
+        for j in range(5 if order else 4):
+            cells = self.cells(j, order)
+            for i, x in cells:
+                share = (sum(v < x for _, v in cells) + 0.5 * sum(v == x for _, v in cells)) / len(cells)
+                out[i][j] = math.floor(254 * share + 0.5) / 254
+            if centred:
+                ranks = [out[i][j] for i, _ in cells]
+                mean = {u: sum(abs(u - v) for v in ranks) / len(ranks) for u in ranks}
+                whole = sum(mean[u] for u in ranks) / len(ranks)
+                for i, _ in cells:
+                    out[i][j] = (out[i][j], 3 * (mean[out[i][j]] - whole / 2))
         return out
 
-    def factor(self, kind="linear", standardise=True, gamma=2, scale="mean", bias=0):
+    def polar(self, order=None):
+        """Numbers as u and 1 - u within their range; categories as they are."""
+        out = self.encoded(False, order)
+        for j in range(5 if order else 4):
+            cells = self.cells(j, order)
+            low, high = (f(v for _, v in cells) for f in (min, max))
+            for i, x in cells:
+                out[i][j] = [(x - low) / (high - low), (high - x) / (high - low)]
+        return out
+
+    @staticmethod
+    def mixed(rows, others, *columns):
+        """The rows, but these columns of the others."""
+        return [{j: other[j] if j in columns else row[j] for j in row} for row, other in zip(rows, others)]
+
+    def factor(self, kind="linear", standardise=True, gamma=2, scale="mean", bias=0, rows=None):
         """w(c) times the sum over common attributes, for all pairs of rows."""
         def kappa(p, q):
-            return sum(u * v for u, v in zip(p, q)) if isinstance(p, list) else 1 - 2 * abs(p - q)
+            if isinstance(p, list):
+                return sum(u * v for u, v in zip(p, q))
+            return p[1] + q[1] - 3 * abs(p[0] - q[0]) if isinstance(p, tuple) else 1 - 2 * abs(p - q)
 
-        rows = self.encoded(standardise) if kind == "linear" else self.ranked()
+        rows = rows or (self.encoded(standardise) if kind == "linear" else self.ranked())
         counts = [len(row) + (bias != 0) for row in rows]
         nu = {"paper": 1.0, "mean": sum(counts) / len(counts)}.get(scale) or float(scale)
         matrix = []
@@ -145,6 +173,46 @@ class Gram(Case):
                 formula = f"2 * rank({', '.join(own)}) * linear(gamma=4, scale=paper, bias=0.5) + rank"
                 want = self.combined(lambda p, q, r: 2 * p * q + r, self.mapped(rank, outer, **settings), plain, rank)
                 self.assert_matrix(self.matrix("--kernel", formula), want)
+
+    def test_kappa_by_column(self):
+        linear, rank, polar, centred = self.encoded(True), self.ranked(), self.polar(), self.ranked(centred=True)
+        order = ["z", "x", "y"]
+        ordered = ["--ordered", "kind=z<x<y"]
+        for options, rows in (
+                (["--kernel", "rank", "--linear", "a", "--linear", "c"], self.mixed(rank, linear, 0, 2)),
+                (["--rank", "b"], self.mixed(linear, rank, 1)),
+                (["--kernel", "rank", "--rank-form", "centred"], centred),
+                (["--rank", "d", "--rank-form", "centred"], self.mixed(linear, centred, 3)),
+                (["--encoding", "polar"], polar),
+                (["--encoding", "polar", "--rank", "a"], self.mixed(polar, rank, 0)),
+                (ordered, self.encoded(True, order)),
+                ([*ordered, "--standardise", "off"], self.encoded(False, order)),
+                ([*ordered, "--kernel", "rank"], self.ranked(order)),
+                ([*ordered, "--rank", "kind"], self.mixed(linear, self.ranked(order), 4)),
+                ([*ordered, "--encoding", "polar"], self.polar(order))):
+            for gamma, bias in ((1, 0), (3, 1)):
+                with self.subTest(options=options, gamma=gamma):
+                    want = self.factor(rows=rows, gamma=gamma, bias=bias)
+                    self.assert_matrix(self.matrix(*options, "--gamma", str(gamma), "--bias", str(bias)), want)
+
+    def test_two_kinds_under_columns(self):
+        """--linear and --rank hold in every factor of a formula."""
+        linear = self.factor(rows=self.mixed(self.encoded(True), self.ranked(), 0))
+        rank = self.factor(rows=self.mixed(self.ranked(), self.encoded(True), 1))
+        got = self.matrix("--kernel", "linear + 3*rank", "--rank", "a", "--linear", "b")
+        self.assert_matrix(got, self.combined(lambda p, q: p + 3 * q, linear, rank))
+
+    def test_wrong_columns(self):
+        for options, code, says in ((["--linear", "e"], 1, "--linear: there is no column 'e'"),
+                                    (["--rank", "kind"], 1, "'kind' holds categories; with --ordered"),
+                                    (["--ordered", "kind=x<y"], 1, "'kind': the order does not name 'z'"),
+                                    (["--ordered", "kind=x"], 2, "two texts or more"),
+                                    (["--ordered", "kind=x<y<x"], 2, "each once"),
+                                    (["--ordered", "kin=x<y"], 2, "no column of this name"),
+                                    (["--ordered", "a=1<2"], 2, "'a' holds numbers, which have their order"),
+                                    (["--rank", "a", "--unit-ball", "on"], 2, "--unit-ball is for --kernel linear")):
+            with self.subTest(options=options):
+                self.fails("gram", "g.csv", *options, code=code, says=says)
 
     def test_wrong_formula(self):
         for formula, says in (("rnk", "did you mean 'rank'"), ("rank +", "missing"), ("-1*rank", "weight"),

@@ -261,24 +261,27 @@ class Usage(Case):
 class Helping(Case):
     common = {"json", "quiet"}
     reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent",
-               "row-weight", "users", "item", "like"}
+               "row-weight", "users", "item", "like", "ordered"}
+    kernel = {"kernel", "linear", "rank", "encoding", "rank-form", "gamma", "scale", "bias", "outer", "degree", "offset", "width",
+              "series", "standardise", "unit-ball"}
     expected = {
-        "train": common | reading | {"output", "task", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "loss",
-                                     "tube", "huber", "quantile", "solver", "C", "schedule", "rho", "B", "passes", "shuffle",
-                                     "average", "seed", "threads"},
-        "predict": common | reading - {"target", "row-weight", "numeric", "category"} | {"output", "abstain", "threads"},
-        "eval": common | reading - {"numeric", "category"} | {"abstain", "threads"},
-        "explain": common | reading - {"numeric", "category"} | {"output", "importance", "overlap", "top", "samples", "repeats",
-                                                                 "seed", "threads"},
+        "train": common | reading | kernel | {"output", "task", "gram", "loss", "tube", "huber", "quantile", "class-weight",
+                                              "probabilities", "folds", "solver", "C", "schedule", "rho", "B", "passes",
+                                              "shuffle", "average", "seed", "threads"},
+        "predict": common | reading - {"target", "row-weight", "numeric", "category", "ordered"} | {"output", "abstain", "gram", "threads"},
+        "eval": common | reading - {"numeric", "category", "ordered"} | {"abstain", "gram", "threads"},
+        "explain": common | reading - {"numeric", "category", "ordered"} | {"output", "importance", "overlap", "top", "samples",
+                                                                            "repeats", "seed", "threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},
-        "gram": common | reading | {"output", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads"},
+        "gram": common | reading | kernel | {"output", "against", "threads", "memory"},
         "theory": common | {"lambda", "epsilon", "lipschitz", "dim", "delta", "rounds", "magnitude", "B"},
         "synth": common | {"output", "complete", "rows", "dim", "rank", "noise", "missing", "mechanism", "task", "classes", "seed"},
     }
 
     def options_in_help(self, command):
-        text = self.ok(command, "--help").out
-        return set(re.findall(r"^  (?:-o, )?--([A-Za-z-]+)", text, re.M))
+        names = re.findall(r"^  (?:-o, )?--([A-Za-z-]+)", self.ok(command, "--help").out, re.M)
+        self.assertEqual(len(names), len(set(names)), "an option stands in two groups")
+        return set(names)
 
     def test_version(self):
         with open(os.path.join(SOURCE, "VERSION"), encoding="utf-8") as file:

@@ -5,6 +5,8 @@ In README.md and docs/*.md a block of ```sh right after a line `<!-- run -->` is
 one after the other in one directory that holds a copy of examples/, with the directory of $KARMA first on the PATH. It
 must end with 0. If the next block is ```text right after a line `<!-- output -->`, its lines must be those printed.
 Only empty lines may stand between a mark and its block.
+
+examples/minimal.c, compiled to $MINIMAL, must predict what the tool does.
 """
 import difflib
 import glob
@@ -100,6 +102,21 @@ def run_step(block, output, folder):
     return "\n".join(difference) + "\n" + said
 
 
+def run_example(program):
+    """What is wrong with the example in C, or nothing."""
+    clinic, new = (os.path.join(SOURCE, "examples", name) for name in ("clinic.csv", "clinic-new.csv"))
+    said = subprocess.run([program, clinic, new, "outcome", "patient"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=TIMEOUT)
+    with tempfile.TemporaryDirectory(prefix="karma-docs-") as folder:
+        model = os.path.join(folder, "m.karma")
+        subprocess.run([KARMA, "train", clinic, "--target", "outcome", "--id", "patient", "-o", model, "--quiet"], check=True)
+        wanted = subprocess.run([KARMA, "predict", model, new, "--id", "patient"], stdout=subprocess.PIPE, check=True)
+    lines = [" ".join(line.split(",")[:2]) for line in wanted.stdout.decode().splitlines()[1:]]
+    if said.returncode == 0 and said.stdout.decode().splitlines() == lines:
+        return ""
+    return f"exit {said.returncode}, not what karma predicts\n{said.stderr.decode()}"
+
+
 def main():
     documents = [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md")))]
     results = []  # name, what is wrong
@@ -117,6 +134,8 @@ def main():
                 shutil.copytree(examples, os.path.join(folder, "examples"))
             for block, output in pairs:
                 results.append((f"{name} line {block.line}", run_step(block, output, folder)))
+    if os.environ.get("MINIMAL"):
+        results.append(("examples/minimal.c", run_example(os.environ["MINIMAL"])))
     if not results:
         print("1..1\nok 1 documents # SKIP no document has a block that is marked to be run")
         return 0

@@ -60,18 +60,33 @@ void *group_struct(const option_group *group, tool *t) {
     return (char *)t + group->offset;
 }
 
-int group_has(const option_group *group, const karma_option *option) {
+const char *const column_option_names[] = {"target",  "row-weight", "numeric", "category",
+                                           "ordered", "ignore",     "id",      NULL};
+const char *const file_option_names[] = {"missing", "format", "delimiter", "header", "absent",
+                                         "users",   "item",   "like",      NULL};
+
+const char *const kernel_option_names[] = {"kernel", "linear",      "rank",      "encoding", "rank-form", "gamma",
+                                           "scale",  "bias",        "outer",     "degree",   "offset",    "width",
+                                           "series", "standardise", "unit-ball", NULL};
+
+static int names_it(const option_group *group, const karma_option *option) {
     if (!group->names) return 1;
     for (size_t i = 0; group->names[i]; i++)
         if (strcmp(group->names[i], option->name) == 0) return 1;
     return 0;
 }
 
+int group_has(const tool_command *command, const option_group *group, const karma_option *option) {
+    for (const option_group *before = command->groups; before < group; before++)
+        if (before->table == group->table && names_it(before, option)) return 0;
+    return names_it(group, option);
+}
+
 /* The command's option of this name, and the group it is in. */
 static const karma_option *find_option(const tool_command *c, const char *name, const option_group **group) {
     for (size_t g = 0; g < c->n_groups; g++) {
         const karma_option *option = karma_option_find(c->groups[g].table(), name);
-        if (option && group_has(&c->groups[g], option)) {
+        if (option && group_has(c, &c->groups[g], option)) {
             *group = &c->groups[g];
             return option;
         }
@@ -85,7 +100,8 @@ static int unknown_option(const tool *t, const char *name) {
     for (size_t g = 0; g < t->command->n_groups; g++) {
         const karma_option_table *table = t->command->groups[g].table();
         for (size_t i = 0; i < table->count && n < 128; i++)
-            if (group_has(&t->command->groups[g], &table->options[i])) candidates[n++] = table->options[i].name;
+            if (group_has(t->command, &t->command->groups[g], &table->options[i]))
+                candidates[n++] = table->options[i].name;
     }
     const char *nearest = karma_nearest_word(name, candidates, n);
     if (nearest) return fail_usage(t, "unknown option --%s; did you mean --%s?", name, nearest);

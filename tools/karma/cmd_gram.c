@@ -86,7 +86,10 @@ static karma_status read_tables(karma_table **table, karma_table **against, tool
     karma_status st = karma_table_read(against, other, &t->read, &t->hooks, err);
     if (st != KARMA_OK) return st;
     *failing = path;
-    return karma_table_read_like(table, path, *against, &t->read, &t->hooks, err);
+    karma_read_options own = t->read; /* borrows its texts: what columns are, the other table tells */
+    own.target = own.numeric = own.category = own.ordered = (karma_names){NULL, 0};
+    own.row_weight = NULL;
+    return karma_table_read_like(table, path, *against, &own, &t->hooks, err);
 }
 
 static int run(tool *t) {
@@ -115,13 +118,13 @@ static void prepare(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "against", "json", "quiet", NULL};
-static const char *const fit_names[] = {"kernel",      "rank-form", "gamma",   "scale",  "bias",
-                                        "outer",       "degree",    "offset",  "width",  "series",
-                                        "standardise", "unit-ball", "threads", "memory", NULL};
+static const char *const work_names[] = {"threads", "memory", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
-    {"Kernel", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), file_option_names},
+    {"Kernel", karma_fit_option_table, offsetof(tool, fit), kernel_option_names},
+    {"Work", karma_fit_option_table, offsetof(tool, fit), work_names},
 };
 
 const tool_command command_gram = {
@@ -134,8 +137,12 @@ const tool_command command_gram = {
         "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line a row, for use with any tool that "
         "takes a precomputed kernel; with --json and no -o the matrix is in the object. Without a bias (the default "
         "here) a row with nothing observed has zeros. Name "
-        "labels with --target and weights with --row-weight to keep them out of the kernel.",
-    .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n",
+        "labels with --target and weights with --row-weight to keep them out of the kernel. With --against FILE, one "
+        "line a row of DATA has its values with every row of FILE, under the kernel that FILE's rows make: what "
+        "predict "
+        "wants of a model that was trained with --gram.",
+    .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n"
+               "  karma gram new.csv --against patients.csv --target outcome --gamma 3 -o new-gram.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .prepare = prepare,

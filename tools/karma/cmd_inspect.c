@@ -23,6 +23,11 @@ static const char *kind_name(karma_column_kind kind) {
     return kind == KARMA_COLUMN_NUMBER ? "number" : "category";
 }
 
+/* Numbers that have levels are the places of ordered categories. */
+static const char *type_name(karma_column_kind kind, size_t n_levels) {
+    return kind == KARMA_COLUMN_NUMBER && n_levels ? "ordered" : kind_name(kind);
+}
+
 /* --- a table ------------------------------------------------------------------------------------------- */
 
 static double share(size_t part, size_t whole) {
@@ -60,11 +65,11 @@ static void print_columns(const table_view *v) {
     for (size_t j = 0; j < shown; j++) {
         char text[16];
         printf("  %-24.24s %-9s %8s   ", karma_table_attribute_name(table, j),
-               kind_name(karma_table_attribute_kind(table, j)),
+               type_name(karma_table_attribute_kind(table, j), karma_table_n_levels(table, j)),
                percent(text, share(n_rows - v->summaries[j].n_observed, n_rows)));
         if (v->summaries[j].n_observed == 0)
             puts("none observed");
-        else if (karma_table_attribute_kind(table, j) == KARMA_COLUMN_NUMBER)
+        else if (karma_table_n_levels(table, j) == 0)
             printf("%.4g to %.4g, mean %.4g\n", v->summaries[j].low, v->summaries[j].high, v->summaries[j].mean);
         else
             printf("%zu levels: %s%s%s%s\n", karma_table_n_levels(table, j), karma_table_level(table, j, 0),
@@ -126,11 +131,12 @@ static json_t *table_json(const table_view *v) {
     for (size_t j = 0; j < d; j++) {
         karma_column_kind kind = karma_table_attribute_kind(table, j);
         json_t *column = json_pack("{s:s, s:s, s:I, s:f}", "name", karma_table_attribute_name(table, j), "type",
-                                   kind_name(kind), "observed", (json_int_t)v->summaries[j].n_observed, "missing",
+                                   type_name(kind, karma_table_n_levels(table, j)), "observed",
+                                   (json_int_t)v->summaries[j].n_observed, "missing",
                                    share(n_rows - v->summaries[j].n_observed, n_rows));
-        if (kind == KARMA_COLUMN_CATEGORY)
+        if (karma_table_n_levels(table, j))
             (void)json_object_set_new(column, "levels", json_integer((json_int_t)karma_table_n_levels(table, j)));
-        else if (v->summaries[j].n_observed)
+        if (kind == KARMA_COLUMN_NUMBER && v->summaries[j].n_observed)
             (void)json_object_update_new(column, json_pack("{s:f, s:f, s:f}", "min", v->summaries[j].low, "max",
                                                            v->summaries[j].high, "mean", v->summaries[j].mean));
         (void)json_array_append_new(columns, column);
@@ -207,11 +213,15 @@ static json_t *targets_json(const karma_model *model) {
     return targets;
 }
 
+static const char *attribute_type(const karma_model *model, size_t attribute) {
+    return type_name(karma_model_attribute_kind(model, attribute), karma_model_attribute_n_levels(model, attribute));
+}
+
 static json_t *model_json(const karma_model *model) {
     json_t *columns = json_array();
     for (size_t j = 0; j < karma_model_n_attributes(model); j++)
         (void)json_array_append_new(columns, json_pack("{s:s, s:s}", "name", karma_model_attribute_name(model, j),
-                                                       "type", kind_name(karma_model_attribute_kind(model, j))));
+                                                       "type", attribute_type(model, j)));
     json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o}", "kind", "model", "target",
                                karma_model_target_name(model, 0), "task", task_name(model, 0), "classes",
                                class_counts_json(model, 0), "targets", targets_json(model), "rows",
@@ -239,19 +249,23 @@ static void print_model(const karma_model *model, const char *path) {
     const karma_fit_info *info = karma_model_info(model);
     printf("%s: a model that predicts '%s'", path, karma_model_target_name(model, 0));
     if (karma_model_n_targets(model) > 1) printf(" and %zu more", karma_model_n_targets(model) - 1);
-    printf(" from %zu columns\n", karma_model_n_attributes(model));
+    const karma_fit_options *options = karma_model_options(model);
+    size_t d = karma_model_n_attributes(model);
+    if (is_precomputed(options))
+        puts(" from kernel values against its training rows");
+    else
+        printf(" from %zu column%s\n", d, d == 1 ? "" : "s");
     printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
            karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
-    const karma_fit_options *options = karma_model_options(model);
-    char kernel[160];
-    printf("  kernel: %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
-           info->scale, options->bias);
+    fputs("  kernel: ", stdout);
+    print_kernel(model);
     for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
-    printf("\n  %-24s %s\n", "column", "type");
-    for (size_t j = 0; j < karma_model_n_attributes(model); j++) {
-        printf("  %-24.24s %s", karma_model_attribute_name(model, j), kind_name(karma_model_attribute_kind(model, j)));
+    if (d) printf("\n  %-24s %s\n", "column", "type");
+    for (size_t j = 0; j < d; j++) {
+        printf("  %-24.24s %s", karma_model_attribute_name(model, j), attribute_type(model, j));
         if (karma_model_attribute_n_levels(model, j))
-            printf(" of %zu levels", karma_model_attribute_n_levels(model, j));
+            printf("%s of %zu levels", karma_model_attribute_kind(model, j) == KARMA_COLUMN_NUMBER ? " category" : "",
+                   karma_model_attribute_n_levels(model, j));
         putchar('\n');
     }
 }
@@ -280,7 +294,8 @@ static const char *const tool_names[] = {"json", "quiet", NULL};
 static const char *const fit_names[] = {"standardise", "unit-ball", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
+    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), file_option_names},
     {"Encoding, for the check of norms", karma_fit_option_table, offsetof(tool, fit), fit_names},
 };
 

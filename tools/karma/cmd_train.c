@@ -34,9 +34,10 @@ static double majority_error(const karma_model *model, size_t target, const char
     return 1.0 - (double)karma_model_class_count(model, target, best) / (double)total;
 }
 
-static void add_target_json(json_t *object, const karma_model *model, size_t target) {
+/* `key`: what its name is called there. */
+static void add_target_json(json_t *object, const char *key, const karma_model *model, size_t target) {
     int classify = karma_model_task(model, target) == KARMA_TASK_CLASSIFY;
-    (void)json_object_set_new(object, "target", json_string(karma_model_target_name(model, target)));
+    (void)json_object_set_new(object, key, json_string(karma_model_target_name(model, target)));
     (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
     (void)json_object_set_new(object, "loss", json_string(karma_model_loss_name(model, target)));
     if (!classify) return;
@@ -55,38 +56,46 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
     json_t *targets = json_array();
     for (size_t target = 0; target < karma_model_n_targets(model); target++) {
         json_t *own = json_object();
-        add_target_json(own, model, target);
+        add_target_json(own, "name", model, target);
         (void)json_array_append_new(targets, own);
     }
-    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:f, s:o, s:f, s:f, s:o}", "model", t->options.output, "rows",
+    double missing = is_precomputed(karma_model_options(model)) ? NAN : missing_share(table);
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:o}", "model", t->options.output, "rows",
                           (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
-                          (json_int_t)karma_model_n_attributes(model), "missing", missing_share(table), "options",
-                          options_json(karma_fit_option_table(), karma_model_options(model)), "seconds", seconds,
-                          "peak_bytes", peak_bytes(), "targets", targets);
+                          (json_int_t)karma_model_n_attributes(model), "missing", json_number_or_null(missing),
+                          "options", options_json(karma_fit_option_table(), karma_model_options(model)), "seconds",
+                          seconds, "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
-    add_target_json(o, model, 0);
+    add_target_json(o, "target", model, 0);
     return o;
+}
+
+/* The loss, if one is all there is to say: several targets have theirs beside their names. */
+static void print_solver(const karma_model *model) {
+    printf("  solver   %s, ", karma_model_solver_name(model));
+    if (karma_model_n_targets(model) == 1) printf("%s loss, ", karma_model_loss_name(model, 0));
+    printf("C %.4g, ", karma_model_info(model)->C);
 }
 
 static void print_online(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     char a[16], b[16];
-    printf("  solver   online, %s loss, C %.4g, %zu rounds, %zu support rows\n", karma_model_loss_name(model, 0),
-           info->C, info->rounds, info->n_support);
+    print_solver(model);
+    printf("%zu rounds, %zu support rows\n", info->rounds, info->n_support);
     if (karma_model_task(model, 0) == KARMA_TASK_REGRESS) {
         printf("  loss     %.4g on average before each update, target in standard deviations\n", info->mean_loss);
         return;
     }
-    const char *name;
+    const char *name, *of = karma_model_n_targets(model) > 1 ? " about " : "";
     double error = majority_error(model, 0, &name);
-    printf("  errors   %s of the decisions taken before each update; always saying '%s': %s\n",
-           percent(a, info->error_rate), name, percent(b, error));
+    printf("  errors   %s of the decisions%s%s taken before each update; always saying '%s': %s\n",
+           percent(a, info->error_rate), of, *of ? karma_model_target_name(model, 0) : "", name, percent(b, error));
 }
 
 static void print_batch(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
-    printf("  solver   batch, %s loss, C %.4g, %zu support rows\n", karma_model_loss_name(model, 0), info->C,
-           info->n_support);
+    print_solver(model);
+    printf("%zu support rows\n", info->n_support);
     printf("  work     %.1f passes, %.3g kernel evaluations\n", (double)info->rounds / (double)info->n_rows,
            info->kernel_evaluations);
     printf("  optimum  between %.6g (dual) and %.6g (primal), a gap of %.2g", info->dual, info->primal, info->gap);
@@ -97,23 +106,27 @@ static void print_target(const karma_model *model, size_t target) {
     size_t K = karma_model_n_classes(model, target), Q = karma_model_n_quantiles(model, target);
     printf("  target   %s, ", karma_model_target_name(model, target));
     if (K)
-        printf("%zu classes%s\n", K, karma_model_has_probabilities(model, target) ? " with probabilities" : "");
+        printf("%zu classes%s", K, karma_model_has_probabilities(model, target) ? " with probabilities" : "");
     else if (Q > 1)
-        printf("%zu quantiles of a number\n", Q);
+        printf("%zu quantiles of a number", Q);
     else
-        printf("a number\n");
+        printf("a number");
+    if (karma_model_n_targets(model) > 1) printf(", %s loss", karma_model_loss_name(model, target));
+    putchar('\n');
 }
 
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
-    const karma_fit_options *options = karma_model_options(model);
-    char a[16], kernel[160];
+    char a[16];
     size_t d = karma_model_n_attributes(model);
-    printf("%s: learned from %zu rows and %zu column%s, %s of the cells missing\n", t->options.output, info->n_rows, d,
-           d == 1 ? "" : "s", percent(a, missing_share(table)));
+    printf("%s: learned from %zu rows and ", t->options.output, info->n_rows);
+    if (is_precomputed(karma_model_options(model)))
+        puts("their kernel values");
+    else
+        printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s", percent(a, missing_share(table)));
     for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
-    printf("  kernel   %s, gamma %lld, scale %.4g, bias %g\n", kernel_name(kernel, options), (long long)options->gamma,
-           info->scale, options->bias);
+    fputs("  kernel   ", stdout);
+    print_kernel(model);
     if (info->solver == KARMA_SOLVER_BATCH)
         print_batch(model);
     else
@@ -139,6 +152,8 @@ static int run(tool *t) {
     if (!t->options.output) return fail_usage(t, "say where to write the model with -o MODEL");
     if (strcmp(t->options.output, "-") == 0)
         return fail_usage(t, "a model is written to a file, not to standard output");
+    if (t->read.gram && t->fit.kernel && !is_precomputed(&t->fit))
+        return fail_usage(t, "--gram brings its own kernel values: leave --kernel '%s' out, or --gram", t->fit.kernel);
     int code;
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
@@ -157,10 +172,15 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const char *const task_names[] = {"task",         "loss",          "tube",  "huber", "quantile",
+                                         "class-weight", "probabilities", "folds", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
-    {"Learning", karma_fit_option_table, offsetof(tool, fit), NULL},
+    {"What to learn", karma_fit_option_table, offsetof(tool, fit), task_names},
+    {"Kernel", karma_fit_option_table, offsetof(tool, fit), kernel_option_names},
+    {"Solver", karma_fit_option_table, offsetof(tool, fit), NULL},
 };
 
 const tool_command command_train = {
@@ -175,6 +195,8 @@ const tool_command command_train = {
         "may be missing in any pattern: they "
         "are never filled in. Ctrl-C stops early and keeps the model learned so far.",
     .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n"
+               "  karma train patients.csv --target outcome --probabilities sigmoid -o patients.karma\n"
+               "  karma train patients.csv --target stay --loss pinball --quantile 0.1,0.5,0.9 -o stay.karma\n"
                "  karma train ratings.csv --format ratings --users users.csv --target gender -o gender.karma\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

@@ -58,7 +58,7 @@ static void visit_options(FILE *stream, const tool_command *command, option_visi
         const karma_option_table *table = group->table();
         const char *heading = group->heading;
         for (size_t i = 0; i < table->count; i++) {
-            if (!group_has(group, &table->options[i])) continue;
+            if (!group_has(command, group, &table->options[i])) continue;
             visit(stream, heading, &table->options[i], group_struct(group, &t));
             heading = NULL;
         }
@@ -245,7 +245,7 @@ static void print_fish(void) {
             const karma_option_table *table = commands[i]->groups[g].table();
             for (size_t k = 0; k < table->count; k++) {
                 const karma_option *o = &table->options[k];
-                if (!group_has(&commands[i]->groups[g], o)) continue;
+                if (!group_has(commands[i], &commands[i]->groups[g], o)) continue;
                 printf("complete -c karma -n '__fish_seen_subcommand_from %s' -l %s -d '", commands[i]->name, o->name);
                 fish_text(o->help);
                 puts("'");

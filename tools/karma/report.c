@@ -1,6 +1,7 @@
 /* Results for people (aligned text) and for programs (one JSON object). */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
@@ -35,10 +36,11 @@ json_t *options_json(const karma_option_table *table, const void *options) {
     for (size_t i = 0; i < table->count; i++) {
         const karma_option *o = &table->options[i];
         const void *field = (const char *)options + o->offset;
-        char text[256];
-        (void)karma_option_text(o, options, text, sizeof text);
+        size_t size = (size_t)karma_option_text(o, options, NULL, 0) + 1;
+        char *text = malloc(size);
+        if (text) (void)karma_option_text(o, options, text, size);
         json_t *value = json_string(text);
-        int is_word = text[0] >= 'a' && text[0] <= 'z';
+        int is_word = text && text[0] >= 'a' && text[0] <= 'z';
         if (o->kind == KARMA_OPTION_INTEGER && !is_word) {
             json_decref(value);
             value = json_integer(*(const int64_t *)field);
@@ -50,6 +52,7 @@ json_t *options_json(const karma_option_table *table, const void *options) {
             value = json_boolean(*(const int *)field);
         }
         (void)json_object_set_new(object, o->name, value);
+        free(text);
     }
     return object;
 }
@@ -69,17 +72,39 @@ json_t *solver_json(const karma_model *model) {
         (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
     if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model, 0) == KARMA_TASK_CLASSIFY)
         (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
+    if (is_precomputed(karma_model_options(model))) {
+        (void)json_object_set_new(o, "scale", json_null());
+        (void)json_object_set_new(o, "log_norm", json_null());
+    }
     return o;
 }
 
-const char *kernel_name(char text[160], const karma_fit_options *options) {
-    const karma_option_table *table = karma_fit_option_table();
-    char formula[100], outer[32];
-    (void)karma_option_text(karma_option_find(table, "kernel"), options, formula, sizeof formula);
-    (void)karma_option_text(karma_option_find(table, "outer"), options, outer, sizeof outer);
-    int plain = options->outer == KARMA_OUTER_IDENTITY;
-    (void)snprintf(text, 160, "%s%s%s", formula, plain ? "" : " under ", plain ? "" : outer);
+int is_precomputed(const karma_fit_options *options) {
+    return options->kernel && strstr(options->kernel, "precomputed") != NULL;
+}
+
+/* "cosine", as a user writes it. */
+static const char *option_word(char text[32], const char *name, const karma_fit_options *options) {
+    (void)karma_option_text(karma_option_find(karma_fit_option_table(), name), options, text, 32);
     return text;
+}
+
+void print_kernel(const karma_model *model) {
+    const karma_fit_options *options = karma_model_options(model);
+    const char *formula = options->kernel ? options->kernel : "linear";
+    char outer[32], scale[32];
+    int mapped = options->outer != KARMA_OUTER_IDENTITY;
+    option_word(outer, "outer", options);
+    fputs(formula, stdout);
+    if (is_precomputed(options))
+        putchar('\n');
+    else if (strpbrk(formula, "+*(")) /* factors may have settings of their own, and have a scale each */
+        printf("; where it says nothing else%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "",
+               mapped ? strcat(outer, ",") : "", (long long)options->gamma, option_word(scale, "scale", options),
+               options->bias);
+    else
+        printf("%s%s, gamma %lld, scale %.4g, bias %g\n", mapped ? " under " : "", mapped ? outer : "",
+               (long long)options->gamma, karma_model_info(model)->scale, options->bias);
 }
 
 json_t *target_names_json(const karma_model *model) {

@@ -9,10 +9,16 @@ int load_inputs(tool *t, karma_model **model, karma_table **table) {
     *model = NULL;
     *table = NULL;
     if (karma_model_load(model, model_path, &err) != KARMA_OK) return fail(model_path, &err);
-    if (karma_model_read_table(table, *model, path, &t->read, &t->hooks, &err) == KARMA_OK) return EXIT_DONE;
+    int code = EXIT_DONE;
+    if (t->read.gram && !is_precomputed(karma_model_options(*model)))
+        code = fail_usage(t, "%s computes its kernel from columns: --gram is for models that were trained with it",
+                          model_path);
+    else if (karma_model_read_table(table, *model, path, &t->read, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    if (code == EXIT_DONE) return code;
     karma_model_free(*model);
     *model = NULL;
-    return fail(path, &err);
+    return code;
 }
 
 int with_scores(tool *t,

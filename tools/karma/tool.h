@@ -22,12 +22,12 @@ typedef struct tool_options {
 
 typedef struct tool tool;
 
-/* Options of one table that a command takes: all of them, or those named. */
+/* Options of one table that a command takes: those named, or all that no group before it has. */
 typedef struct option_group {
     const char *heading;
     const karma_option_table *(*table)(void);
     size_t offset;            /* of the struct in `tool` */
-    const char *const *names; /* ends with NULL; NULL: all */
+    const char *const *names; /* ends with NULL; NULL: all the others */
 } option_group;
 
 typedef struct tool_command {
@@ -69,7 +69,12 @@ void tool_clear(tool *t);
 int tool_parse(tool *t, int argc, char **argv, int *wants_help);
 /* The struct inside the tool that a group's options belong to. */
 void *group_struct(const option_group *group, tool *t);
-int group_has(const option_group *group, const karma_option *option);
+/* Whether it is this group of the command that has the option. */
+int group_has(const tool_command *command, const option_group *group, const karma_option *option);
+/* Reading options that every command on tables shares: what columns are, and what the file is like. */
+extern const char *const column_option_names[], *const file_option_names[];
+/* Options that describe a kernel. */
+extern const char *const kernel_option_names[];
 
 /* help.c */
 void print_overview(FILE *stream);
@@ -114,8 +119,10 @@ json_t *options_json(const karma_option_table *table, const void *options);
 /* What the solver did: certificate of a batch run, account of an online one. */
 json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
-/* "rank + linear", and its outer map, if it has one. */
-const char *kernel_name(char text[160], const karma_fit_options *options);
+/* The kernel in words and a line feed: "linear, gamma 2, scale 12.3, bias 1". */
+void print_kernel(const karma_model *model);
+/* Whether kernel values come with the data (--gram) and are not computed from columns. */
+int is_precomputed(const karma_fit_options *options);
 /* Prints the metrics of every target of the model; of n_rows rows those that were abstained from are not in them. */
 int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics, const abstention *left_out,
                    size_t n_rows);
