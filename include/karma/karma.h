@@ -5,6 +5,7 @@
  *   karma_predict, karma_model_decide             scores and decisions        (karma/learn.h)
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
+ *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *
  * Functions that can fail return a karma_status and describe the failure in the caller's karma_error; outputs are
  * then untouched. What arrives through a ** argument is the caller's to free. */
@@ -16,6 +17,7 @@
 #include "karma/evaluate.h"
 #include "karma/learn.h"
 #include "karma/options.h"
+#include "karma/regret.h"
 #include "karma/theory.h"
 
 #endif

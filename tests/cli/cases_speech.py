@@ -22,6 +22,8 @@ class Speaking(Case):
                                               "confusion"}),
             "inspect": (["two.csv"], {"kind", "rows", "columns", "patterns"}),
             "gram": (["two.csv", "-o", "g.csv"], {"rows", "scale", "output"}),
+            "online": (["--regret", "--rounds", "20"], {"options", "gamma", "log10_Gamma", "log10_rho", "smallest_lambda",
+                                                        "magnitude", "missing", "checkpoints"}),
             "theory": ([], {"gamma", "log10_Gamma", "log10_sample_size", "log10_regret_bound"}),
             "synth": (["--rows", "9", "-o", "s.csv"], {"rows", "attributes", "missing", "options"}),
         }
@@ -268,6 +270,7 @@ class Helping(Case):
         "eval": common | reading - {"numeric", "category"} | {"threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},
         "gram": common | reading | {"output", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads"},
+        "online": common | {"regret", "dim", "rank", "lambda", "gamma", "rounds", "order", "label-noise", "seed", "threads"},
         "theory": common | {"lambda", "epsilon", "lipschitz", "dim", "delta", "rounds", "magnitude", "B"},
         "synth": common | {"output", "complete", "rows", "dim", "rank", "noise", "missing", "mechanism", "task", "classes", "seed"},
     }
@@ -308,7 +311,7 @@ class Helping(Case):
             self.assertIn("Example:\n  karma " + command, text)
             self.assertEqual(text, self.ok("help", command).out)
             self.assertEqual(text, self.ok(command, "-h").out)
-            self.assertEqual(text, self.ok(command, "some", "--help").out if command not in ("theory", "synth") else text)
+            self.assertEqual(text, self.ok(command, "some", "--help").out if command not in ("online", "theory", "synth") else text)
             self.assertNotRegex(text, r"(?m) $")
 
     def test_defaults_in_help_are_those_used(self):

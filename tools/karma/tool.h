@@ -13,6 +13,7 @@ typedef struct tool_options {
     char *output;   /* -o */
     char *complete; /* synth */
     char *against;  /* gram */
+    int regret;     /* online */
     int json, quiet;
 } tool_options;
 
@@ -46,14 +47,15 @@ struct tool {
     karma_fit_options fit;
     karma_synth_options synth;
     karma_theory_options theory;
+    karma_regret_options regret;
     tool_options options;
     const char *arguments[2];
     size_t n_arguments;
     karma_hooks hooks;
 };
 
-extern const tool_command command_train, command_predict, command_eval, command_inspect, command_gram, command_theory,
-    command_synth;
+extern const tool_command command_train, command_predict, command_eval, command_inspect, command_gram, command_online,
+    command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
@@ -100,6 +102,8 @@ const char *kernel_name(char text[160], const karma_fit_options *options);
 int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics);
 /* "12.3%" */
 const char *percent(char text[16], double share);
+/* A number given by its natural logarithm: plain while it can be read, else as a power of ten. */
+const char *number_of_log(char text[64], double log_value);
 /* Flushes stdout; failing to is an error like any other. */
 int finish_stdout(void);
 
