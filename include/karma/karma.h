@@ -6,6 +6,7 @@
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
  *   karma_explain, karma_measure_...              what they are made of       (karma/explain.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
+ *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *
  * Functions that can fail return a karma_status and describe the failure in the caller's karma_error; outputs are
  * then untouched. What arrives through a ** argument is the caller's to free. */
@@ -18,6 +19,7 @@
 #include "karma/explain.h"
 #include "karma/learn.h"
 #include "karma/options.h"
+#include "karma/regret.h"
 #include "karma/theory.h"
 
 #endif

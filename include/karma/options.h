@@ -80,6 +80,10 @@ extern "C" {
     X(KARMA_CALIBRATE_SIGMOID, "sigmoid")                                                                              \
     X(KARMA_CALIBRATE_ISOTONIC, "isotonic")
 
+#define KARMA_ORDER_LIST(X)                                                                                            \
+    X(KARMA_ORDER_RANDOM, "random")                                                                                    \
+    X(KARMA_ORDER_ADVERSARIAL, "adversarial")
+
 #define KARMA_ENUM_ITEM(constant, word) constant,
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
@@ -93,6 +97,7 @@ typedef enum karma_format { KARMA_FORMAT_LIST(KARMA_ENUM_ITEM) KARMA_N_FORMATS }
 typedef enum karma_absent { KARMA_ABSENT_LIST(KARMA_ENUM_ITEM) KARMA_N_ABSENTS } karma_absent;
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
 typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
+typedef enum karma_order { KARMA_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_ORDERS } karma_order;
 #undef KARMA_ENUM_ITEM
 
 /* A list of texts, owned by the options struct it stands in. */
@@ -124,7 +129,7 @@ typedef struct karma_read_options {
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
 typedef double (*karma_step_fn)(void *payload, size_t t);
 
-#define KARMA_AUTO        (-1.0) /* for C, rho, memory and passes: chosen by the library */
+#define KARMA_AUTO        (-1.0) /* for C, rho, memory, passes and the regret experiment's gamma: chosen by the library */
 #define KARMA_SCALE_MEAN  (-1.0) /* nu is the mean number of observed attributes of the training rows */
 #define KARMA_SCALE_PAPER 1.0
 
@@ -192,6 +197,18 @@ typedef struct karma_theory_options {
     double B;
 } karma_theory_options;
 
+/* A sequence for Algorithm 1 (karma/regret.h). */
+typedef struct karma_regret_options {
+    int64_t dim, rank; /* of the space and of the hidden subspace; rank <= dim */
+    double lambda;     /* every row is lambda-regular */
+    int64_t gamma;     /* of the embedding, or KARMA_AUTO: ln(T)/lambda, rounded up */
+    int64_t rounds;    /* T */
+    int order;         /* karma_order */
+    double label_noise;
+    int64_t seed;
+    int64_t threads; /* 0: as many as there are processors */
+} karma_regret_options;
+
 typedef enum karma_option_kind {
     KARMA_OPTION_INTEGER, /* int64_t */
     KARMA_OPTION_REAL,    /* double; `words` may name special values */
@@ -227,6 +244,7 @@ KARMA_API const karma_option_table *karma_read_option_table(void);
 KARMA_API const karma_option_table *karma_fit_option_table(void);
 KARMA_API const karma_option_table *karma_synth_option_table(void);
 KARMA_API const karma_option_table *karma_theory_option_table(void);
+KARMA_API const karma_option_table *karma_regret_option_table(void);
 
 /* `options` is the struct the table belongs to. */
 

@@ -18,6 +18,7 @@ static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END
 static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
 static const karma_option_word absent_words[] = {KARMA_ABSENT_LIST(WORD) END_OF_WORDS};
 static const karma_option_word mechanism_words[] = {KARMA_MECHANISM_LIST(WORD) END_OF_WORDS};
+static const karma_option_word order_words[] = {KARMA_ORDER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word scale_words[] = {{"mean", KARMA_SCALE_MEAN}, {"paper", KARMA_SCALE_PAPER}, END_OF_WORDS};
 static const karma_option_word auto_words[] = {{"auto", KARMA_AUTO}, END_OF_WORDS};
 static const karma_option_word synth_task_words[] = {
@@ -162,10 +163,28 @@ static const karma_option theory_records[] = {
 };
 #undef T
 
+#define G karma_regret_options
+static const karma_option regret_records[] = {
+    INTEGER(G, dim, "dim", 5, 1, 200, "number of attributes d"),
+    INTEGER(G, rank, "rank", 2, 1, 200, "dimension of the hidden subspace, at most d"),
+    REAL(G, lambda, "lambda", 0.3, 1e-6, 1, NULL,
+         "holes are made only where the smallest positive eigenvalue of Q_oo stays at least this (regularity)"),
+    {"gamma", KARMA_OPTION_INTEGER, FIELD(G, gamma), KARMA_AUTO, 1, 1024, auto_words, NULL,
+     "longest index sequence of the embedding; auto: ln(T)/lambda, rounded up", NULL},
+    INTEGER(G, rounds, "rounds", 1000, 1, 100000, "rounds T, a row each"),
+    CHOICE(G, order, "order", KARMA_ORDER_RANDOM, order_words,
+           "of the rows: adversarial always takes, of the next 256, the one on which the learner loses most"),
+    REAL(G, label_noise, "label-noise", 0, 0, 0.5, NULL, "chance that a label is turned"),
+    INTEGER(G, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
+    INTEGER(G, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+};
+#undef G
+
 static const karma_option_table read_table = TABLE(read_records, karma_read_options);
 static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options);
 static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
 static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
+static const karma_option_table regret_table = TABLE(regret_records, karma_regret_options);
 
 const karma_option_table *karma_read_option_table(void) {
     return &read_table;
@@ -178,4 +197,7 @@ const karma_option_table *karma_synth_option_table(void) {
 }
 const karma_option_table *karma_theory_option_table(void) {
     return &theory_table;
+}
+const karma_option_table *karma_regret_option_table(void) {
+    return &regret_table;
 }

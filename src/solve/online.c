@@ -16,7 +16,10 @@
  *
  * Rows come in blocks. The scores of a block against the rows kept so far are one pass of Gram tiles; inside the
  * block the terms are added one by one from the block's own Gram matrix. The result is that of the row-by-row
- * algorithm up to rounding. Rows whose g_t is 0 are not kept. */
+ * algorithm up to rounding. Rows whose g_t is 0 are not kept.
+ *
+ * An adversary may order the rows of a block: since the scores of those still to come are always those of v_t, it can
+ * put the one on which v_t suffers most first, round after round. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +29,7 @@
 #include "karma/theory.h"
 #include "solve/solver.h"
 
-enum { BLOCK = 256, PASSES_BY_DEFAULT = 10 };
+enum { BLOCK = KARMA_I_ONLINE_BLOCK, PASSES_BY_DEFAULT = 10 };
 
 /* Below this the running scale s_t of a user's schedule is folded into the coefficients. Not much below 1: a_i S_T -
  * b_i = a_i (S_T - S_t) loses what S_T - S_t, of the order of s_t, loses to S_T. */
@@ -208,33 +211,48 @@ static karma_status keep_row(learner *l, size_t row, karma_error *err) {
     return KARMA_OK;
 }
 
+/* v_t·φ of row number j of the block, t the round to come; v_1 is 0. */
+static double current_score(const learner *l, size_t j, size_t output) {
+    return l->t == 0 ? 0.0 : l->s * l->score[j * l->outputs + output];
+}
+
+static double loss_of(const learner *l, size_t row, size_t output, double z) {
+    const karma_i_loss *loss = karma_i_problem_loss(l->problem, output);
+    double y = l->problem->targets[row * l->outputs + output];
+    return karma_i_problem_row_weight(l->problem, row, output) * loss->value(z, y, loss->parameter);
+}
+
 /* Accounts for the loss of one row before the update, then the derivatives g into step[]. True if any is not 0. */
 static int suffer(learner *l, size_t row, const double *z, double *step) {
-    const double *y = l->problem->targets + row * l->outputs;
-    size_t n_deciding = l->problem->n_deciding;
+    const karma_i_problem *problem = l->problem;
+    const double *y = problem->targets + row * l->outputs;
+    size_t n_deciding = problem->n_deciding;
     int any = 0;
+    double suffered = 0.0;
     for (size_t k = 0; k < l->outputs; k++) {
-        const karma_i_loss *loss = karma_i_problem_loss(l->problem, k);
-        double weight = karma_i_problem_row_weight(l->problem, row, k);
-        l->loss_sum += weight * loss->value(z[k], y[k], loss->parameter);
-        step[k] = weight * loss->derivative(z[k], y[k], loss->parameter);
+        const karma_i_loss *loss = karma_i_problem_loss(problem, k);
+        suffered += loss_of(l, row, k, z[k]);
+        step[k] = karma_i_problem_row_weight(problem, row, k) * loss->derivative(z[k], y[k], loss->parameter);
         any |= step[k] != 0.0;
     }
-    if (n_deciding && karma_i_problem_row_weight(l->problem, row, 0) > 0.0)
+    l->loss_sum += suffered;
+    if (problem->round_loss) problem->round_loss[l->t - 1] = suffered;
+    if (problem->round_row) problem->round_row[l->t - 1] = row;
+    if (n_deciding && karma_i_problem_row_weight(problem, row, 0) > 0.0)
         l->n_errors += karma_i_decide(z, n_deciding) != karma_i_decide(y, n_deciding);
     return any;
 }
 
 /* Round t for row number j of the block. z is scratch for one row's scores. */
 static karma_status make_round(learner *l, size_t j, size_t row, size_t n_block, double *z, karma_error *err) {
-    double *score = l->score + j * l->outputs, *step = l->step + j * l->outputs;
+    double *step = l->step + j * l->outputs;
     double gain = 0.0, refold = 1.0;
-    l->t++;
     int finite = 1;
     for (size_t k = 0; k < l->outputs; k++) {
-        z[k] = l->t == 1 ? 0.0 : l->s * score[k];
+        z[k] = current_score(l, j, k);
         finite &= isfinite(z[k]) != 0;
     }
+    l->t++;
     if (!finite)
         return karma_i_fail(err, KARMA_ERR_DATA, "the online solver diverged in round %zu: try a smaller --C", l->t);
     int any = suffer(l, row, z, step);
@@ -255,7 +273,41 @@ static karma_status make_round(learner *l, size_t j, size_t row, size_t n_block,
     return KARMA_OK;
 }
 
-static karma_status make_block(learner *l, const size_t *index, size_t count, double *z, karma_fit_info *info,
+/* Number in the block, j or later, of the row on which v_t suffers most; of equal ones that of the smallest
+ * index. */
+static size_t find_worst(const learner *l, const size_t *index, size_t j, size_t count) {
+    size_t worst = j;
+    double largest = -INFINITY;
+    for (size_t i = j; i < count; i++) {
+        double loss = 0.0;
+        for (size_t k = 0; k < l->outputs; k++) loss += loss_of(l, index[i], k, current_score(l, i, k));
+        if (loss > largest || (loss == largest && index[i] < index[worst])) worst = i, largest = loss;
+    }
+    return worst;
+}
+
+static void swap_floats(float *a, float *b) {
+    float kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Rows number a and b of the block change places, and with them what is kept of rows still to come. */
+static void swap_in_block(learner *l, size_t *index, size_t a, size_t b, size_t count) {
+    size_t row = index[a];
+    index[a] = index[b];
+    index[b] = row;
+    for (size_t k = 0; k < l->outputs; k++) {
+        double score = l->score[a * l->outputs + k];
+        l->score[a * l->outputs + k] = l->score[b * l->outputs + k];
+        l->score[b * l->outputs + k] = score;
+    }
+    for (size_t i = 0; i < count; i++) swap_floats(l->gram + a * BLOCK + i, l->gram + b * BLOCK + i);
+    for (size_t i = 0; i < count; i++) swap_floats(l->gram + i * BLOCK + a, l->gram + i * BLOCK + b);
+}
+
+/* `index` is put into the order in which the rows were taken. */
+static karma_status make_block(learner *l, size_t *index, size_t count, double *z, karma_fit_info *info,
                                karma_error *err) {
     KARMA_TRY(karma_i_rows_gather(l->block, l->problem->rows, index, count, err));
     karma_i_view block = karma_i_rows_all(l->block), kept = karma_i_rows_all(l->kept);
@@ -263,7 +315,10 @@ static karma_status make_block(learner *l, const size_t *index, size_t count, do
     KARMA_TRY(karma_i_kernel_scores(l->score, l->problem->kernel, block, kept, l->a, l->outputs, l->threads, err));
     if (karma_i_kernel_block(l->gram, BLOCK, l->problem->kernel, block, block, l->threads) != KARMA_OK)
         return karma_i_fail_memory(err);
-    for (size_t j = 0; j < count; j++) KARMA_TRY(make_round(l, j, index[j], count, z, err));
+    for (size_t j = 0; j < count; j++) {
+        if (l->problem->is_adversarial) swap_in_block(l, index, j, find_worst(l, index, j, count), count);
+        KARMA_TRY(make_round(l, j, index[j], count, z, err));
+    }
     return KARMA_OK;
 }
 

@@ -6,6 +6,9 @@
 #include "kernel/kernel.h"
 #include "solve/loss.h"
 
+/* Rows that the online solver takes together. */
+enum { KARMA_I_ONLINE_BLOCK = 256 };
+
 /* min over v of ½|v|² + (C/m) Σ_i s_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
 typedef struct karma_i_problem {
     const karma_i_kernel *kernel;
@@ -19,6 +22,12 @@ typedef struct karma_i_problem {
     /* The first outputs that decide between classes together; 0: they do not. Errors are counted by them. Online only
      */
     size_t n_deciding;
+    /* For round t = 1, 2, ..., at t - 1: the loss before the update, and which row it was. As long as there are rounds;
+     * NULL: not asked for. Online only */
+    double *round_loss;
+    size_t *round_row;
+    /* Of the next KARMA_I_ONLINE_BLOCK rows always the one with the largest loss is next. Online only */
+    int is_adversarial;
 } karma_i_problem;
 
 static inline const karma_i_loss *karma_i_problem_loss(const karma_i_problem *problem, size_t output) {

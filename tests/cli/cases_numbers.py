@@ -308,6 +308,67 @@ class Theory(Case):
                 self.assertNotRegex(self.ok("theory", *options).out, r"\b(nan|inf)\b")
 
 
+class Online(Case):
+    def points(self, *options):
+        return self.ok("online", "--regret", *options, "--json").json()["checkpoints"]
+
+    def test_every_checkpoint_is_within_the_bound(self):
+        for order in ("random", "adversarial"):
+            for options in (["--gamma", "2"], [], ["--dim", "3", "--rank", "1", "--lambda", "0.1", "--gamma", "4"],
+                            ["--dim", "8", "--rank", "3", "--label-noise", "0.2", "--gamma", "3", "--seed", "7"]):
+                with self.subTest(order=order, options=options):
+                    got = self.ok("online", "--regret", "--order", order, "--rounds", "300", *options, "--json").json()
+                    self.assertGreaterEqual(got["smallest_lambda"], got["options"]["lambda"])
+                    self.assertEqual([p["rounds"] for p in got["checkpoints"]], [1, 2, 5, 10, 20, 50, 100, 200, 300])
+                    for p in got["checkpoints"]:
+                        self.assertTrue(p["within"] and p["regret"] <= 10 ** p["log10_bound"], p)
+                        self.assertLessEqual(p["best_at_least"], p["best"])
+                        self.close_to(p["regret"], p["learner"] - p["best_at_least"], 1e-9 * max(1, p["learner"]))
+
+    def test_bound_is_the_formula(self):
+        got = self.ok("online", "--regret", "--rounds", "500", "--dim", "3", "--gamma", "2", "--lambda", "0.2", "--json").json()
+        size, X = 3 + 9, got["magnitude"]
+        rho = X / math.sqrt(500)
+        self.close_to(got["log10_rho"], math.log10(rho), 1e-12)
+        self.close_to(got["log10_Gamma"], math.log10(size), 1e-12)
+        for p in got["checkpoints"]:
+            t = p["rounds"]
+            bound = 2 * X ** 2 * size * (1 + math.log(t)) / rho + rho * t * size / 2 + math.exp(-0.2 * 2) * t / 0.2
+            self.close_to(p["log10_bound"], math.log10(bound), 1e-9)
+
+    def test_seeds_orders_and_threads(self):
+        one = self.points("--gamma", "2", "--rounds", "600", "--threads", "1")
+        self.assertEqual(one, self.points("--gamma", "2", "--rounds", "600", "--threads", "3"))
+        self.assertNotEqual(one, self.points("--gamma", "2", "--rounds", "600", "--seed", "1"))
+        hostile = self.points("--gamma", "2", "--rounds", "600", "--order", "adversarial")
+        self.assertGreater(hostile[-1]["learner"], one[-1]["learner"])
+        self.close_to(hostile[-1]["best"], one[-1]["best"], 1e-5)
+
+    def test_text(self):
+        text = self.ok("online", "--regret", "--gamma", "2", "--order", "adversarial").out
+        lines = text.splitlines()
+        self.assertEqual(lines[0].split(), ["rounds", "learner", "best", "regret", "bound"])
+        points = self.points("--gamma", "2", "--order", "adversarial")
+        for line, p in zip(lines[1:], points):
+            cells = line.split()
+            self.assertEqual(int(cells[0]), p["rounds"])
+            self.assertEqual(len(line), len(lines[0]))
+            self.close_to(float(cells[1]), p["learner"], 1e-5 * p["learner"])
+            self.close_to(float(cells[4]), 10 ** p["log10_bound"], 1e-5 * 10 ** p["log10_bound"])
+        self.assertIn("regret is within the bound at every checkpoint", text)
+        self.assertIn("chosen against the learner", text)
+        self.assertIn("promises nothing", text)
+        self.assertIn("says something", self.ok("online", "--regret", "--dim", "1", "--rank", "1", "--lambda", "1", "--gamma",
+                                                "5", "--rounds", "50000").out)
+
+    def test_refusals(self):
+        self.fails("online", code=2, says="say --regret")
+        self.fails("online", "--regret", "--rank", "9", code=2, says="rank: .*9.*5")
+        self.fails("online", "--regret", "--dim", "200", "--gamma", "1024", code=2, says="gamma: ")
+        self.fails("online", "--regret", "--order", "sorted", code=2, says="random.*adversarial")
+        self.fails("online", "--regret", "--lambda", "0", code=2, says="--lambda")
+
+
 class Synth(Case):
     def table(self, name):
         rows = self.read_rows(name)

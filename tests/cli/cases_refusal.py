@@ -231,7 +231,7 @@ class BadOutput(Case):
 
     def test_stdout_full(self):
         for args in (["predict", "m.karma", "two.csv"], ["gram", "two.csv"], ["synth", "--rows", "5"], ["theory"],
-                     ["inspect", "two.csv"], ["eval", "m.karma", "two.csv"], ["eval", "m.karma", "two.csv", "--json"],
+                     ["online", "--regret", "--rounds", "5"], ["inspect", "two.csv"], ["eval", "m.karma", "two.csv"], ["eval", "m.karma", "two.csv", "--json"],
                      ["predict", "m.karma", "two.csv", "--json"], ["theory", "--json"], ["--version"], ["--help"],
                      ["train", "--help"], ["--manual"], ["--completion", "bash"]):
             with self.subTest(args=args), open("/dev/full", "wb") as full:

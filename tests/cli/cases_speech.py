@@ -23,6 +23,8 @@ class Speaking(Case):
             "explain": (["m.karma", "two.csv"], {"targets", "method", "rows", "explanations"}),
             "inspect": (["two.csv"], {"kind", "rows", "columns", "patterns"}),
             "gram": (["two.csv", "-o", "g.csv"], {"rows", "scale", "output"}),
+            "online": (["--regret", "--rounds", "20"], {"options", "gamma", "log10_Gamma", "log10_rho", "smallest_lambda",
+                                                        "magnitude", "missing", "checkpoints"}),
             "theory": ([], {"gamma", "log10_Gamma", "log10_sample_size", "log10_regret_bound"}),
             "synth": (["--rows", "9", "-o", "s.csv"], {"rows", "attributes", "missing", "options"}),
         }
@@ -274,6 +276,7 @@ class Helping(Case):
                                                                             "repeats", "seed", "threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},
         "gram": common | reading | kernel | {"output", "against", "threads", "memory"},
+        "online": common | {"regret", "dim", "rank", "lambda", "gamma", "rounds", "order", "label-noise", "seed", "threads"},
         "theory": common | {"lambda", "epsilon", "lipschitz", "dim", "delta", "rounds", "magnitude", "B"},
         "synth": common | {"output", "complete", "rows", "dim", "rank", "noise", "missing", "mechanism", "task", "classes", "seed"},
     }
@@ -315,7 +318,7 @@ class Helping(Case):
             self.assertIn("Example:\n  karma " + command, text)
             self.assertEqual(text, self.ok("help", command).out)
             self.assertEqual(text, self.ok(command, "-h").out)
-            self.assertEqual(text, self.ok(command, "some", "--help").out if command not in ("theory", "synth") else text)
+            self.assertEqual(text, self.ok(command, "some", "--help").out if command not in ("online", "theory", "synth") else text)
             self.assertNotRegex(text, r"(?m) $")
 
     def test_defaults_in_help_are_those_used(self):

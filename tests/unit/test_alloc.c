@@ -233,6 +233,24 @@ static void synthesising(void **state) {
     }
 }
 
+static karma_status run_regret(void *context) {
+    karma_regret *regret = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_regret_run(&regret, context, NULL, &err), &err, regret);
+    karma_regret_free(regret);
+    return st;
+}
+
+static void regretting(void **state) {
+    (void)state;
+    for (int order = 0; order < KARMA_N_ORDERS; order++) {
+        karma_regret_options o;
+        karma_options_init(karma_regret_option_table(), &o);
+        o.dim = 3, o.rounds = 12, o.gamma = 2, o.order = order, o.threads = 1;
+        check_every_allocation(run_regret, &o, "regret");
+    }
+}
+
 static karma_status run_build(void *context) {
     static const double cells[] = {1, NAN, 3, 4, 5, NAN}, numbers[] = {1, NAN, 3}, weights[] = {0, 1, 2};
     static const char *const names[] = {"u", "v"}, *const classes[] = {"b", NULL, "a"};
@@ -763,6 +781,7 @@ int main(void) {
         cmocka_unit_test(reading_libsvm),
         cmocka_unit_test(reading_ratings),
         cmocka_unit_test(synthesising),
+        cmocka_unit_test(regretting),
         cmocka_unit_test(building_tables),
         cmocka_unit_test(counting_patterns),
         cmocka_unit_test(filling_options),

@@ -187,7 +187,7 @@ static void the_message_names_the_problem(void **state) {
         {"   ", "missing|the end"},
         {"rnk", "'rnk' is unknown|did you mean 'rank'"},
         {"linaer + rank", "'linaer' is unknown|did you mean 'linear'"},
-        {"gaussian", "'gaussian' is unknown|there are linear, rank, precomputed"},
+        {"gaussian", "'gaussian' is unknown|there are linear, rank, subspace, precomputed"},
         {"rank linear", "'rank linear' is unknown"},
         {"rank +", "missing|the end"},
         {"rank + + linear", "missing|at '+ linear'"},

@@ -27,6 +27,8 @@ static const karma_option tool_records[] = {
      "give no answer to rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
      "observed",
      NULL},
+    {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
+     "run the regret experiment: the only thing this command does so far", NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
      NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",
@@ -46,6 +48,7 @@ void tool_init(tool *t, const tool_command *command) {
     karma_options_init(karma_fit_option_table(), &t->fit);
     karma_options_init(karma_synth_option_table(), &t->synth);
     karma_options_init(karma_theory_option_table(), &t->theory);
+    karma_options_init(karma_regret_option_table(), &t->regret);
     karma_options_init(&tool_table, &t->options);
     if (command->prepare) command->prepare(t);
 }

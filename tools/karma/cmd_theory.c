@@ -28,19 +28,6 @@ static quantities compute(const karma_theory_options *o) {
     return q;
 }
 
-/* A number given by its logarithm: plain while it can be read, else as a power of ten. */
-static const char *number_of_log(char text[64], double log_value) {
-    double log10_value = log_value / log(10.0);
-    if (fabs(log10_value) < 7.0)
-        (void)snprintf(text, 64, "%.6g", exp(log_value));
-    else if (log10_value < 1e6) {
-        double exponent = floor(log10_value);
-        (void)snprintf(text, 64, "%.3g x 10^%.0f", pow(10.0, log10_value - exponent), exponent);
-    } else
-        (void)snprintf(text, 64, "10^%.6g", log10_value);
-    return text;
-}
-
 static json_t *to_json(const karma_theory_options *o, const quantities *q) {
     const double ln10 = log(10.0);
     return json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "options",

@@ -211,7 +211,7 @@ static void print_bash(void) {
     for (size_t i = 0; i < n_commands; i++) printf("%s ", commands[i]->name);
     puts("--help --version\" -- \"$word\")); return\n    fi\n    case \"$before\" in");
     for (size_t i = 0; i < n_commands; i++)
-        if (commands[i] == &command_train || commands[i] == &command_synth)
+        if (commands[i] == &command_train || commands[i] == &command_synth || commands[i] == &command_online)
             visit_options(stdout, commands[i], bash_values);
     puts("    esac\n    case \"${COMP_WORDS[1]}\" in");
     for (size_t i = 0; i < n_commands; i++) {

@@ -6,8 +6,9 @@
 
 #include "tool.h"
 
-const tool_command *const commands[] = {&command_train,   &command_predict, &command_eval,   &command_explain,
-                                        &command_inspect, &command_gram,    &command_theory, &command_synth};
+const tool_command *const commands[] = {&command_train,   &command_predict, &command_eval,
+                                        &command_explain, &command_inspect, &command_gram,
+                                        &command_online,  &command_theory,  &command_synth};
 const size_t n_commands = sizeof commands / sizeof commands[0];
 
 static const tool_command *find_command(const char *name) {
@@ -64,8 +65,12 @@ static void reserve_standard_streams(void) {
         if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* What is written for people fits: a write that fails then does so where its reason is asked for, in finish_stdout. */
+enum { STDOUT_BUFFER = 1 << 20 };
+
 int main(int argc, char **argv) {
     reserve_standard_streams();
+    (void)setvbuf(stdout, NULL, _IOFBF, STDOUT_BUFFER);
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0) {
         printf("karma %s\n", karma_version());

@@ -10,6 +10,18 @@ json_t *json_number_or_null(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+const char *number_of_log(char text[64], double log_value) {
+    double log10_value = log_value / log(10.0);
+    if (fabs(log10_value) < 7.0)
+        (void)snprintf(text, 64, "%.6g", exp(log_value));
+    else if (log10_value < 1e6) {
+        double exponent = floor(log10_value);
+        (void)snprintf(text, 64, "%.3g x 10^%.0f", pow(10.0, log10_value - exponent), exponent);
+    } else
+        (void)snprintf(text, 64, "10^%.6g", log10_value);
+    return text;
+}
+
 int finish_stdout(void) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return EXIT_DONE;

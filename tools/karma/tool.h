@@ -13,6 +13,7 @@ typedef struct tool_options {
     char *output;   /* -o */
     char *complete; /* synth */
     char *against;  /* gram */
+    int regret;     /* online */
     int json, quiet;
     int importance, overlap;  /* explain: what it reports instead of single rows */
     int64_t top;              /* explain: parts to show; 0: all */
@@ -50,6 +51,7 @@ struct tool {
     karma_fit_options fit;
     karma_synth_options synth;
     karma_theory_options theory;
+    karma_regret_options regret;
     tool_options options;
     const char *arguments[2];
     size_t n_arguments;
@@ -57,7 +59,7 @@ struct tool {
 };
 
 extern const tool_command command_train, command_predict, command_eval, command_explain, command_inspect, command_gram,
-    command_theory, command_synth;
+    command_online, command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
@@ -134,6 +136,8 @@ void add_ids_json(json_t *object, const karma_table *table, size_t row);
 int write_output(const tool *t, void (*write)(FILE *stream, const void *what), const void *what);
 /* "12.3%" */
 const char *percent(char text[16], double share);
+/* A number given by its natural logarithm: plain while it can be read, else as a power of ten. */
+const char *number_of_log(char text[64], double log_value);
 /* Flushes stdout; failing to is an error like any other. */
 int finish_stdout(void);
 

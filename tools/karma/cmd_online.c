@@ -1,0 +1,118 @@
+/* karma online --regret: Algorithm 1 on a regular sequence, beside the best predictor in hindsight and the bound. */
+#include <math.h>
+
+#include "tool.h"
+
+static json_t *point_json(const karma_regret_point *point) {
+    return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:b}", "rounds", (json_int_t)point->rounds, "learner",
+                     point->learner, "best", point->best, "best_at_least", point->best_at_least, "regret",
+                     point->regret, "log10_bound", point->log_bound / log(10.0), "within",
+                     point->regret <= exp(point->log_bound));
+}
+
+static json_t *to_json(const karma_regret_options *o, const karma_regret *regret) {
+    const double ln10 = log(10.0);
+    json_t *points = json_array();
+    for (size_t p = 0; p < regret->n_points; p++) (void)json_array_append_new(points, point_json(&regret->points[p]));
+    return json_pack("{s:o, s:I, s:f, s:f, s:f, s:f, s:f, s:o}", "options",
+                     options_json(karma_regret_option_table(), o), "gamma", (json_int_t)regret->gamma, "log10_Gamma",
+                     regret->log_big_gamma / ln10, "log10_rho", regret->log_rho / ln10, "smallest_lambda",
+                     regret->lambda, "magnitude", regret->magnitude, "missing", regret->missing, "checkpoints", points);
+}
+
+/* Checkpoints whose regret is above the bound: the theorem says that there are none. */
+static size_t count_above(const karma_regret *regret) {
+    size_t count = 0;
+    for (size_t p = 0; p < regret->n_points; p++)
+        count += !(regret->points[p].regret <= exp(regret->points[p].log_bound));
+    return count;
+}
+
+static void print_table(const karma_regret *regret) {
+    printf("%8s %12s %12s %12s %16s\n", "rounds", "learner", "best", "regret", "bound");
+    for (size_t p = 0; p < regret->n_points; p++) {
+        const karma_regret_point *point = &regret->points[p];
+        char bound[64];
+        printf("%8zu %12.6g %12.6g %12.6g %16s\n", point->rounds, point->learner, point->best, point->regret,
+               number_of_log(bound, point->log_bound));
+    }
+}
+
+/* Why a learner may lose less than the best: it is not one of those it is compared with. */
+static void explain_gain(const karma_regret_point *last) {
+    if (last->regret < 0.0)
+        printf("It is negative, for the learner is not bound to |w| <= 1 as those predictors are.\n");
+}
+
+static void print_verdict(const karma_regret *regret) {
+    const karma_regret_point *last = &regret->points[regret->n_points - 1];
+    char bound[64], share[64];
+    size_t n_above = count_above(regret);
+    if (n_above)
+        printf("The learner's regret is above the bound at %zu of %zu checkpoints: the theorem says that this cannot "
+               "be.\n",
+               n_above, regret->n_points);
+    else
+        printf("The learner's regret is within the bound at every checkpoint: after %zu rounds it is %.6g, and\n"
+               "theorem regret allows %s.\n",
+               last->rounds, last->regret, number_of_log(bound, last->log_bound));
+    explain_gain(last);
+    double log_share = last->log_bound - log((double)last->rounds);
+    printf("The bound is %s a round. %s\n", number_of_log(share, log_share),
+           log_share < 0.0 ? "Always answering 0 loses 1 a round, so the bound says something here."
+                           : "Always answering 0 loses only 1 a round: for so few rounds the bound holds\n"
+                             "but promises nothing.");
+}
+
+static void print_text(const karma_regret_options *o, const karma_regret *regret) {
+    char big_gamma[64], rho[64], missing[16];
+    print_table(regret);
+    printf("\nCumulative hinge losses of Algorithm 1 (learner) and of the best f_{w,Q*}, |w| <= 1, which knows\n"
+           "the subspace and all rows so far (best). Rows lie in a random subspace of dimension %lld in %lld\n"
+           "attributes, %s of the cells are missing, every row is regular with lambda at least %g,\n"
+           "and their order is %s.\n",
+           (long long)o->rank, (long long)o->dim, percent(missing, regret->missing), o->lambda,
+           o->order == KARMA_ORDER_ADVERSARIAL ? "chosen against the learner" : "random");
+    printf("gamma %zu, Gamma %s, rho %s, X %.4g, B = Gamma.\n", regret->gamma,
+           number_of_log(big_gamma, regret->log_big_gamma), number_of_log(rho, regret->log_rho), regret->magnitude);
+    print_verdict(regret);
+}
+
+static int run(tool *t) {
+    karma_error err;
+    karma_regret *regret = NULL;
+    if (!t->options.regret) return fail_usage(t, "the regret experiment is all that online does so far: say --regret");
+    if (karma_regret_run(&regret, &t->regret, &t->hooks, &err) != KARMA_OK) return fail(NULL, &err);
+    int code = EXIT_DONE;
+    if (t->options.json)
+        code = print_json(to_json(&t->regret, regret));
+    else {
+        end_progress();
+        print_text(&t->regret, regret);
+        code = finish_stdout();
+    }
+    karma_regret_free(regret);
+    return code;
+}
+
+static const char *const tool_names[] = {"regret", "json", "quiet", NULL};
+static const option_group groups[] = {
+    {"What and how", tool_option_table, offsetof(tool, options), tool_names},
+    {"Sequence", karma_regret_option_table, offsetof(tool, regret), NULL},
+};
+
+const tool_command command_online = {
+    .name = "online",
+    .arguments = "",
+    .summary = "Algorithm 1 on a made-up stream, with its regret",
+    .description =
+        "With --regret, makes a sequence of rows with holes that is regular in the sense of the paper, runs Algorithm "
+        "1 on it, row by row, and tells at logarithmic checkpoints its cumulative loss, that of the best predictor in "
+        "hindsight which knows the subspace, and the bound of theorem regret on the difference.\n\n"
+        "The order of the rows is random or adversarial: of the next 256 rows always the one on which the learner "
+        "loses most comes first.",
+    .example = "  karma online --regret --dim 5 --rank 2 --lambda 0.3 --gamma 2 --rounds 1000 --order adversarial\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .run = run,
+};
