@@ -2,7 +2,8 @@
  *
  *   karma_table_read or karma_table_from_array    a table with holes          (karma/data.h)
  *   karma_fit                                     a model                     (karma/learn.h)
- *   karma_predict, karma_model_decide             scores and decisions        (karma/learn.h)
+ *   karma_predict                                 scores of every target      (karma/learn.h)
+ *   karma_model_decide, _number, _probabilities   what they say               (karma/learn.h)
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
  *   karma_explain, karma_measure_...              what they are made of       (karma/explain.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)

@@ -25,7 +25,7 @@ typedef struct karma_fit_info {
     karma_solver_kind solver; /* as used: never auto */
     karma_stop stop;
     size_t n_rows;       /* training rows */
-    size_t n_unlabelled; /* rows left out because their label is missing */
+    size_t n_unlabelled; /* rows left out because they have no label of any target */
     size_t n_support;    /* rows kept in the model */
     size_t rounds;       /* rows visited; online: T of Algorithm 1 */
     double kernel_evaluations;
@@ -42,8 +42,9 @@ typedef struct karma_fit_info {
 /* The word for it: "converged". */
 KARMA_API const char *karma_stop_name(karma_stop stop);
 
-/* Learns from the rows of `table` that have a label. Cost of the online solver: T times the number of kept rows
- * kernel evaluations; of the batch solver: the number of rows times that of rows ever visited. */
+/* Learns from the rows of `table` that have a label, all its targets over one kernel. Cost of the online solver: T
+ * times the number of kept rows kernel evaluations; of the batch solver: the number of rows times that of rows ever
+ * visited. */
 KARMA_API karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_model_free(karma_model *model);
@@ -53,7 +54,8 @@ KARMA_API karma_status karma_model_save(const karma_model *model, const char *pa
 KARMA_API karma_status karma_model_load(karma_model **out, const char *path, karma_error *err);
 
 /* Reads data for this model: like karma_table_read, but columns take the types the model learned, and the
- * model's target, if it is there, is the target. */
+ * model's targets, where they are there, are the targets. For a model of a precomputed kernel and no options.gram, the
+ * file is the matrix of kernel values itself. */
 KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                               const karma_read_options *options, const karma_hooks *hooks,
                                               karma_error *err);

@@ -111,8 +111,8 @@ void print_kernel(const karma_model *model) {
     if (is_precomputed(options))
         putchar('\n');
     else if (strpbrk(formula, "+*(")) /* factors may have settings of their own, and have a scale each */
-        printf("; where it says nothing else%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "",
-               mapped ? strcat(outer, ",") : "", (long long)options->gamma, option_word(scale, "scale", options),
+        printf("; where it says nothing else%s%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "",
+               mapped ? outer : "", mapped ? "," : "", (long long)options->gamma, option_word(scale, "scale", options),
                options->bias);
     else
         printf("%s%s, gamma %lld, scale %.4g, bias %g\n", mapped ? " under " : "", mapped ? outer : "",
