@@ -227,7 +227,7 @@ static karma_status check_settings(const karma_model *model, karma_error *err) {
         return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight is for classes, and there are none");
     if (model->options.probabilities != KARMA_CALIBRATE_OFF && !any_classes)
         return karma_i_fail(err, KARMA_ERR_OPTION, "--probabilities are of classes, and there are none");
-    return KARMA_OK;
+    return karma_i_check_class_weights(model->heads, model->n_heads, &model->options, err);
 }
 
 karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,

@@ -134,10 +134,24 @@ static karma_status set_class_weight(double *class_weights, const karma_i_head *
             "--class-weight takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
             (int)length, item);
     size_t k = find_class(&head->labels, item, equals - 1);
-    if (k == head->labels.n_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: column '%s' has no class '%.*s'", head->name,
-                            (int)(equals - 1), item);
-    class_weights[k] = weight;
+    if (k < head->labels.n_classes) class_weights[k] = weight; /* otherwise it is meant for another target */
+    return KARMA_OK;
+}
+
+karma_status karma_i_check_class_weights(const karma_i_head *heads, size_t n_heads, const karma_fit_options *options,
+                                         karma_error *err) {
+    if (!options->class_weight || strcmp(options->class_weight, "balanced") == 0) return KARMA_OK;
+    for (const char *at = options->class_weight; *at; at += *at != '\0') {
+        size_t length = strcspn(at, ","), name = length;
+        int known = 0;
+        while (name > 0 && at[name - 1] != '=') name--;
+        for (size_t t = 0; name > 0 && t < n_heads; t++)
+            known |= find_class(&heads[t].labels, at, name - 1) < heads[t].labels.n_classes;
+        if (name > 0 && !known)
+            return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: column '%s' has no class '%.*s'", heads[0].name,
+                                (int)(name - 1), at);
+        at += length;
+    }
     return KARMA_OK;
 }
 

@@ -40,6 +40,9 @@ karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head,
 karma_status karma_i_head_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
                                   const karma_i_target *target, const double *row_weights, size_t n_rows,
                                   const karma_fit_options *options, karma_error *err);
+/* Fails if --class-weight names a class that no target has. */
+karma_status karma_i_check_class_weights(const karma_i_head *heads, size_t n_heads, const karma_fit_options *options,
+                                         karma_error *err);
 /* What a row of each class counts for, class_weights[0..n_classes). */
 karma_status karma_i_head_class_weights(double *class_weights, const karma_i_head *head,
                                         const karma_fit_options *options, karma_error *err);

@@ -440,6 +440,10 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
     KARMA_TRY(check_names(&options->linear, "linear", table, err));
     KARMA_TRY(check_names(&options->rank, "rank", table, err));
+    for (size_t i = 0; i < options->linear.count; i++)
+        if (is_named(&options->rank, options->linear.items[i]))
+            return karma_i_fail(err, KARMA_ERR_OPTION, "column '%s' cannot be both --linear and --rank",
+                                options->linear.items[i]);
     if (options->unit_ball && (kind == KARMA_KERNEL_RANK || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "--unit-ball is for --kernel linear: ranks have no length to shrink");
