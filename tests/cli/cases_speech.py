@@ -14,12 +14,13 @@ class Speaking(Case):
     def test_json_of_every_command(self):
         self.two_classes()
         wanted = {
-            "train": (["two.csv", "--target", "answer", "-o", "m.karma"],
+            "train": (["two.csv", "--target", "answer", "--kernel", "union", "--subspace-rank", "1", "-o", "m.karma"],
                       {"model", "target", "task", "rows", "rows_without_label", "attributes", "missing", "loss", "stop",
                        "support_rows", "rounds", "C", "scale", "options", "seconds", "peak_bytes", "classes", "majority"}),
             "predict": (["m.karma", "two.csv"], {"target", "predictions"}),
             "eval": (["m.karma", "two.csv"], {"rows", "accuracy", "majority", "balanced_accuracy", "f1", "auc", "log_loss",
                                               "confusion"}),
+            "complete": (["m.karma", "two.csv"], {"output", "rows", "attributes", "completed", "rank", "columns", "cells"}),
             "inspect": (["two.csv"], {"kind", "rows", "columns", "patterns"}),
             "gram": (["two.csv", "-o", "g.csv"], {"rows", "scale", "output"}),
             "theory": ([], {"gamma", "log10_Gamma", "log10_sample_size", "log10_regret_bound"}),

@@ -533,6 +533,17 @@ static karma_status run_gram(void *context) {
     return st;
 }
 
+static karma_status run_complete(void *context) {
+    fitting *f = context;
+    karma_completion completion = {.rank = 77};
+    karma_error err = {0};
+    karma_status st = karma_complete(&completion, f->model, f->table, 1, 1, NULL, &err);
+    if (st != KARMA_OK && completion.rank != 77) fail_msg("a failing call wrote a completion");
+    st = judge(st, &err, completion.table);
+    karma_completion_clear(&completion);
+    return st;
+}
+
 static karma_status run_norms(void *context) {
     fitting *f = context;
     karma_norm_check check = {.n_rows = 77};
@@ -571,6 +582,7 @@ static void using_models(void **state) {
         assert_int_equal(run_evaluate(&f), KARMA_OK);
         check_every_allocation(run_gram, &f, "gram");
         check_every_allocation(run_norms, &f, "norms");
+        if (karma_model_has_subspace(f.model)) check_every_allocation(run_complete, &f, "complete");
         FILE *stream = fopen(f.file.path, "wb");
         assert_non_null(stream);
         const char *csv = csv_of(which);

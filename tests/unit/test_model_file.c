@@ -321,6 +321,16 @@ static void forge(const image *im, const parts *p) {
     free(bytes);
 }
 
+/* What the model makes of the holes is a table, if it can say so at all. */
+static void check_completion(const karma_model *m, const karma_table *table, const char *what) {
+    karma_completion c;
+    karma_error err = {0};
+    if (!karma_model_has_subspace(m) || karma_complete(&c, m, table, 1, 1, NULL, &err) != KARMA_OK) return;
+    if (karma_table_validate(c.table, &err) != KARMA_OK || karma_table_validate(c.errors, &err) != KARMA_OK)
+        fail_msg("%s: %s", what, err.message);
+    karma_completion_clear(&c);
+}
+
 /* Everything a loaded model promises. */
 static void check_model(const karma_model *m, const karma_table *table, const char *what) {
     karma_error err = {0};
@@ -343,6 +353,7 @@ static void check_model(const karma_model *m, const karma_table *table, const ch
                 fail_msg("%s: class %zu of %zu", what, class, karma_model_n_classes(m, 0));
         }
     free(scores);
+    check_completion(m, table, what);
 }
 
 typedef struct forgery {

@@ -10,6 +10,8 @@ static const karma_option tool_records[] = {
      "write the same rows without holes here", NULL},
     {"against", KARMA_OPTION_TEXT, offsetof(tool_options, against), 0, 0, 0, NULL, "FILE",
      "kernel values against the rows of this file, on which all that is learned is learned", NULL},
+    {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
+     "write the standard errors of the completed cells here", NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
      NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",

@@ -13,6 +13,7 @@ typedef struct tool_options {
     char *output;   /* -o */
     char *complete; /* synth */
     char *against;  /* gram */
+    char *errors;   /* complete */
     int json, quiet;
 } tool_options;
 
@@ -52,8 +53,8 @@ struct tool {
     karma_hooks hooks;
 };
 
-extern const tool_command command_train, command_predict, command_eval, command_inspect, command_gram, command_theory,
-    command_synth;
+extern const tool_command command_train, command_predict, command_eval, command_complete, command_inspect, command_gram,
+    command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
@@ -83,6 +84,16 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 /* scoring.c: loads the model and the data that the arguments name, predicts, hands all to `then` and frees it. */
 int with_scores(tool *t,
                 int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores));
+
+/* tables.c: tables as output. */
+/* Both files or none; a table that is NULL goes nowhere. */
+int write_tables(const karma_table *table, const char *path, const karma_table *second, const char *second_path);
+/* EXIT_DONE, or EXIT_USAGE after saying why: a second table, which --flag sends to `path`, cannot share standard
+ * output.
+ */
+int second_output_is_in_the_way(const tool *t, const char *flag, const char *path);
+/* `columns`: names of ids, attributes and targets; `cells`: a list for every row, null where one is missing. */
+void add_cells_json(json_t *object, const karma_table *table);
 
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
