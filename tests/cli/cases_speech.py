@@ -267,6 +267,7 @@ class Helping(Case):
                                      "average", "seed", "threads"},
         "predict": common | reading - {"target", "row-weight", "numeric", "category"} | {"output", "threads"},
         "eval": common | reading - {"numeric", "category"} | {"threads"},
+        "complete": common | reading - {"target", "row-weight", "numeric", "category"} | {"output", "errors", "threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},
         "gram": common | reading | {"output", "kernel", "gamma", "scale", "bias", "standardise", "unit-ball", "threads"},
         "theory": common | {"lambda", "epsilon", "lipschitz", "dim", "delta", "rounds", "magnitude", "B"},

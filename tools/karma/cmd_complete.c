@@ -77,8 +77,7 @@ const tool_command command_complete = {
         "--errors writes a table of the same shape: 0 for observed cells, for completed numbers the standard error in "
         "the column's units, for ordered categories the same in places of the order, and for other categories 1 minus "
         "the share of the likeliest level.",
-    .example = "  karma train patients.csv --target outcome --kernel union -o patients.karma\n"
-               "  karma complete patients.karma patients.csv -o full.csv --errors errors.csv\n",
+    .example = "  karma complete patients.karma patients.csv --id patient -o full.csv --errors errors.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .run = run,

@@ -66,8 +66,15 @@ static void reserve_standard_streams(void) {
         if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
 }
 
+/* What is printed at once fails, if it fails, at the last flush, which tells why: texts are shorter than this. */
+static void widen_standard_output(void) {
+    static char buffer[1 << 17];
+    (void)setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof buffer);
+}
+
 int main(int argc, char **argv) {
     reserve_standard_streams();
+    widen_standard_output();
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0) {
         printf("karma %s\n", karma_version());
