@@ -237,13 +237,16 @@ static karma_status load_columns(const loader *l, karma_i_recipe *r, const json_
     return r->shift && r->factor && r->term ? KARMA_OK : karma_i_fail_memory(l->err);
 }
 
-/* Room for the arrays of a subspace. */
+/* Room for the arrays of a subspace, which is one of features: every attribute has some. */
 static karma_status load_subspace(const loader *l, karma_i_recipe *r, const json_t *object) {
     json_int_t rank = json_integer_value(json_object_get(object, "rank"));
     json_int_t n_coordinates = json_integer_value(json_object_get(object, "coordinates"));
     double sigma2 = json_number_value(json_object_get(object, "sigma2"));
     size_t n_features = r->feature_start[r->n_attributes];
-    if (rank < 0 || n_coordinates < 0 || n_coordinates > rank ||
+    for (size_t j = 0; j < r->n_attributes; j++)
+        if (r->feature_start[j] == r->feature_start[j + 1])
+            return damaged(l, "a column of its subspace is coded or ranked");
+    if (rank < 0 || n_coordinates < 0 || n_coordinates > rank || (size_t)n_coordinates > n_features ||
         (double)rank * (double)n_features * 8.0 > (double)l->size)
         return damaged(l, "its subspace has no proper size");
     if (!(sigma2 >= 1e-300 && sigma2 <= 1e300)) return damaged(l, "the noise of its subspace is out of range");

@@ -9,13 +9,23 @@ void karma_i_encoder_clear(karma_i_encoder *encoder) {
     *encoder = (karma_i_encoder){0};
 }
 
+/* What one recipe has noticed the others would notice again; only the subspace has something of its own to say. */
+static void report_subspace(const karma_i_recipe *recipe, const karma_fit_options *options, const karma_hooks *hooks) {
+    if (recipe->latent && recipe->latent->subspace->rank == 0 && options->subspace_rank == (int64_t)KARMA_AUTO)
+        karma_i_notice(hooks, "no subspace was found: the columns say nothing of one another");
+}
+
 karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
                                    size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
                                    karma_error *err) {
     karma_i_encoder encoder = {n_kinds, karma_i_zalloc(n_kinds, sizeof(karma_i_recipe *))};
+    karma_hooks unheard = hooks ? *hooks : (karma_hooks){0}; /* they can still stop the work */
+    unheard.notice = NULL;
     karma_status st = encoder.recipes ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++) /* what there is to notice is noticed once */
-        st = karma_i_recipe_learn(&encoder.recipes[e], table, kinds[e], options, e ? NULL : hooks, err);
+    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++) {
+        st = karma_i_recipe_learn(&encoder.recipes[e], table, kinds[e], options, e ? &unheard : hooks, err);
+        if (st == KARMA_OK) report_subspace(encoder.recipes[e], options, hooks);
+    }
     if (st == KARMA_OK)
         *out = encoder;
     else

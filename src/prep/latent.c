@@ -50,12 +50,11 @@ karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t 
 }
 
 static karma_status choose_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
-                                karma_i_ppca_options *ppca, const karma_hooks *hooks, karma_error *err) {
+                                karma_i_ppca_options *ppca, karma_error *err) {
     karma_i_rank_choice choice;
     ppca->rank = LARGEST_CHOSEN_RANK;
     KARMA_TRY(karma_i_ppca_choose_rank(&choice, karma_i_rows_all(rows), (uint64_t)options->seed, ppca, err));
     *rank = choice.rank;
-    if (choice.rank == 0) karma_i_notice(hooks, "no subspace was found: the columns say nothing of one another");
     return KARMA_OK;
 }
 
@@ -65,7 +64,7 @@ karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows
     size_t rank = (size_t)options->subspace_rank;
     ppca.threads = choose_threads(rows, options);
     ppca.hooks = hooks;
-    if (options->subspace_rank == (int64_t)KARMA_AUTO) KARMA_TRY(choose_rank(&rank, rows, options, &ppca, hooks, err));
+    if (options->subspace_rank == (int64_t)KARMA_AUTO) KARMA_TRY(choose_rank(&rank, rows, options, &ppca, err));
     karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
     if (!latent) return karma_i_fail_memory(err);
     ppca.rank = rank;

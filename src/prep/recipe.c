@@ -468,7 +468,7 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
 
 /* --- applying ------------------------------------------------------------------------------------------ */
 
-enum { UNKNOWN = -1 };
+enum { UNKNOWN = KARMA_I_UNKNOWN };
 
 typedef struct named {
     const char *name;
@@ -479,9 +479,8 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
-/* For every attribute of the table its index in the recipe, or UNKNOWN. */
-static karma_status match_attributes(ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
-                                     karma_error *err) {
+karma_status karma_i_recipe_match(ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
+                                  karma_error *err) {
     size_t n = recipe->n_attributes;
     named *index = karma_i_alloc(n, sizeof *index);
     if (!index) return karma_i_fail_memory(err);
@@ -584,12 +583,13 @@ static void encode_cell(karma_i_rows *rows, size_t row, const karma_i_recipe *r,
     karma_i_mask_set(rows->mask + row * rows->n_words, attribute);
 }
 
-/* Into the unit ball: the largest training row gets norm 1, and no later row passes it. */
-static void shrink_row(float *values, size_t n, double radius) {
+/* Into the unit ball: the largest training row gets norm 1, and no later row passes it. Tells the divisor. */
+static double shrink_row(float *values, size_t n, double radius) {
     double sum = 0.0;
     for (size_t f = 0; f < n; f++) sum += (double)values[f] * (double)values[f];
     double norm = sqrt(sum), divisor = norm > radius ? norm : radius;
     for (size_t f = 0; f < n; f++) values[f] = (float)((double)values[f] / divisor);
+    return divisor;
 }
 
 /* Sparse rows have numbers only, one feature each. The table's attributes may come in another order. */
@@ -598,8 +598,9 @@ static int by_attribute(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static karma_status encode_sparse_row(karma_i_rows *rows, const karma_i_recipe *recipe, karma_i_cells cells,
-                                      const ptrdiff_t *match, uint32_t *order, float *dense, karma_error *err) {
+static karma_status encode_sparse_row(karma_i_rows *rows, double *divisor, const karma_i_recipe *recipe,
+                                      karma_i_cells cells, const ptrdiff_t *match, uint32_t *order, float *dense,
+                                      karma_error *err) {
     size_t n = 0;
     int ascending = 1;
     for (size_t k = 0; k < cells.count; k++) {
@@ -612,25 +613,28 @@ static karma_status encode_sparse_row(karma_i_rows *rows, const karma_i_recipe *
     if (!ascending) qsort(order, n, sizeof *order, by_attribute);
     double sum = 0.0;
     for (size_t k = 0; k < n; k++) sum += (double)dense[order[k]] * (double)dense[order[k]];
-    double divisor = recipe->radius > 0.0 ? fmax(sqrt(sum), recipe->radius) : 1.0;
+    *divisor = recipe->radius > 0.0 ? fmax(sqrt(sum), recipe->radius) : 1.0;
     for (size_t k = 0; k < n; k++)
-        KARMA_TRY(karma_i_rows_add_cell(rows, order[k], (float)((double)dense[order[k]] / divisor), err));
+        KARMA_TRY(karma_i_rows_add_cell(rows, order[k], (float)((double)dense[order[k]] / *divisor), err));
     return karma_i_rows_end_sparse(rows, err);
 }
 
-static karma_status encode_sparse_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const karma_table *table,
-                                       const ptrdiff_t *match, karma_error *err) {
+static karma_status encode_sparse_rows(karma_i_rows *rows, double *divisors, const karma_i_recipe *recipe,
+                                       const karma_table *table, const ptrdiff_t *match, karma_error *err) {
     uint32_t *order = karma_i_alloc(recipe->n_attributes, sizeof *order);
     float *dense = karma_i_alloc(recipe->n_attributes, sizeof *dense);
     karma_status st = order && dense ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++)
-        st = encode_sparse_row(rows, recipe, karma_i_table_cells(table, i), match, order, dense, err);
+    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) {
+        double divisor;
+        st = encode_sparse_row(rows, &divisor, recipe, karma_i_table_cells(table, i), match, order, dense, err);
+        if (divisors) divisors[i] = divisor;
+    }
     karma_i_free(order);
     karma_i_free(dense);
     return st;
 }
 
-static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const karma_table *table,
+static void encode_rows(karma_i_rows *rows, double *divisors, const karma_i_recipe *recipe, const karma_table *table,
                         const ptrdiff_t *match, ptrdiff_t *const *levels) {
     for (size_t i = 0; i < table->n_rows; i++) {
         karma_i_cells cells = karma_i_table_cells(table, i);
@@ -639,7 +643,10 @@ static void encode_rows(karma_i_rows *rows, const karma_i_recipe *recipe, const 
             if (match[column] != UNKNOWN)
                 encode_cell(rows, i, recipe, (size_t)match[column], levels[column], cells.value[k]);
         }
-        if (recipe->radius > 0.0) shrink_row(rows->values + i * rows->n_values, rows->n_features, recipe->radius);
+        double divisor = 1.0;
+        if (recipe->radius > 0.0)
+            divisor = shrink_row(rows->values + i * rows->n_values, rows->n_features, recipe->radius);
+        if (divisors) divisors[i] = divisor;
     }
     rows->n_rows = table->n_rows;
 }
@@ -670,13 +677,13 @@ karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *r
                           : new_encoded(out, recipe, capacity, err);
 }
 
-static karma_status encode_table(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
-                                 const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_recipe_encode(karma_i_rows **out, double *divisors, const karma_i_recipe *recipe,
+                                   const karma_table *table, const karma_hooks *hooks, karma_error *err) {
     size_t n = table->n_attributes;
     ptrdiff_t *match = karma_i_alloc(n, sizeof *match);
     ptrdiff_t **levels = karma_i_zalloc(n, sizeof *levels);
     karma_i_rows *rows = NULL;
-    karma_status st = match && levels ? match_attributes(match, recipe, table, err) : karma_i_fail_memory(err);
+    karma_status st = match && levels ? karma_i_recipe_match(match, recipe, table, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = report_differences(match, recipe, table, hooks, err);
     for (size_t j = 0; st == KARMA_OK && j < n; j++) {
         if (match[j] == UNKNOWN) continue;
@@ -690,9 +697,9 @@ static karma_status encode_table(karma_i_rows **out, const karma_i_recipe *recip
     }
     if (st == KARMA_OK) st = new_encoded(&rows, recipe, table->n_rows, err);
     if (st == KARMA_OK && recipe->is_sparse)
-        st = encode_sparse_rows(rows, recipe, table, match, err);
+        st = encode_sparse_rows(rows, divisors, recipe, table, match, err);
     else if (st == KARMA_OK)
-        encode_rows(rows, recipe, table, match, levels);
+        encode_rows(rows, divisors, recipe, table, match, levels);
     if (st == KARMA_OK)
         *out = rows;
     else
@@ -706,9 +713,9 @@ static karma_status encode_table(karma_i_rows **out, const karma_i_recipe *recip
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err) {
     if (recipe->n_matrix_columns) return karma_i_precomputed_apply(out, recipe, table, err);
-    if (!recipe->latent) return encode_table(out, recipe, table, hooks, err);
+    if (!recipe->latent) return karma_i_recipe_encode(out, NULL, recipe, table, hooks, err);
     karma_i_rows *rows = NULL;
-    KARMA_TRY(encode_table(&rows, recipe, table, hooks, err));
+    KARMA_TRY(karma_i_recipe_encode(&rows, NULL, recipe, table, hooks, err));
     karma_status st = karma_i_latent_apply(out, recipe->latent, rows, err);
     karma_i_rows_free(rows);
     return st;

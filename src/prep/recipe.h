@@ -51,6 +51,16 @@ size_t karma_i_recipe_n_terms(const karma_i_recipe *recipe, size_t attribute);
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err);
 
+/* The rows as they are before they are placed in a subspace: features with holes. divisors[row], unless NULL: what
+ * shrinking into the ball divided the row by, 1 where nothing is shrunk. Not for a precomputed kernel. */
+karma_status karma_i_recipe_encode(karma_i_rows **out, double *divisors, const karma_i_recipe *recipe,
+                                   const karma_table *table, const karma_hooks *hooks, karma_error *err);
+
+/* For every attribute of the table its index in the recipe, or KARMA_I_UNKNOWN. */
+enum { KARMA_I_UNKNOWN = -1 };
+karma_status karma_i_recipe_match(ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
+                                  karma_error *err);
+
 /* Room for rows of this recipe. */
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err);

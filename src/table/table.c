@@ -376,14 +376,28 @@ static karma_status copy_column(karma_i_builder *b, add_column_fn add, const kar
     return st;
 }
 
-karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err) {
-    karma_i_builder *b = builder;
-    for (size_t j = 0; j < table->n_attributes; j++)
-        KARMA_TRY(copy_column(b, karma_i_builder_add_attribute, &table->attributes[j], err));
+static karma_status copy_labels(karma_i_builder *b, const karma_table *table, karma_error *err) {
     for (size_t k = 0; k < table->n_targets; k++)
         KARMA_TRY(copy_column(b, karma_i_builder_add_target, &table->targets[k].column, err));
     if (table->row_weight) KARMA_TRY(karma_i_builder_set_weighted(b, table->weight_name, err));
     return KARMA_OK;
+}
+
+karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err) {
+    for (size_t j = 0; j < table->n_attributes; j++)
+        KARMA_TRY(copy_column(builder, karma_i_builder_add_attribute, &table->attributes[j], err));
+    return copy_labels(builder, table, err);
+}
+
+static karma_status copy_ids(karma_i_builder *b, const karma_table *table, karma_error *err) {
+    for (size_t i = 0; i < table->n_ids; i++) KARMA_TRY(karma_i_builder_add_id(b, table->id_names[i], err));
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_copy_roles(karma_i_builder *builder, const karma_table *table, int with_labels,
+                                        karma_error *err) {
+    if (with_labels) KARMA_TRY(copy_labels(builder, table, err));
+    return copy_ids(builder, table, err);
 }
 
 karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
@@ -396,20 +410,28 @@ karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_ta
 
 static karma_status copy_columns_and_ids(karma_i_builder *b, const karma_table *table, karma_error *err) {
     KARMA_TRY(karma_i_builder_copy_columns(b, table, err));
-    for (size_t i = 0; i < table->n_ids; i++) KARMA_TRY(karma_i_builder_add_id(b, table->id_names[i], err));
-    return KARMA_OK;
+    return copy_ids(b, table, err);
 }
 
-/* `targets` and `ids` are room for those of one row. */
-static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, double *targets,
-                             karma_i_text *ids, karma_error *err) {
-    KARMA_TRY(karma_i_builder_copy_cells(b, table, row, err));
-    for (size_t i = 0; i < table->n_ids; i++) {
+karma_status karma_i_builder_end_row_like(karma_i_builder *builder, const karma_table *table, size_t row,
+                                          karma_error *err) {
+    karma_i_text *ids = karma_i_alloc(table->n_ids, sizeof *ids);
+    double *targets = karma_i_alloc(table->n_targets, sizeof *targets);
+    karma_status st = ids && targets ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < table->n_ids; i++) {
         const char *text = table->ids[row * table->n_ids + i];
         ids[i] = (karma_i_text){text, strlen(text)};
     }
-    for (size_t k = 0; k < table->n_targets; k++) targets[k] = table->targets[k].value[row];
-    return karma_i_builder_end_row(b, targets, karma_table_row_weight(table, row), ids, err);
+    for (size_t k = 0; st == KARMA_OK && k < table->n_targets; k++) targets[k] = table->targets[k].value[row];
+    if (st == KARMA_OK) st = karma_i_builder_end_row(builder, targets, karma_table_row_weight(table, row), ids, err);
+    karma_i_free(ids);
+    karma_i_free(targets);
+    return st;
+}
+
+static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_t row, karma_error *err) {
+    KARMA_TRY(karma_i_builder_copy_cells(b, table, row, err));
+    return karma_i_builder_end_row_like(b, table, row, err);
 }
 
 karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
@@ -419,12 +441,8 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu of a table of %zu rows", rows[i], table->n_rows);
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
-    karma_i_text *ids = karma_i_alloc(table->n_ids, sizeof *ids);
-    double *targets = karma_i_alloc(table->n_targets, sizeof *targets);
-    karma_status st = ids && targets ? copy_columns_and_ids(&builder, table, err) : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], targets, ids, err);
-    karma_i_free(ids);
-    karma_i_free(targets);
+    karma_status st = copy_columns_and_ids(&builder, table, err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], err);
     if (st == KARMA_OK) st = karma_i_table_select_gram(builder.table, table, rows, err);
     if (st == KARMA_OK)
         karma_i_builder_finish(out, &builder);

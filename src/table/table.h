@@ -75,6 +75,9 @@ karma_status karma_i_builder_set_weighted(karma_i_builder *builder, const char *
 karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, karma_error *err);
 /* Copies of all attributes and targets of a table; rows have weights if those of the table have. */
 karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_table *table, karma_error *err);
+/* What is not learned from: the names of the ids and, if they are wanted, targets and weights. */
+karma_status karma_i_builder_copy_roles(karma_i_builder *builder, const karma_table *table, int with_labels,
+                                        karma_error *err);
 /* Rows. */
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
 /* The cells of a row of `table`, whose attributes are the builder's first ones. */
@@ -88,6 +91,10 @@ typedef struct karma_i_text {
 } karma_i_text;
 karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *targets, double weight,
                                      const karma_i_text *ids, karma_error *err);
+/* The same with the targets, the weight and the ids of a row of `table`, as far as the builder has them: all targets of
+ * the table or none. */
+karma_status karma_i_builder_end_row_like(karma_i_builder *builder, const karma_table *table, size_t row,
+                                          karma_error *err);
 void karma_i_builder_finish(karma_table **out, karma_i_builder *builder);
 
 /* The kernel values of the rows that were selected into `out`, if the table has any. */

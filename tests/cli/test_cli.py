@@ -12,4 +12,5 @@ sys.dont_write_bytecode = True  # the source tree stays as it is
 import tap
 
 if __name__ == "__main__":
-    sys.exit(tap.main("cases_data", "cases_numbers", "cases_speech", "cases_refusal", "cases_model", "cases_explain", "cases_targets"))
+    sys.exit(tap.main("cases_data", "cases_numbers", "cases_speech", "cases_refusal", "cases_model", "cases_explain", "cases_targets",
+                      "cases_subspace"))

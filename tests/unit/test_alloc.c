@@ -423,19 +423,20 @@ static karma_status run_fit(void *context) {
     return st;
 }
 
-enum { N_FITTINGS = 4 };
+enum { N_FITTINGS = 5 };
 
 static const char *csv_of(int which) {
-    static const char *const *const all[] = {&CSV, &CSV_CLASSES, &CSV_NUMBERS, &CSV_CODES};
+    static const char *const *const all[] = {&CSV, &CSV_CLASSES, &CSV_NUMBERS, &CSV_CODES, &CSV_CODES};
     return *all[which];
 }
 
 /* Which model: two classes with categories; three classes, by centred ranks; regression with categories and a missing
- * label, in the unit ball; two classes with a coded category. */
+ * label, in the unit ball; two classes with a coded category; the same with a subspace. */
 static void open_fitting(fitting *f, int which, int solver) {
     *f = (fitting){.options = quick_options(solver)};
     f->table = table_of(csv_of(which), which == 0 ? "label" : which == 2 ? "price" : "what");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
+    if (which == 4) f->options.kernel = "union", f->options.subspace_rank = 2;
     if (which == 1) f->options.kernel = "rank", f->options.rank_form = KARMA_RANK_FORM_CENTRED;
     karma_error err;
     if (karma_fit(&f->model, f->table, &f->options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
@@ -550,6 +551,17 @@ static karma_status run_gram(void *context) {
     return st;
 }
 
+static karma_status run_complete(void *context) {
+    fitting *f = context;
+    karma_completion completion = {.rank = 77};
+    karma_error err = {0};
+    karma_status st = karma_complete(&completion, f->model, f->table, 1, 1, NULL, &err);
+    if (st != KARMA_OK && completion.rank != 77) fail_msg("a failing call wrote a completion");
+    st = judge(st, &err, completion.table);
+    karma_completion_clear(&completion);
+    return st;
+}
+
 static karma_status run_norms(void *context) {
     fitting *f = context;
     karma_norm_check check = {.n_rows = 77};
@@ -588,6 +600,7 @@ static void using_models(void **state) {
         assert_int_equal(run_evaluate(&f), KARMA_OK);
         check_every_allocation(run_gram, &f, "gram");
         check_every_allocation(run_norms, &f, "norms");
+        if (karma_model_has_subspace(f.model)) check_every_allocation(run_complete, &f, "complete");
         FILE *stream = fopen(f.file.path, "wb");
         assert_non_null(stream);
         const char *csv = csv_of(which);

@@ -169,10 +169,15 @@ static void models_survive_the_file(void **state) {
                                     "rank + 0.5*linear(gamma=1, outer=rbf, width=2)",
                                     "linear(outer=poly, degree=3) * rank(bias=0)",
                                     "3*rank(outer=series, series=1:0:0.25)",
-                                    "linear(outer=laplace) + linear(outer=cosine, scale=paper)"};
+                                    "linear(outer=laplace) + linear(outer=cosine, scale=paper)",
+                                    "subspace",
+                                    "union",
+                                    "rank + 0.5*subspace",
+                                    "subspace(outer=rbf) * linear + 2*subspace(bias=0)"};
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         o = quick_options();
         o.kernel = kernels[k];
+        o.subspace_rank = 2; /* tables of a few rows have none to be found */
         check_round_trip(CSV_BINARY, "label", &o);
         check_round_trip(CSV_CLASSES, "what", &o);
         for (o.standardise = 0; o.standardise < 2; o.standardise++)
@@ -192,6 +197,8 @@ static void models_survive_the_file(void **state) {
     check_round_trip(CSV_BINARY, "label", &o);
     o.gamma = 1000, o.scale = 1e-3; /* weights that need log_norm */
     check_round_trip(CSV_BINARY, "label", &o);
+    for (o = quick_options(), o.kernel = "union", o.subspace_rank = 0; o.subspace_rank < 12; o.subspace_rank += 11)
+        for (o.unit_ball = 0; o.unit_ball < 2; o.unit_ball++) check_round_trip(CSV_CODES, "label", &o);
 }
 
 /* --- damage -------------------------------------------------------------------------------------------- */
@@ -314,6 +321,16 @@ static void forge(const image *im, const parts *p) {
     free(bytes);
 }
 
+/* What the model makes of the holes is a table, if it can say so at all. */
+static void check_completion(const karma_model *m, const karma_table *table, const char *what) {
+    karma_completion c;
+    karma_error err = {0};
+    if (!karma_model_has_subspace(m) || karma_complete(&c, m, table, 1, 1, NULL, &err) != KARMA_OK) return;
+    if (karma_table_validate(c.table, &err) != KARMA_OK || karma_table_validate(c.errors, &err) != KARMA_OK)
+        fail_msg("%s: %s", what, err.message);
+    karma_completion_clear(&c);
+}
+
 /* Everything a loaded model promises. */
 static void check_model(const karma_model *m, const karma_table *table, const char *what) {
     karma_error err = {0};
@@ -336,6 +353,7 @@ static void check_model(const karma_model *m, const karma_table *table, const ch
                 fail_msg("%s: class %zu of %zu", what, class, karma_model_n_classes(m, 0));
         }
     free(scores);
+    check_completion(m, table, what);
 }
 
 typedef struct forgery {
@@ -779,6 +797,89 @@ static void impossible_encodings_are_refused(void **state) {
     }
 }
 
+static json_t *subspace_of(const forgery *f) {
+    json_t *encoding = json_array_get(json_object_get(f->p.document, "encodings"), 1);
+    return json_object_get(encoding, "subspace");
+}
+
+/* A subspace of the wrong size, without noise, or with a number that is none. Arrays of the second encoding have its
+ * number in their names. */
+static void forged_subspaces_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *value, *word;
+    } changes[] = {
+        {"sigma2", "0", "noise"},
+        {"sigma2", "0.0", "noise"},
+        {"sigma2", "-1.0", "noise"},
+        {"sigma2", "1e-310", "noise"},
+        {"sigma2", "1e308", "noise"},
+        {"sigma2", "\"nan\"", "noise"},
+        {"sigma2", "null", "noise"},
+        {"rank", "1", ""},
+        {"rank", "3", ""},
+        {"rank", "-1", "size"},
+        {"rank", "2305843009213693952", "size"},
+        {"rank", "9223372036854775807", "size"},
+        {"coordinates", "1", ""},
+        {"coordinates", "3", "size"},
+        {"coordinates", "-2", "size"},
+        {"coordinates", "9223372036854775807", "size"},
+    };
+    karma_fit_options o = quick_options();
+    o.kernel = "union", o.subspace_rank = 2;
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        forgery f;
+        open_forgery(&f, CSV_CODES, "label", &o);
+        assert_int_equal(json_integer_value(json_object_get(subspace_of(&f), "rank")), 2);
+        json_object_set_new(subspace_of(&f), changes[i].key, json_loads(changes[i].value, JSON_DECODE_ANY, NULL));
+        assert_forgery_refused(&f, changes[i].value, changes[i].word);
+        close_forgery(&f);
+    }
+    static const char *const arrays[] = {"subspace_W.1", "subspace_mean.1", "subspace_basis.1", "values.1"};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        for (int infinite = 0; infinite < 2; infinite++) {
+            forgery f;
+            open_forgery(&f, CSV_CODES, "label", &o);
+            if (i < 3)
+                put_double(array_of(&f, arrays[i]), infinite ? -INFINITY : NAN);
+            else
+                put_float(array_of(&f, arrays[i]), infinite ? INFINITY : NAN);
+            assert_forgery_refused(&f, arrays[i], "finite");
+            close_forgery(&f);
+        }
+}
+
+/* Where a subspace may stand, and what of. */
+static void misplaced_subspaces_are_refused(void **state) {
+    (void)state;
+    for (int which = 0; which < 3; which++) {
+        forgery f;
+        karma_fit_options o = quick_options();
+        o.kernel = "union", o.subspace_rank = 2;
+        open_forgery(&f, CSV_CODES, "label", &o);
+        json_t *encodings = json_object_get(f.p.document, "encodings");
+        json_t *plain = json_array_get(encodings, 0), *placed = json_array_get(encodings, 1);
+        if (which == 0) json_object_set(plain, "subspace", subspace_of(&f));
+        if (which == 1) json_object_del(placed, "subspace");
+        if (which == 2) /* a category that has no features */
+            json_object_set_new(json_array_get(json_object_get(placed, "attributes"), 2), "coded", json_true());
+        assert_forgery_refused(&f, "a misplaced subspace", which < 2 ? "subspace" : "coded");
+        close_forgery(&f);
+    }
+}
+
+static void every_forged_subspace_is_refused_or_harmless(void **state) {
+    (void)state;
+    karma_fit_options o = quick_options();
+    forgery f;
+    o.kernel = "rank + 0.5*subspace", o.subspace_rank = 2;
+    open_forgery(&f, CSV_CODES, "label", &o);
+    forge_below(&f, json_array_get(json_object_get(f.p.document, "encodings"), 1), "document.encodings[1]");
+    assert_true(f.n_refused > f.n_loaded);
+    close_forgery(&f);
+}
+
 /* --- saving that fails --------------------------------------------------------------------------------- */
 
 static size_t count_entries(const char *directory) {
@@ -857,6 +958,9 @@ int main(void) {
         cmocka_unit_test(forged_arrays_are_refused),
         cmocka_unit_test(forged_codes_are_refused),
         cmocka_unit_test(impossible_encodings_are_refused),
+        cmocka_unit_test(forged_subspaces_are_refused),
+        cmocka_unit_test(misplaced_subspaces_are_refused),
+        cmocka_unit_test(every_forged_subspace_is_refused_or_harmless),
         cmocka_unit_test(a_failing_save_leaves_nothing),
         cmocka_unit_test(unspeakable_names_cannot_be_saved),
     };

@@ -6,9 +6,9 @@
 
 #include "tool.h"
 
-const tool_command *const commands[] = {&command_train,   &command_predict, &command_eval,
-                                        &command_explain, &command_inspect, &command_gram,
-                                        &command_online,  &command_theory,  &command_synth};
+const tool_command *const commands[] = {&command_train,    &command_predict, &command_eval, &command_explain,
+                                        &command_complete, &command_inspect, &command_gram, &command_online,
+                                        &command_theory,   &command_synth};
 const size_t n_commands = sizeof commands / sizeof commands[0];
 
 static const tool_command *find_command(const char *name) {
@@ -31,9 +31,9 @@ static int is_file(const char *path, const struct stat *file) {
 }
 
 /* Writing over what is being read loses it: never what was meant. */
-static int output_is_an_input(const tool *t) {
+static int is_an_input(const tool *t, const char *path) {
     struct stat output;
-    if (!t->options.output || stat(t->options.output, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
+    if (!path || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
     for (size_t i = 0; i < t->n_arguments; i++)
         if (is_file(t->arguments[i], &output)) return 1;
     return t->read.users && is_file(t->read.users, &output);
@@ -47,8 +47,10 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     if (wants_help) {
         print_help(command, stdout);
         code = finish_stdout();
-    } else if (code == EXIT_DONE && output_is_an_input(&t)) {
+    } else if (code == EXIT_DONE && is_an_input(&t, t.options.output)) {
         code = fail_usage(&t, "-o %s would overwrite the input", t.options.output);
+    } else if (code == EXIT_DONE && is_an_input(&t, t.options.errors)) {
+        code = fail_usage(&t, "--errors %s would overwrite the input", t.options.errors);
     } else if (code == EXIT_DONE) {
         install_hooks(&t);
         code = command->run(&t);

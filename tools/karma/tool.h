@@ -14,6 +14,7 @@ typedef struct tool_options {
     char *complete; /* synth */
     char *against;  /* gram */
     int regret;     /* online */
+    char *errors;   /* complete */
     int json, quiet;
     int importance, overlap;  /* explain: what it reports instead of single rows */
     int64_t top;              /* explain: parts to show; 0: all */
@@ -58,8 +59,8 @@ struct tool {
     karma_hooks hooks;
 };
 
-extern const tool_command command_train, command_predict, command_eval, command_explain, command_inspect, command_gram,
-    command_online, command_theory, command_synth;
+extern const tool_command command_train, command_predict, command_eval, command_explain, command_complete,
+    command_inspect, command_gram, command_online, command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
@@ -110,6 +111,16 @@ int find_abstention(abstention *out, const tool *t, const karma_model *model, co
 int report_explanations(tool *t, const karma_model *model, const karma_table *table, const karma_explanations *e);
 int report_importance(tool *t, const karma_model *model, const karma_importances *importances);
 int report_overlap(tool *t, const karma_model *model, const karma_table *table, const karma_overlap *overlaps);
+
+/* tables.c: tables as output. */
+/* Both files or none; a table that is NULL goes nowhere. */
+int write_tables(const karma_table *table, const char *path, const karma_table *second, const char *second_path);
+/* EXIT_DONE, or EXIT_USAGE after saying why: a second table, which --flag sends to `path`, cannot share standard
+ * output.
+ */
+int second_output_is_in_the_way(const tool *t, const char *flag, const char *path);
+/* `columns`: names of ids, attributes and targets; `cells`: a list for every row, null where one is missing. */
+void add_cells_json(json_t *object, const karma_table *table);
 
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */

@@ -1,0 +1,277 @@
+/* Model + table -> the table without holes. Rows are encoded as for the kernel and completed there,
+ *
+ *     x̂ = mean + W ẑ,
+ *
+ * and what the encoding did is undone: raw = x̂ · divisor / factor + shift, divisor that of the row (--unit-ball), and
+ * the same without the shift for standard errors. */
+#include "karma/subspace.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/model.h"
+#include "solve/solver.h"
+#include "table/order.h"
+
+enum { MOST_ROWS = 1024 };
+
+void karma_completion_clear(karma_completion *completion) {
+    karma_table_free(completion->table);
+    karma_table_free(completion->errors);
+    *completion = (karma_completion){0};
+}
+
+/* --- columns ------------------------------------------------------------------------------------------- */
+
+/* A column of the completed table. The levels of a category are those of the model and of the table together. */
+typedef struct column_plan {
+    const karma_i_column *known, *own; /* the model's; the table's, or NULL */
+    karma_i_column out;
+    int is_ordered; /* numbers that are places in the order of known->levels; written as levels */
+} column_plan;
+
+typedef struct plan {
+    const karma_i_recipe *recipe;
+    const karma_table *table;
+    ptrdiff_t *match; /* of the table's attributes in the recipe */
+    column_plan *columns;
+} plan;
+
+static void clear_plan(plan *p) {
+    for (size_t j = 0; p->columns && j < p->recipe->n_attributes; j++) karma_i_column_clear(&p->columns[j].out);
+    karma_i_free(p->columns);
+    karma_i_free(p->match);
+}
+
+static size_t level_index(const karma_i_column *column, const char *level) {
+    return karma_i_column_find_level(column, level, strlen(level));
+}
+
+/* The levels of `from` that `out` does not have yet, which stays in order. `out` has room. */
+static karma_status add_levels(karma_i_column *out, const karma_i_column *from, karma_error *err) {
+    size_t n_before = out->n_levels;
+    karma_i_column before = *out; /* the part that is in order */
+    for (size_t l = 0; l < from->n_levels; l++) {
+        if (level_index(&before, from->levels[l]) < n_before) continue;
+        out->levels[out->n_levels] = karma_i_strdup(from->levels[l]);
+        if (!out->levels[out->n_levels]) return karma_i_fail_memory(err);
+        out->n_levels++;
+    }
+    karma_i_sort_texts(out->levels, out->n_levels);
+    return KARMA_OK;
+}
+
+static karma_status plan_column(column_plan *c, karma_error *err) {
+    int has_words = !c->own || karma_i_column_is_ordered(c->own);
+    c->is_ordered = karma_i_column_is_ordered(c->known) && has_words;
+    int is_category = c->known->kind == KARMA_COLUMN_CATEGORY || c->is_ordered;
+    c->out.kind = is_category ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER;
+    if (!(c->out.name = karma_i_strdup(c->known->name))) return karma_i_fail_memory(err);
+    if (!is_category) return KARMA_OK;
+    size_t most = c->known->n_levels + (c->own ? c->own->n_levels : 0);
+    if (!(c->out.levels = karma_i_zalloc(most, sizeof *c->out.levels))) return karma_i_fail_memory(err);
+    KARMA_TRY(add_levels(&c->out, c->known, err));
+    return c->own && !c->is_ordered ? add_levels(&c->out, c->own, err) : KARMA_OK;
+}
+
+/* To be cleared also when it fails. */
+static karma_status make_plan(plan *p, const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
+    *p = (plan){.recipe = recipe, .table = table};
+    p->match = karma_i_alloc(table->n_attributes, sizeof *p->match);
+    p->columns = karma_i_zalloc(recipe->n_attributes, sizeof *p->columns);
+    if (!p->match || !p->columns) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_recipe_match(p->match, recipe, table, err));
+    for (size_t j = 0; j < recipe->n_attributes; j++) p->columns[j].known = &recipe->columns[j];
+    for (size_t j = 0; j < table->n_attributes; j++)
+        if (p->match[j] != KARMA_I_UNKNOWN) p->columns[p->match[j]].own = &table->attributes[j];
+    for (size_t j = 0; j < recipe->n_attributes; j++) KARMA_TRY(plan_column(&p->columns[j], err));
+    return KARMA_OK;
+}
+
+/* --- cells --------------------------------------------------------------------------------------------- */
+
+/* What is known of one row. */
+typedef struct row_view {
+    const double *observed;           /* by attribute of the model: as in the table; NaN: missing */
+    const double *x, *standard_error; /* by feature; errors may be NULL */
+    double divisor;
+} row_view;
+
+/* A value and how uncertain it is. */
+typedef struct cell {
+    double value, error;
+} cell;
+
+static double place_in_order(const column_plan *c, double place) {
+    double last = (double)c->known->n_levels;
+    size_t level = (size_t)fmin(fmax(floor(place + 0.5), 1.0), last) - 1;
+    return (double)level_index(&c->out, c->known->levels[level]);
+}
+
+static cell observed_cell(const column_plan *c, double value) {
+    if (c->is_ordered)
+        value = place_in_order(c, value);
+    else if (c->out.kind == KARMA_COLUMN_CATEGORY)
+        value = (double)level_index(&c->out, c->own->levels[(size_t)value]);
+    return (cell){value, 0.0};
+}
+
+static double decode(const karma_i_recipe *r, size_t feature, double x, double divisor) {
+    return x * divisor / r->factor[feature] + r->shift[feature];
+}
+
+/* The first of a number's features: in the polar encoding the second says the same again. */
+static cell completed_number(const plan *p, const column_plan *c, size_t feature, const row_view *row) {
+    double value = decode(p->recipe, feature, row->x[feature], row->divisor);
+    double scale = row->divisor / fabs(p->recipe->factor[feature]);
+    double error = row->standard_error ? row->standard_error[feature] * scale : 0.0;
+    return (cell){c->is_ordered && isfinite(value) ? place_in_order(c, value) : value, error};
+}
+
+/* The completed indicators are shares, which sum to 1 and may pass the ends of [0, 1] a little. */
+static cell completed_category(const plan *p, const column_plan *c, size_t first, const row_view *row) {
+    size_t best = 0;
+    double largest = -INFINITY;
+    for (size_t l = 0; l < c->known->n_levels; l++) {
+        double share = decode(p->recipe, first + l, row->x[first + l], row->divisor);
+        if (share > largest) largest = share, best = l;
+    }
+    return (cell){(double)level_index(&c->out, c->known->levels[best]), fmin(fmax(1.0 - largest, 0.0), 1.0)};
+}
+
+static cell cell_of(const plan *p, size_t attribute, const row_view *row) {
+    const column_plan *c = &p->columns[attribute];
+    size_t first = p->recipe->feature_start[attribute];
+    if (!isnan(row->observed[attribute])) return observed_cell(c, row->observed[attribute]);
+    return c->known->kind == KARMA_COLUMN_CATEGORY ? completed_category(p, c, first, row)
+                                                   : completed_number(p, c, first, row);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------- */
+
+typedef struct work {
+    plan plan;
+    karma_i_rows *rows;         /* encoded */
+    double *divisors;           /* by row */
+    double *x, *standard_error; /* of MOST_ROWS rows; errors may be NULL */
+    double *observed;           /* of one row */
+    karma_i_builder table, errors;
+    size_t n_completed;
+} work;
+
+static void clear_work(work *w) {
+    clear_plan(&w->plan);
+    karma_i_rows_free(w->rows);
+    karma_i_free(w->divisors);
+    karma_i_free(w->x);
+    karma_i_free(w->standard_error);
+    karma_i_free(w->observed);
+    karma_i_builder_clear(&w->table);
+    karma_i_builder_clear(&w->errors);
+}
+
+/* The columns are handed over. */
+static karma_status add_columns(work *w, int with_errors, karma_error *err) {
+    const karma_i_recipe *recipe = w->plan.recipe;
+    KARMA_TRY(karma_i_builder_init(&w->table, err));
+    KARMA_TRY(karma_i_builder_init(&w->errors, err));
+    for (size_t j = 0; j < recipe->n_attributes; j++) {
+        karma_i_column copy;
+        KARMA_TRY(karma_i_column_copy(&copy, &w->plan.columns[j].out, err));
+        karma_status st =
+            karma_i_builder_add_attribute(&w->table, copy.name, copy.kind, copy.levels, copy.n_levels, err);
+        karma_i_free(copy.name);
+        if (st == KARMA_OK && with_errors)
+            st = karma_i_builder_add_attribute(&w->errors, recipe->columns[j].name, KARMA_COLUMN_NUMBER, NULL, 0, err);
+        if (st != KARMA_OK) return st;
+    }
+    KARMA_TRY(karma_i_builder_copy_roles(&w->table, w->plan.table, 1, err));
+    return karma_i_builder_copy_roles(&w->errors, w->plan.table, 0, err);
+}
+
+/* To be cleared also when it fails. */
+static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma_table *table, int with_errors,
+                              const karma_hooks *hooks, karma_error *err) {
+    size_t d = recipe->feature_start[recipe->n_attributes];
+    size_t most = table->n_rows < MOST_ROWS ? table->n_rows : MOST_ROWS;
+    *w = (work){.divisors = karma_i_alloc(table->n_rows, sizeof *w->divisors),
+                .x = karma_i_alloc(most, d * sizeof *w->x),
+                .standard_error = with_errors ? karma_i_alloc(most, d * sizeof *w->standard_error) : NULL,
+                .observed = karma_i_alloc(recipe->n_attributes, sizeof *w->observed)};
+    w->plan.recipe = recipe;
+    if (!w->divisors || !w->x || (with_errors && !w->standard_error) || !w->observed) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_recipe_encode(&w->rows, w->divisors, recipe, table, hooks, err));
+    KARMA_TRY(make_plan(&w->plan, recipe, table, err));
+    return add_columns(w, with_errors, err);
+}
+
+static void list_observed(const work *w, size_t row) {
+    const plan *p = &w->plan;
+    karma_i_cells cells = karma_i_table_cells(p->table, row);
+    for (size_t j = 0; j < p->recipe->n_attributes; j++) w->observed[j] = NAN;
+    for (size_t k = 0; k < cells.count; k++) {
+        ptrdiff_t attribute = p->match[cells.attribute[k]];
+        if (attribute != KARMA_I_UNKNOWN) w->observed[attribute] = cells.value[k];
+    }
+}
+
+/* Row `row` of the table, number `place` of those whose completions are at hand. */
+static karma_status write_row(work *w, size_t row, size_t place, karma_error *err) {
+    const plan *p = &w->plan;
+    size_t n = p->recipe->n_attributes, first = place * p->recipe->feature_start[n];
+    row_view view = {w->observed, w->x + first, w->standard_error ? w->standard_error + first : NULL, w->divisors[row]};
+    list_observed(w, row);
+    for (size_t j = 0; j < n; j++) {
+        cell c = cell_of(p, j, &view);
+        if (!isfinite(c.value) || !isfinite(c.error))
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, column '%s': the completion is too large a number",
+                                row + 1, p->recipe->columns[j].name);
+        KARMA_TRY(karma_i_builder_add_cell(&w->table, j, c.value, err));
+        if (w->standard_error) KARMA_TRY(karma_i_builder_add_cell(&w->errors, j, c.error, err));
+        w->n_completed += isnan(w->observed[j]) ? 1 : 0;
+    }
+    KARMA_TRY(karma_i_builder_end_row_like(&w->table, p->table, row, err));
+    return w->standard_error ? karma_i_builder_end_row_like(&w->errors, p->table, row, err) : KARMA_OK;
+}
+
+static karma_status write_rows(work *w, int threads, karma_error *err) {
+    for (size_t first = 0; first < w->rows->n_rows; first += MOST_ROWS) {
+        size_t left = w->rows->n_rows - first, count = left < MOST_ROWS ? left : MOST_ROWS;
+        karma_i_view batch = {w->rows, first, count};
+        KARMA_TRY(karma_i_complete(w->x, w->standard_error, w->plan.recipe->latent->subspace, batch, threads, err));
+        for (size_t i = 0; i < count; i++) KARMA_TRY(write_row(w, first + i, i, err));
+    }
+    return KARMA_OK;
+}
+
+/* Of the first encoding that has a subspace; NULL: none has. */
+static const karma_i_recipe *subspace_recipe(const karma_model *model) {
+    for (size_t e = 0; e < model->encoder.n; e++)
+        if (model->encoder.recipes[e]->latent) return model->encoder.recipes[e];
+    return NULL;
+}
+
+int karma_model_has_subspace(const karma_model *model) {
+    return subspace_recipe(model) != NULL;
+}
+
+karma_status karma_complete(karma_completion *out, const karma_model *model, const karma_table *table, int with_errors,
+                            size_t threads, const karma_hooks *hooks, karma_error *err) {
+    const karma_i_recipe *recipe = subspace_recipe(model);
+    if (!recipe)
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "the model has no subspace to complete rows by: train one with --kernel union or --kernel subspace");
+    work w;
+    karma_status st = init_work(&w, recipe, table, with_errors, hooks, err);
+    if (st == KARMA_OK) st = write_rows(&w, karma_i_threads((int64_t)threads), err);
+    if (st == KARMA_OK) {
+        *out = (karma_completion){.n_completed = w.n_completed, .rank = recipe->latent->subspace->rank};
+        karma_i_builder_finish(&out->table, &w.table);
+        if (with_errors) karma_i_builder_finish(&out->errors, &w.errors);
+    }
+    clear_work(&w);
+    return st;
+}

@@ -1,0 +1,84 @@
+/* karma complete: a table's missing cells, from the subspace that a model has found. */
+#include <string.h>
+
+#include "tool.h"
+
+static json_t *description_json(const tool *t, const karma_completion *c) {
+    size_t n_rows = karma_table_n_rows(c->table), d = karma_table_n_attributes(c->table);
+    json_t *object =
+        json_pack("{s:s?, s:s?, s:I, s:I, s:I, s:I}", "output", writes_stdout(t) ? NULL : t->options.output, "errors",
+                  t->options.errors, "rows", (json_int_t)n_rows, "attributes", (json_int_t)d, "completed",
+                  (json_int_t)c->n_completed, "rank", (json_int_t)c->rank);
+    if (object && writes_stdout(t)) add_cells_json(object, c->table);
+    return object;
+}
+
+static int write_completion(const tool *t, const karma_completion *c) {
+    int in_json = t->options.json && writes_stdout(t); /* the object has the table then */
+    int code = write_tables(in_json ? NULL : c->table, t->options.output, c->errors, t->options.errors);
+    return code == EXIT_DONE && t->options.json ? print_json(description_json(t, c)) : code;
+}
+
+static int complete(tool *t, const karma_model *model, const karma_table *table, const char *path) {
+    karma_completion completion;
+    karma_error err;
+    int with_errors = t->options.errors != NULL;
+    if (karma_complete(&completion, model, table, with_errors, (size_t)t->fit.threads, &t->hooks, &err) != KARMA_OK)
+        return fail(karma_model_has_subspace(model) ? path : t->arguments[0], &err);
+    int code = write_completion(t, &completion);
+    karma_completion_clear(&completion);
+    return code;
+}
+
+static int run(tool *t) {
+    const char *model_path = t->arguments[0], *path = t->arguments[1];
+    karma_error err;
+    karma_model *model = NULL;
+    karma_table *table = NULL;
+    int code = second_output_is_in_the_way(t, "errors", t->options.errors);
+    if (code != EXIT_DONE) return code;
+    if (t->options.output && t->options.errors && strcmp(t->options.output, t->options.errors) == 0)
+        return fail_usage(t, "-o and --errors name the same file");
+    if (karma_model_load(&model, model_path, &err) != KARMA_OK)
+        code = fail(model_path, &err);
+    else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else
+        code = complete(t, model, table, path);
+    karma_table_free(table);
+    karma_model_free(model);
+    return code;
+}
+
+static const char *const tool_names[] = {"output", "errors", "json", "quiet", NULL};
+static const char *const read_names[] = {"id",     "ignore", "missing", "format", "delimiter", "header",
+                                         "absent", "users",  "item",    "like",   NULL};
+static const char *const fit_names[] = {"threads", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), read_names},
+    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+};
+
+const tool_command command_complete = {
+    .name = "complete",
+    .arguments = "MODEL DATA",
+    .min_arguments = 2,
+    .max_arguments = 2,
+    .summary = "fill the holes of a table by a model's subspace",
+    .description =
+        "Writes the rows of DATA without holes as CSV: the id columns, the model's columns in its order, and the "
+        "target "
+        "if DATA has it. Observed cells are as they were. A missing number is the mean of what it may be, given the "
+        "observed cells of its row; a missing category is the likeliest level. The model must have a subspace: "
+        "karma train --kernel union or --kernel subspace makes such models. Predictions need no completed rows: this "
+        "is "
+        "for people and other tools.\n\n"
+        "--errors writes a table of the same shape: 0 for observed cells, for completed numbers the standard error in "
+        "the column's units, for ordered categories the same in places of the order, and for other categories 1 minus "
+        "the share of the likeliest level.",
+    .example = "  karma complete patients.karma patients.csv --id patient -o full.csv --errors errors.csv\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .run = run,
+};
