@@ -4,7 +4,7 @@
  *   karma_fit                                     a model                     (karma/learn.h)
  *   karma_predict, karma_model_decide             scores and decisions        (karma/learn.h)
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
- *   karma_complete                                rows without holes          (karma/subspace.h)
+ *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
  *
  * Functions that can fail return a karma_status and describe the failure in the caller's karma_error; outputs are

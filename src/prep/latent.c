@@ -40,26 +40,25 @@ karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t 
     return KARMA_OK;
 }
 
-static karma_status choose_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
-                                karma_i_ppca_options *ppca, karma_error *err) {
-    karma_i_rank_choice choice;
-    ppca->rank = LARGEST_CHOSEN_RANK;
-    KARMA_TRY(karma_i_ppca_choose_rank(&choice, karma_i_rows_all(rows), (uint64_t)options->seed, ppca, err));
-    *rank = choice.rank;
-    return KARMA_OK;
+karma_i_ppca_options karma_i_latent_options(const karma_fit_options *options, const karma_hooks *hooks) {
+    karma_i_ppca_options ppca = karma_i_ppca_defaults(LARGEST_CHOSEN_RANK);
+    ppca.threads = options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+    ppca.hooks = hooks;
+    return ppca;
 }
 
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
-    karma_i_ppca_options ppca = karma_i_ppca_defaults(0);
-    size_t rank = (size_t)options->subspace_rank;
-    ppca.threads = options->threads > 0 ? (int)options->threads : omp_get_num_procs();
-    ppca.hooks = hooks;
-    if (options->subspace_rank == (int64_t)KARMA_AUTO) KARMA_TRY(choose_rank(&rank, rows, options, &ppca, err));
+    karma_i_ppca_options ppca = karma_i_latent_options(options, hooks);
+    karma_i_view all = karma_i_rows_all(rows);
     karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
     if (!latent) return karma_i_fail_memory(err);
-    ppca.rank = rank;
-    karma_status st = karma_i_ppca_fit(&latent->subspace, karma_i_rows_all(rows), &ppca, err);
+    latent->choice.rank = (size_t)options->subspace_rank;
+    karma_status st = KARMA_OK;
+    if (options->subspace_rank == (int64_t)KARMA_AUTO)
+        st = karma_i_ppca_choose_rank(&latent->choice, all, (uint64_t)options->seed, &ppca, err);
+    ppca.rank = latent->choice.rank;
+    if (st == KARMA_OK) st = karma_i_ppca_fit(&latent->subspace, all, &ppca, err);
     if (st == KARMA_OK) st = karma_i_basis_new(&latent->basis, latent->subspace, err);
     if (st == KARMA_OK)
         *out = latent;

@@ -14,6 +14,7 @@ typedef struct tool_options {
     char *complete; /* synth */
     char *against;  /* gram */
     char *errors;   /* complete */
+    int lowrank;    /* inspect */
     int json, quiet;
 } tool_options;
 
@@ -84,6 +85,9 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 /* scoring.c: loads the model and the data that the arguments name, predicts, hands all to `then` and frees it. */
 int with_scores(tool *t,
                 int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores));
+
+/* lowrank.c: inspect --lowrank. */
+int inspect_lowrank(tool *t, const char *path);
 
 /* tables.c: tables as output. */
 /* Both files or none; a table that is NULL goes nowhere. */
