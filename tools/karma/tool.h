@@ -86,7 +86,7 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 int with_scores(tool *t,
                 int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores));
 
-/* lowrank.c: inspect --lowrank. */
+/* inspect_lowrank.c */
 int inspect_lowrank(tool *t, const char *path);
 
 /* tables.c: tables as output. */
