@@ -6,7 +6,7 @@
  *   karma_model_decide, _number, _probabilities   what they say               (karma/learn.h)
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
  *   karma_explain, karma_measure_...              what they are made of       (karma/explain.h)
- *   karma_complete                                rows without holes          (karma/subspace.h)
+ *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
  *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *

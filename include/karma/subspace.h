@@ -36,6 +36,46 @@ KARMA_API karma_status karma_complete(karma_completion *out, const karma_model *
                                       int with_errors, size_t threads, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_completion_clear(karma_completion *completion);
 
+/* Does the low-rank assumption hold? By the share of the variance of hidden cells that the subspace explains. */
+#define KARMA_LOWRANK_HOLDS_FROM  0.5
+#define KARMA_LOWRANK_PARTLY_FROM 0.1
+typedef enum karma_lowrank_verdict {
+    KARMA_LOWRANK_NO, /* completions tell next to nothing of a missing cell that its column's mean does not */
+    KARMA_LOWRANK_PARTLY,
+    KARMA_LOWRANK_HOLDS
+} karma_lowrank_verdict;
+
+typedef struct karma_rank_trial {
+    size_t rank;
+    double score; /* mean log density of hidden cells given the rest of their rows */
+} karma_rank_trial;
+
+enum { KARMA_N_QUARTILES = 5 };
+
+/* A table beside the assumption that its rows lie in a subspace. Rows are encoded as training would; λ of a row is the
+ * smallest positive eigenvalue of Q_oo, Q the projection onto the subspace (definition regularity). */
+typedef struct karma_lowrank {
+    size_t n_rows, n_attributes, rank;
+    size_t n_trials;
+    karma_rank_trial *trials; /* the ranks that were tried, in the order of trying; none if the rank was given */
+    size_t n_directions;      /* at most `rank` */
+    double *spectrum;         /* standard deviations along the directions, descending */
+    double noise;             /* σ, that of the cells around the subspace */
+    double explained; /* share of the variance of hidden cells, compared with the columns' means; may be below 0 */
+    karma_lowrank_verdict verdict;
+    double *lambda;                     /* by row; 0: the row sees nothing of the subspace */
+    unsigned char *is_reconstructible;  /* by row: do its observed cells determine its place in the subspace? */
+    size_t *n_observed;                 /* by row: attributes */
+    size_t n_reconstructible, n_blind;  /* rows; blind: λ = 0 */
+    double quartile[KARMA_N_QUARTILES]; /* least, quartiles and largest λ of the rows that are not blind */
+    size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
+} karma_lowrank;
+
+/* Of the options those count that say how rows are encoded and the subspace is found. */
+KARMA_API karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table,
+                                         const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+KARMA_API void karma_lowrank_free(karma_lowrank *report);
+
 #ifdef __cplusplus
 }
 #endif

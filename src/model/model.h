@@ -37,7 +37,8 @@ karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const 
                               const karma_hooks *hooks, karma_error *err);
 
 /* Scores of every row of `table`, which has the model's targets, each by a model that was learned without it: the rows
- * are left out in turn, a fold at a time. *cancelled tells that the hooks asked to stop; scores are then not complete. */
+ * are left out in turn, a fold at a time. *cancelled tells that the hooks asked to stop; scores are then not complete.
+ */
 karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_model *model, const karma_table *table,
                                  const karma_hooks *hooks, karma_error *err);
 /* Gives the heads with classes probabilities, if the options ask for them. */

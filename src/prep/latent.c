@@ -12,12 +12,6 @@ enum { LARGEST_CHOSEN_RANK = 50 };
 /* Feature values from which a pass is worth several threads; below, waiting for one another costs more. */
 enum { PARALLEL_VALUES = 1000000 };
 
-static int choose_threads(const karma_i_rows *rows, const karma_fit_options *options) {
-    double n_values = (double)rows->n_rows * (double)rows->n_features;
-    if (n_values < PARALLEL_VALUES) return 1;
-    return options->threads > 0 ? (int)options->threads : omp_get_num_procs();
-}
-
 void karma_i_latent_free(karma_i_latent *latent) {
     if (!latent) return;
     karma_i_subspace_free(latent->subspace);
@@ -49,26 +43,31 @@ karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t 
     return KARMA_OK;
 }
 
-static karma_status choose_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
-                                karma_i_ppca_options *ppca, karma_error *err) {
-    karma_i_rank_choice choice;
-    ppca->rank = LARGEST_CHOSEN_RANK;
-    KARMA_TRY(karma_i_ppca_choose_rank(&choice, karma_i_rows_all(rows), (uint64_t)options->seed, ppca, err));
-    *rank = choice.rank;
-    return KARMA_OK;
+static int choose_threads(const karma_i_rows *rows, const karma_fit_options *options) {
+    if ((double)rows->n_rows * (double)rows->n_features < PARALLEL_VALUES) return 1;
+    return options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+}
+
+karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karma_fit_options *options,
+                                            const karma_hooks *hooks) {
+    karma_i_ppca_options ppca = karma_i_ppca_defaults(LARGEST_CHOSEN_RANK);
+    ppca.threads = choose_threads(rows, options);
+    ppca.hooks = hooks;
+    return ppca;
 }
 
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
-    karma_i_ppca_options ppca = karma_i_ppca_defaults(0);
-    size_t rank = (size_t)options->subspace_rank;
-    ppca.threads = choose_threads(rows, options);
-    ppca.hooks = hooks;
-    if (options->subspace_rank == (int64_t)KARMA_AUTO) KARMA_TRY(choose_rank(&rank, rows, options, &ppca, err));
+    karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
+    karma_i_view all = karma_i_rows_all(rows);
     karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
     if (!latent) return karma_i_fail_memory(err);
-    ppca.rank = rank;
-    karma_status st = karma_i_ppca_fit(&latent->subspace, karma_i_rows_all(rows), &ppca, err);
+    latent->choice.rank = (size_t)options->subspace_rank;
+    karma_status st = KARMA_OK;
+    if (options->subspace_rank == (int64_t)KARMA_AUTO)
+        st = karma_i_ppca_choose_rank(&latent->choice, all, (uint64_t)options->seed, &ppca, err);
+    ppca.rank = latent->choice.rank;
+    if (st == KARMA_OK) st = karma_i_ppca_fit(&latent->subspace, all, &ppca, err);
     if (st == KARMA_OK) st = karma_i_basis_new(&latent->basis, latent->subspace, err);
     if (st == KARMA_OK)
         *out = latent;

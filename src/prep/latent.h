@@ -8,12 +8,16 @@
 
 typedef struct karma_i_latent {
     karma_i_subspace *subspace;
-    karma_i_basis *basis; /* of a model from a file only what coordinates need: rank and to_coordinates */
+    karma_i_basis *basis;       /* of a model from a file only what coordinates need: rank and to_coordinates */
+    karma_i_rank_choice choice; /* what was tried; nothing if the rank was given, or comes from a file */
 } karma_i_latent;
 
 /* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err);
+/* How a subspace is estimated under these options, and the largest rank that is tried. */
+karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karma_fit_options *options,
+                                            const karma_hooks *hooks);
 /* Room for one of these sizes, for readers of model files. */
 karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t rank, size_t n_coordinates,
                                 karma_error *err);

@@ -86,4 +86,10 @@ typedef struct karma_i_rank_choice {
 karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view rows, uint64_t seed,
                                       const karma_i_ppca_options *options, karma_error *err);
 
+/* How much of the variance of hidden cells options->rank explains: a tenth of the cells is hidden, and their mean
+ * squared distance from their completions is compared with that from the means of the columns. 1: all of it, 0: none or
+ * nothing varies, below 0: the means are better. */
+karma_status karma_i_ppca_explained(double *share, karma_i_view rows, uint64_t seed,
+                                    const karma_i_ppca_options *options, karma_error *err);
+
 #endif

@@ -109,9 +109,23 @@ static double row_score(const trial *t, size_t row, karma_i_run features, size_t
     return sum;
 }
 
-/* The score of every row, and their mean per hidden value. */
-static karma_status score_subspace(double *mean, double *row_scores, trial *t, const karma_i_subspace *subspace,
-                                   karma_error *err) {
+/* (x_f - x̂_f)² summed in the same way. */
+static double row_squares(const trial *t, size_t row, karma_i_run features, size_t n_features) {
+    double sum = 0.0;
+    for (size_t c = features.first; c < features.first + features.count; c++) {
+        double rest = t->hidden_cells.x[c] - t->completed[row * n_features + t->hidden_cells.feature[c]];
+        sum += rest * rest;
+    }
+    return sum;
+}
+
+/* A sum over the hidden features of a row whose completion is at hand. */
+typedef double row_sum_fn(const trial *t, size_t row, karma_i_run features, size_t n_features);
+
+/* Their mean per hidden value, by completions from what is left of the rows; row_sums, unless NULL, gets every row's.
+ */
+static karma_status judge_subspace(double *mean, double *row_sums, trial *t, const karma_i_subspace *subspace,
+                                   row_sum_fn *row_sum, karma_error *err) {
     size_t n_values = 0, d = subspace->n_features;
     double sum = 0.0;
     for (size_t i = 0; i < t->kept->n_rows; i += MOST_ROWS) {
@@ -122,8 +136,9 @@ static karma_status score_subspace(double *mean, double *row_scores, trial *t, c
         for (size_t row = 0; row < count; row++) {
             karma_i_cells_fill(&t->hidden_cells, hidden, row, t->origin);
             karma_i_run features = karma_i_row_features(&t->hidden_cells, row);
-            row_scores[i + row] = row_score(t, row, features, d);
-            sum += row_scores[i + row];
+            double own = row_sum(t, row, features, d);
+            if (row_sums) row_sums[i + row] = own;
+            sum += own;
             n_values += features.count;
         }
     }
@@ -144,7 +159,7 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
     if (!row_scores) return karma_i_fail_memory(err);
     t->row_score[choice->n_scores] = row_scores;
     KARMA_TRY(karma_i_ppca_fit(&subspace, karma_i_rows_all(t->kept), &options, err));
-    karma_status st = score_subspace(&score, row_scores, t, subspace, err);
+    karma_status st = judge_subspace(&score, row_scores, t, subspace, row_score, err);
     karma_i_subspace_free(subspace);
     if (st == KARMA_OK) choice->scores[choice->n_scores++] = (karma_i_rank_score){rank, score};
     return st;
@@ -235,6 +250,31 @@ karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view row
         choice.rank = smallest_good(&choice, &t);
         *out = choice;
     }
+    clear_trial(&t);
+    return st;
+}
+
+/* ---- what a rank is worth ---- */
+
+static karma_status hidden_squares(double *mean, trial *t, size_t rank, karma_error *err) {
+    karma_i_ppca_options options = *t->options;
+    karma_i_subspace *subspace = NULL;
+    options.rank = rank;
+    options.history = NULL;
+    KARMA_TRY(karma_i_ppca_fit(&subspace, karma_i_rows_all(t->kept), &options, err));
+    karma_status st = judge_subspace(mean, NULL, t, subspace, row_squares, err);
+    karma_i_subspace_free(subspace);
+    return st;
+}
+
+karma_status karma_i_ppca_explained(double *share, karma_i_view rows, uint64_t seed,
+                                    const karma_i_ppca_options *options, karma_error *err) {
+    double by_subspace = 0.0, by_means = 0.0;
+    trial t;
+    KARMA_TRY(init_trial(&t, rows, seed, options, err));
+    karma_status st = hidden_squares(&by_subspace, &t, options->rank, err);
+    if (st == KARMA_OK) st = hidden_squares(&by_means, &t, 0, err);
+    if (st == KARMA_OK) *share = by_means > 0.0 ? 1.0 - by_subspace / by_means : 0.0;
     clear_trial(&t);
     return st;
 }

@@ -1,6 +1,7 @@
-"""The hidden subspace from the outside: kernels that use it, complete."""
+"""The hidden subspace from the outside: kernels that use it, complete, inspect --lowrank."""
 import csv
 import io
+import random
 
 from case import Case
 
@@ -25,7 +26,6 @@ class Kernels(Subspace):
                 self.assertEqual((options["kernel"], options["subspace-rank"]), (kernel, 2))
 
     def test_columns_without_a_subspace_are_told(self):
-        import random
         rng = random.Random(1)
         self.write_csv("noise.csv", ["a", "b", "c", "y"],
                        [[round(rng.gauss(0, 1), 4) for _ in range(3)] + ["up" if i % 2 else "down"] for i in range(200)])
@@ -109,3 +109,53 @@ class Complete(Subspace):
         self.fails("complete", "m.karma", "holes.csv", "-o", "nowhere/o.csv", "--errors", "e.csv", says="nowhere/o.csv")
         self.write("other.csv", "u,v\n1,2\n")
         self.fails("complete", "m.karma", "other.csv", says="none of the model's columns")
+
+
+class Lowrank(Subspace):
+    def test_known_rank(self):
+        self.synth(dim="10", missing="0.3")
+        said = ["inspect", "holes.csv", "--target", "target", "--lowrank", "--standardise", "off"]
+        report = self.ok(*said, "-o", "rows.csv", "--json").json()
+        self.assertEqual((report["kind"], report["rank"], report["verdict"]), ("lowrank", 2, "holds"))
+        self.assertGreater(report["explained"], 0.8)
+        self.assertEqual(len(report["spectrum"]), 2)
+        self.assertIn(2, [trial["rank"] for trial in report["trials"]])
+        rows = self.read_rows("rows.csv")
+        self.assertEqual(rows[0], ["row", "observed", "lambda", "reconstructible"])
+        self.assertEqual(sum(row[3] == "yes" for row in rows[1:]), report["reconstructible"])
+        self.assertEqual(report["reconstructible_share"], report["reconstructible"] / 300)
+        holes = self.read_rows("holes.csv")
+        for number, (row, cells) in enumerate(zip(rows[1:], holes[1:]), 1):
+            self.assertEqual((int(row[0]), int(row[1])), (number, sum(cell != "" for cell in cells[:-1])))
+        positive = sorted(float(row[2]) for row in rows[1:] if float(row[2]) > 0)
+        self.assertAlmostEqual(report["regularity"]["min"]["lambda"], positive[0])
+        self.assertAlmostEqual(report["regularity"]["max"]["lambda"], positive[-1])
+        median = report["regularity"]["median"]
+        theory = self.ok("theory", "--lambda", repr(median["lambda"]), "--dim", "10", "--epsilon", "0.1", "--json").json()
+        self.assertEqual(median["gamma"], theory["gamma"])
+        self.assertAlmostEqual(median["log10_Gamma"], theory["log10_Gamma"])
+        self.assertGreater(self.ok(*said, "--epsilon", "0.001", "--json").json()["regularity"]["median"]["gamma"],
+                           median["gamma"])
+        text = self.ok(*said).out
+        for words in ("rank 2, suggested", "The low-rank assumption holds:", "are reconstructible", "gamma"):
+            self.assertIn(words, text)
+        self.assertIn("rank 4, as given", self.ok(*said, "--subspace-rank", "4").out)
+
+    def test_noise(self):
+        rng = random.Random(1)
+        self.write_csv("noise.csv", list("abcd"), [[round(rng.gauss(0, 1), 4) for _ in range(4)] for _ in range(200)])
+        self.assertIn("does not hold", self.ok("inspect", "noise.csv", "--lowrank").out)
+        report = self.ok("inspect", "noise.csv", "--lowrank", "--json").json()
+        self.assertEqual((report["rank"], report["verdict"], report["explained"]), (0, "no", 0))
+        self.assertIsNone(report["regularity"]["median"]["lambda"])
+
+    def test_refusals_of_lowrank(self):
+        self.synth()
+        self.train("linear")
+        self.fails("inspect", "m.karma", "--lowrank", code=2, says="--lowrank is about tables")
+        self.fails("inspect", "holes.csv", "-o", "x.csv", code=2, says="-o goes with --lowrank")
+        self.fails("inspect", "holes.csv", "--lowrank", "-o", "-", code=2, says="name a file")
+        self.fails("inspect", "holes.csv", "--lowrank", "-o", "nowhere/x.csv", says="nowhere/x.csv")
+        self.fails("inspect", "gone.csv", "--lowrank", says="gone.csv")
+        self.write("e.csv", "a,b\n,\n,\n")
+        self.fails("inspect", "e.csv", "--lowrank", says="e.csv: .*nothing to learn from")

@@ -562,6 +562,15 @@ static karma_status run_complete(void *context) {
     return st;
 }
 
+static karma_status run_lowrank(void *context) {
+    fitting *f = context;
+    karma_lowrank *report = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_lowrank_new(&report, f->table, &f->options, NULL, &err), &err, report);
+    karma_lowrank_free(report);
+    return st;
+}
+
 static karma_status run_norms(void *context) {
     fitting *f = context;
     karma_norm_check check = {.n_rows = 77};
@@ -601,6 +610,7 @@ static void using_models(void **state) {
         check_every_allocation(run_gram, &f, "gram");
         check_every_allocation(run_norms, &f, "norms");
         if (karma_model_has_subspace(f.model)) check_every_allocation(run_complete, &f, "complete");
+        if (karma_model_has_subspace(f.model)) check_every_allocation(run_lowrank, &f, "lowrank");
         FILE *stream = fopen(f.file.path, "wb");
         assert_non_null(stream);
         const char *csv = csv_of(which);

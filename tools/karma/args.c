@@ -31,6 +31,8 @@ static const karma_option tool_records[] = {
      "run the regret experiment: the only thing this command does so far", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
      "write the standard errors of the completed cells here", NULL},
+    {"lowrank", KARMA_OPTION_SWITCH, offsetof(tool_options, lowrank), 0, 0, 1, NULL, "",
+     "whether rows lie near a subspace of few dimensions, and what follows; -o writes lambda of every row", NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
      NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",

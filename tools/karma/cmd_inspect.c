@@ -287,16 +287,22 @@ static int inspect_model(tool *t, const char *path) {
 
 static int run(tool *t) {
     const char *path = t->arguments[0];
-    return looks_like_model(path) ? inspect_model(t, path) : inspect_table(t, path);
+    int is_model = looks_like_model(path);
+    if (t->options.lowrank && is_model) return fail_usage(t, "--lowrank is about tables, and %s is a model", path);
+    if (t->options.output && !t->options.lowrank) return fail_usage(t, "-o goes with --lowrank");
+    if (t->options.lowrank) return inspect_lowrank(t, path);
+    return is_model ? inspect_model(t, path) : inspect_table(t, path);
 }
 
-static const char *const tool_names[] = {"json", "quiet", NULL};
-static const char *const fit_names[] = {"standardise", "unit-ball", NULL};
+static const char *const tool_names[] = {"lowrank", "output", "json", "quiet", NULL};
+static const char *const fit_names[] = {"standardise", "unit-ball", "subspace-rank", "seed", "threads", NULL};
+static const char *const theory_names[] = {"epsilon", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), file_option_names},
-    {"Encoding, for the check of norms", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    {"Encoding, for the check of norms, and the subspace", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    {"Bounds of --lowrank", karma_theory_option_table, offsetof(tool, theory), theory_names},
 };
 
 const tool_command command_inspect = {
@@ -308,8 +314,15 @@ const tool_command command_inspect = {
     .description =
         "For a table: its columns, their types and missing rates, the commonest patterns of holes, and whether its "
         "rows keep the paper's assumption on their norm. For a model: what it predicts, from which columns, and how "
-        "it was learned.",
-    .example = "  karma inspect patients.csv --target outcome\n  karma inspect patients.karma\n",
+        "it was learned.\n\n"
+        "With --lowrank: whether the rows of a table lie near a subspace of few dimensions. The rank and the ranks "
+        "that "
+        "were tried, the spectrum, how well completions foretell hidden cells; how much of the subspace each row shows "
+        "(lambda), the gamma that follows for epsilon, and the columns that rows hang on. -o FILE writes row, observed "
+        "cells, lambda and whether the row is reconstructible.",
+    .example = "  karma inspect patients.csv --target outcome\n"
+               "  karma inspect patients.csv --target outcome --lowrank -o rows.csv\n"
+               "  karma inspect patients.karma\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .run = run,

@@ -15,6 +15,7 @@ typedef struct tool_options {
     char *against;  /* gram */
     int regret;     /* online */
     char *errors;   /* complete */
+    int lowrank;    /* inspect */
     int json, quiet;
     int importance, overlap;  /* explain: what it reports instead of single rows */
     int64_t top;              /* explain: parts to show; 0: all */
@@ -111,6 +112,8 @@ int find_abstention(abstention *out, const tool *t, const karma_model *model, co
 int report_explanations(tool *t, const karma_model *model, const karma_table *table, const karma_explanations *e);
 int report_importance(tool *t, const karma_model *model, const karma_importances *importances);
 int report_overlap(tool *t, const karma_model *model, const karma_table *table, const karma_overlap *overlaps);
+/* inspect_lowrank.c */
+int inspect_lowrank(tool *t, const char *path);
 
 /* tables.c: tables as output. */
 /* Both files or none; a table that is NULL goes nowhere. */

@@ -1,0 +1,112 @@
+/* A table beside the low-rank assumption: a subspace is found as for training, and rows are held against it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "karma/subspace.h"
+#include "prep/recipe.h"
+#include "subspace/regularity.h"
+
+void karma_lowrank_free(karma_lowrank *report) {
+    if (!report) return;
+    karma_i_free(report->trials);
+    karma_i_free(report->spectrum);
+    karma_i_free(report->lambda);
+    karma_i_free(report->is_reconstructible);
+    karma_i_free(report->n_observed);
+    karma_i_free(report->n_critical);
+    karma_i_free(report);
+}
+
+static karma_status make_room(karma_lowrank *out, const karma_table *table, const karma_i_latent *latent,
+                              karma_error *err) {
+    out->n_rows = table->n_rows;
+    out->n_attributes = table->n_attributes;
+    out->n_trials = latent->choice.n_scores;
+    out->n_directions = latent->basis->rank;
+    out->trials = karma_i_alloc(out->n_trials, sizeof *out->trials);
+    out->spectrum = karma_i_alloc(out->n_directions, sizeof *out->spectrum);
+    out->lambda = karma_i_alloc(out->n_rows, sizeof *out->lambda);
+    out->is_reconstructible = karma_i_alloc(out->n_rows, 1);
+    out->n_observed = karma_i_alloc(out->n_rows, sizeof *out->n_observed);
+    out->n_critical = karma_i_zalloc(out->n_attributes, sizeof *out->n_critical);
+    int ok =
+        out->trials && out->spectrum && out->lambda && out->is_reconstructible && out->n_observed && out->n_critical;
+    return ok ? KARMA_OK : karma_i_fail_memory(err);
+}
+
+static void tell_subspace(karma_lowrank *out, const karma_i_latent *latent) {
+    out->rank = latent->subspace->rank;
+    out->noise = sqrt(latent->subspace->sigma2);
+    for (size_t k = 0; k < out->n_trials; k++)
+        out->trials[k] = (karma_rank_trial){latent->choice.scores[k].rank, latent->choice.scores[k].score};
+    memcpy(out->spectrum, latent->basis->s, out->n_directions * sizeof *out->spectrum);
+}
+
+/* The recipe leaves out attributes that are never observed: they are never critical. */
+static karma_status tell_critical(karma_lowrank *out, const karma_i_regularity *regularity,
+                                  const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
+    ptrdiff_t *match = karma_i_alloc(table->n_attributes, sizeof *match);
+    karma_status st = match ? karma_i_recipe_match(match, recipe, table, err) : karma_i_fail_memory(err);
+    for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++)
+        if (match[j] != KARMA_I_UNKNOWN) out->n_critical[j] = regularity->n_critical[match[j]];
+    karma_i_free(match);
+    return st;
+}
+
+static karma_status tell_regularity(karma_lowrank *out, const karma_i_recipe *recipe, const karma_i_rows *rows,
+                                    const karma_table *table, int threads, karma_error *err) {
+    karma_i_regularity *regularity = NULL;
+    KARMA_TRY(karma_i_regularity_new(&regularity, recipe->latent->basis, karma_i_rows_all(rows), threads, err));
+    memcpy(out->lambda, regularity->lambda, out->n_rows * sizeof *out->lambda);
+    memcpy(out->is_reconstructible, regularity->is_reconstructible, out->n_rows);
+    memcpy(out->quartile, regularity->quartile, sizeof out->quartile);
+    out->n_reconstructible = regularity->n_reconstructible;
+    out->n_blind = regularity->n_blind;
+    for (size_t i = 0; i < out->n_rows; i++) out->n_observed[i] = karma_i_rows_n_observed(rows, i);
+    karma_status st = tell_critical(out, regularity, recipe, table, err);
+    karma_i_regularity_free(regularity);
+    return st;
+}
+
+/* Other cells are hidden than those that the rank was chosen by. */
+static karma_status tell_explained(karma_lowrank *out, const karma_i_rows *rows, const karma_fit_options *options,
+                                   karma_i_ppca_options *ppca, karma_error *err) {
+    ppca->rank = out->rank;
+    if (out->rank > 0)
+        KARMA_TRY(
+            karma_i_ppca_explained(&out->explained, karma_i_rows_all(rows), (uint64_t)options->seed + 1, ppca, err));
+    out->verdict = out->explained >= KARMA_LOWRANK_HOLDS_FROM    ? KARMA_LOWRANK_HOLDS
+                   : out->explained >= KARMA_LOWRANK_PARTLY_FROM ? KARMA_LOWRANK_PARTLY
+                                                                 : KARMA_LOWRANK_NO;
+    return KARMA_OK;
+}
+
+static karma_status fill_report(karma_lowrank *out, const karma_i_recipe *recipe, const karma_table *table,
+                                const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(make_room(out, table, recipe->latent, err));
+    tell_subspace(out, recipe->latent);
+    KARMA_TRY(karma_i_recipe_encode(&rows, NULL, recipe, table, NULL, err));
+    karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
+    karma_status st = tell_regularity(out, recipe, rows, table, ppca.threads, err);
+    if (st == KARMA_OK) st = tell_explained(out, rows, options, &ppca, err);
+    karma_i_rows_free(rows);
+    return st;
+}
+
+karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table, const karma_fit_options *options,
+                               const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    karma_i_recipe *recipe = NULL;
+    KARMA_TRY(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_SUBSPACE, options, hooks, err));
+    karma_lowrank *report = karma_i_zalloc(1, sizeof *report);
+    karma_status st = report ? fill_report(report, recipe, table, options, hooks, err) : karma_i_fail_memory(err);
+    karma_i_recipe_free(recipe);
+    if (st == KARMA_OK)
+        *out = report;
+    else
+        karma_lowrank_free(report);
+    return st;
+}
