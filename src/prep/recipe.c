@@ -365,7 +365,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         r->term_start[to + 1] = r->term_start[to];
         if (column->kind == KARMA_COLUMN_CATEGORY)
             st = learn_category(r, to, column, m->level_count + m->level_start[j], m->count[j], kind, options, err);
-        else if (is_ranked(column, kind, options))
+        else if (first && is_ranked(column, kind, options)) /* then there is an array of their cells */
             st = learn_ranking(r, to, column, cells + first[j], m->count[j], centred, err);
         else
             st = learn_number(r, to, column, m, j, options, err);
