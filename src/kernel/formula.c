@@ -77,6 +77,9 @@ static int kind_named(const char *word) {
 }
 
 static karma_status fail_kind(const char *word, karma_error *err) {
+    if (strcmp(word, "union") == 0)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "--kernel: 'union' stands alone; in a formula it is linear + 1*subspace(bias=0)");
     const char *names[KARMA_N_KERNELS];
     for (int kind = 0; kind < KARMA_N_KERNELS; kind++) names[kind] = karma_i_kernel_kind_name((karma_kernel_kind)kind);
     const char *nearest = karma_nearest_word(word, names, KARMA_N_KERNELS);

@@ -267,7 +267,7 @@ class Helping(Case):
     reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent",
                "row-weight", "users", "item", "like", "ordered"}
     kernel = {"kernel", "linear", "rank", "encoding", "rank-form", "gamma", "scale", "bias", "outer", "degree", "offset", "width",
-              "series", "standardise", "unit-ball"}
+              "series", "mu", "subspace-rank", "standardise", "unit-ball"}
     expected = {
         "train": common | reading | kernel | {"output", "task", "gram", "loss", "tube", "huber", "quantile", "class-weight",
                                               "probabilities", "folds", "solver", "C", "schedule", "rho", "B", "passes",

@@ -188,6 +188,7 @@ static void the_message_names_the_problem(void **state) {
         {"rnk", "'rnk' is unknown|did you mean 'rank'"},
         {"linaer + rank", "'linaer' is unknown|did you mean 'linear'"},
         {"gaussian", "'gaussian' is unknown|there are linear, rank, subspace, precomputed"},
+        {"rank + union", "'union' stands alone"},
         {"rank linear", "'rank linear' is unknown"},
         {"rank +", "missing|the end"},
         {"rank + + linear", "missing|at '+ linear'"},

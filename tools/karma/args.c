@@ -72,9 +72,9 @@ const char *const column_option_names[] = {"target",  "row-weight", "numeric", "
 const char *const file_option_names[] = {"missing", "format", "delimiter", "header", "absent",
                                          "users",   "item",   "like",      NULL};
 
-const char *const kernel_option_names[] = {"kernel", "linear",      "rank",      "encoding", "rank-form", "gamma",
-                                           "scale",  "bias",        "outer",     "degree",   "offset",    "width",
-                                           "series", "standardise", "unit-ball", NULL};
+const char *const kernel_option_names[] = {"kernel", "linear", "rank",          "encoding",    "rank-form", "gamma",
+                                           "scale",  "bias",   "outer",         "degree",      "offset",    "width",
+                                           "series", "mu",     "subspace-rank", "standardise", "unit-ball", NULL};
 
 static int names_it(const option_group *group, const karma_option *option) {
     if (!group->names) return 1;

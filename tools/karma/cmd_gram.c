@@ -118,7 +118,7 @@ static void prepare(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "against", "json", "quiet", NULL};
-static const char *const work_names[] = {"threads", "memory", NULL};
+static const char *const work_names[] = {"seed", "threads", "memory", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
