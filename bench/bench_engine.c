@@ -14,7 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cblas.h>
 
@@ -24,27 +23,12 @@
 #include "karma/karma.h"
 #include "kernel/kernel.h"
 #include "solve/solver.h"
+#include "timing.h"
 
 enum { MOST_REPEATS = 64, SUBSPACE = 5 };
 
 static const size_t GAMMA = 3;
 static const double BIAS = 1.0, MISSING = 0.5;
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int ok, const char *what) {
-    if (ok) return;
-    (void)fprintf(stderr, "bench_engine: %s\n", what);
-    exit(1);
-}
-
-static void check(karma_status status, const karma_error *err) {
-    must(status == KARMA_OK, err->message);
-}
 
 static size_t number(const char *text) {
     char *end;

@@ -7,31 +7,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/bits.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "subspace/posterior.h"
 #include "subspace/ppca.h"
+#include "timing.h"
 
 static const double NOISE = 0.3;
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int ok, const char *what) {
-    if (ok) return;
-    (void)fprintf(stderr, "bench_subspace: %s\n", what);
-    exit(1);
-}
-
-static void check(karma_status status, const karma_error *err) {
-    must(status == KARMA_OK, err->message);
-}
 
 static karma_i_rows *draw_rows(size_t n, size_t d, size_t r, double missing) {
     karma_i_rows *rows = NULL;

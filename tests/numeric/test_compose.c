@@ -14,6 +14,7 @@
 
 #include "kernel/kernel_build.h"
 #include "linalg/linalg.h"
+#include "blocks.h"
 #include "randomrows.h"
 #include "rounding.h"
 
@@ -220,16 +221,6 @@ static number kernel_number(const karma_i_kernel *k, const karma_i_rows *a, size
 }
 
 /* --- every path against the reference ------------------------------------------------------------------ */
-
-enum { GAP = 5 };
-static const float UNTOUCHED = -98765.0F;
-
-static float *new_block(size_t n_rows, size_t ld) {
-    float *out = malloc((n_rows * ld + 1) * sizeof *out);
-    assert_non_null(out);
-    for (size_t i = 0; i < n_rows * ld; i++) out[i] = UNTOUCHED;
-    return out;
-}
 
 static void check_value(double got, const world *w, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j,
                         const char *what) {

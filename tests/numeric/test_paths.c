@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "kernel/kernel.h"
+#include "blocks.h"
 #include "randomrows.h"
 #include "rounding.h"
 
@@ -84,16 +85,6 @@ static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_
     karma_i_kernel k;
     assert_int_equal(karma_i_kernel_init(&k, gamma, scale, bias, d, NULL), KARMA_OK);
     return k;
-}
-
-enum { GAP = 5 };
-static const float UNTOUCHED = -98765.0F;
-
-static float *new_block(size_t n_rows, size_t ld) {
-    float *out = malloc((n_rows * ld + 1) * sizeof *out);
-    assert_non_null(out);
-    for (size_t i = 0; i < n_rows * ld; i++) out[i] = UNTOUCHED;
-    return out;
 }
 
 /* About 1000 pairs are looked at, borders among them. */
