@@ -22,6 +22,7 @@
 #include "karma/learn.h"
 #include "karma/options.h"
 #include "karma/regret.h"
+#include "karma/search.h"
 #include "karma/subspace.h"
 #include "karma/theory.h"
 

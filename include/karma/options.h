@@ -84,6 +84,34 @@ extern "C" {
     X(KARMA_ORDER_RANDOM, "random")                                                                                    \
     X(KARMA_ORDER_ADVERSARIAL, "adversarial")
 
+/* How much work choosing a model is worth. */
+#define KARMA_EFFORT_LIST(X)                                                                                           \
+    X(KARMA_EFFORT_AUTO, "auto")                                                                                       \
+    X(KARMA_EFFORT_OFF, "off")                                                                                         \
+    X(KARMA_EFFORT_QUICK, "quick")                                                                                     \
+    X(KARMA_EFFORT_NORMAL, "normal")                                                                                   \
+    X(KARMA_EFFORT_THOROUGH, "thorough")
+
+/* What a model is chosen by. */
+#define KARMA_GOAL_LIST(X)                                                                                             \
+    X(KARMA_GOAL_AUTO, "auto")                                                                                         \
+    X(KARMA_GOAL_ACCURACY, "accuracy")                                                                                 \
+    X(KARMA_GOAL_BALANCED_ACCURACY, "balanced-accuracy")                                                               \
+    X(KARMA_GOAL_AUC, "auc")                                                                                           \
+    X(KARMA_GOAL_LOG_LOSS, "log-loss")                                                                                 \
+    X(KARMA_GOAL_F1, "f1")                                                                                             \
+    X(KARMA_GOAL_MAE, "mae")                                                                                           \
+    X(KARMA_GOAL_RMSE, "rmse")                                                                                         \
+    X(KARMA_GOAL_R2, "r2")                                                                                             \
+    X(KARMA_GOAL_PINBALL, "pinball")
+
+/* What is made of the candidates that did well. */
+#define KARMA_RULE_LIST(X)                                                                                             \
+    X(KARMA_RULE_COMMITTEE, "committee")                                                                               \
+    X(KARMA_RULE_BEST, "best")                                                                                         \
+    X(KARMA_RULE_ONE_SE, "one-se")                                                                                     \
+    X(KARMA_RULE_STACK, "stack")
+
 #define KARMA_ENUM_ITEM(constant, word) constant,
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
 typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
@@ -98,6 +126,9 @@ typedef enum karma_absent { KARMA_ABSENT_LIST(KARMA_ENUM_ITEM) KARMA_N_ABSENTS }
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
 typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
 typedef enum karma_order { KARMA_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_ORDERS } karma_order;
+typedef enum karma_effort { KARMA_EFFORT_LIST(KARMA_ENUM_ITEM) KARMA_N_EFFORTS } karma_effort;
+typedef enum karma_goal { KARMA_GOAL_LIST(KARMA_ENUM_ITEM) KARMA_N_GOALS } karma_goal;
+typedef enum karma_rule { KARMA_RULE_LIST(KARMA_ENUM_ITEM) KARMA_N_RULES } karma_rule;
 #undef KARMA_ENUM_ITEM
 
 /* A list of texts, owned by the options struct it stands in. */
@@ -177,6 +208,16 @@ typedef struct karma_fit_options {
     void *step_payload;
 } karma_fit_options;
 
+/* How a model is chosen (karma/search.h). */
+typedef struct karma_search_options {
+    int effort;        /* karma_effort; auto: normal */
+    double time;       /* seconds that all of it may take; 0: as many as it takes */
+    int goal;          /* karma_goal; auto: accuracy, R2, or pinball for quantiles */
+    int rule;          /* karma_rule */
+    karma_names fixed; /* names of fit options that are kept as they are; all others may be chosen. Not on the command
+                          line: there it is what was given */
+} karma_search_options;
+
 /* Low-rank rows with holes: x = U z + noise. */
 typedef struct karma_synth_options {
     int64_t rows, dim, rank;
@@ -242,6 +283,7 @@ typedef struct karma_option_table {
 
 KARMA_API const karma_option_table *karma_read_option_table(void);
 KARMA_API const karma_option_table *karma_fit_option_table(void);
+KARMA_API const karma_option_table *karma_search_option_table(void);
 KARMA_API const karma_option_table *karma_synth_option_table(void);
 KARMA_API const karma_option_table *karma_theory_option_table(void);
 KARMA_API const karma_option_table *karma_regret_option_table(void);

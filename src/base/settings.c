@@ -19,6 +19,10 @@ static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_
 static const karma_option_word absent_words[] = {KARMA_ABSENT_LIST(WORD) END_OF_WORDS};
 static const karma_option_word mechanism_words[] = {KARMA_MECHANISM_LIST(WORD) END_OF_WORDS};
 static const karma_option_word order_words[] = {KARMA_ORDER_LIST(WORD) END_OF_WORDS};
+static const karma_option_word effort_words[] = {KARMA_EFFORT_LIST(WORD) END_OF_WORDS};
+static const karma_option_word goal_words[] = {KARMA_GOAL_LIST(WORD) END_OF_WORDS};
+static const karma_option_word rule_words[] = {KARMA_RULE_LIST(WORD) END_OF_WORDS};
+static const karma_option_word unlimited_words[] = {{"unlimited", 0}, END_OF_WORDS};
 static const karma_option_word scale_words[] = {{"mean", KARMA_SCALE_MEAN}, {"paper", KARMA_SCALE_PAPER}, END_OF_WORDS};
 static const karma_option_word auto_words[] = {{"auto", KARMA_AUTO}, END_OF_WORDS};
 static const karma_option_word synth_task_words[] = {
@@ -135,6 +139,21 @@ static const karma_option fit_records[] = {
 };
 #undef F
 
+#define H karma_search_options
+static const karma_option search_records[] = {
+    CHOICE(H, effort, "effort", KARMA_EFFORT_AUTO, effort_words,
+           "how hard to look for the best model; off: as the options say; auto: normal, or off where an option of the "
+           "kernel or the solver is given"),
+    {"time", KARMA_OPTION_REAL, FIELD(H, time), 0, 0.05, 1e9, unlimited_words, "SECONDS",
+     "how long choosing and learning may take", NULL},
+    CHOICE(H, goal, "goal", KARMA_GOAL_AUTO, goal_words,
+           "what the model is chosen by; auto: accuracy of classes, R2 of numbers, pinball of quantiles"),
+    CHOICE(H, rule, "choose", KARMA_RULE_COMMITTEE, rule_words,
+           "what is made of the best candidates: committee averages those within noise of the best, best and one-se "
+           "take one, stack weighs them"),
+};
+#undef H
+
 #define S karma_synth_options
 static const karma_option synth_records[] = {
     INTEGER(S, rows, "rows", 1000, 1, 100000000, "number of rows"),
@@ -182,6 +201,7 @@ static const karma_option regret_records[] = {
 
 static const karma_option_table read_table = TABLE(read_records, karma_read_options);
 static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options);
+static const karma_option_table search_table = TABLE(search_records, karma_search_options);
 static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
 static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
 static const karma_option_table regret_table = TABLE(regret_records, karma_regret_options);
@@ -191,6 +211,9 @@ const karma_option_table *karma_read_option_table(void) {
 }
 const karma_option_table *karma_fit_option_table(void) {
     return &fit_table;
+}
+const karma_option_table *karma_search_option_table(void) {
+    return &search_table;
 }
 const karma_option_table *karma_synth_option_table(void) {
     return &synth_table;

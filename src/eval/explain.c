@@ -24,7 +24,8 @@ static karma_status new_explanations(karma_explanations *e, const karma_model *m
     size_t n = rows->n_rows, item = model->n_outputs * sizeof(double);
     e->n_rows = n;
     e->n_outputs = model->n_outputs;
-    e->is_split = karma_i_kernel_is_plain(&model->kernel);
+    e->is_split = 1;
+    for (size_t m = 0; m < model->n_members; m++) e->is_split &= karma_i_kernel_is_plain(&model->members[m].kernel);
     e->start = karma_i_zalloc(n + 1, sizeof *e->start);
     if (!e->start) return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) e->start[i + 1] = e->start[i] + karma_i_rows_n_observed(rows, i);
@@ -42,14 +43,30 @@ static uint64_t row_seed(uint64_t seed, size_t row) {
     return seed ^ ((uint64_t)row + 1) * UINT64_C(0xd1b54a32d192ed03);
 }
 
+/* Every member's scores are sums over attributes, and so is their sum. */
+static karma_status split_row(double *parts, const karma_i_game *game, size_t row, size_t n_attributes,
+                              karma_error *err) {
+    const karma_model *model = game->model;
+    size_t n = (n_attributes + 1) * model->n_outputs;
+    double *own = karma_i_alloc(n, sizeof *own);
+    karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
+    memset(parts, 0, n * sizeof *parts);
+    for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++) {
+        const karma_i_member *member = &model->members[m];
+        st = karma_i_kernel_split(own, &member->kernel, game->rows, row, karma_i_rows_all(model->support),
+                                  member->coefficients, model->n_outputs, game->threads, err);
+        for (size_t i = 0; st == KARMA_OK && i < n; i++) parts[i] += own[i];
+    }
+    karma_i_free(own);
+    return st;
+}
+
 /* The parts of one row, then what no attribute has, in the units of the solver. */
 static karma_status explain_row(double *parts, double *errors, const karma_explanations *e, karma_i_game *game,
                                 size_t row, const karma_explain_options *options, karma_error *err) {
     const size_t *attributes = e->attribute + e->start[row];
     size_t n = e->start[row + 1] - e->start[row];
-    if (e->is_split)
-        return karma_i_kernel_split(parts, game->kernel, game->rows, row, karma_i_rows_all(game->support),
-                                    game->coefficients, game->n_outputs, game->threads, err);
+    if (e->is_split) return split_row(parts, game, row, n, err);
     if (n <= KARMA_EXACT_SHAPLEY) return karma_i_shapley_exact(parts, errors, game, row, attributes, n, err);
     return karma_i_shapley_sample(parts, errors, game, row, attributes, n, options->samples,
                                   row_seed(options->seed, row), err);
@@ -109,12 +126,7 @@ karma_status karma_explain(karma_explanations *out, const karma_model *model, co
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
     karma_explanations e = {0};
-    karma_i_game game = {.kernel = &model->kernel,
-                         .support = model->support,
-                         .coefficients = model->coefficients,
-                         .n_outputs = model->n_outputs,
-                         .threads = karma_i_threads((int64_t)options->threads),
-                         .rows = rows};
+    karma_i_game game = {.model = model, .threads = karma_i_threads((int64_t)options->threads), .rows = rows};
     karma_status st = karma_i_game_init(&game, err);
     if (st == KARMA_OK) st = new_explanations(&e, model, rows, err);
     if (st == KARMA_OK) st = explain_rows(&e, &game, options, hooks, err);

@@ -9,14 +9,11 @@
 #ifndef KARMA_I_SHAPLEY_H
 #define KARMA_I_SHAPLEY_H
 
-#include "kernel/kernel.h"
+#include "model/model.h"
 
 /* The game of one row, and room to play it. */
 typedef struct karma_i_game {
-    const karma_i_kernel *kernel;
-    const karma_i_rows *support;
-    const double *coefficients;
-    size_t n_outputs;
+    const karma_model *model;
     int threads;
     const karma_i_rows *rows;
     karma_i_rows *work; /* the row with some attributes hidden, once a set */
@@ -24,7 +21,7 @@ typedef struct karma_i_game {
     size_t score_capacity;
 } karma_i_game;
 
-/* The first seven members are set; this makes the room for `rows`. */
+/* The first three members are set; this makes the room for `rows`. */
 karma_status karma_i_game_init(karma_i_game *game, karma_error *err);
 void karma_i_game_clear(karma_i_game *game);
 

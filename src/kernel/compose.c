@@ -80,11 +80,43 @@ static void matrix_tile(float *out, size_t ld, karma_i_view a, karma_i_view b) {
     }
 }
 
+/* Consecutive columns of a matrix, the usual case, are read in order. */
+static int are_consecutive(const size_t *columns, size_t n) {
+    for (size_t j = 1; j < n; j++)
+        if (columns[j] != columns[0] + j) return 0;
+    return 1;
+}
+
+/* w(c) (Σκ + b²) of parts that were given. */
+static void parts_tile(float *out, size_t ld, const karma_i_factor *factor, karma_i_view a, karma_i_view b) {
+    const size_t *columns = b.rows->matrix_column + b.first;
+    const float *weight = factor->weight, add = (float)(factor->bias * factor->bias);
+    int in_order = are_consecutive(columns, b.count), weighted = factor->gamma > 1;
+    for (size_t i = 0; i < a.count; i++) {
+        size_t at = a.rows->matrix_row[a.first + i] * a.rows->matrix_stride;
+        const float *sum = a.rows->matrix + at;
+        const uint16_t *overlap = a.rows->overlap + at;
+        float *to = out + i * ld;
+        if (!in_order) {
+            for (size_t j = 0; j < b.count; j++) to[j] = (sum[columns[j]] + add) * weight[overlap[columns[j]]];
+            continue;
+        }
+        sum += b.count ? columns[0] : 0;
+        overlap += b.count ? columns[0] : 0;
+        for (size_t j = 0; j < b.count; j++) to[j] = sum[j] + add;
+        if (weighted)
+            for (size_t j = 0; j < b.count; j++) to[j] *= weight[overlap[j]];
+    }
+}
+
 /* w(c) (Σκ + b²) */
 static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const karma_i_path *path, karma_i_view a,
                       karma_i_view b, karma_i_worker *w) {
     if (a.rows->is_matrix) {
-        matrix_tile(out, ld, a, b);
+        if (a.rows->overlap)
+            parts_tile(out, ld, factor, a, b);
+        else
+            matrix_tile(out, ld, a, b);
         return;
     }
     if (a.rows->is_sparse) {

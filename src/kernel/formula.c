@@ -202,32 +202,32 @@ static karma_status read_sum(parser *p) {
 
 /* --- what follows from it ------------------------------------------------------------------------------ */
 
-static void number_encodings(karma_i_formula *f) {
-    for (size_t i = 0; i < f->n_factors; i++) {
+void karma_i_formula_number(karma_i_formula *formula, karma_kernel_kind *kinds, size_t *n_kinds) {
+    for (size_t f = 0; f < formula->n_factors; f++) {
         size_t e = 0;
-        while (e < f->n_kinds && f->kinds[e] != f->factors[i].kind) e++;
-        if (e == f->n_kinds) f->kinds[f->n_kinds++] = f->factors[i].kind;
-        f->factors[i].encoding = e;
+        while (e < *n_kinds && kinds[e] != formula->factors[f].kind) e++;
+        if (e == *n_kinds) kinds[(*n_kinds)++] = formula->factors[f].kind;
+        formula->factors[f].encoding = e;
     }
 }
 
-karma_status karma_i_formula_parse(karma_i_formula *out, const karma_fit_options *options, karma_error *err) {
+karma_status karma_i_formula_parse(karma_i_formula *out, const char *text, const karma_fit_options *options,
+                                   karma_error *err) {
     karma_i_formula f = {.terms = karma_i_zalloc(MOST_FACTORS, sizeof *f.terms),
                          .factors = karma_i_zalloc(MOST_FACTORS, sizeof *f.factors)};
-    char text[4096];
+    char meant[128];
     karma_status st = f.terms && f.factors ? KARMA_OK : karma_i_fail_memory(err);
-    if (karma_option_text(karma_option_find(karma_fit_option_table(), "kernel"), options, text, sizeof text) >=
-        (int)sizeof text)
-        st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: the formula is too long");
-    if (strcmp(text, "union") == 0) /* of KARMA's class and F₀: its guarantee stays */
-        (void)snprintf(text, sizeof text, "linear + %.17g*subspace(bias=0)", options->mu);
+    if (strcmp(text, "union") == 0) { /* of KARMA's class and F₀: its guarantee stays */
+        (void)snprintf(meant, sizeof meant, "linear + %.17g*subspace(bias=0)", options->mu);
+        text = meant;
+    }
     parser p = {text, text, options, &f, err};
     if (st == KARMA_OK) st = read_sum(&p);
     if (st == KARMA_OK && f.n_factors > 1)
         for (size_t i = 0; i < f.n_factors; i++)
             if (f.factors[i].kind == KARMA_KERNEL_PRECOMPUTED)
                 st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: a precomputed kernel stands alone");
-    number_encodings(&f);
+    karma_i_formula_number(&f, f.kinds, &f.n_kinds);
     if (st == KARMA_OK)
         *out = f;
     else

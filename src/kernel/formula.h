@@ -29,8 +29,14 @@ typedef struct karma_i_formula {
     karma_kernel_kind kinds[KARMA_N_KERNELS];
 } karma_i_formula;
 
-karma_status karma_i_formula_parse(karma_i_formula *out, const karma_fit_options *options, karma_error *err);
+/* `options` have the settings that the text does not give. "union" is short for linear + mu*subspace(bias=0). */
+karma_status karma_i_formula_parse(karma_i_formula *out, const char *text, const karma_fit_options *options,
+                                   karma_error *err);
 void karma_i_formula_clear(karma_i_formula *formula);
+
+/* Numbers the encodings of a formula's factors by a list of kinds that several formulas share; kinds that are not in it
+ * are added. It has room for KARMA_N_KERNELS. */
+void karma_i_formula_number(karma_i_formula *formula, karma_kernel_kind *kinds, size_t *n_kinds);
 
 /* The word for a kind: "rank". */
 const char *karma_i_kernel_kind_name(karma_kernel_kind kind);

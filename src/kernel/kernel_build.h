@@ -2,7 +2,7 @@
 #ifndef KARMA_I_KERNEL_BUILD_H
 #define KARMA_I_KERNEL_BUILD_H
 
-#include "kernel/formula.h"
+#include "kernel/committee.h"
 
 /* What a factor learns from the training rows; model files keep it. */
 typedef struct karma_i_factor_facts {

@@ -19,6 +19,8 @@ static void add_share(double *part, double share, const double *coefficients, si
 karma_status karma_i_kernel_split(double *parts, const karma_i_kernel *kernel, const karma_i_rows *rows, size_t row,
                                   karma_i_view b, const double *coefficients, size_t n_outputs, int threads,
                                   karma_error *err) {
+    rows = karma_i_rows_encoding(rows, kernel->factors[0].encoding);
+    b.rows = karma_i_rows_encoding(b.rows, kernel->factors[0].encoding);
     size_t n = karma_i_rows_n_observed(rows, row);
     double square = kernel->factors[0].bias * kernel->factors[0].bias;
     size_t *attributes = karma_i_alloc(n, sizeof *attributes);

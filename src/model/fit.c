@@ -4,39 +4,23 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "model/model.h"
-#include "solve/solver.h"
+#include "model/solve_path.h"
 
-static karma_status learn_formula(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
-                                  const karma_i_formula *formula, const karma_table *table,
-                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_i_encoder_learn(encoder, table, formula->kinds, formula->n_kinds, options, hooks, err));
-    KARMA_TRY(karma_i_encoder_apply(rows, encoder, table, NULL, err));
-    return karma_i_kernel_learn(kernel, formula, *rows, karma_i_threads(options->threads), err);
-}
-
-karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
-                                  const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
-                                  karma_error *err) {
-    karma_i_formula formula;
+karma_status karma_i_learn_encoder(karma_i_encoder *encoder, karma_i_rows **rows, const karma_i_committee *committee,
+                                   const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
+                                   karma_error *err) {
     karma_i_encoder learned = {0};
-    karma_i_rows *encoded = NULL;
-    KARMA_TRY(karma_i_formula_parse(&formula, options, err));
-    karma_status st = learn_formula(&learned, kernel, &encoded, &formula, table, options, hooks, err);
-    karma_i_formula_clear(&formula);
-    if (st == KARMA_OK) {
+    KARMA_TRY(karma_i_encoder_learn(&learned, table, committee->kinds, committee->n_kinds, options, hooks, err));
+    karma_status st = karma_i_encoder_apply(rows, &learned, table, NULL, err);
+    if (st == KARMA_OK)
         *encoder = learned;
-        *rows = encoded;
-    } else {
+    else
         karma_i_encoder_clear(&learned);
-        karma_i_rows_free(encoded);
-    }
     return st;
 }
 
-/* C that weighs the average row like a unit vector in the objective: m / mean k(x,x). */
-static karma_status choose_C(double *C, const karma_fit_options *options, const karma_i_kernel *kernel,
-                             const karma_i_rows *rows, karma_error *err) {
+karma_status karma_i_choose_C(double *C, const karma_fit_options *options, const karma_i_kernel *kernel,
+                              const karma_i_rows *rows, karma_error *err) {
     *C = options->C;
     if (options->C != KARMA_AUTO) return KARMA_OK;
     double *diagonal = karma_i_alloc(rows->n_rows, sizeof *diagonal), sum = 0.0;
@@ -48,9 +32,11 @@ static karma_status choose_C(double *C, const karma_fit_options *options, const 
     return KARMA_OK;
 }
 
-/* The rows that have a label of some target: *out is a new table, or stays NULL when they are all of them. */
-static karma_status labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
-                                  karma_error *err) {
+karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
+                                   karma_error *err) {
+    *out = NULL;
+    if (table->n_targets == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
     size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
     if (!rows) return karma_i_fail_memory(err);
     for (size_t i = 0; i < table->n_rows; i++) {
@@ -71,109 +57,101 @@ static karma_status labelled_rows(karma_table **out, const karma_table *table, c
     return st;
 }
 
-/* Copies the rows that any output uses, and their coefficients, into the model. */
-static karma_status keep_support(karma_model *model, const karma_i_rows *rows, const double *coefficients,
-                                 karma_error *err) {
+static int is_used(const karma_model *model, size_t row) {
+    for (size_t m = 0; m < model->n_members; m++)
+        for (size_t k = 0; k < model->n_outputs; k++)
+            if (model->members[m].coefficients[row * model->n_outputs + k] != 0.0) return 1;
+    return 0;
+}
+
+/* Keeps the rows that any output of any member uses: the members' coefficients are of all rows before, and of the
+ * support rows after. */
+static karma_status keep_support(karma_model *model, const karma_i_rows *rows, karma_error *err) {
     size_t n_outputs = model->n_outputs, kept = 0;
-    model->coefficients = karma_i_alloc(rows->n_rows, n_outputs * sizeof *model->coefficients);
-    if (!model->coefficients) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_rows_new_like(&model->support, rows, 0, err));
     for (size_t i = 0; i < rows->n_rows; i++) {
-        int used = 0;
-        for (size_t k = 0; k < n_outputs; k++) used |= coefficients[i * n_outputs + k] != 0.0;
-        if (!used) continue;
+        if (!is_used(model, i)) continue;
         KARMA_TRY(karma_i_rows_append(model->support, rows, i, err));
-        memcpy(model->coefficients + kept * n_outputs, coefficients + i * n_outputs, n_outputs * sizeof *coefficients);
+        for (size_t m = 0; m < model->n_members; m++) {
+            double *coefficients = model->members[m].coefficients;
+            memmove(coefficients + kept * n_outputs, coefficients + i * n_outputs, n_outputs * sizeof *coefficients);
+        }
         kept++;
     }
     model->info.n_support = kept;
     return KARMA_OK;
 }
 
-/* What the solver is given, output by output. */
-typedef struct outputs {
-    double *targets, *weights;
-    karma_i_loss *losses;
-} outputs;
-
-static void free_outputs(outputs *o) {
-    karma_i_free(o->targets);
-    karma_i_free(o->weights);
-    karma_i_free(o->losses);
-}
-
-/* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL where there are none. */
-static karma_status mean_one_weights(double **out, const karma_table *table, karma_error *err) {
-    *out = NULL;
-    if (!table->row_weight) return KARMA_OK;
-    double sum = 0.0;
-    for (size_t i = 0; i < table->n_rows; i++) sum += table->row_weight[i] / (double)table->n_rows;
-    if (!(sum > 0.0 && isfinite(sum)))
-        return karma_i_fail(err, KARMA_ERR_DATA, "no row that has a label has a weight above 0");
-    double *weights = karma_i_alloc(table->n_rows, sizeof *weights);
-    if (!weights) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < table->n_rows; i++) weights[i] = table->row_weight[i] / sum;
-    *out = weights;
-    return KARMA_OK;
-}
-
-static karma_status fill_outputs(outputs *o, const karma_model *model, const karma_table *table, karma_error *err) {
-    size_t n = model->n_outputs;
-    double *row_weights;
-    KARMA_TRY(mean_one_weights(&row_weights, table, err));
-    o->targets = karma_i_alloc(table->n_rows, n * sizeof *o->targets);
-    o->weights = karma_i_alloc(table->n_rows, n * sizeof *o->weights);
-    o->losses = karma_i_alloc(n, sizeof *o->losses);
-    karma_status st = o->targets && o->weights && o->losses ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t t = 0; st == KARMA_OK && t < model->n_heads; t++) {
-        const karma_i_head *head = &model->heads[t];
-        st = karma_i_head_losses(o->losses + head->first_output, head, &model->options, err);
-        if (st == KARMA_OK)
-            st = karma_i_head_targets(o->targets, o->weights, n, head, &table->targets[t], row_weights, table->n_rows,
-                                      &model->options, err);
-    }
-    karma_i_free(row_weights);
+/* The weighted sum of a member's machines is one: they share a kernel. */
+static karma_status solve_member(karma_model *model, size_t which, const karma_i_committee *committee,
+                                 const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
+                                 karma_error *err) {
+    karma_i_member *member = &model->members[which];
+    const karma_i_C_path *path = &committee->paths[which];
+    const karma_i_head *first = &model->heads[0];
+    size_t K = model->n_outputs;
+    karma_i_problem problem = {.kernel = &member->kernel,
+                               .rows = rows,
+                               .n_outputs = K,
+                               .targets = outputs->targets,
+                               .row_weights = outputs->weights,
+                               .losses = outputs->losses};
+    problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
+    member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
+    double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
+    karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
+    karma_fit_info info = {.solver = model->info.solver};
+    if (st == KARMA_OK) st = karma_i_solve_path(all, &info, path, &problem, &model->options, hooks, err);
+    for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
+        for (size_t c = 0; c < path->n; c++)
+            for (size_t k = 0; k < K; k++)
+                member->coefficients[i * K + k] += path->weights[c] * all[(i * path->n + c) * K + k];
+    karma_i_free(all);
+    if (st == KARMA_OK) karma_i_info_add(&model->info, &info);
     return st;
 }
 
-static karma_status solve(karma_model *model, const karma_table *table, const karma_i_rows *rows,
-                          const karma_hooks *hooks, karma_error *err) {
-    karma_fit_options resolved = model->options; /* borrows its texts */
-    const karma_i_head *first = &model->heads[0];
-    karma_i_problem problem = {.kernel = &model->kernel, .rows = rows, .n_outputs = model->n_outputs};
-    KARMA_TRY(choose_C(&resolved.C, &model->options, &model->kernel, rows, err));
-    model->info.C = resolved.C;
+static karma_status solve(karma_model *model, const karma_i_committee *committee, const karma_table *table,
+                          const karma_i_rows *rows, const karma_hooks *hooks, karma_error *err) {
     model->info.solver = karma_i_choose_solver(&model->options, rows->n_rows);
     if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
         karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
                        rows->n_rows);
-    outputs o = {0};
-    double *coefficients = karma_i_alloc(rows->n_rows, model->n_outputs * sizeof *coefficients);
-    karma_status st = coefficients ? fill_outputs(&o, model, table, err) : karma_i_fail_memory(err);
-    problem.targets = o.targets;
-    problem.row_weights = o.weights;
-    problem.losses = o.losses;
-    problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
-    karma_i_solve_fn run = karma_i_solver(model->info.solver);
-    if (st == KARMA_OK) st = run(coefficients, &model->info, &problem, &resolved, hooks, err);
-    if (st == KARMA_OK) st = keep_support(model, rows, coefficients, err);
-    free_outputs(&o);
-    karma_i_free(coefficients);
+    karma_i_outputs outputs = {0};
+    karma_status st = karma_i_outputs_fill(&outputs, model, table, err);
+    for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++)
+        st = solve_member(model, m, committee, &outputs, rows, hooks, err);
+    if (st == KARMA_OK) st = keep_support(model, rows, err);
+    karma_i_outputs_clear(&outputs);
     return st;
+}
+
+static karma_status learn_members(karma_model *model, const karma_i_committee *committee, const karma_table *table,
+                                  const karma_i_rows *rows, const karma_hooks *hooks, karma_error *err) {
+    model->members = karma_i_zalloc(committee->n, sizeof *model->members);
+    if (!model->members) return karma_i_fail_memory(err);
+    model->n_members = committee->n;
+    for (size_t m = 0; m < committee->n; m++)
+        KARMA_TRY(karma_i_kernel_learn(&model->members[m].kernel, &committee->formulas[m], rows,
+                                       karma_i_threads(model->options.threads), err));
+    model->info.scale = model->members[0].kernel.factors[0].scale;
+    model->info.log_norm = model->members[0].kernel.factors[0].log_norm;
+    if (karma_i_progress(hooks, "learning", 0, 0))
+        return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
+    return solve(model, committee, table, rows, hooks, err);
 }
 
 /* The model has its options and its heads; the rest is learned here. */
 static karma_status fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks, karma_error *err) {
-    model->info.n_rows = table->n_rows;
+    karma_i_committee committee;
     karma_i_rows *rows = NULL;
-    KARMA_TRY(karma_i_learn_kernel(&model->encoder, &model->kernel, &rows, table, &model->options, hooks, err));
-    model->info.scale = model->kernel.factors[0].scale;
-    model->info.log_norm = model->kernel.factors[0].log_norm;
-    karma_status st = KARMA_OK;
-    if (karma_i_progress(hooks, "learning", 0, 0))
-        st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
-    if (st == KARMA_OK) st = solve(model, table, rows, hooks, err);
+    model->info.n_rows = table->n_rows;
+    KARMA_TRY(karma_i_committee_parse(&committee, &model->options, err));
+    karma_status st =
+        karma_i_learn_encoder(&model->encoder, &rows, &committee, table, &model->options, hooks, err);
+    if (st == KARMA_OK) st = learn_members(model, &committee, table, rows, hooks, err);
     karma_i_rows_free(rows);
+    karma_i_committee_clear(&committee);
     return st;
 }
 
@@ -230,16 +208,48 @@ static karma_status check_settings(const karma_model *model, karma_error *err) {
     return karma_i_check_class_weights(model->heads, model->n_heads, &model->options, err);
 }
 
-karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
-                              const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_model_start(karma_model **out, const karma_table *table, const karma_fit_options *options,
+                                 const karma_hooks *hooks, karma_error *err) {
+    karma_model *model = NULL;
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    KARMA_TRY(new_model(&model, options, table->n_targets, err));
+    karma_status st = KARMA_OK;
+    if (table->gram && !model->options.kernel) {
+        model->options.kernel = karma_i_strdup("precomputed");
+        if (!model->options.kernel) st = karma_i_fail_memory(err);
+    }
+    if (st == KARMA_OK) st = learn_heads(model, table, hooks, err);
+    if (st == KARMA_OK) st = check_settings(model, err);
+    if (st == KARMA_OK)
+        *out = model;
+    else
+        karma_model_free(model);
+    return st;
+}
+
+karma_status karma_i_model_start_like(karma_model **out, const karma_model *like, const karma_table *table,
+                                      karma_error *err) {
     karma_model *model = NULL;
     KARMA_TRY(new_model(&model, &like->options, like->n_heads, err));
     karma_status st = KARMA_OK;
     for (size_t t = 0; st == KARMA_OK && t < like->n_heads; t++) {
         st = karma_i_head_copy(&model->heads[t], &like->heads[t], err);
         if (st == KARMA_OK) place_head(model);
+        if (st == KARMA_OK)
+            st = karma_i_head_relearn(&model->heads[t], &table->targets[t], table->n_rows, &model->options, err);
     }
-    if (st == KARMA_OK) st = fit_rows(model, table, hooks, err);
+    if (st == KARMA_OK)
+        *out = model;
+    else
+        karma_model_free(model);
+    return st;
+}
+
+karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
+                              const karma_hooks *hooks, karma_error *err) {
+    karma_model *model = NULL;
+    KARMA_TRY(karma_i_model_start_like(&model, like, table, err));
+    karma_status st = fit_rows(model, table, hooks, err);
     if (st == KARMA_OK)
         *out = model;
     else
@@ -249,24 +259,16 @@ karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const 
 
 karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                        const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
-    if (table->n_targets == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
     karma_table *labelled = NULL;
-    KARMA_TRY(labelled_rows(&labelled, table, hooks, err));
-    const karma_table *rows = labelled ? labelled : table;
     karma_model *model = NULL;
-    karma_status st = new_model(&model, options, table->n_targets, err);
-    if (st == KARMA_OK && table->gram && !model->options.kernel) {
-        model->options.kernel = karma_i_strdup("precomputed");
-        if (!model->options.kernel) st = karma_i_fail_memory(err);
-    }
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
+    const karma_table *rows = labelled ? labelled : table;
+    karma_status st = karma_i_model_start(&model, rows, options, hooks, err);
     if (st == KARMA_OK) {
         model->info.n_unlabelled = table->n_rows - rows->n_rows;
-        st = learn_heads(model, rows, hooks, err);
+        st = fit_rows(model, rows, hooks, err);
     }
-    if (st == KARMA_OK) st = check_settings(model, err);
-    if (st == KARMA_OK) st = fit_rows(model, rows, hooks, err);
     if (st == KARMA_OK) st = karma_i_calibrate_model(model, rows, hooks, err);
     karma_table_free(labelled);
     if (st == KARMA_OK) {

@@ -35,10 +35,19 @@ static karma_status compute_whole(karma_gram *gram, const karma_fit_options *opt
 static karma_status learn(karma_gram *gram, const karma_table *table, const karma_table *against,
                           const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_encoder encoder = {0};
+    karma_i_committee committee;
     karma_i_rows **learned = against ? &gram->others : &gram->rows;
-    KARMA_TRY(karma_i_learn_kernel(&encoder, &gram->kernel, learned, against ? against : table, options, hooks, err));
-    karma_status st = against ? karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err) : KARMA_OK;
+    KARMA_TRY(karma_i_committee_parse(&committee, options, err));
+    karma_status st = KARMA_OK;
+    if (committee.n > 1)
+        st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: the members of a committee have a matrix each; name one");
+    if (st == KARMA_OK)
+        st = karma_i_learn_encoder(&encoder, learned, &committee, against ? against : table, options, hooks, err);
+    if (st == KARMA_OK)
+        st = karma_i_kernel_learn(&gram->kernel, &committee.formulas[0], *learned, gram->threads, err);
+    if (st == KARMA_OK && against) st = karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err);
     karma_i_encoder_clear(&encoder);
+    karma_i_committee_clear(&committee);
     return st;
 }
 

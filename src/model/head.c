@@ -103,6 +103,22 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
     return st;
 }
 
+karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
+                                  const karma_fit_options *options, karma_error *err) {
+    size_t n_labelled = 0;
+    for (size_t i = 0; i < n_rows; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
+    if (head->labels.task != KARMA_TASK_REGRESS || n_labelled == 0) return KARMA_OK;
+    karma_i_labels labels = {0};
+    karma_fit_options as_numbers = *options; /* borrows its texts; few rows may look like classes */
+    as_numbers.task = KARMA_TASK_REGRESS;
+    KARMA_TRY(karma_i_labels_learn(&labels, target, n_rows, &as_numbers, NULL, err));
+    head->labels.shift = labels.shift;
+    head->labels.factor = labels.factor;
+    head->mean = mean_label(target, n_rows);
+    karma_i_labels_clear(&labels);
+    return KARMA_OK;
+}
+
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
                                  karma_error *err) {
     for (size_t o = 0; o < head->n_outputs; o++)

@@ -5,17 +5,22 @@
 #include "base/mem.h"
 #include "io/gram_file.h"
 #include "io/reader.h"
+#include "karma/search.h"
 #include "solve/solver.h"
 
 void karma_model_free(karma_model *model) {
     if (!model) return;
     karma_options_clear(karma_fit_option_table(), &model->options);
     karma_i_encoder_clear(&model->encoder);
-    karma_i_kernel_clear(&model->kernel);
+    for (size_t m = 0; model->members && m < model->n_members; m++) {
+        karma_i_kernel_clear(&model->members[m].kernel);
+        karma_i_free(model->members[m].coefficients);
+    }
+    karma_i_free(model->members);
     for (size_t t = 0; model->heads && t < model->n_heads; t++) karma_i_head_clear(&model->heads[t]);
     karma_i_free(model->heads);
     karma_i_rows_free(model->support);
-    karma_i_free(model->coefficients);
+    karma_i_free(model->search);
     karma_i_free(model);
 }
 
@@ -72,6 +77,9 @@ size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute
 }
 const karma_fit_options *karma_model_options(const karma_model *model) {
     return &model->options;
+}
+const char *karma_model_search(const karma_model *model) {
+    return model->search;
 }
 const karma_fit_info *karma_model_info(const karma_model *model) {
     return &model->info;

@@ -98,7 +98,7 @@ static void describe_encoding(karma_i_tensor *tensors, const karma_i_recipe *rec
 }
 
 karma_i_tensor *karma_i_tensors_of(const karma_i_tensor_list *list, size_t encoding) {
-    return list->tensors + 1 + encoding * KARMA_I_N_TENSORS;
+    return list->tensors + list->n_members + encoding * KARMA_I_N_TENSORS;
 }
 
 void karma_i_tensors_clear(karma_i_tensor_list *list) {
@@ -110,13 +110,17 @@ void karma_i_tensors_clear(karma_i_tensor_list *list) {
 
 karma_status karma_i_tensors_describe(karma_i_tensor_list *list, const karma_model *m, karma_error *err) {
     size_t n_encodings = m->encoder.n, offset = 0;
-    *list = (karma_i_tensor_list){1 + n_encodings * KARMA_I_N_TENSORS, n_encodings, NULL, NULL};
+    *list = (karma_i_tensor_list){m->n_members + n_encodings * KARMA_I_N_TENSORS, m->n_members, n_encodings, NULL, NULL};
     list->tensors = karma_i_zalloc(list->n, sizeof *list->tensors);
     list->flat = karma_i_zalloc(n_encodings, sizeof *list->flat);
     if (!list->tensors || !list->flat) return karma_i_fail_memory(err);
     for (size_t e = 0; e < n_encodings; e++) KARMA_TRY(make_flat(&list->flat[e], m->encoder.recipes[e], err));
-    list->tensors[0] =
-        (karma_i_tensor){"coefficients", "F64", 8, {m->support->n_rows, m->n_outputs}, 2, m->coefficients, 0};
+    for (size_t k = 0; k < m->n_members; k++) {
+        karma_i_tensor *t = &list->tensors[k];
+        *t = (karma_i_tensor){
+            "coefficients", "F64", 8, {m->support->n_rows, m->n_outputs}, 2, m->members[k].coefficients, 0};
+        if (k) (void)snprintf(t->name, sizeof t->name, "coefficients.%zu", k % 100);
+    }
     for (size_t e = 0; e < n_encodings; e++)
         describe_encoding(karma_i_tensors_of(list, e), m->encoder.recipes[e], karma_i_rows_encoding(m->support, e),
                           &list->flat[e], e);

@@ -64,9 +64,9 @@ typedef struct karma_i_flat_rankings {
 void karma_i_flat_from(karma_i_flat_rankings *flat, const karma_i_recipe *recipe);
 void karma_i_flat_to(karma_i_recipe *recipe, const karma_i_flat_rankings *flat);
 
-/* All arrays of a file: the coefficients, then KARMA_I_N_TENSORS for each encoding. */
+/* All arrays of a file: the coefficients of each member, then KARMA_I_N_TENSORS for each encoding. */
 typedef struct karma_i_tensor_list {
-    size_t n, n_encodings;
+    size_t n, n_members, n_encodings;
     karma_i_tensor *tensors;
     karma_i_flat_rankings *flat; /* one an encoding */
 } karma_i_tensor_list;

@@ -256,10 +256,10 @@ static karma_status load_subspace(const loader *l, karma_i_recipe *r, const json
 }
 
 /* One recipe for each encoding that the formula wants; all of them about the same columns. */
-static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, const karma_i_formula *formula) {
+static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, const karma_i_committee *committee) {
     const json_t *array = json_object_get(l->document, "encodings");
     size_t n = json_array_size(array);
-    if (n == 0 || n != formula->n_kinds) return damaged(l, "its encodings are not those of its kernel");
+    if (n == 0 || n != committee->n_kinds) return damaged(l, "its encodings are not those of its kernel");
     encoder->recipes = karma_i_zalloc(n, sizeof(karma_i_recipe *));
     if (!encoder->recipes) return karma_i_fail_memory(l->err);
     encoder->n = n;
@@ -267,10 +267,10 @@ static karma_status load_encoder(const loader *l, karma_i_encoder *encoder, cons
         karma_i_recipe *r = encoder->recipes[e] = karma_i_zalloc(1, sizeof *r);
         if (!r) return karma_i_fail_memory(l->err);
         KARMA_TRY(load_columns(l, r, json_array_get(array, e)));
-        if ((formula->kinds[e] == KARMA_KERNEL_PRECOMPUTED) != (r->n_matrix_columns > 0))
+        if ((committee->kinds[e] == KARMA_KERNEL_PRECOMPUTED) != (r->n_matrix_columns > 0))
             return damaged(l, "an encoding is not what its kernel wants");
         const json_t *subspace = json_object_get(json_array_get(array, e), "subspace");
-        if ((formula->kinds[e] == KARMA_KERNEL_SUBSPACE) != (subspace != NULL))
+        if ((committee->kinds[e] == KARMA_KERNEL_SUBSPACE) != (subspace != NULL))
             return damaged(l, "a subspace is where its kernel wants none, or missing");
         if (subspace) KARMA_TRY(load_subspace(l, r, subspace));
         if (r->n_attributes != encoder->recipes[0]->n_attributes) return damaged(l, "its encodings differ in columns");
@@ -513,9 +513,11 @@ static karma_status check_encoded(const loader *l, const karma_i_recipe *r, cons
 }
 
 static karma_status load_arrays(const loader *l, karma_model *m, const karma_i_tensor_list *list) {
-    KARMA_TRY(load_tensor(l, &list->tensors[0]));
-    if (!all_finite(m->coefficients, m->info.n_support * m->n_outputs))
-        return damaged(l, "a number in it is not finite");
+    for (size_t k = 0; k < m->n_members; k++) {
+        KARMA_TRY(load_tensor(l, &list->tensors[k]));
+        if (!all_finite(m->members[k].coefficients, m->info.n_support * m->n_outputs))
+            return damaged(l, "a number in it is not finite");
+    }
     for (size_t e = 0; e < m->encoder.n; e++)
         KARMA_TRY(load_encoded(l, m->encoder.recipes[e], karma_i_rows_encoding(m->support, e),
                                karma_i_tensors_of(list, e), &list->flat[e]));
@@ -528,11 +530,13 @@ static karma_status load_arrays(const loader *l, karma_model *m, const karma_i_t
 
 static karma_status load_support(const loader *l, karma_model *m) {
     size_t n = m->info.n_support;
-    double least = 8.0 * (double)m->n_outputs;
+    double least = 8.0 * (double)m->n_outputs * (double)m->n_members;
     for (size_t e = 0; e < m->encoder.n; e++) least += least_encoded_bytes(m->encoder.recipes[e]);
     if ((double)n * least > (double)l->size) return damaged(l, "it is truncated");
-    m->coefficients = karma_i_alloc(n, m->n_outputs * sizeof *m->coefficients);
-    if (!m->coefficients) return karma_i_fail_memory(l->err);
+    for (size_t k = 0; k < m->n_members; k++) {
+        m->members[k].coefficients = karma_i_alloc(n, m->n_outputs * sizeof(double));
+        if (!m->members[k].coefficients) return karma_i_fail_memory(l->err);
+    }
     KARMA_TRY(karma_i_encoder_new_rows(&m->support, &m->encoder, n, l->err));
     for (karma_i_rows *rows = m->support; rows; rows = rows->next) rows->n_rows = n;
     KARMA_TRY(make_cells(l, m->support));
@@ -560,41 +564,63 @@ static karma_status load_facts(const loader *l, karma_i_factor_facts *facts, con
     return facts->spread >= 1e-300 && facts->spread <= 1e300 ? KARMA_OK : damaged(l, "its spread is out of range");
 }
 
-static karma_status load_kernel(const loader *l, karma_model *m, const karma_i_formula *formula) {
-    const json_t *array = json_object_get(l->document, "factors");
-    size_t n = formula->n_factors;
-    if (json_array_size(array) != n) return damaged(l, "its factors are not those of its kernel");
-    karma_i_factor_facts *facts = karma_i_alloc(n, sizeof *facts);
+/* `array`: what the member's factors learned, from `first` on. */
+static karma_status load_kernel(const loader *l, karma_i_kernel *kernel, const karma_i_formula *formula,
+                                const karma_i_rows *support, const json_t *array, size_t first) {
+    karma_i_factor_facts *facts = karma_i_alloc(formula->n_factors, sizeof *facts);
     karma_status st = facts ? KARMA_OK : karma_i_fail_memory(l->err);
-    for (size_t f = 0; st == KARMA_OK && f < n; f++)
+    for (size_t f = 0; st == KARMA_OK && f < formula->n_factors; f++)
         st = load_facts(l, &facts[f], &formula->factors[f],
-                        karma_i_rows_encoding(m->support, formula->factors[f].encoding), json_array_get(array, f));
-    if (st == KARMA_OK) st = karma_i_kernel_restore(&m->kernel, formula, facts, l->err);
+                        karma_i_rows_encoding(support, formula->factors[f].encoding), json_array_get(array, first + f));
+    if (st == KARMA_OK) st = karma_i_kernel_restore(kernel, formula, facts, l->err);
     karma_i_free(facts);
     return st;
 }
 
-static karma_status load_formula(const loader *l, karma_i_formula *formula, const karma_fit_options *options) {
+static karma_status load_kernels(const loader *l, karma_model *m, const karma_i_committee *committee) {
+    const json_t *array = json_object_get(l->document, "factors");
+    size_t n_factors = 0;
+    for (size_t k = 0; k < committee->n; k++) n_factors += committee->formulas[k].n_factors;
+    if (json_array_size(array) != n_factors) return damaged(l, "its factors are not those of its kernel");
+    for (size_t k = 0, first = 0; k < committee->n; first += committee->formulas[k++].n_factors)
+        KARMA_TRY(load_kernel(l, &m->members[k].kernel, &committee->formulas[k], m->support, array, first));
+    m->info.scale = m->members[0].kernel.factors[0].scale;
+    m->info.log_norm = m->members[0].kernel.factors[0].log_norm;
+    return KARMA_OK;
+}
+
+static karma_status load_committee(const loader *l, karma_i_committee *committee, const karma_fit_options *options) {
     karma_error inner = {0};
-    karma_status st = karma_i_formula_parse(formula, options, &inner);
+    karma_status st = karma_i_committee_parse(committee, options, &inner);
     if (st == KARMA_ERR_MEMORY) return karma_i_fail_memory(l->err);
     return st == KARMA_OK ? KARMA_OK : damaged(l, inner.message);
 }
 
+/* An object that nothing here depends on: that it is one is all there is to check. */
+static karma_status load_search(const loader *l, karma_model *m) {
+    const json_t *object = json_object_get(l->document, "search");
+    if (!object) return KARMA_OK;
+    if (!json_is_object(object)) return damaged(l, "the account of its search is not one");
+    size_t n = json_dumpb(object, NULL, 0, JSON_COMPACT);
+    m->search = karma_i_zalloc(n + 1, 1);
+    if (!m->search || json_dumpb(object, m->search, n, JSON_COMPACT) != n) return karma_i_fail_memory(l->err);
+    return KARMA_OK;
+}
+
 static karma_status build_model(const loader *l, karma_model *m) {
-    karma_i_formula formula;
+    karma_i_committee committee;
     KARMA_TRY(load_options(l, &m->options));
     KARMA_TRY(load_info(l, &m->info));
     KARMA_TRY(load_heads(l, m));
-    KARMA_TRY(load_formula(l, &formula, &m->options));
-    karma_status st = load_encoder(l, &m->encoder, &formula);
+    KARMA_TRY(load_search(l, m));
+    KARMA_TRY(load_committee(l, &committee, &m->options));
+    m->members = karma_i_zalloc(committee.n, sizeof *m->members);
+    karma_status st = m->members ? KARMA_OK : karma_i_fail_memory(l->err);
+    if (st == KARMA_OK) m->n_members = committee.n;
+    if (st == KARMA_OK) st = load_encoder(l, &m->encoder, &committee);
     if (st == KARMA_OK) st = load_support(l, m);
-    if (st == KARMA_OK) st = load_kernel(l, m, &formula);
-    if (st == KARMA_OK) {
-        m->info.scale = m->kernel.factors[0].scale;
-        m->info.log_norm = m->kernel.factors[0].log_norm;
-    }
-    karma_i_formula_clear(&formula);
+    if (st == KARMA_OK) st = load_kernels(l, m, &committee);
+    karma_i_committee_clear(&committee);
     return st;
 }
 

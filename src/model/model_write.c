@@ -158,15 +158,17 @@ static json_t *encodings_to_json(const karma_model *m) {
     return unless_failed(array, failed);
 }
 
-static json_t *factors_to_json(const karma_i_kernel *kernel) {
+/* Those of all members, one after the other. */
+static json_t *factors_to_json(const karma_model *m) {
     json_t *array = json_array();
     int failed = 0;
-    for (size_t f = 0; f < kernel->n_factors; f++) {
-        karma_i_factor_facts facts = karma_i_factor_known(&kernel->factors[f]);
-        failed |=
-            json_array_append_new(array, json_pack("{s:f, s:f, s:I}", "scale", facts.scale, "spread", facts.spread,
-                                                   "largest_overlap", (json_int_t)facts.largest_overlap));
-    }
+    for (size_t k = 0; k < m->n_members; k++)
+        for (size_t f = 0; f < m->members[k].kernel.n_factors; f++) {
+            karma_i_factor_facts facts = karma_i_factor_known(&m->members[k].kernel.factors[f]);
+            failed |=
+                json_array_append_new(array, json_pack("{s:f, s:f, s:I}", "scale", facts.scale, "spread", facts.spread,
+                                                       "largest_overlap", (json_int_t)facts.largest_overlap));
+        }
     return unless_failed(array, failed);
 }
 
@@ -174,7 +176,11 @@ static json_t *header_to_json(const karma_model *m, const karma_i_tensor_list *l
     json_t *document =
         json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "format", KARMA_I_FORMAT_VERSION, "version", karma_version(),
                   "options", options_to_json(&m->options), "info", info_to_json(&m->info), "encodings",
-                  encodings_to_json(m), "factors", factors_to_json(&m->kernel), "targets", heads_to_json(m));
+                  encodings_to_json(m), "factors", factors_to_json(m), "targets", heads_to_json(m));
+    if (document && m->search && json_object_set_new(document, "search", json_loads(m->search, 0, NULL))) {
+        json_decref(document);
+        document = NULL;
+    }
     char *text = document ? dump(document, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(document);
     if (!text) return NULL;

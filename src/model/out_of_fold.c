@@ -6,9 +6,8 @@
 #include "model/model.h"
 #include "table/folds.h"
 
-/* Rows of one class of the first target, or of neighbouring numbers, are dealt evenly. */
-static karma_status assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,
-                                 karma_error *err) {
+karma_status karma_i_assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,
+                                  uint64_t seed, karma_error *err) {
     const karma_i_head *head = &model->heads[0];
     size_t n = table->n_rows, n_strata = head->labels.n_classes;
     size_t *stratum = karma_i_alloc(n, sizeof *stratum);
@@ -20,7 +19,7 @@ static karma_status assign_folds(size_t *fold, size_t n_folds, const karma_model
     else
         st = karma_i_folds_bins(stratum, table->targets[0].value, n, n_strata = n / n_folds, err);
     if (st == KARMA_OK)
-        st = karma_i_folds_assign(fold, n, n_folds, stratum, n_strata, (uint64_t)model->options.seed, err);
+        st = karma_i_folds_assign(fold, n, n_folds, stratum, n_strata, seed, err);
     karma_i_free(stratum);
     return st;
 }
@@ -63,7 +62,7 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_mod
     split s = {karma_i_alloc(n, sizeof *s.fold), karma_i_alloc(n, sizeof *s.train), karma_i_alloc(n, sizeof *s.test), 0,
                0};
     karma_status st =
-        s.fold && s.train && s.test ? assign_folds(s.fold, n_folds, model, table, err) : karma_i_fail_memory(err);
+        s.fold && s.train && s.test ? karma_i_assign_folds(s.fold, n_folds, model, table, (uint64_t)model->options.seed, err) : karma_i_fail_memory(err);
     *cancelled = 0;
     for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++)
         st = score_fold(scores, cancelled, &s, f, model, table, hooks, err);
@@ -102,6 +101,15 @@ static karma_status calibrate_head(karma_i_head *head, const double *scores, siz
     return st;
 }
 
+karma_status karma_i_calibrate_heads(karma_model *model, const karma_table *table, const double *scores,
+                                     karma_error *err) {
+    for (size_t t = 0; t < model->n_heads; t++)
+        if (model->heads[t].labels.task == KARMA_TASK_CLASSIFY)
+            KARMA_TRY(calibrate_head(&model->heads[t], scores, model->n_outputs, table, &table->targets[t],
+                                     &model->options, err));
+    return KARMA_OK;
+}
+
 karma_status karma_i_calibrate_model(karma_model *model, const karma_table *table, const karma_hooks *hooks,
                                      karma_error *err) {
     int any = 0, cancelled = model->info.stop == KARMA_STOP_CANCELLED;
@@ -114,10 +122,7 @@ karma_status karma_i_calibrate_model(karma_model *model, const karma_table *tabl
         karma_i_notice(hooks, "interrupted before probabilities were calibrated: the model has none");
         model->info.stop = KARMA_STOP_CANCELLED;
     }
-    for (size_t t = 0; st == KARMA_OK && !cancelled && t < model->n_heads; t++)
-        if (model->heads[t].labels.task == KARMA_TASK_CLASSIFY)
-            st = calibrate_head(&model->heads[t], scores, model->n_outputs, table, &table->targets[t], &model->options,
-                                err);
+    if (st == KARMA_OK && !cancelled) st = karma_i_calibrate_heads(model, table, scores, err);
     karma_i_free(scores);
     return st;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 #include "model/model.h"
 #include "solve/solver.h"
 
@@ -18,22 +19,38 @@ static void finish_numbers(double *scores, const karma_i_head *head) {
     if (head->n_outputs > 1) qsort(scores, head->n_outputs, sizeof *scores, by_value);
 }
 
+void karma_i_finish_scores(double *scores, const karma_model *model, size_t n_rows) {
+    for (size_t t = 0; t < model->n_heads; t++) {
+        const karma_i_head *head = &model->heads[t];
+        if (head->labels.task != KARMA_TASK_REGRESS) continue;
+        for (size_t i = 0; i < n_rows; i++) finish_numbers(scores + i * model->n_outputs + head->first_output, head);
+    }
+}
+
+karma_status karma_i_model_scores(double *scores, const karma_model *model, const karma_i_rows *rows, int threads,
+                                  karma_error *err) {
+    size_t n = rows->n_rows * model->n_outputs;
+    double *own = model->n_members > 1 ? karma_i_alloc(n, sizeof *own) : scores;
+    karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++) {
+        const karma_i_member *member = &model->members[m];
+        st = karma_i_kernel_scores(m ? own : scores, &member->kernel, karma_i_rows_all(rows),
+                                   karma_i_rows_all(model->support), member->coefficients, model->n_outputs, threads,
+                                   err);
+        for (size_t i = 0; m && st == KARMA_OK && i < n; i++) scores[i] += own[i];
+    }
+    if (own != scores) karma_i_free(own);
+    return st;
+}
+
 karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table, size_t threads,
                            const karma_hooks *hooks, karma_error *err) {
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
-    karma_status st =
-        karma_i_kernel_scores(scores, &model->kernel, karma_i_rows_all(rows), karma_i_rows_all(model->support),
-                              model->coefficients, model->n_outputs, karma_i_threads((int64_t)threads), err);
+    karma_status st = karma_i_model_scores(scores, model, rows, karma_i_threads((int64_t)threads), err);
     karma_i_rows_free(rows);
-    if (st != KARMA_OK) return st;
-    for (size_t t = 0; t < model->n_heads; t++) {
-        const karma_i_head *head = &model->heads[t];
-        if (head->labels.task != KARMA_TASK_REGRESS) continue;
-        for (size_t i = 0; i < karma_table_n_rows(table); i++)
-            finish_numbers(scores + i * model->n_outputs + head->first_output, head);
-    }
-    return KARMA_OK;
+    if (st == KARMA_OK) karma_i_finish_scores(scores, model, karma_table_n_rows(table));
+    return st;
 }
 
 /* Without calibration only the logistic loss fits probabilities: σ(z) for two classes; for more, the classes' own

@@ -190,7 +190,12 @@ karma_status karma_i_rows_add_matrix_row(karma_i_rows *rows, size_t matrix_row, 
 
 static karma_status new_encoding_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity,
                                       karma_error *err) {
-    if (other->is_matrix) return karma_i_rows_new_matrix(out, other->matrix, other->matrix_stride, capacity, err);
+    if (other->is_matrix) {
+        KARMA_TRY(karma_i_rows_new_matrix(out, other->matrix, other->matrix_stride, capacity, err));
+        (*out)->overlap = other->overlap;
+        (*out)->original = other->original;
+        return KARMA_OK;
+    }
     if (other->is_sparse) return karma_i_rows_new_sparse(out, other->n_attributes, capacity, err);
     karma_i_rows_layout layout = {other->n_attributes, other->feature_start, other->traits, other->centred_ranks};
     return karma_i_rows_new_layout(out, &layout, capacity, err);
@@ -377,7 +382,7 @@ karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
 }
 
 size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row) {
-    if (rows->is_matrix) return 0;
+    if (rows->is_matrix) return rows->original ? karma_i_rows_n_observed(rows->original, rows->matrix_row[row]) : 0;
     if (rows->is_sparse) return rows->cell_start[row + 1] - rows->cell_start[row];
     const uint64_t *mask = karma_i_rows_mask(rows, row);
     return karma_i_mask_overlap(mask, mask, rows->n_words);
@@ -422,6 +427,7 @@ static double square_of_traits(const karma_i_rows *rows, size_t row) {
 }
 
 double karma_i_rows_square(const karma_i_rows *rows, size_t row) {
+    if (rows->original) return karma_i_rows_square(rows->original, rows->matrix_row[row]);
     if (rows->is_matrix)
         return (double)rows->matrix[rows->matrix_row[row] * rows->matrix_stride + rows->matrix_column[row]];
     const float *x = rows->is_sparse ? rows->cell_value + rows->cell_start[row] : karma_i_rows_values(rows, row);

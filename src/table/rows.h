@@ -14,7 +14,8 @@
  * |o ∩ o'| the population count of two masks' conjunction.
  *
  * Rows of a precomputed kernel have no attributes: row i is row matrix_row[i] of a matrix of kernel values, and what
- * others have with it stands in their rows' column matrix_column[i].
+ * others have with it stands in their rows' column matrix_column[i]. Rows of precomputed parts are the same, but know
+ * the rows they were made of (kernel/parts.h).
  *
  * Sparse rows (ratings) are lists of observed cells instead, each attribute with one feature: no masks, no traits, and
  * no zeros for what is missing. */
@@ -63,6 +64,10 @@ typedef struct karma_i_rows {
     const float *matrix; /* borrowed; NULL: only the columns are known, as of support rows in a file */
     size_t matrix_stride;
     size_t *matrix_row, *matrix_column;
+    /* The matrix may hold parts of a kernel, Σκ, with |o ∩ o'| beside them: row i is then row matrix_row[i] of
+     * `original`. Both are borrowed; NULL: the matrix is the kernel. */
+    const uint16_t *overlap;
+    const struct karma_i_rows *original;
     struct karma_i_rows *next; /* the same rows encoded in another way, for kernels with several factors; owned */
 } karma_i_rows;
 

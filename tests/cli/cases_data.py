@@ -11,7 +11,7 @@ from case import Case
 class Learning(Case):
     def test_binary_with_text_labels(self):
         rows = self.two_classes(ids=True)
-        run = self.ok("train", "two.csv", "--target", "answer", "--id", "who", "-o", "m.karma")
+        run = self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--id", "who", "-o", "m.karma")
         self.assertIn("learned from 120 rows and 3 columns", run.out)
         self.assertIn("2 classes", run.out)
         self.assertEqual(self.files(), ["m.karma", "two.csv"])
@@ -28,15 +28,15 @@ class Learning(Case):
         rows = [[round(rng.gauss(0, 1), 3), colour, "up" if colour in ("red", "pink") else "down"]
                 for colour in (rng.choice(["red", "pink", "blue", "grey"]) for _ in range(80))]
         self.write_csv("c.csv", ["x", "colour", "y"], rows)
-        self.ok("train", "c.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "c.csv", "--target", "y", "-o", "m.karma", "--quiet")
         out = self.ok("predict", "m.karma", "c.csv").rows()[1:]
         self.assertGreater(sum(a[0] == b[-1] for a, b in zip(out, rows)), 76)
-        self.ok("train", "c.csv", "--target", "y", "--ignore", "colour", "-o", "n.karma", "--quiet")
+        self.ok("train", "--effort", "off", "c.csv", "--target", "y", "--ignore", "colour", "-o", "n.karma", "--quiet")
         self.assertEqual([c["name"] for c in self.ok("inspect", "n.karma", "--json").json()["columns"]], ["x"])
 
     def test_multiclass(self):
         rows = self.three_classes()
-        self.ok("train", "three.csv", "--target", "tree", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "-o", "m.karma", "--quiet")
         out = self.ok("predict", "m.karma", "three.csv").rows()
         self.assertEqual(out[0], ["prediction", "score:ash", "score:birch, white", "score:elm"])
         classes = ["ash", "birch, white", "elm"]
@@ -48,12 +48,12 @@ class Learning(Case):
     def test_long_class_names(self):
         names = ["n" * 900 + end for end in ("one", "three", "two")]
         self.write_csv("l.csv", ["x", "y"], [[i % 3, names[i % 3]] for i in range(30)])
-        self.ok("train", "l.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "l.csv", "--target", "y", "-o", "m.karma", "--quiet")
         self.assertEqual(self.ok("predict", "m.karma", "l.csv").rows()[0][1:], ["score:" + name for name in names])
 
     def test_regression(self):
         rows = self.quantity()
-        run = self.ok("train", "price.csv", "--target", "price", "--passes", "30", "-o", "m.karma", "--json",
+        run = self.ok("train", "--effort", "off", "price.csv", "--target", "price", "--passes", "30", "-o", "m.karma", "--json",
                       notes=["taken as a quantity.*--task classify"])
         self.assertEqual(run.json()["task"], "regress")
         out = self.ok("predict", "m.karma", "price.csv").rows()
@@ -69,12 +69,12 @@ class Learning(Case):
         rng = random.Random(8)
         rows = [[round(rng.gauss(k, 0.3), 3), k] for k in (rng.randrange(4) for _ in range(80))]
         self.write_csv("k.csv", ["x", "k"], rows)
-        run = self.ok("train", "k.csv", "--target", "k", "-o", "m.karma", "--json", notes=["taken as classes"])
+        run = self.ok("train", "--effort", "off", "k.csv", "--target", "k", "-o", "m.karma", "--json", notes=["taken as classes"])
         self.assertEqual(run.json()["classes"], ["0", "1", "2", "3"])
-        run = self.ok("train", "k.csv", "--target", "k", "--task", "regress", "-o", "m.karma", "--json")
+        run = self.ok("train", "--effort", "off", "k.csv", "--target", "k", "--task", "regress", "-o", "m.karma", "--json")
         self.assertEqual(run.json()["task"], "regress")
         self.two_classes()
-        self.fails("train", "two.csv", "--target", "answer", "--task", "regress", "-o", "x.karma",
+        self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--task", "regress", "-o", "x.karma",
                    says="two.csv.*'answer'.*categories")
 
     def test_label_spelling_is_kept(self):
@@ -82,7 +82,7 @@ class Learning(Case):
                        ("été", "ночь"), ("a,b", 'c"d')):
             with self.subTest(labels=labels):
                 self.two_classes(n=40, labels=labels)
-                self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+                self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
                 out = self.ok("predict", "m.karma", "two.csv").rows()[1:]
                 self.assertEqual({row[0] for row in out}, set(labels))
                 rows = self.ok("eval", "m.karma", "two.csv", "--json").json()["confusion"]
@@ -119,10 +119,10 @@ class Learning(Case):
 
     def test_unlabelled_rows_are_left_out(self):
         rows = self.two_classes()
-        self.ok("train", "two.csv", "--target", "answer", "-o", "all.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "all.karma", "--quiet")
         extra = rows[:50] + [[9.0, 9.0, "violet", None]] + rows[50:] + [[-9.0, 1.0, "red", "NA"]]
         self.write_csv("holes.csv", ["a", "b", "colour", "answer"], extra)
-        run = self.ok("train", "holes.csv", "--target", "answer", "-o", "m.karma", "--json",
+        run = self.ok("train", "--effort", "off", "holes.csv", "--target", "answer", "-o", "m.karma", "--json",
                       notes=["2 of 122 rows have no label in column 'answer'"])
         self.assertEqual([run.json()["rows"], run.json()["rows_without_label"]], [120, 2])
         self.assertEqual(self.ok("predict", "m.karma", "two.csv").out, self.ok("predict", "all.karma", "two.csv").out)
@@ -155,7 +155,7 @@ class Learning(Case):
         self.assertEqual(len(out), 3)
         self.assertEqual(out[0], out[2])
         self.assertTrue(math.isfinite(float(out[0][1])))
-        self.ok("train", "two.csv", "--target", "answer", "--bias", "0", "-o", "n.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--bias", "0", "-o", "n.karma", "--quiet")
         out = self.ok("predict", "n.karma", "new.csv").rows()[1:]
         self.assertEqual(float(out[0][1]), 0.0)
         self.assertEqual(out[0][0], "no")  # a tie goes to the first class
@@ -163,14 +163,14 @@ class Learning(Case):
     def test_training_row_with_everything_missing(self):
         rows = self.two_classes() + [[None, None, None, "yes"]]
         self.write_csv("more.csv", ["a", "b", "colour", "answer"], rows)
-        self.assertEqual(self.ok("train", "more.csv", "--target", "answer", "-o", "m.karma", "--json").json()["rows"], 121)
+        self.assertEqual(self.ok("train", "--effort", "off", "more.csv", "--target", "answer", "-o", "m.karma", "--json").json()["rows"], 121)
 
     def test_column_without_observed_cells(self):
         rows = self.two_classes()
         self.write_csv("more.csv", ["a", "b", "empty", "colour", "answer"], [r[:2] + [None] + r[2:] for r in rows])
-        run = self.ok("train", "more.csv", "--target", "answer", "-o", "m.karma", "--json", notes=["'empty'"])
+        run = self.ok("train", "--effort", "off", "more.csv", "--target", "answer", "-o", "m.karma", "--json", notes=["'empty'"])
         self.assertEqual(run.json()["attributes"], 3)
-        self.ok("train", "two.csv", "--target", "answer", "-o", "n.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "n.karma", "--quiet")
         self.assertEqual(self.ok("predict", "m.karma", "two.csv").out, self.ok("predict", "n.karma", "two.csv").out)
 
     def test_losses_and_schedules(self):
@@ -179,7 +179,7 @@ class Learning(Case):
         for loss in ("hinge", "squared-hinge", "logistic"):
             for schedule in ("pegasos", "regret"):
                 with self.subTest(loss=loss, schedule=schedule):
-                    run = self.ok("train", "two.csv", "--target", "answer", "--solver", "online", "--loss", loss,
+                    run = self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--solver", "online", "--loss", loss,
                                   "--schedule", schedule, "-o", "m.karma", "--json")
                     self.assertTrue(0.0 < run.json()["rho"] < math.inf)
                     accuracy = self.ok("eval", "m.karma", "two.csv", "--json").json()["accuracy"]
@@ -188,13 +188,13 @@ class Learning(Case):
         for loss in ("epsilon-insensitive", "absolute", "huber", "pinball", "squared"):
             for solver in self.solvers():
                 with self.subTest(loss=loss, solver=solver):
-                    self.ok("train", "price.csv", "--target", "price", "--task", "regress", "--loss", loss, "--solver",
+                    self.ok("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--loss", loss, "--solver",
                             solver, "-o", "m.karma")
                     self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["loss"], loss)
 
     def test_loss_of_the_wrong_task(self):
         self.two_classes(n=40)
-        run = self.run_karma("train", "two.csv", "--target", "answer", "--loss", "huber", "-o", "m.karma")
+        run = self.run_karma("train", "--effort", "off", "two.csv", "--target", "answer", "--loss", "huber", "-o", "m.karma")
         self.assertIn(run.code, (1, 2), str(run))
         self.assertRegex(run.err, "huber")
         self.assertEqual(self.files(), ["two.csv"])
@@ -238,7 +238,7 @@ class Evaluating(Case):
 
     def test_three_classes_and_log_loss(self):
         self.three_classes()
-        self.ok("train", "three.csv", "--target", "tree", "--loss", "logistic", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "--loss", "logistic", "-o", "m.karma", "--quiet")
         rows = self.three_classes("test.csv", n=80, seed=9)
         report = self.ok("eval", "m.karma", "test.csv", "--json").json()
         out = self.ok("predict", "m.karma", "test.csv").rows()
@@ -257,7 +257,7 @@ class Evaluating(Case):
 
     def test_binary_log_loss(self):
         self.two_classes()
-        self.ok("train", "two.csv", "--target", "answer", "--loss", "logistic", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--loss", "logistic", "-o", "m.karma", "--quiet")
         rows = self.two_classes("test.csv", n=50, seed=4)
         out = self.ok("predict", "m.karma", "test.csv").rows()[1:]
         loss = sum(math.log1p(math.exp(-float(o[1]) if r[-1] == "yes" else float(o[1]))) for o, r in zip(out, rows)) / 50
@@ -265,7 +265,7 @@ class Evaluating(Case):
 
     def test_regression_against_own_computation(self):
         train = self.quantity()
-        self.ok("train", "price.csv", "--target", "price", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "price.csv", "--target", "price", "-o", "m.karma", "--quiet")
         rows = self.quantity("test.csv", n=60, seed=11)
         report = self.ok("eval", "m.karma", "test.csv", "--json").json()
         guess = [float(row[0]) for row in self.ok("predict", "m.karma", "test.csv").rows()[1:]]
@@ -300,7 +300,7 @@ class Evaluating(Case):
 
     def test_regression_model_and_text_labels(self):
         self.quantity(n=60)
-        self.ok("train", "price.csv", "--target", "price", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "price.csv", "--target", "price", "-o", "m.karma", "--quiet")
         self.write("new.csv", "a,b,c,price\n1,2,3,dear\n")
         self.fails("eval", "m.karma", "new.csv", says="new.csv.*'price'.*numbers")
         self.assertEqual(len(self.ok("predict", "m.karma", "new.csv").rows()), 2)
@@ -315,14 +315,14 @@ class Reading(Case):
         self.reference = self.predictions("two.csv", "--target", "answer")
 
     def predictions(self, data, *options, reading=(), stdin=b"", notes=None):
-        self.ok("train", data, *options, *reading, "-o", "m.karma", "--quiet", stdin=stdin)
+        self.ok("train", "--effort", "off", data, *options, *reading, "-o", "m.karma", "--quiet", stdin=stdin)
         return self.ok("predict", "m.karma", data, *reading, stdin=stdin, notes=notes).out
 
     def test_standard_input(self):
         text = self.read("two.csv")
         self.assertEqual(self.predictions("-", "--target", "answer", stdin=text), self.reference)
-        self.fails("train", "-", "--target", "answer", "-o", "x.karma", stdin=b"", says="standard input.*empty")
-        self.fails("train", "-", "--target", "answer", "-o", "x.karma", stdin=b"a,answer\n1,x\n1\n",
+        self.fails("train", "--effort", "off", "-", "--target", "answer", "-o", "x.karma", stdin=b"", says="standard input.*empty")
+        self.fails("train", "--effort", "off", "-", "--target", "answer", "-o", "x.karma", stdin=b"a,answer\n1,x\n1\n",
                    says="standard input: line 3")
 
     def test_gzip(self):
@@ -394,7 +394,7 @@ class Reading(Case):
         self.assertEqual([(c["name"], c["type"]) for c in run["columns"]], [("zip", "category")])
         self.assertEqual(run["target"], {"name": "y", "type": "category"})
         self.fails("inspect", "f.csv", "--numeric", "y", says="f.csv: line 2, column 'y': 'down' is not a number")
-        self.ok("train", "f.csv", "--target", "y", "--category", "zip", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "f.csv", "--target", "y", "--category", "zip", "-o", "m.karma", "--quiet")
         # the model remembers that zip is a category, also where the file looks like numbers or has other words
         self.write("new.csv", "zip,x\n10,3\n11,3\nother,3\n,3\n")
         out = self.ok("predict", "m.karma", "new.csv").rows()[1:]
@@ -427,17 +427,17 @@ class Reading(Case):
         self.fails("gram", "w.csv", "--row-weight", "v", says="w.csv: no column 'v'")
         self.fails("gram", "w.csv", "--row-weight", "w", "--target", "w", code=2,
                    says="'w' cannot be both --target and --row-weight")
-        self.ok("train", "plain.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "plain.csv", "--target", "y", "-o", "m.karma", "--quiet")
         self.fails("predict", "m.karma", "w.csv", "--row-weight", "w", code=2, says="unknown option")
 
     def test_options_that_contradict(self):
-        self.fails("train", "two.csv", "--target", "answer", "--ignore", "answer", "-o", "x.karma", code=2,
+        self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--ignore", "answer", "-o", "x.karma", code=2,
                    says="'answer' cannot be both")
-        self.fails("train", "two.csv", "--target", "answer", "--numeric", "a", "--category", "a", "-o", "x.karma", code=2,
+        self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--numeric", "a", "--category", "a", "-o", "x.karma", code=2,
                    says="'a' cannot be both")
 
     def test_number_column_of_the_model_with_words(self):
-        self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
         self.write("new.csv", "a,b,colour\n1,2,red\nmany,2,red\n")
         self.fails("predict", "m.karma", "new.csv", says="new.csv: line 3, column 'a': 'many' is not a number")
 
@@ -456,7 +456,7 @@ class Libsvm(Case):
         self.lines = lines
 
     def test_absent_must_be_said(self):
-        self.fails("train", "d.svm", "--target", "target", "-o", "m.karma", code=2, says="--absent zero or --absent missing")
+        self.fails("train", "--effort", "off", "d.svm", "--target", "target", "-o", "m.karma", code=2, says="--absent zero or --absent missing")
         self.fails("gram", "d.svm", code=2, says="--absent")
 
     def test_absent_zero_and_missing(self):
@@ -467,8 +467,8 @@ class Libsvm(Case):
                 cells = dict(pair.split(":") for pair in line.split("#")[0].split()[1:])
                 rows.append([cells.get(str(i), hole) for i in range(1, 5)] + [line.split()[0]])
             self.write_csv("same.csv", ["1", "2", "3", "4", "target"], rows)
-            self.ok("train", "d.svm", "--target", "target", "--absent", absent, "-o", "m.karma", "--quiet")
-            self.ok("train", "same.csv", "--target", "target", "-o", "n.karma", "--quiet")
+            self.ok("train", "--effort", "off", "d.svm", "--target", "target", "--absent", absent, "-o", "m.karma", "--quiet")
+            self.ok("train", "--effort", "off", "same.csv", "--target", "target", "-o", "n.karma", "--quiet")
             table[absent] = self.ok("predict", "m.karma", "d.svm", "--absent", absent).out
             self.assertEqual(table[absent], self.ok("predict", "n.karma", "same.csv").out)
             share = self.ok("inspect", "d.svm", "--absent", absent, "--json").json()["missing"]
@@ -477,7 +477,7 @@ class Libsvm(Case):
         self.assertEqual({row.split(",")[0] for row in table["zero"].splitlines()[1:]}, {"+1", "-1"})
 
     def test_formats(self):
-        self.ok("train", "d.svm", "--target", "target", "--absent", "missing", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "d.svm", "--target", "target", "--absent", "missing", "-o", "m.karma", "--quiet")
         expected = self.ok("predict", "m.karma", "d.svm", "--absent", "missing").out
         self.write("d.libsvm.gz", gzip.compress(self.read("d.svm")))
         self.assertEqual(self.ok("predict", "m.karma", "d.libsvm.gz", "--absent", "missing").out, expected)
@@ -509,7 +509,7 @@ class Ratings(Case):
 
     def test_label_of_users(self):
         given = (*self.reading, "--users", "users.csv")
-        run = self.ok("train", "r.csv", *given, "--target", "sex", "-o", "m.karma", notes=["1 of 91 rows have no label"])
+        run = self.ok("train", "--effort", "off", "r.csv", *given, "--target", "sex", "-o", "m.karma", notes=["1 of 91 rows have no label"])
         self.assertIn(f"learned from 90 rows and {self.items + 1} columns", run.out)
         columns = self.ok("inspect", "m.karma", "--json").json()["columns"]
         self.assertEqual([c["name"] for c in columns], ["age"] + [str(i + 1) for i in range(self.items)])
@@ -550,8 +550,8 @@ class Ratings(Case):
         self.assertEqual(self.ok("gram", "r.csv", *users, *said).out, self.ok("gram", "wide.csv", "--id", "viewer", *said).out)
         report = self.ok("inspect", "r.csv", *users, *said, "--json").json()
         self.assertEqual(([t["name"] for t in report["targets"]], report["row_weight"]), (["sex", "age"], "n"))
-        self.ok("train", "r.csv", *users, *said, "-o", "a.karma", "--quiet")
-        self.ok("train", "wide.csv", "--id", "viewer", *said, "-o", "b.karma", "--quiet")
+        self.ok("train", "--effort", "off", "r.csv", *users, *said, "-o", "a.karma", "--quiet")
+        self.ok("train", "--effort", "off", "wide.csv", "--id", "viewer", *said, "-o", "b.karma", "--quiet")
         out = self.ok("predict", "a.karma", "r.csv", *users, "--ignore", "n").rows()
         self.assertEqual(out[0], ["viewer", "prediction:sex", "score:sex", "prediction:age", "score:age"])
         self.assertEqual(out, self.ok("predict", "b.karma", "wide.csv", "--id", "viewer", "--ignore", "n").rows())
@@ -560,14 +560,14 @@ class Ratings(Case):
         self.assertGreater(weighed["targets"]["sex"]["accuracy"], 0.9)
         self.assertNotEqual(weighed, self.ok("eval", "a.karma", "r.csv", *users, "--ignore", "n", "--json").json())
         liked = ("--item", "3", "--like", "3", "--row-weight", "n")
-        self.ok("train", "r.csv", *users, *liked, "-o", "c.karma", "--quiet")
+        self.ok("train", "--effort", "off", "r.csv", *users, *liked, "-o", "c.karma", "--quiet")
         self.ok("eval", "c.karma", "r.csv", *users, *liked)
 
     def test_like(self):
         said = (*self.reading, "--item", "3", "--like", "3")
         raters = {str(user): rating >= 3 for user, item, rating in self.triplets if item == 3}
         left_out = f"{90 - len(raters)} of 90 rows have no label in column 'like:3'"
-        run = self.ok("train", "r.csv", *said, "-o", "m.karma", "--json", notes=[left_out])
+        run = self.ok("train", "--effort", "off", "r.csv", *said, "-o", "m.karma", "--json", notes=[left_out])
         self.assertEqual((run.json()["target"], run.json()["classes"]), ("like:3", ["no", "yes"]))
         self.assertEqual(run.json()["attributes"], self.items - 1)
         out = self.ok("predict", "m.karma", "r.csv", *self.reading).rows()[1:]
@@ -579,7 +579,7 @@ class Ratings(Case):
         self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="where the label 'like:3' is: .*--item ID")
 
     def test_ways_of_writing(self):
-        self.ok("train", "r.csv", *self.reading, "--item", "3", "--like", "3", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "r.csv", *self.reading, "--item", "3", "--like", "3", "-o", "m.karma", "--quiet")
         expected = self.ok("predict", "m.karma", "r.csv", *self.reading).rows()[1:]
         text = self.read("r.csv").decode()
         body = text.split("\n", 1)[1]
@@ -600,7 +600,7 @@ class Ratings(Case):
         self.assertEqual(a, b)
 
     def test_wrong_usage(self):
-        train = ("train", "r.csv", "-o", "m.karma")
+        train = ("train", "--effort", "off", "r.csv", "-o", "m.karma")
         for options, says in ((["--users", "users.csv"], "--users is for rating data, and they need --format ratings"),
                               (["--item", "3"], "--item is for rating data"), (["--like", "3"], "--like is for rating data"),
                               ([*self.reading], "--target COL, or --item ID and --like THRESHOLD"),
@@ -663,7 +663,7 @@ class Inspecting(Case):
 
     def test_model(self):
         rows = self.two_classes()
-        self.ok("train", "two.csv", "--target", "answer", "--gamma", "3", "--C", "7.5", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--gamma", "3", "--C", "7.5", "-o", "m.karma", "--quiet")
         report = self.ok("inspect", "m.karma", "--json").json()
         self.assertEqual([report["kind"], report["target"], report["task"]], ["model", "answer", "classify"])
         self.assertEqual([report["rows"], report["C"], report["options"]["gamma"]], [120, 7.5, 3])

@@ -47,7 +47,7 @@ class Explaining(Case):
 
     def test_many_classes(self):
         self.three_classes()
-        self.ok("train", "three.csv", "--target", "tree", "--kernel", "rank", "-o", "n.karma", "--quiet")
+        self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "--kernel", "rank", "-o", "n.karma", "--quiet")
         lines, predictions = self.lines("n.karma", "three.csv"), self.scores("n.karma", "three.csv")
         self.assertEqual([line["class"] for line in lines if line["row"] == "1" and line["attribute"] == "(bias)"],
                          ["ash", "birch, white", "elm"])
@@ -59,7 +59,7 @@ class Explaining(Case):
 
     def test_numbers(self):
         self.quantity()
-        self.ok("train", "price.csv", "--target", "price", "-o", "q.karma", "--quiet")
+        self.ok("train", "--effort", "off", "price.csv", "--target", "price", "-o", "q.karma", "--quiet")
         lines = self.lines("q.karma", "price.csv")
         self.assertEqual(list(lines[0]), ["row", "attribute", "value", "contribution", "se"])
         for got, wanted in zip(self.sums(lines, "row"), self.scores("q.karma", "price.csv")):
@@ -69,7 +69,7 @@ class Explaining(Case):
         self.quantity()
         rows = self.read_rows("price.csv")
         self.write_csv("both.csv", rows[0] + ["dear"], [row + ["yes" if float(row[3]) > 100 else "no"] for row in rows[1:]])
-        self.ok("train", "both.csv", "--target", "price,dear", "--loss", "auto", "-o", "b.karma", "--quiet")
+        self.ok("train", "--effort", "off", "both.csv", "--target", "price,dear", "--loss", "auto", "-o", "b.karma", "--quiet")
         lines = self.lines("b.karma", "both.csv")
         self.assertEqual(list(lines[0]), ["row", "target", "class", "attribute", "value", "contribution", "se"])
         self.assertEqual({(line["target"], line["class"]) for line in lines}, {("price", ""), ("dear", "yes")})
@@ -77,7 +77,7 @@ class Explaining(Case):
         wanted = [float(p[name]) for p in predictions for name in ("prediction:price", "score:dear")]
         for got, score in zip(self.sums(lines, "row", "target"), wanted):
             self.close_to(got, score)
-        self.ok("train", "price.csv", "--target", "price", "--loss", "pinball", "--quantile", "0.1,0.9", "-o", "p.karma",
+        self.ok("train", "--effort", "off", "price.csv", "--target", "price", "--loss", "pinball", "--quantile", "0.1,0.9", "-o", "p.karma",
                 "--quiet")
         lines = self.lines("p.karma", "price.csv", "--top", "1")
         self.assertEqual(list(lines[0]), ["row", "quantile", "attribute", "value", "contribution", "se"])
@@ -126,7 +126,7 @@ class Explaining(Case):
     def test_composed_kernel(self):
         """Shapley values through the tool: they add up, and rows of three columns need no sampling."""
         self.trained()
-        self.ok("train", "two.csv", "--target", "answer", "--outer", "rbf", "-o", "r.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--outer", "rbf", "-o", "r.karma", "--quiet")
         lines = self.lines("r.karma", "two.csv", "--seed", "3")
         for got, wanted in zip(self.sums(lines, "row"), self.scores("r.karma", "two.csv")):
             self.close_to(got, float(wanted["score"]))
@@ -170,7 +170,7 @@ class Importance(Case):
             self.rows.append(cells + ["up" if 2 * a + b > 0 else "down"])
         for name, part in (("train.csv", self.rows[:250]), ("test.csv", self.rows[250:])):
             self.write_csv(name, ["noise", "some", "most", "way"], part)
-        self.ok("train", "train.csv", "--target", "way", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "train.csv", "--target", "way", "-o", "m.karma", "--quiet")
 
     def test_table(self):
         text = self.ok("explain", "m.karma", "test.csv", "--importance").out
@@ -219,7 +219,7 @@ class Overlap(Case):
             cells = [x, y, None, None] if i < 200 else [None, None, x, y]
             rows.append(cells + ["up" if x + rng.gauss(0, 2) > 0 else "down"])
         self.write_csv("train.csv", ["a", "b", "c", "d", "way"], rows)
-        self.ok("train", "train.csv", "--target", "way", "--solver", "online", "--loss", "logistic", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "train.csv", "--target", "way", "--solver", "online", "--loss", "logistic", "-o", "m.karma", "--quiet")
         self.write_csv("new.csv", ["who", "a", "b", "c", "d", "way"],
                        [["full", 1, 1, 1, 1, "up"], ["ab", 1, -1, None, None, "up"], ["c", None, None, 2, None, "up"],
                         ["none", None, None, None, None, "down"], ["ac", 1, None, 1, None, "down"]])

@@ -424,7 +424,7 @@ class Synth(Case):
         text = self.read("a.csv").decode().splitlines(True)
         self.write("train.csv", "".join(text[:401]))
         self.write("test.csv", text[0] + "".join(text[401:]))
-        self.ok("train", "train.csv", "--target", "target", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "train.csv", "--target", "target", "-o", "m.karma", "--quiet")
         report = self.ok("eval", "m.karma", "test.csv", "--json").json()
         self.assertGreater(report["accuracy"], 0.85)
         self.assertGreater(report["accuracy"], report["majority"] + 0.2)
@@ -451,7 +451,7 @@ class Repeating(Case):
             for solver in self.solvers():
                 first = None
                 for threads in ("1", "2", "3"):
-                    self.ok("train", "d.csv", "--target", "target", "--solver", solver, "--passes", "2", "--threads",
+                    self.ok("train", "--effort", "off", "d.csv", "--target", "target", "--solver", solver, "--passes", "2", "--threads",
                             threads, "-o", "m.karma", "--quiet")
                     for more in ("1", "2", "3") if threads == "1" else (threads,):
                         out = self.ok("predict", "m.karma", "d.csv", "--threads", more).raw
@@ -464,7 +464,7 @@ class Repeating(Case):
         for solver in self.solvers():
             models = {}
             for name, seed in (("one", "1"), ("again", "1"), ("two", "2")):
-                self.ok("train", "two.csv", "--target", "answer", "--solver", solver, "--seed", seed, "-o", name, "--quiet")
+                self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--solver", solver, "--seed", seed, "-o", name, "--quiet")
                 models[name] = self.read(name)
             self.assertTrue(models["one"] == models["again"], solver)
             if solver == "online":
@@ -475,7 +475,7 @@ class Repeating(Case):
         os.chmod(self.path("m.karma"), 0o640)
         os.symlink("m.karma", self.path("link.karma"))
         before = self.read("m.karma")
-        self.ok("train", "two.csv", "--target", "answer", "--gamma", "4", "-o", "link.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--gamma", "4", "-o", "link.karma", "--quiet")
         self.assertTrue(os.path.islink(self.path("link.karma")))
         self.assertNotEqual(self.read("m.karma"), before)
         self.assertEqual(os.stat(self.path("m.karma")).st_mode & 0o777, 0o640)

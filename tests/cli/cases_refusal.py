@@ -15,10 +15,10 @@ class BadInput(Case):
 
     def bad(self, content, says, name="d.csv", options=(), target="y"):
         self.write(name, content)
-        self.fails("train", name, "--target", target, *options, "-o", "m.karma", says=says)
+        self.fails("train", "--effort", "off", name, "--target", target, *options, "-o", "m.karma", says=says)
 
     def test_missing_file(self):
-        self.fails("train", "gone.csv", "--target", "y", "-o", "m.karma", says="^karma: gone.csv: .*no such file")
+        self.fails("train", "--effort", "off", "gone.csv", "--target", "y", "-o", "m.karma", says="^karma: gone.csv: .*no such file")
         self.fails("predict", "gone.karma", "x.csv", "-o", "p.csv", says="^karma: gone.karma: .*No such file")
         self.fails("inspect", "gone.csv", says="gone.csv")
         self.trained(n=30)
@@ -26,11 +26,11 @@ class BadInput(Case):
 
     def test_directory(self):
         os.mkdir(self.path("folder"))
-        self.fails("train", "folder", "--target", "y", "-o", "m.karma", says="folder: is a directory")
+        self.fails("train", "--effort", "off", "folder", "--target", "y", "-o", "m.karma", says="folder: is a directory")
         self.fails("inspect", "folder", says="folder: is a directory")
         self.fails("predict", "folder", "x.csv", says="folder: .*directory")
         self.two_classes(n=20)
-        self.fails("train", "two.csv", "--target", "answer", "-o", "folder", says="folder: is a directory")
+        self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "folder", says="folder: is a directory")
 
     def test_not_readable(self):
         self.two_classes(n=20)
@@ -88,7 +88,7 @@ class BadInput(Case):
     def test_no_target_column(self):
         self.bad("a,b,outcome\n1,2,u\n", "d.csv: no column 'y'")
         self.bad("a,b,outcome\n1,2,u\n", "d.csv: no column 'outcom'; is 'outcome' meant", target="outcom")
-        self.fails("train", "d.csv", "--target", "outcome", "--id", "nr", "-o", "m.karma", says="d.csv: no column 'nr'")
+        self.fails("train", "--effort", "off", "d.csv", "--target", "outcome", "--id", "nr", "-o", "m.karma", says="d.csv: no column 'nr'")
 
     def test_one_class_only(self):
         self.bad("a,y\n1,u\n2,u\n3,\n", "d.csv: column 'y' has one class only, 'u'")
@@ -150,15 +150,15 @@ class BadInput(Case):
         name = "x" * 5000
         self.bad(f'"{name}",{name},y\n1,2,u\n', "d.csv: line 1")
         self.write("n.csv", '"a\nb","a\nb",y\n1,2,u\n')
-        self.fails("train", "n.csv", "--target", "y", "-o", "m.karma", says="n.csv: line")
+        self.fails("train", "--effort", "off", "n.csv", "--target", "y", "-o", "m.karma", says="n.csv: line")
         self.write("n.csv", '"a\nb",y\n1,u\nx\x1b,u\n')
-        self.fails("train", "n.csv", "--target", "y", "--numeric", "a\nb", "-o", "m.karma", says="n.csv: line 4")
+        self.fails("train", "--effort", "off", "n.csv", "--target", "y", "--numeric", "a\nb", "-o", "m.karma", says="n.csv: line 4")
         self.write("n.csv", '"a",y\n1,"u\nv"\n2,"u\nv"\n')
-        self.fails("train", "n.csv", "--target", "y", "-o", "m.karma", says="one class")
+        self.fails("train", "--effort", "off", "n.csv", "--target", "y", "-o", "m.karma", says="one class")
 
     def test_diverging_training(self):
         self.quantity(n=60)
-        run = self.run_karma("train", "price.csv", "--target", "price", "--loss", "squared", "--C", "1e15", "-o", "m.karma")
+        run = self.run_karma("train", "--effort", "off", "price.csv", "--target", "price", "--loss", "squared", "--C", "1e15", "-o", "m.karma")
         if run.code == 0:
             out = self.ok("predict", "m.karma", "price.csv").rows()[1:]
             self.assertTrue(all(math.isfinite(float(row[0])) for row in out))
@@ -168,7 +168,7 @@ class BadInput(Case):
 
     def test_huge_values(self):
         self.write("h.csv", "a,b,y\n1e300,1,u\n-1e300,2,v\n3e299,,u\n,4,v\n")
-        run = self.run_karma("train", "h.csv", "--target", "y", "-o", "m.karma")
+        run = self.run_karma("train", "--effort", "off", "h.csv", "--target", "y", "-o", "m.karma")
         if run.code == 0:
             self.assertTrue(all(math.isfinite(float(r[1])) for r in self.ok("predict", "m.karma", "h.csv").rows()[1:]))
         else:
@@ -181,7 +181,7 @@ class BadOutput(Case):
     def setUp(self):
         super().setUp()
         self.trained(n=40)
-        self.commands = [["train", "two.csv", "--target", "answer"], ["predict", "m.karma", "two.csv"], ["gram", "two.csv"],
+        self.commands = [["train", "--effort", "off", "two.csv", "--target", "answer"], ["predict", "m.karma", "two.csv"], ["gram", "two.csv"],
                          ["synth", "--rows", "5"], ["explain", "m.karma", "two.csv"],
                          ["explain", "m.karma", "two.csv", "--importance"], ["explain", "m.karma", "two.csv", "--overlap"]]
 
@@ -194,8 +194,8 @@ class BadOutput(Case):
     def test_disk_that_fills_up(self):
         """A limit on the size of files makes writing fail in the middle: the old file must survive, nothing be left."""
         self.ok("synth", "--rows", "500", "-o", "big.csv")
-        self.ok("train", "big.csv", "--target", "target", "-o", "big.karma", "--quiet")
-        for command, output in ((["train", "big.csv", "--target", "target"], "m.karma"), (["gram", "big.csv"], "g.csv"),
+        self.ok("train", "--effort", "off", "big.csv", "--target", "target", "-o", "big.karma", "--quiet")
+        for command, output in ((["train", "--effort", "off", "big.csv", "--target", "target"], "m.karma"), (["gram", "big.csv"], "g.csv"),
                                 (["predict", "big.karma", "big.csv"], "p.csv"), (["synth", "--rows", "500"], "two.csv")):
             with self.subTest(command=command[0]):
                 self.fails(*command, "-o", output, says=f"^karma: {output}: cannot write.*: File too large",

@@ -30,7 +30,7 @@ class Speaking(Case):
             "synth": (["--rows", "9", "-o", "s.csv"], {"rows", "attributes", "missing", "options"}),
         }
         self.assertEqual(list(wanted), COMMANDS)
-        self.ok("train", "two.csv", "--target", "answer", "--kernel", "union", "--subspace-rank", "1", "-o", "s.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--kernel", "union", "--subspace-rank", "1", "-o", "s.karma", "--quiet")
         for command, (args, keys) in wanted.items():
             with self.subTest(command=command):
                 got = self.ok(command, *args, "--json").json()
@@ -47,14 +47,14 @@ class Speaking(Case):
         self.assertEqual(got["target"], "answer")
         self.assertEqual([[p["prediction"], p["score"]] for p in got["predictions"]], [[a, float(b)] for a, b in rows])
         self.three_classes()
-        self.ok("train", "three.csv", "--target", "tree", "-o", "n.karma", "--quiet")
+        self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "-o", "n.karma", "--quiet")
         rows = self.ok("predict", "n.karma", "three.csv").rows()
         got = self.ok("predict", "n.karma", "three.csv", "--json").json()["predictions"]
         classes = [name[6:] for name in rows[0][1:]]
         for a, b in zip(rows[1:], got):
             self.assertEqual([a[0], [float(v) for v in a[1:]]], [b["prediction"], [b["scores"][c] for c in classes]])
         self.quantity(n=60)
-        self.ok("train", "price.csv", "--target", "price", "-o", "q.karma", "--quiet")
+        self.ok("train", "--effort", "off", "price.csv", "--target", "price", "-o", "q.karma", "--quiet")
         rows = self.ok("predict", "q.karma", "price.csv").rows()[1:]
         got = self.ok("predict", "q.karma", "price.csv", "--json").json()["predictions"]
         self.assertEqual([p["prediction"] for p in got], [float(row[0]) for row in rows])
@@ -88,7 +88,7 @@ class Speaking(Case):
     def test_json_with_a_name_that_is_not_utf8(self):
         self.two_classes(n=40)
         name = b"m\xff.karma"
-        run = self.run_karma("train", "two.csv", "--target", "answer", "-o", name, "--json")
+        run = self.run_karma("train", "--effort", "off", "two.csv", "--target", "answer", "-o", name, "--json")
         self.assertEqual([run.code == 0, run.out != ""], [True, True] if run.code == 0 else [False, False], str(run))
         self.assertEqual(run.err != "", run.code != 0, str(run))
 
@@ -102,9 +102,9 @@ class Speaking(Case):
         rows = self.two_classes()
         self.write_csv("h.csv", ["a", "b", "colour", "empty", "answer"],
                        [r[:3] + [None] + r[3:] for r in rows] + [[1, 2, "red", None, None]])
-        noisy = self.ok("train", "h.csv", "--target", "answer", "-o", "m.karma", notes=["no label", "'empty'"])
+        noisy = self.ok("train", "--effort", "off", "h.csv", "--target", "answer", "-o", "m.karma", notes=["no label", "'empty'"])
         self.assertNotEqual(noisy.out, "")
-        run = self.ok("train", "h.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+        run = self.ok("train", "--effort", "off", "h.csv", "--target", "answer", "-o", "m.karma", "--quiet")
         self.assertEqual([run.out, run.err], ["", ""])
         self.write("new.csv", "a,other\n1,2\n")
         for args in (["predict", "m.karma", "new.csv"], ["eval", "m.karma", "two.csv"], ["inspect", "h.csv"],
@@ -113,18 +113,18 @@ class Speaking(Case):
                 run = self.ok(*args, "--quiet")
                 self.assertEqual(run.err, "")
                 self.assertNotEqual(run.out, "")
-        self.fails("train", "gone.csv", "--target", "y", "-o", "x", "--quiet", says="gone.csv")
+        self.fails("train", "--effort", "off", "gone.csv", "--target", "y", "-o", "x", "--quiet", says="gone.csv")
 
     def test_no_progress_without_terminal(self):
         self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
         for solver in self.solvers():
-            run = self.ok("train", "d.csv", "--target", "target", "--solver", solver, "--passes", "3", "-o", "m.karma")
+            run = self.ok("train", "--effort", "off", "d.csv", "--target", "target", "--solver", solver, "--passes", "3", "-o", "m.karma")
             self.assertEqual(run.err, "")
         self.assertEqual(self.ok("gram", "d.csv", "-o", "g.csv").err, "")
 
     def test_progress_on_a_terminal(self):
         self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
-        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "--solver", "online", "--passes", "400",
+        code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes", "400",
                                            "-o", "m.karma")
         self.assertEqual(code, 0)
         self.assertRegex(text, r"rounds \d+ of 800000 \(\d+%\)")
@@ -138,20 +138,20 @@ class Speaking(Case):
 
     def test_quiet_on_a_terminal(self):
         self.ok("synth", "--rows", "1000", "--dim", "10", "-o", "d.csv")
-        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "-o", "m.karma", "--quiet")
+        code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "-o", "m.karma", "--quiet")
         self.assertEqual([code, out, text], [0, "", ""])
 
     def test_notes_and_progress_do_not_mix(self):
         """A failing run on a terminal ends with its message on a line of its own."""
         self.ok("synth", "--rows", "600", "--dim", "10", "-o", "d.csv")
-        code, _, text = self.on_terminal("train", "d.csv", "--target", "target", "-o", "nowhere/m.karma")
+        code, _, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "-o", "nowhere/m.karma")
         self.assertEqual(code, 1)
         self.assertRegex(text, r"(^|\r\x1b\[K)karma: nowhere/m.karma: [^\r\n]*\r\n$")
 
     def test_interrupted_training_keeps_its_model(self):
         self.ok("synth", "--rows", "4000", "--dim", "50", "-o", "d.csv")
         started = time.monotonic()
-        code, out, text = self.on_terminal("train", "d.csv", "--target", "target", "--solver", "online", "--passes",
+        code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes",
                                            "100000", "-o", "m.karma", until=rb"rounds [1-9]\d* of",
                                            act=lambda p: p.send_signal(signal.SIGINT))
         self.assertEqual(code, 0, text)
@@ -163,7 +163,7 @@ class Speaking(Case):
 
     def test_interrupted_without_terminal(self):
         self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
-        process = subprocess.Popen([KARMA, "train", "d.csv", "--target", "target", "--solver", "online", "--passes",
+        process = subprocess.Popen([KARMA, "train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes",
                                     "100000", "-o", "m.karma", "--json"], cwd=self.dir, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         time.sleep(1.5)
@@ -197,12 +197,12 @@ class Usage(Case):
         for typed, meant in (("--gama", "--gamma"), ("--targte", "--target"), ("--pases", "--passes"), ("--Gamma", "--gamma"),
                              ("--standardize", "--standardise"), ("--treads", "--threads"), ("--qiet", "--quiet")):
             with self.subTest(typed=typed):
-                self.wrong("train", "two.csv", typed, "3", says=f"{typed}; did you mean {meant}\\?")
-        self.wrong("train", "two.csv", "--gama=3", says="--gama; did you mean --gamma")
+                self.wrong("train", "--effort", "off", "two.csv", typed, "3", says=f"{typed}; did you mean {meant}\\?")
+        self.wrong("train", "--effort", "off", "two.csv", "--gama=3", says="--gama; did you mean --gamma")
         self.wrong("synth", "--row", "3", says="did you mean --rows")
         self.wrong("predict", "--xyzzy", says="unknown option --xyzzy \\(")
-        self.wrong("train", "two.csv", "-x", says="unknown option -x")
-        self.wrong("train", "two.csv", "--" + "g" * 300, says="unknown option")
+        self.wrong("train", "--effort", "off", "two.csv", "-x", says="unknown option -x")
+        self.wrong("train", "--effort", "off", "two.csv", "--" + "g" * 300, says="unknown option")
         self.wrong("theory", "--passes", "3", says="unknown option --passes")
 
     def test_nearest_command(self):
@@ -221,7 +221,7 @@ class Usage(Case):
         self.assertIn("usage: karma COMMAND", run.err)
 
     def test_values(self):
-        train = ["train", "two.csv", "--target", "answer", "-o", "m.karma"]
+        train = ["train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma"]
         for words, says in ((["--gamma"], "--gamma wants a value"), (["-o"], "--output wants a value"),
                             (["--gamma", "0"], "--gamma .*1 to 1024.*'0'"), (["--gamma", "1025"], "'1025'"),
                             (["--gamma", "2.5"], "'2.5'"), (["--gamma", "two"], "'two'"), (["--gamma", ""], "''"),
@@ -238,8 +238,8 @@ class Usage(Case):
         self.wrong("theory", "--lambda", "2", says="--lambda .*'2'")
 
     def test_arguments(self):
-        self.wrong("train", says="usage: karma train DATA --target COL -o MODEL")
-        self.wrong("train", "two.csv", "three.csv", says="unexpected argument 'three.csv'")
+        self.wrong("train", "--effort", "off", says="usage: karma train DATA --target COL -o MODEL")
+        self.wrong("train", "--effort", "off", "two.csv", "three.csv", says="unexpected argument 'three.csv'")
         self.wrong("predict", "m.karma", says="usage: karma predict MODEL DATA")
         self.wrong("predict", "a", "b", "c", says="unexpected argument 'c'")
         self.wrong("eval", says="usage: karma eval MODEL DATA")
@@ -249,16 +249,16 @@ class Usage(Case):
         self.wrong("synth", "x", says="unexpected argument 'x'")
 
     def test_output_and_target_must_be_said(self):
-        self.wrong("train", "two.csv", "--target", "answer", says="-o MODEL")
-        self.wrong("train", "two.csv", "-o", "m.karma", says="--target COL")
-        self.wrong("train", "two.csv", "--target", "answer", "-o", "-", says="not to standard output")
+        self.wrong("train", "--effort", "off", "two.csv", "--target", "answer", says="-o MODEL")
+        self.wrong("train", "--effort", "off", "two.csv", "-o", "m.karma", says="--target COL")
+        self.wrong("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "-", says="not to standard output")
 
     def test_spellings_of_options(self):
-        a = self.ok("train", "two.csv", "--target", "answer", "--gamma", "3", "-o", "m.karma", "--json").json()
-        b = self.ok("train", "--gamma=3", "-om.karma", "--target=answer", "--json", "--", "two.csv").json()
+        a = self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--gamma", "3", "-o", "m.karma", "--json").json()
+        b = self.ok("train", "--effort", "off", "--gamma=3", "-om.karma", "--target=answer", "--json", "--", "two.csv").json()
         self.assertEqual(a["options"], b["options"])
         shutil.copy(self.path("two.csv"), self.path("-dash.csv"))
-        self.ok("train", "--target", "answer", "--output", "m.karma", "--", "-dash.csv")
+        self.ok("train", "--effort", "off", "--target", "answer", "--output", "m.karma", "--", "-dash.csv")
         self.assertEqual(self.ok("synth", "--rows", "3", "--rows", "5").out.count("\n"), 6)
 
 
@@ -326,7 +326,7 @@ class Helping(Case):
 
     def test_defaults_in_help_are_those_used(self):
         self.two_classes(n=20)
-        options = self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--json").json()["options"]
+        options = self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma", "--json").json()["options"]
         text = self.ok("train", "--help").out
         for name, value in options.items():
             if value == "":  # a text without a default
@@ -378,5 +378,5 @@ class Helping(Case):
         self.assertEqual(complete("karma", "tr"), {"train"})
         for command in COMMANDS:
             self.assertEqual(complete("karma", command, "--"), {f"--{n}" for n in self.options_in_help(command)} | {"--help"})
-        self.assertEqual(complete("karma", "train", "--loss", "h"), {"hinge", "huber"})
-        self.assertEqual(complete("karma", "train", "c."), {"c.bash"})
+        self.assertEqual(complete("karma", "train", "--effort", "off", "--loss", "h"), {"hinge", "huber"})
+        self.assertEqual(complete("karma", "train", "--effort", "off", "c."), {"c.bash"})

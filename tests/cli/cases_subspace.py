@@ -12,7 +12,7 @@ class Subspace(Case):
                 "-o", "holes.csv", "--complete", "full.csv", *more)
 
     def train(self, kernel="union", *more):
-        self.ok("train", "holes.csv", "--target", "target", "--kernel", kernel, "-o", "m.karma", "--quiet", *more)
+        self.ok("train", "--effort", "off", "holes.csv", "--target", "target", "--kernel", kernel, "-o", "m.karma", "--quiet", *more)
 
 
 class Kernels(Subspace):
@@ -29,7 +29,7 @@ class Kernels(Subspace):
         rng = random.Random(1)
         self.write_csv("noise.csv", ["a", "b", "c", "y"],
                        [[round(rng.gauss(0, 1), 4) for _ in range(3)] + ["up" if i % 2 else "down"] for i in range(200)])
-        self.ok("train", "noise.csv", "--target", "y", "--kernel", "union", "-o", "m.karma",
+        self.ok("train", "--effort", "off", "noise.csv", "--target", "y", "--kernel", "union", "-o", "m.karma",
                 notes=["no subspace was found"])
 
 
@@ -77,7 +77,7 @@ class Complete(Subspace):
         rows = [[f"r{i}", i, 2 * i + 1 if i % 4 else None, "abc"[i // 10] if i % 5 else None, "x" if i % 2 else "y"]
                 for i in range(30)]
         self.write_csv("t.csv", ["who", "a", "b", "kind", "y"], rows)
-        self.ok("train", "t.csv", "--target", "y", "--id", "who", "--kernel", "subspace", "--subspace-rank", "1",
+        self.ok("train", "--effort", "off", "t.csv", "--target", "y", "--id", "who", "--kernel", "subspace", "--subspace-rank", "1",
                 "-o", "m.karma", "--quiet")
         self.write_csv("new.csv", ["kind", "stray", "who", "a"], [["a", 1, "p", None], [None, 2, "q", 28], ["new", 3, "r", 15]])
         out = self.ok("complete", "m.karma", "new.csv", "--id", "who", "--errors", "e.csv", "-o", "-",

@@ -20,7 +20,7 @@ class Probabilities(Case):
                                       ("three.csv", "tree", ["ash", "birch, white", "elm"])):
             for kind in self.kinds:
                 with self.subTest(data=data, kind=kind):
-                    run = self.ok("train", data, "--target", target, "--probabilities", kind, "-o", "m.karma")
+                    run = self.ok("train", "--effort", "off", data, "--target", target, "--probabilities", kind, "-o", "m.karma")
                     self.assertIn("with probabilities", run.out)
                     out = self.columns(self.ok("predict", "m.karma", data))
                     scores = ["score"] if len(classes) == 2 else [f"score:{name}" for name in classes]
@@ -39,7 +39,7 @@ class Probabilities(Case):
         for kind in self.kinds:
             out = set()
             for threads in ("1", "2", "3", "2"):
-                self.ok("train", "three.csv", "--target", "tree", "--probabilities", kind, "--seed", "7", "--threads", threads,
+                self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "--probabilities", kind, "--seed", "7", "--threads", threads,
                         "-o", "m.karma", "--quiet")
                 out.add(self.ok("predict", "m.karma", "three.csv", "--threads", threads).out)
             self.assertEqual(len(out), 1, kind)
@@ -48,15 +48,15 @@ class Probabilities(Case):
         self.two_classes()
         out = set()
         for options in (["--seed", "1"], ["--seed", "2"], ["--folds", "2"], ["--folds", "1000"]):
-            self.ok("train", "two.csv", "--target", "answer", "--probabilities", "sigmoid", *options, "-o", "m.karma", "--quiet")
+            self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--probabilities", "sigmoid", *options, "-o", "m.karma", "--quiet")
             out.add(self.ok("predict", "m.karma", "two.csv").out)
         self.assertEqual(len(out), 4)
 
     def test_scores_are_those_without(self):
         self.two_classes()
-        self.ok("train", "two.csv", "--target", "answer", "-o", "plain.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "plain.karma", "--quiet")
         plain = self.columns(self.ok("predict", "plain.karma", "two.csv"))
-        self.ok("train", "two.csv", "--target", "answer", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
         out = self.columns(self.ok("predict", "m.karma", "two.csv"))
         self.assertEqual(out["score"], plain["score"])
         pairs = sorted(zip(map(float, out["score"]), map(float, out["p:yes"])))
@@ -66,7 +66,7 @@ class Probabilities(Case):
     def test_measures(self):
         """Log loss, Brier score and expected calibration error, computed here from the predictions."""
         rows = self.three_classes()
-        self.ok("train", "three.csv", "--target", "tree", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
         got = self.ok("eval", "m.karma", "three.csv", "--json").json()
         out = self.ok("predict", "m.karma", "three.csv", "--json").json()["predictions"]
         loss = brier = 0.0
@@ -83,13 +83,13 @@ class Probabilities(Case):
         text = self.ok("eval", "m.karma", "three.csv").out
         for words in ("log loss", "Brier score", "calibration error"):
             self.assertIn(words, text)
-        self.ok("train", "three.csv", "--target", "tree", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "three.csv", "--target", "tree", "-o", "m.karma", "--quiet")
         got = self.ok("eval", "m.karma", "three.csv", "--json").json()
         self.assertEqual([got["log_loss"], got["brier"], got["calibration_error"]], [None] * 3)
 
     def test_only_of_classes(self):
         self.quantity()
-        self.fails("train", "price.csv", "--target", "price", "--task", "regress", "--probabilities", "sigmoid", "-o", "m.karma",
+        self.fails("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--probabilities", "sigmoid", "-o", "m.karma",
                    code=2, says="--probabilities are of classes")
 
 
@@ -115,9 +115,9 @@ class Weights(Case):
         self.write_csv("r.csv", ["a", "b", "colour", "answer"], [row for row, w in zip(rows, weights) for _ in range(w)])
         for loss in ("hinge", "logistic"):
             with self.subTest(loss=loss):
-                one = self.ok("train", "w.csv", "--target", "answer", "--row-weight", "w", "--loss", loss, *self.exact, "-o",
+                one = self.ok("train", "--effort", "off", "w.csv", "--target", "answer", "--row-weight", "w", "--loss", loss, *self.exact, "-o",
                               "w.karma", "--json").json()
-                two = self.ok("train", "r.csv", "--target", "answer", "--loss", loss, *self.exact, "-o", "r.karma",
+                two = self.ok("train", "--effort", "off", "r.csv", "--target", "answer", "--loss", loss, *self.exact, "-o", "r.karma",
                               "--json").json()
                 self.close_to(one["primal"], two["primal"], 1e-6, "objective")
                 self.same(self.scores("w.karma"), self.scores("r.karma"))
@@ -127,7 +127,7 @@ class Weights(Case):
         out = []
         for factor in (1, 1000, 0.001):
             self.weighted(rows, [factor * (1 + i % 3) for i in range(len(rows))])
-            self.ok("train", "w.csv", "--target", "answer", "--row-weight", "w", "--tolerance", "1e-8", "-o", "w.karma", "--quiet")
+            self.ok("train", "--effort", "off", "w.csv", "--target", "answer", "--row-weight", "w", "--tolerance", "1e-8", "-o", "w.karma", "--quiet")
             out.append(self.scores("w.karma"))
         self.same(out[1], out[0])
         self.same(out[2], out[0])
@@ -136,13 +136,13 @@ class Weights(Case):
         rows = self.two_classes(n=60)
         self.weighted(rows, [0 if i < 20 else 1 for i in range(60)])
         self.write_csv("r.csv", ["a", "b", "colour", "answer"], rows[20:])
-        self.ok("train", "w.csv", "--target", "answer", "--row-weight", "w", *self.exact, "-o", "w.karma", "--quiet")
-        self.ok("train", "r.csv", "--target", "answer", *self.exact, "-o", "r.karma", "--quiet")
+        self.ok("train", "--effort", "off", "w.csv", "--target", "answer", "--row-weight", "w", *self.exact, "-o", "w.karma", "--quiet")
+        self.ok("train", "--effort", "off", "r.csv", "--target", "answer", *self.exact, "-o", "r.karma", "--quiet")
         self.same(self.scores("w.karma"), self.scores("r.karma"))
 
     def test_eval_counts_weights(self):
         rows = self.two_classes(n=60)
-        self.ok("train", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
         weights = [1 + i % 4 for i in range(60)]
         self.weighted(rows, weights)
         out = self.ok("predict", "m.karma", "two.csv").rows()[1:]
@@ -153,12 +153,12 @@ class Weights(Case):
 
     def test_class_weight_is_a_row_weight(self):
         rows = self.two_classes(n=80)
-        self.ok("train", "two.csv", "--target", "answer", "--class-weight", "yes=3", *self.exact, "-o", "c.karma", "--quiet")
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--class-weight", "yes=3", *self.exact, "-o", "c.karma", "--quiet")
         weights = [3 if row[-1] == "yes" else 1 for row in rows]
         self.weighted(rows, weights)
         C = 3 * sum(weights) / len(weights)  # class weights are not divided by their mean
         exact = [str(C) if word == "3" else word for word in self.exact]
-        self.ok("train", "w.csv", "--target", "answer", "--row-weight", "w", *exact, "-o", "w.karma", "--quiet")
+        self.ok("train", "--effort", "off", "w.csv", "--target", "answer", "--row-weight", "w", *exact, "-o", "w.karma", "--quiet")
         self.same(self.scores("c.karma"), self.scores("w.karma"))
 
     def test_balanced(self):
@@ -169,31 +169,31 @@ class Weights(Case):
         named = f"no={n / (2 * (n - few))},yes={n / (2 * few)}"
         out = []
         for weight in ("balanced", named):
-            self.ok("train", "few.csv", "--target", "answer", "--class-weight", weight, "--tolerance", "1e-8", "-o", "m.karma",
+            self.ok("train", "--effort", "off", "few.csv", "--target", "answer", "--class-weight", weight, "--tolerance", "1e-8", "-o", "m.karma",
                     "--quiet")
             out.append(self.scores("m.karma"))
         self.same(out[0], out[1])
         recall = {}
         for weight in ((), ("--class-weight", "balanced")):
-            self.ok("train", "few.csv", "--target", "answer", *weight, "-o", "m.karma", "--quiet")
+            self.ok("train", "--effort", "off", "few.csv", "--target", "answer", *weight, "-o", "m.karma", "--quiet")
             recall[weight] = self.ok("eval", "m.karma", "few.csv", "--json").json()["confusion"]["yes"]["yes"]
         self.assertGreaterEqual(recall["--class-weight", "balanced"], recall[()])
 
     def test_wrong_weights(self):
         rows = self.two_classes(n=20)
-        self.fails("train", "two.csv", "--target", "answer", "--class-weight", "maybe=2", "-o", "m.karma", code=2,
+        self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--class-weight", "maybe=2", "-o", "m.karma", code=2,
                    says="column 'answer' has no class 'maybe'")
         for value in ("yes", "yes=-1", "yes=x", "=1", "yes=inf"):
-            self.fails("train", "two.csv", "--target", "answer", "--class-weight", value, "-o", "m.karma", code=2,
+            self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--class-weight", value, "-o", "m.karma", code=2,
                        says="--class-weight")
-        self.fails("train", "two.csv", "--target", "answer", "--class-weight", "yes=0,no=0", "-o", "m.karma", code=2,
+        self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--class-weight", "yes=0,no=0", "-o", "m.karma", code=2,
                    says="every class has weight 0")
         self.weighted(rows, [-1] * 20)
-        self.fails("train", "w.csv", "--target", "answer", "--row-weight", "w", "-o", "m.karma", says="w.csv.*'w'")
+        self.fails("train", "--effort", "off", "w.csv", "--target", "answer", "--row-weight", "w", "-o", "m.karma", says="w.csv.*'w'")
         self.weighted(rows, [0] * 20)
-        self.fails("train", "w.csv", "--target", "answer", "--row-weight", "w", "-o", "m.karma", says="w.csv")
+        self.fails("train", "--effort", "off", "w.csv", "--target", "answer", "--row-weight", "w", "-o", "m.karma", says="w.csv")
         self.quantity()
-        self.fails("train", "price.csv", "--target", "price", "--task", "regress", "--class-weight", "balanced", "-o", "m.karma",
+        self.fails("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--class-weight", "balanced", "-o", "m.karma",
                    code=2, says="--class-weight is for classes")
 
 
@@ -208,14 +208,14 @@ class SeveralTargets(Case):
 
     def test_as_one_by_one(self):
         options = ["--C", "5", "--tolerance", "1e-8", "--scale", "3"]
-        self.ok("train", "s.csv", "--target", "answer,size,kind", *options, "-o", "all.karma", "--quiet")
+        self.ok("train", "--effort", "off", "s.csv", "--target", "answer,size,kind", *options, "-o", "all.karma", "--quiet")
         header, *rows = self.ok("predict", "all.karma", "s.csv").rows()
         self.assertEqual(header, ["prediction:answer", "score:answer", "prediction:size", "score:size", "prediction:kind",
                                   "score:kind:x", "score:kind:y", "score:kind:z"])
         together = {name: [row[i] for row in rows] for i, name in enumerate(header)}
         for target in self.targets:
             others = [word for other in self.targets if other != target for word in ("--ignore", other)]
-            self.ok("train", "s.csv", "--target", target, *others, *options, "-o", "one.karma", "--quiet")
+            self.ok("train", "--effort", "off", "s.csv", "--target", target, *others, *options, "-o", "one.karma", "--quiet")
             names, *alone = self.ok("predict", "one.karma", "s.csv", notes=["not know"]).rows()
             for i, name in enumerate(names):
                 kind, _, detail = name.partition(":")
@@ -227,7 +227,7 @@ class SeveralTargets(Case):
                         self.close_to(float(a), float(row[i]), 1e-3, name)
 
     def test_json(self):
-        run = self.ok("train", "s.csv", "--target", "answer,size,kind", "--probabilities", "sigmoid", "-o", "m.karma",
+        run = self.ok("train", "--effort", "off", "s.csv", "--target", "answer,size,kind", "--probabilities", "sigmoid", "-o", "m.karma",
                       "--json", notes=["'size'"]).json()
         self.assertEqual([(t["name"], t["task"], t["loss"]) for t in run["targets"]],
                          [("answer", "classify", "hinge"), ("size", "regress", "huber"), ("kind", "classify", "hinge")])
@@ -250,7 +250,7 @@ class SeveralTargets(Case):
             self.assertIn(f"target '{name}'", text)
 
     def test_summary_names_every_loss(self):
-        out = self.ok("train", "s.csv", "--target", "answer,size", "-o", "m.karma", notes=["'size'"]).out
+        out = self.ok("train", "--effort", "off", "s.csv", "--target", "answer,size", "-o", "m.karma", notes=["'size'"]).out
         self.assertRegex(out, r"target   answer, 2 classes, hinge loss\n  target   size, a number, huber loss\n")
         self.assertNotRegex(out, "solver .* loss")
 
@@ -258,7 +258,7 @@ class SeveralTargets(Case):
         header, *rows = self.read_rows("s.csv")
         rows = [row[:3] + ["" if i % 3 == 0 else row[3], row[4], "" if i % 3 == 1 else row[5]] for i, row in enumerate(rows)]
         self.write_csv("h.csv", header, rows)
-        run = self.ok("train", "h.csv", "--target", "answer,size", "--ignore", "kind", "-o", "m.karma", "--json",
+        run = self.ok("train", "--effort", "off", "h.csv", "--target", "answer,size", "--ignore", "kind", "-o", "m.karma", "--json",
                       notes=["'size'"]).json()
         self.assertEqual([run["rows"], run["rows_without_label"]], [90, 0])
         got = self.ok("eval", "m.karma", "h.csv", "--json", notes=["not know"]).json()["targets"]
@@ -272,7 +272,7 @@ class Quantiles(Case):
                 for x in (draw.gauss(0, 1) for _ in range(120))]
         self.write_csv("q.csv", ["x", "noise", "y"], rows)
         wanted = [0.05, 0.25, 0.5, 0.75, 0.95]
-        self.ok("train", "q.csv", "--target", "y", "--task", "regress", "--loss", "pinball", "--quantile",
+        self.ok("train", "--effort", "off", "q.csv", "--target", "y", "--task", "regress", "--loss", "pinball", "--quantile",
                 "0.95,0.5,0.05,0.25,0.75", "--kernel", "rank", "--C", "300", "-o", "q.karma", "--quiet")
         self.write_csv("far.csv", ["x", "noise"], [[draw.gauss(0, 5), draw.gauss(0, 5)] for _ in range(200)])
         for data in ("q.csv", "far.csv"):
@@ -298,7 +298,7 @@ class Quantiles(Case):
 
     def test_one_is_the_prediction(self):
         self.quantity()
-        run = self.ok("train", "price.csv", "--target", "price", "--task", "regress", "--quantile", "0.9", "-o", "q.karma",
+        run = self.ok("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--quantile", "0.9", "-o", "q.karma",
                       "--json").json()
         self.assertEqual(run["loss"], "pinball")  # what auto takes with quantiles
         self.assertEqual(self.ok("predict", "q.karma", "price.csv").rows()[0], ["prediction", "score"])
@@ -310,9 +310,9 @@ class Quantiles(Case):
         for quantile in ("0", "1", "1.5", "-0.1", "nan", "0.5,", ",0.5", "0.5,0.5", "half", "0.1 0.9",
                          ",".join(str((i + 1) / 101) for i in range(100))):
             with self.subTest(quantile=quantile):
-                self.fails("train", "price.csv", "--target", "price", "--task", "regress", "--loss", "pinball", "--quantile",
+                self.fails("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--loss", "pinball", "--quantile",
                            quantile, "-o", "m.karma", code=2, says="--quantile takes up to 99 different numbers")
-        self.fails("train", "price.csv", "--target", "price", "--task", "regress", "--loss", "huber", "--quantile", "0.1", "-o", "m.karma",
+        self.fails("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--loss", "huber", "--quantile", "0.1", "-o", "m.karma",
                    code=2, says="--quantile is for numbers with the loss pinball, not for huber")
 
 
@@ -333,7 +333,7 @@ class Precomputed(Case):
                 kernel = [*options, "--bias", "1", "--target", "answer"]
                 self.ok("gram", "train.csv", *kernel, "-o", "g.csv")
                 self.ok("gram", "new.csv", "--against", "train.csv", *kernel, "-o", "n.csv")
-                train = ["train", "train.csv", "--target", "answer", "--tolerance", "1e-7", "--json"]
+                train = ["train", "--effort", "off", "train.csv", "--target", "answer", "--tolerance", "1e-7", "--json"]
                 direct = self.ok(*train, *options, "-o", "d.karma").json()
                 given = self.ok(*train, "--gram", "g.csv", "-o", "p.karma").json()
                 self.close_to(direct["primal"], given["primal"], 1e-5)
@@ -351,7 +351,7 @@ class Precomputed(Case):
     def test_probabilities(self):
         self.ok("gram", "train.csv", "--target", "answer", "-o", "g.csv")
         self.ok("gram", "bare.csv", "--against", "train.csv", "--target", "answer", "-o", "n.csv")
-        self.ok("train", "train.csv", "--target", "answer", "--gram", "g.csv", "--probabilities", "sigmoid", "-o", "p.karma",
+        self.ok("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "--probabilities", "sigmoid", "-o", "p.karma",
                 "--quiet")
         for row in self.ok("predict", "p.karma", "n.csv").rows()[1:]:
             self.close_to(float(row[2]) + float(row[3]), 1.0, 1e-12)
@@ -370,10 +370,10 @@ class Precomputed(Case):
 
     def test_what_is_said_of_it(self):
         self.ok("gram", "train.csv", "--target", "answer", "-o", "g.csv")
-        run = self.ok("train", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma")
+        run = self.ok("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma")
         self.assertRegex(run.out, r"50 rows and their kernel values\n(.*\n)*  kernel   precomputed\n")
         self.assertNotRegex(run.out + self.ok("inspect", "p.karma").out, "gamma|scale|bias|column")
-        json = self.ok("train", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma", "--json").json()
+        json = self.ok("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma", "--json").json()
         self.assertEqual([json["attributes"], json["missing"], json["scale"]], [0, None, None])
 
     def test_unlabelled_rows(self):
@@ -381,7 +381,7 @@ class Precomputed(Case):
         header, *rows = self.read_rows("train.csv")
         self.write_csv("holes.csv", header, [row[:-1] + ["" if i % 5 == 2 else row[-1]] for i, row in enumerate(rows)])
         self.ok("gram", "train.csv", "--target", "answer", "-o", "g.csv")
-        self.ok("train", "holes.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma", "--quiet")
+        self.ok("train", "--effort", "off", "holes.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma", "--quiet")
         self.assertEqual(len(self.ok("predict", "p.karma", "g.csv").rows()), 51)
 
     def test_matrices_that_are_none(self):
@@ -390,7 +390,7 @@ class Precomputed(Case):
 
         def bad(matrix, says, name="b.csv"):
             self.write_csv(name, None, matrix)
-            self.fails("train", "train.csv", "--target", "answer", "--gram", name, "-o", "m.karma", says=says)
+            self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", name, "-o", "m.karma", says=says)
 
         changed = [row[:] for row in good]
         changed[3][7] += 5
@@ -405,18 +405,18 @@ class Precomputed(Case):
         bad([row[:-1] for row in good], "the kernel matrix has 49 columns, but there is a row 50")
         bad([["x"] + row[1:] for row in good], "b.csv: column 1 of the kernel matrix holds text")
         bad([[None] + row[1:] if i == 4 else row for i, row in enumerate(good)], "row 5 of the kernel matrix has a hole")
-        self.fails("train", "train.csv", "--target", "answer", "--gram", "gone.csv", "-o", "m.karma", says="gone.csv")
-        self.fails("train", "train.csv", "--target", "answer", "--kernel", "precomputed", "-o", "m.karma", code=2, says="--gram")
-        self.fails("train", "train.csv", "--target", "answer", "--gram", "g.csv", "--kernel", "rank", "-o", "m.karma", code=2,
+        self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "gone.csv", "-o", "m.karma", says="gone.csv")
+        self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--kernel", "precomputed", "-o", "m.karma", code=2, says="--gram")
+        self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "--kernel", "rank", "-o", "m.karma", code=2,
                    says="--gram brings its own kernel values")
-        self.fails("train", "train.csv", "--target", "answer", "--gram", "g.csv", "--outer", "rbf", "-o", "m.karma", code=2,
+        self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "--outer", "rbf", "-o", "m.karma", code=2,
                    says="precomputed kernel takes no --outer")
 
     def test_other_matrices_at_prediction(self):
         self.ok("gram", "train.csv", "--target", "answer", "-o", "g.csv")
         self.ok("gram", "new.csv", "--target", "answer", "-o", "own.csv")
-        self.ok("train", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma", "--quiet")
-        self.ok("train", "train.csv", "--target", "answer", "-o", "d.karma", "--quiet")
+        self.ok("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma", "--quiet")
+        self.ok("train", "--effort", "off", "train.csv", "--target", "answer", "-o", "d.karma", "--quiet")
         for command in ("predict", "eval"):
             self.fails(command, "p.karma", "new.csv", "--gram", "own.csv",
                        says="the kernel matrix has 30 columns, but the model was learned with 50 training rows")

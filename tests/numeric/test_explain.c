@@ -184,13 +184,13 @@ static double own_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, 
 static void own_parts(double *parts, double *sizes, const karma_model *m, const karma_i_rows *rows, size_t i,
                       size_t o) {
     size_t d = rows->n_attributes;
-    const karma_i_factor *f = &m->kernel.factors[0];
+    const karma_i_factor *f = &m->members[0].kernel.factors[0];
     memset(parts, 0, (d + 1) * sizeof *parts);
     memset(sizes, 0, (d + 1) * sizeof *sizes);
     for (size_t l = 0; l < m->support->n_rows; l++) {
         size_t c = 0;
         for (size_t j = 0; j < d; j++) c += isnan(own_kappa(rows, i, m->support, l, j)) ? 0 : 1;
-        double w = m->kernel.terms[0].weight * (double)f->weight[c], alpha = m->coefficients[l * m->n_outputs + o];
+        double w = m->members[0].kernel.terms[0].weight * (double)f->weight[c], alpha = m->members[0].coefficients[l * m->n_outputs + o];
         for (size_t j = 0; j <= d; j++) {
             double kappa = j < d ? own_kappa(rows, i, m->support, l, j) : f->bias * f->bias;
             if (isnan(kappa)) continue;
@@ -237,7 +237,7 @@ static void check_parts(const karma_model *m, const karma_i_rows *rows, const ka
 static void check_split(const karma_table *train, const karma_table *table, const recipe *r) {
     karma_model *m = fit(train, r);
     karma_i_rows *rows = NULL;
-    assert_true(karma_i_kernel_is_plain(&m->kernel));
+    assert_true(karma_i_kernel_is_plain(&m->members[0].kernel));
     assert_int_equal(karma_i_encoder_apply(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
     karma_explanations e = explain(m, table, DEFAULTS);
     double *scores = predict(m, table);
@@ -402,7 +402,7 @@ static void shapley_values_are_their_definition(void **state) {
             const char *target = targets[(k + few) % 3];
             karma_table *train = draw_table(&train_shape, target, 51), *table = draw_table(&shape_of_rows, target, 52);
             karma_model *m = fit(train, &composed[k]);
-            assert_false(karma_i_kernel_is_plain(&m->kernel));
+            assert_false(karma_i_kernel_is_plain(&m->members[0].kernel));
             karma_explanations e = explain(m, table, DEFAULTS);
             assert_false(e.is_split);
             for (size_t i = 0; i < (few ? 5 : 2); i++) check_shapley(m, &e, table, i);
@@ -426,7 +426,7 @@ static void an_additive_game_gives_the_exact_split(void **state) {
         karma_i_rows *rows = NULL;
         assert_int_equal(karma_i_encoder_apply(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
         assert_int_equal(rows->is_sparse, k == 2);
-        karma_i_game game = {&m->kernel, m->support, m->coefficients, m->n_outputs, 2, rows, NULL, NULL, 0};
+        karma_i_game game = {m, 2, rows, NULL, NULL, 0};
         assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
         double values[200], errors[200];
         for (size_t i = 0; i < 10; i++) {
@@ -462,7 +462,7 @@ static void an_order_and_its_reverse_cancel(void **state) {
     karma_model *m = fit(train, &(recipe){.gamma = "2"});
     karma_i_rows *rows = NULL;
     assert_int_equal(karma_i_encoder_apply(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
-    karma_i_game game = {&m->kernel, m->support, m->coefficients, 1, 1, rows, NULL, NULL, 0};
+    karma_i_game game = {m, 1, rows, NULL, NULL, 0};
     assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
     size_t attributes[10];
     double wanted[11], values[11], errors[10];

@@ -16,7 +16,7 @@
 
 #include "base/bits.h"
 #include "karma/karma.h"
-#include "kernel/formula.h"
+#include "kernel/committee.h"
 #include "solve/calibrate.h"
 #include "table/folds.h"
 #include "subspace/completion.h"
@@ -371,10 +371,10 @@ static void copying_options(void **state) {
 }
 
 static karma_status run_parse(void *context) {
-    karma_i_formula formula = {0};
+    karma_i_committee committee = {0};
     karma_error err = {0};
-    karma_status st = judge(karma_i_formula_parse(&formula, context, &err), &err, formula.terms);
-    if (st == KARMA_OK) karma_i_formula_clear(&formula);
+    karma_status st = judge(karma_i_committee_parse(&committee, context, &err), &err, committee.formulas);
+    if (st == KARMA_OK) karma_i_committee_clear(&committee);
     return st;
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/formula.h"
+#include "kernel/committee.h"
 
 static karma_fit_options options_for(const char *formula) {
     karma_fit_options o;
@@ -22,7 +22,7 @@ static karma_fit_options options_for(const char *formula) {
 static karma_i_formula parse(const karma_fit_options *options) {
     karma_i_formula f;
     karma_error err;
-    if (karma_i_formula_parse(&f, options, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_i_formula_parse(&f, options->kernel ? options->kernel : "linear", options, &err) != KARMA_OK) fail_msg("%s", err.message);
     return f;
 }
 
@@ -159,11 +159,11 @@ static void as_many_factors_as_allowed(void **state) {
 
 /* All of `says`, separated by '|', is in the message; and nothing was given back. */
 static void assert_refused(const karma_fit_options *options, const char *says) {
-    karma_i_formula f;
+    karma_i_committee f;
     memset(&f, 7, sizeof f);
-    karma_i_formula before = f;
+    karma_i_committee before = f;
     karma_error err = {0};
-    karma_status st = karma_i_formula_parse(&f, options, &err);
+    karma_status st = karma_i_committee_parse(&f, options, &err);
     if (st != KARMA_ERR_OPTION) fail_msg("'%s': status %d, '%s'", options->kernel, (int)st, err.message);
     assert_int_equal(err.status, KARMA_ERR_OPTION);
     assert_memory_equal(&f, &before, sizeof f);
@@ -259,12 +259,12 @@ static void series_of_the_options_are_checked(void **state) {
 /* Whatever the text, the problem comes before a message is cut. */
 static void long_texts_are_refused(void **state) {
     (void)state;
-    char text[6000], word[200] = "";
+    char text[20000], word[200] = "";
     repeat(text, sizeof text, " + ", MOST_FACTORS + 1);
     refuses(text, "too many factors");
     repeat(text, sizeof text, "*", MOST_FACTORS + 1);
     refuses(text, "too many factors");
-    repeat(text, sizeof text, " + ", 700);
+    repeat(text, sizeof text, " + ", 2400);
     refuses(text, "the formula is too long");
     memset(word, 'r', 150);
     refuses(word, "a word is too long");

@@ -338,12 +338,12 @@ static void check_model(const karma_model *m, const karma_table *table, const ch
     if (karma_options_check(karma_fit_option_table(), &m->options, &err) != KARMA_OK)
         fail_msg("%s: %s", what, err.message);
     if (!(m->info.scale > 0.0)) fail_msg("%s: scale %g", what, m->info.scale);
-    for (size_t c = 0; c <= m->kernel.factors[0].largest_overlap; c++)
-        if (!isfinite(m->kernel.factors[0].weight[c]))
-            fail_msg("%s: weight %zu is %g", what, c, (double)m->kernel.factors[0].weight[c]);
+    for (size_t c = 0; c <= m->members[0].kernel.factors[0].largest_overlap; c++)
+        if (!isfinite(m->members[0].kernel.factors[0].weight[c]))
+            fail_msg("%s: weight %zu is %g", what, c, (double)m->members[0].kernel.factors[0].weight[c]);
     size_t outputs = karma_model_n_outputs(m), n = karma_table_n_rows(table);
     for (size_t i = 0; i < m->support->n_rows * outputs; i++)
-        if (!isfinite(m->coefficients[i])) fail_msg("%s: a coefficient is not finite", what);
+        if (!isfinite(m->members[0].coefficients[i])) fail_msg("%s: a coefficient is not finite", what);
     double *scores = malloc(n * outputs * sizeof *scores);
     if (karma_predict(scores, m, table, 1, NULL, &err) == KARMA_OK)
         for (size_t i = 0; i < n; i++) {

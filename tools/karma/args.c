@@ -1,4 +1,5 @@
 /* Reading the command line from the option tables. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
@@ -23,6 +24,8 @@ static const karma_option tool_records[] = {
      "orders of a row's columns to sample, where its parts cannot be exact", NULL},
     {"repeats", KARMA_OPTION_INTEGER, offsetof(tool_options, repeats), 5, 2, 1e5, NULL, NULL,
      "permutations of a column that --importance takes the mean of", NULL},
+    {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
+     "how often all rows are left out in turn, each time in other parts", NULL},
     {"abstain", KARMA_OPTION_INTEGER, offsetof(tool_options, abstain), 0, 1, 3, never_words, "LEVEL",
      "give no answer to rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
      "observed",
@@ -50,6 +53,7 @@ void tool_init(tool *t, const tool_command *command) {
     t->command = command;
     karma_options_init(karma_read_option_table(), &t->read);
     karma_options_init(karma_fit_option_table(), &t->fit);
+    karma_options_init(karma_search_option_table(), &t->search);
     karma_options_init(karma_synth_option_table(), &t->synth);
     karma_options_init(karma_theory_option_table(), &t->theory);
     karma_options_init(karma_regret_option_table(), &t->regret);
@@ -61,6 +65,8 @@ void tool_clear(tool *t) {
     karma_options_clear(karma_read_option_table(), &t->read);
     karma_options_clear(karma_fit_option_table(), &t->fit);
     karma_options_clear(&tool_table, &t->options);
+    for (size_t i = 0; i < t->search.fixed.count; i++) free(t->search.fixed.items[i]);
+    free(t->search.fixed.items);
 }
 
 void *group_struct(const option_group *group, tool *t) {
@@ -75,6 +81,38 @@ const char *const file_option_names[] = {"missing", "format", "delimiter", "head
 const char *const kernel_option_names[] = {"kernel", "linear", "rank",          "encoding",    "rank-form", "gamma",
                                            "scale",  "bias",   "outer",         "degree",      "offset",    "width",
                                            "series", "mu",     "subspace-rank", "standardise", "unit-ball", NULL};
+
+const char *const task_option_names[] = {"task",     "loss",         "tube",          "huber",
+                                         "quantile", "class-weight", "probabilities", "folds",
+                                         NULL};
+
+/* Options that say nothing of the model: how, not what. */
+static const char *const work_option_names[] = {"seed", "threads", "memory", "tolerance", NULL};
+
+static int is_among(const char *const *names, const char *name) {
+    for (size_t i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0) return 1;
+    return 0;
+}
+
+/* Remembers an option of the kernel or the solver: what was given is not chosen. */
+static int note_given(tool *t, const char *name) {
+    if (is_among(task_option_names, name) || is_among(work_option_names, name)) return EXIT_DONE;
+    karma_names *fixed = &t->search.fixed;
+    char **grown = realloc(fixed->items, (fixed->count + 1) * sizeof *grown), *copy = strdup(name);
+    if (grown) fixed->items = grown;
+    if (grown && copy) {
+        fixed->items[fixed->count++] = copy;
+        return EXIT_DONE;
+    }
+    free(copy);
+    return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+}
+
+void resolve_effort(tool *t) {
+    if (t->search.effort == KARMA_EFFORT_AUTO)
+        t->search.effort = t->search.fixed.count ? KARMA_EFFORT_OFF : KARMA_EFFORT_NORMAL;
+}
 
 static int names_it(const option_group *group, const karma_option *option) {
     if (!group->names) return 1;
@@ -137,7 +175,7 @@ static int set_option(tool *t, const char *word, int argc, char **argv, int *nex
     karma_error err;
     if (karma_option_set(option, group_struct(group, t), value, &err) != KARMA_OK)
         return fail_usage(t, "%s", err.message);
-    return EXIT_DONE;
+    return group->table() == karma_fit_option_table() ? note_given(t, name) : EXIT_DONE;
 }
 
 static int add_argument(tool *t, const char *word) {

@@ -228,6 +228,8 @@ static json_t *model_json(const karma_model *model) {
                                (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
                                options_json(karma_fit_option_table(), karma_model_options(model)));
     (void)json_object_update_new(object, solver_json(model));
+    if (karma_model_search(model))
+        (void)json_object_set_new(object, "cv", json_loads(karma_model_search(model), 0, NULL));
     return object;
 }
 
@@ -257,8 +259,12 @@ static void print_model(const karma_model *model, const char *path) {
         printf(" from %zu column%s\n", d, d == 1 ? "" : "s");
     printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
            karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
-    fputs("  kernel: ", stdout);
-    print_kernel(model);
+    if (karma_model_search(model))
+        print_search(model);
+    else {
+        fputs("  kernel: ", stdout);
+        print_kernel(model);
+    }
     for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
     if (d) printf("\n  %-24s %s\n", "column", "type");
     for (size_t j = 0; j < d; j++) {

@@ -66,6 +66,8 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
                           "options", options_json(karma_fit_option_table(), karma_model_options(model)), "seconds",
                           seconds, "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
+    if (karma_model_search(model))
+        (void)json_object_set_new(o, "cv", json_loads(karma_model_search(model), 0, NULL));
     add_target_json(o, "target", model, 0);
     return o;
 }
@@ -125,6 +127,10 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
     else
         printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s", percent(a, missing_share(table)));
     for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
+    if (karma_model_search(model)) {
+        print_search(model);
+        return;
+    }
     fputs("  kernel   ", stdout);
     print_kernel(model);
     if (info->solver == KARMA_SOLVER_BATCH)
@@ -155,12 +161,13 @@ static int run(tool *t) {
     if (t->read.gram && t->fit.kernel && !is_precomputed(&t->fit))
         return fail_usage(t, "--gram brings its own kernel values: leave --kernel '%s' out, or --gram", t->fit.kernel);
     int code;
+    resolve_effort(t);
     if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "say which column is the label with --target COL%s",
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
-    else if (karma_fit(&model, table, &t->fit, &t->hooks, &err) != KARMA_OK)
+    else if (karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else {
         end_progress();
@@ -172,13 +179,12 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
-static const char *const task_names[] = {"task",         "loss",          "tube",  "huber", "quantile",
-                                         "class-weight", "probabilities", "folds", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
-    {"What to learn", karma_fit_option_table, offsetof(tool, fit), task_names},
+    {"What to learn", karma_fit_option_table, offsetof(tool, fit), task_option_names},
+    {"Choosing a model", karma_search_option_table, offsetof(tool, search), NULL},
     {"Kernel", karma_fit_option_table, offsetof(tool, fit), kernel_option_names},
     {"Solver", karma_fit_option_table, offsetof(tool, fit), NULL},
 };
@@ -193,7 +199,10 @@ const tool_command command_train = {
         "Learns a classifier or a regressor from the rows of DATA that have a label, and writes it to MODEL. DATA is "
         "a CSV, TSV or LIBSVM file, or one of ratings (--format ratings), gzipped or not; - is standard input. Cells "
         "may be missing in any pattern: they "
-        "are never filled in. Ctrl-C stops early and keeps the model learned so far.",
+        "are never filled in. Ctrl-C stops early and keeps the model learned so far.\n\n"
+        "Unless options of the kernel or the solver say what to learn, kernels and values of C are tried by "
+        "cross-validation, and the model is the average of those that do as well as the best (--effort, --time, "
+        "--goal, --choose). Options that are given beside an --effort are kept, and the rest is chosen.",
     .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n"
                "  karma train patients.csv --target outcome --probabilities sigmoid -o patients.karma\n"
                "  karma train patients.csv --target stay --loss pinball --quantile 0.1,0.5,0.9 -o stay.karma\n"

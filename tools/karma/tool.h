@@ -20,6 +20,7 @@ typedef struct tool_options {
     int importance, overlap;  /* explain: what it reports instead of single rows */
     int64_t top;              /* explain: parts to show; 0: all */
     int64_t samples, repeats; /* explain */
+    int64_t rounds;           /* cv */
     int64_t abstain;          /* predict, eval: the warning level from which on they do; 0: never */
 } tool_options;
 
@@ -51,6 +52,7 @@ struct tool {
     const tool_command *command;
     karma_read_options read;
     karma_fit_options fit;
+    karma_search_options search; /* `fixed`: options of the kernel and the solver that were given */
     karma_synth_options synth;
     karma_theory_options theory;
     karma_regret_options regret;
@@ -61,7 +63,7 @@ struct tool {
 };
 
 extern const tool_command command_train, command_predict, command_eval, command_explain, command_complete,
-    command_inspect, command_gram, command_online, command_theory, command_synth;
+    command_cv, command_inspect, command_gram, command_online, command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
@@ -77,8 +79,8 @@ void *group_struct(const option_group *group, tool *t);
 int group_has(const tool_command *command, const option_group *group, const karma_option *option);
 /* Reading options that every command on tables shares: what columns are, and what the file is like. */
 extern const char *const column_option_names[], *const file_option_names[];
-/* Options that describe a kernel. */
-extern const char *const kernel_option_names[];
+/* Options that describe a kernel; and those of what is learned, with which it is chosen all the same. */
+extern const char *const kernel_option_names[], *const task_option_names[];
 
 /* help.c */
 void print_overview(FILE *stream);
@@ -137,6 +139,11 @@ json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
 /* The kernel in words and a line feed: "linear, gamma 2, scale 12.3, bias 1". */
 void print_kernel(const karma_model *model);
+/* How the model was chosen, as its account tells it; nothing if it was not. */
+void print_search(const karma_model *model);
+/* What `train` and `cv` take from --effort auto: nothing is chosen where options of the kernel or the solver are given.
+ */
+void resolve_effort(tool *t);
 /* Whether kernel values come with the data (--gram) and are not computed from columns. */
 int is_precomputed(const karma_fit_options *options);
 /* Prints the metrics of every target of the model; of n_rows rows those that were abstained from are not in them. */

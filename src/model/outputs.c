@@ -1,0 +1,49 @@
+#include "model/outputs.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+void karma_i_outputs_clear(karma_i_outputs *outputs) {
+    karma_i_free(outputs->targets);
+    karma_i_free(outputs->weights);
+    karma_i_free(outputs->losses);
+    *outputs = (karma_i_outputs){0};
+}
+
+/* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL where there are none. */
+static karma_status mean_one_weights(double **out, const karma_table *table, karma_error *err) {
+    *out = NULL;
+    if (!table->row_weight) return KARMA_OK;
+    double sum = 0.0;
+    for (size_t i = 0; i < table->n_rows; i++) sum += table->row_weight[i] / (double)table->n_rows;
+    if (!(sum > 0.0 && isfinite(sum)))
+        return karma_i_fail(err, KARMA_ERR_DATA, "no row that has a label has a weight above 0");
+    double *weights = karma_i_alloc(table->n_rows, sizeof *weights);
+    if (!weights) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < table->n_rows; i++) weights[i] = table->row_weight[i] / sum;
+    *out = weights;
+    return KARMA_OK;
+}
+
+karma_status karma_i_outputs_fill(karma_i_outputs *out, const karma_model *model, const karma_table *table,
+                                  karma_error *err) {
+    size_t n = model->n_outputs;
+    double *row_weights;
+    *out = (karma_i_outputs){0};
+    KARMA_TRY(mean_one_weights(&row_weights, table, err));
+    out->targets = karma_i_alloc(table->n_rows, n * sizeof *out->targets);
+    out->weights = karma_i_alloc(table->n_rows, n * sizeof *out->weights);
+    out->losses = karma_i_alloc(n, sizeof *out->losses);
+    karma_status st = out->targets && out->weights && out->losses ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t t = 0; st == KARMA_OK && t < model->n_heads; t++) {
+        const karma_i_head *head = &model->heads[t];
+        st = karma_i_head_losses(out->losses + head->first_output, head, &model->options, err);
+        if (st == KARMA_OK)
+            st = karma_i_head_targets(out->targets, out->weights, n, head, &table->targets[t], row_weights,
+                                      table->n_rows, &model->options, err);
+    }
+    karma_i_free(row_weights);
+    return st;
+}

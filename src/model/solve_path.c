@@ -1,0 +1,79 @@
+#include "model/solve_path.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one) {
+    if (sum->rounds == 0) { /* the first speaks for what cannot be added */
+        sum->C = one->C;
+        sum->rho = one->rho;
+        sum->mean_loss = one->mean_loss;
+        sum->error_rate = one->error_rate;
+    }
+    sum->rounds += one->rounds;
+    sum->kernel_evaluations += one->kernel_evaluations;
+    sum->primal += one->primal;
+    sum->dual += one->dual;
+    sum->gap = sum->primal > 0.0 ? (sum->primal - sum->dual) / sum->primal : 0.0;
+    if (one->stop > sum->stop) sum->stop = one->stop;
+}
+
+/* The machines one after the other, over a problem that has its kernel. */
+static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_C_path *path,
+                         karma_i_problem *problem, karma_fit_options *options, const karma_hooks *hooks,
+                         karma_error *err) {
+    size_t n = problem->rows->n_rows, K = problem->n_outputs;
+    double C = options->C, *own = karma_i_alloc(n, K * sizeof *own), *start = karma_i_alloc(n, K * sizeof *start);
+    karma_status st = own && start ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t c = 0; st == KARMA_OK && c < path->n; c++) {
+        karma_fit_info step = {.C = C * path->factors[c], .solver = info->solver};
+        options->C = step.C;
+        st = karma_i_solver(info->solver)(own, &step, problem, options, hooks, err);
+        if (st != KARMA_OK) break;
+        karma_i_info_add(info, &step);
+        for (size_t i = 0; i < n; i++)
+            memcpy(coefficients + (i * path->n + c) * K, own + i * K, K * sizeof *own);
+        memcpy(start, own, n * K * sizeof *own);
+        problem->start = start;
+    }
+    karma_i_free(own);
+    karma_i_free(start);
+    return st;
+}
+
+/* The same over the kernel matrix of all rows. */
+static karma_status walk_matrix(double *coefficients, karma_fit_info *info, const karma_i_C_path *path,
+                                karma_i_problem *problem, karma_fit_options *options, const karma_hooks *hooks,
+                                karma_error *err) {
+    size_t n = problem->rows->n_rows;
+    karma_i_rows *rows = NULL;
+    karma_i_kernel matrix;
+    KARMA_TRY(karma_i_kernel_init(&matrix, 1, 1.0, 0.0, 0, err));
+    float *gram = karma_i_alloc_large(n, n * sizeof *gram);
+    karma_status st = gram ? karma_i_rows_new_matrix(&rows, gram, n, n, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) st = karma_i_rows_add_matrix_row(rows, i, i, err);
+    if (st == KARMA_OK && karma_i_kernel_gram(gram, n, problem->kernel, karma_i_rows_all(problem->rows),
+                                              karma_i_threads(options->threads)) != KARMA_OK)
+        st = karma_i_fail_memory(err);
+    problem->kernel = &matrix;
+    problem->rows = rows;
+    if (st == KARMA_OK) st = walk(coefficients, info, path, problem, options, hooks, err);
+    karma_i_rows_free(rows);
+    karma_i_kernel_clear(&matrix);
+    karma_i_free(gram);
+    return st;
+}
+
+karma_status karma_i_solve_path(double *coefficients, karma_fit_info *info, const karma_i_C_path *path,
+                                const karma_i_problem *problem, const karma_fit_options *options,
+                                const karma_hooks *hooks, karma_error *err) {
+    karma_i_problem own = *problem;
+    karma_fit_options resolved = *options; /* borrows its texts */
+    double n = (double)problem->rows->n_rows;
+    KARMA_TRY(karma_i_choose_C(&resolved.C, options, problem->kernel, problem->rows, err));
+    if (path->n > 1 && info->solver == KARMA_SOLVER_BATCH && n * n * sizeof(float) <= karma_i_memory_bytes(options))
+        return walk_matrix(coefficients, info, path, &own, &resolved, hooks, err);
+    return walk(coefficients, info, path, &own, &resolved, hooks, err);
+}

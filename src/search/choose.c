@@ -1,0 +1,383 @@
+#include "search/choose.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "table/folds.h"
+
+/* A candidate that is g standard errors behind the best has a say of exp(-g²/2), and none from here on. */
+static const double NO_SAY = 2.5;
+/* Beyond this many standard errors of the difference there is no hope of being as good. */
+static const double HOPELESS = 3.0;
+/* Folds before anyone is given up. */
+enum { LEAST_FOLDS = 2 };
+
+void karma_i_choice_clear(karma_i_choice *choice) {
+    karma_i_free(choice->runs);
+    karma_i_free(choice->weights);
+    *choice = (karma_i_choice){0};
+}
+
+double karma_i_run_value(const karma_i_race *race, size_t run) {
+    double sum = 0.0;
+    for (size_t f = 0; f < race->n_done; f++) sum += race->runs[run].values[f];
+    return race->n_done ? sum / (double)race->n_done : 0.0;
+}
+
+static int is_running(const karma_i_race *race, size_t run, const unsigned char *allowed) {
+    return !race->entries[race->runs[run].entry].is_out && (!allowed || allowed[run]);
+}
+
+/* --- losses of rows ------------------------------------------------------------------------------------ */
+
+/* Rows that were left out so far, repeat by repeat; all of them at the end. */
+static int is_judged(const karma_i_race *race, size_t repeat, size_t row) {
+    size_t n = race->table->n_rows;
+    return repeat * race->n_folds + race->fold[repeat * n + row] < race->n_done;
+}
+
+/* losses[row]: means over the repeats so far; NaN where a row was not judged. */
+static void fill_losses(double *losses, double *scores, const karma_i_race *race, size_t run,
+                        karma_i_row_loss_fn row_loss, const void *payload) {
+    size_t n = race->table->n_rows, K = race->like->n_outputs;
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0.0, count = 0.0;
+        for (size_t r = 0; r < race->n_repeats; r++) {
+            if (!is_judged(race, r, i)) continue;
+            const float *own = race->runs[run].scores + (r * n + i) * K;
+            for (size_t k = 0; k < K; k++) scores[k] = (double)own[k];
+            sum += row_loss(payload, race->like, race->table, i, scores);
+            count += 1.0;
+        }
+        losses[i] = count > 0.0 ? sum / count : NAN;
+    }
+}
+
+/* Mean and its standard error of x - y (y NULL: of x) over the rows that were judged. */
+static void mean_and_error(double *mean, double *error, const double *x, const double *y, size_t n) {
+    double sum = 0.0, squares = 0.0, count = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(x[i])) continue;
+        sum += x[i] - (y ? y[i] : 0.0);
+        count += 1.0;
+    }
+    *mean = count > 0.0 ? sum / count : 0.0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(x[i])) squares += pow(x[i] - (y ? y[i] : 0.0) - *mean, 2);
+    *error = count > 1.0 ? sqrt(squares / (count - 1.0) / count) : 0.0;
+}
+
+/* --- the best and those like it ------------------------------------------------------------------------ */
+
+/* The run with the largest value, the first among equals; n_runs if there is none. */
+static size_t find_best(const karma_i_race *race, const unsigned char *allowed) {
+    size_t best = race->n_runs;
+    for (size_t r = 0; r < race->n_runs; r++)
+        if (is_running(race, r, allowed) &&
+            (best == race->n_runs || karma_i_run_value(race, r) > karma_i_run_value(race, best)))
+            best = r;
+    return best;
+}
+
+/* gap[run] = how far a run is behind the best, in standard errors of the best's mean. */
+static karma_status measure_gaps(double *gap, const karma_i_race *race, const unsigned char *allowed, size_t best,
+                                 karma_i_row_loss_fn row_loss, const void *payload, karma_error *err) {
+    size_t n = race->table->n_rows;
+    double *losses = karma_i_alloc(n, sizeof *losses), *scores = karma_i_alloc(race->like->n_outputs, sizeof *scores);
+    karma_status st = losses && scores ? KARMA_OK : karma_i_fail_memory(err);
+    double level = 0.0, error = 0.0;
+    if (st == KARMA_OK && row_loss) {
+        fill_losses(losses, scores, race, best, row_loss, payload);
+        mean_and_error(&level, &error, losses, NULL, n);
+    } else if (st == KARMA_OK) {
+        mean_and_error(&level, &error, race->runs[best].values, NULL, race->n_done);
+        error *= sqrt((double)race->n_repeats); /* repeats tell little that is new */
+    }
+    for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
+        double mean, ignored, behind;
+        if (!is_running(race, r, allowed)) continue;
+        if (row_loss) {
+            fill_losses(losses, scores, race, r, row_loss, payload);
+            mean_and_error(&mean, &ignored, losses, NULL, n);
+            behind = mean - level;
+        } else
+            behind = level - karma_i_run_value(race, r);
+        gap[r] = behind <= 0.0 ? 0.0 : error > 0.0 ? behind / error : INFINITY;
+    }
+    karma_i_free(losses);
+    karma_i_free(scores);
+    return st;
+}
+
+typedef struct ranked_run {
+    size_t run;
+    double value;
+} ranked_run;
+
+static int by_value(const void *a, const void *b) {
+    const ranked_run *x = a, *y = b;
+    if (x->value != y->value) return x->value > y->value ? -1 : 1;
+    return (x->run > y->run) - (x->run < y->run);
+}
+
+/* The runs less than `noise` standard errors behind, the best first, of at most `most` kernels. */
+static karma_status take_within(karma_i_choice *out, const karma_i_race *race, const unsigned char *allowed,
+                                const double *gap, double noise, size_t most, karma_error *err) {
+    ranked_run *ranked = karma_i_alloc(race->n_runs, sizeof *ranked);
+    unsigned char *is_in = karma_i_zalloc(race->n_entries, 1);
+    size_t n = 0, n_kernels = 0;
+    for (size_t r = 0; ranked && r < race->n_runs; r++)
+        if (is_running(race, r, allowed) && gap[r] < noise)
+            ranked[n++] = (ranked_run){r, karma_i_run_value(race, r)};
+    if (n > 1) qsort(ranked, n, sizeof *ranked, by_value);
+    for (size_t i = 0; is_in && i < n; i++) {
+        size_t entry = race->runs[ranked[i].run].entry;
+        if (!is_in[entry] && n_kernels == most) continue;
+        n_kernels += !is_in[entry];
+        is_in[entry] = 1;
+        out->weights[out->n] = exp(-0.5 * gap[ranked[i].run] * gap[ranked[i].run]);
+        out->runs[out->n++] = ranked[i].run;
+    }
+    karma_status st = ranked && is_in ? KARMA_OK : karma_i_fail_memory(err);
+    karma_i_free(ranked);
+    karma_i_free(is_in);
+    return st;
+}
+
+/* The simplest run within one standard error: the first kernel of the list, and the smallest C. */
+static void take_simplest(karma_i_choice *out, const karma_i_race *race, const unsigned char *allowed,
+                          const double *gap) {
+    out->n = 0;
+    for (size_t r = 0; r < race->n_runs && out->n == 0; r++)
+        if (is_running(race, r, allowed) && gap[r] <= 1.0) {
+            out->weights[0] = 1.0;
+            out->runs[out->n++] = r;
+        }
+}
+
+/* --- stacking ------------------------------------------------------------------------------------------ */
+
+/* Non-negative weights that sum to 1 and bring the mean of scores nearest to the targets (±1 of a class; numbers) in
+ * the mean square over rows that were left out: min ½ wᵀAw - bᵀw by one coordinate after the other, A and b second
+ * moments of scores and targets. */
+static void solve_weights(double *weights, const double *A, const double *b, size_t n) {
+    for (size_t i = 0; i < n; i++) weights[i] = 0.0;
+    for (int sweep = 0; sweep < 2000; sweep++) {
+        double moved = 0.0;
+        for (size_t i = 0; i < n; i++) {
+            double slope = b[i];
+            for (size_t j = 0; j < n; j++) slope -= A[i * n + j] * weights[j];
+            if (!(A[i * n + i] > 0.0)) continue;
+            double next = fmax(0.0, weights[i] + slope / A[i * n + i]);
+            moved = fmax(moved, fabs(next - weights[i]));
+            weights[i] = next;
+        }
+        if (moved < 1e-9) break;
+    }
+}
+
+/* What output k of a row should be, and its scores made comparable: numbers in standard deviations. */
+static double stack_target(const karma_model *like, const karma_i_outputs *outputs, size_t row, size_t k) {
+    return outputs->targets[row * like->n_outputs + k];
+}
+
+static karma_status stack(karma_i_choice *out, const karma_i_race *race, karma_error *err) {
+    size_t n = out->n, rows = race->table->n_rows, K = race->like->n_outputs;
+    double *A = karma_i_zalloc(n, n * sizeof *A), *b = karma_i_zalloc(n, sizeof *b), *s = karma_i_alloc(n, sizeof *s);
+    karma_i_outputs outputs = {0};
+    karma_status st = A && b && s ? karma_i_outputs_fill(&outputs, race->like, race->table, err)
+                                  : karma_i_fail_memory(err);
+    for (size_t t = 0; st == KARMA_OK && t < race->like->n_heads; t++) {
+        const karma_i_head *head = &race->like->heads[t];
+        double shift = head->labels.task == KARMA_TASK_REGRESS ? head->labels.shift : 0.0;
+        double factor = head->labels.task == KARMA_TASK_REGRESS ? head->labels.factor : 1.0;
+        for (size_t at = 0; at < race->n_repeats * rows; at++)
+            for (size_t k = head->first_output; k < head->first_output + head->n_outputs; k++) {
+                double weight = outputs.weights[at % rows * K + k];
+                double target = stack_target(race->like, &outputs, at % rows, k);
+                if (!is_judged(race, at / rows, at % rows) || !(weight > 0.0)) continue;
+                for (size_t i = 0; i < n; i++)
+                    s[i] = ((double)race->runs[out->runs[i]].scores[at * K + k] - shift) * factor;
+                for (size_t i = 0; i < n; i++) {
+                    b[i] += weight * s[i] * target;
+                    for (size_t j = 0; j < n; j++) A[i * n + j] += weight * s[i] * s[j];
+                }
+            }
+    }
+    if (st == KARMA_OK) {
+        double sum = 0.0;
+        size_t kept = 0;
+        solve_weights(out->weights, A, b, n);
+        for (size_t i = 0; i < n; i++) sum += out->weights[i];
+        for (size_t i = 0; i < n && sum > 0.0; i++) {
+            if (!(out->weights[i] > 1e-4 * sum)) continue;
+            out->runs[kept] = out->runs[i];
+            out->weights[kept++] = out->weights[i];
+        }
+        out->n = kept ? kept : 1;
+        if (!kept) out->weights[0] = 1.0;
+    }
+    karma_i_outputs_clear(&outputs);
+    karma_i_free(A);
+    karma_i_free(b);
+    karma_i_free(s);
+    return st;
+}
+
+/* --- rules --------------------------------------------------------------------------------------------- */
+
+static void make_sum_one(karma_i_choice *choice) {
+    double sum = 0.0;
+    for (size_t i = 0; i < choice->n; i++) sum += choice->weights[i];
+    for (size_t i = 0; i < choice->n; i++) choice->weights[i] /= sum;
+}
+
+karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,
+                            const unsigned char *allowed, karma_i_row_loss_fn row_loss, const void *payload,
+                            size_t most, karma_error *err) {
+    size_t best = find_best(race, allowed);
+    if (best == race->n_runs) return karma_i_fail(err, KARMA_ERR_DATA, "no candidate could be judged");
+    karma_i_choice choice = {0, karma_i_alloc(race->n_runs, sizeof *choice.runs),
+                             karma_i_alloc(race->n_runs, sizeof *choice.weights)};
+    double *gap = karma_i_zalloc(race->n_runs, sizeof *gap);
+    karma_status st = choice.runs && choice.weights && gap
+                          ? measure_gaps(gap, race, allowed, best, row_loss, payload, err)
+                          : karma_i_fail_memory(err);
+    if (st == KARMA_OK && rule == KARMA_RULE_COMMITTEE)
+        st = take_within(&choice, race, allowed, gap, NO_SAY, most, err);
+    else if (st == KARMA_OK && rule == KARMA_RULE_STACK)
+        st = take_within(&choice, race, allowed, gap, INFINITY, race->n_entries, err);
+    else if (st == KARMA_OK && rule == KARMA_RULE_ONE_SE)
+        take_simplest(&choice, race, allowed, gap);
+    if (st == KARMA_OK && (rule == KARMA_RULE_BEST || choice.n == 0)) {
+        choice.runs[0] = best;
+        choice.weights[0] = 1.0;
+        choice.n = 1;
+    }
+    if (st == KARMA_OK && rule == KARMA_RULE_STACK) st = stack(&choice, race, err);
+    if (st == KARMA_OK) make_sum_one(&choice);
+    karma_i_free(gap);
+    if (st == KARMA_OK)
+        *out = choice;
+    else
+        karma_i_choice_clear(&choice);
+    return st;
+}
+
+karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_loss_fn row_loss, const void *payload,
+                               karma_error *err) {
+    size_t n = race->table->n_rows, best = find_best(race, NULL);
+    *n_left = 0;
+    for (size_t e = 0; e < race->n_entries; e++) *n_left += race->entries[e].is_out ? 0 : 1;
+    if (race->n_done < LEAST_FOLDS || !row_loss || best == race->n_runs) return KARMA_OK;
+    double *losses = karma_i_alloc(n, sizeof *losses), *least = karma_i_alloc(n, sizeof *least);
+    double *scores = karma_i_alloc(race->like->n_outputs, sizeof *scores);
+    karma_status st = losses && least && scores ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) fill_losses(least, scores, race, best, row_loss, payload);
+    for (size_t e = 0; st == KARMA_OK && e < race->n_entries; e++) {
+        karma_i_entry *entry = &race->entries[e];
+        int hopeless = 1;
+        for (size_t r = entry->first_run; !entry->is_out && hopeless && r < entry->first_run + entry->path.n; r++) {
+            double mean, error;
+            fill_losses(losses, scores, race, r, row_loss, payload);
+            mean_and_error(&mean, &error, losses, least, n);
+            hopeless = mean > HOPELESS * error;
+        }
+        if (entry->is_out || !hopeless || strcmp(entry->kernel, race->keep) == 0) continue;
+        entry->is_out = 1;
+        --*n_left;
+    }
+    karma_i_free(losses);
+    karma_i_free(least);
+    karma_i_free(scores);
+    return st;
+}
+
+/* --- what a choice is worth ---------------------------------------------------------------------------- */
+
+void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const karma_i_race *race, size_t repeat) {
+    size_t n = race->table->n_rows * race->like->n_outputs;
+    for (size_t i = 0; i < n; i++) scores[i] = 0.0;
+    for (size_t m = 0; m < choice->n; m++) {
+        const float *own = race->runs[choice->runs[m]].scores + repeat * n;
+        for (size_t i = 0; i < n; i++) scores[i] += choice->weights[m] * (double)own[i];
+    }
+}
+
+/* The goal on the rows of one fold. */
+static karma_status value_of_fold(double *value, const double *scores, const karma_i_race *race, size_t number,
+                                  karma_error *err) {
+    size_t n = race->table->n_rows, K = race->like->n_outputs, n_train, n_test;
+    const size_t *fold = race->fold + number / race->n_folds * n;
+    size_t *train = karma_i_alloc(n, sizeof *train), *test = karma_i_alloc(n, sizeof *test);
+    double *own = karma_i_alloc(n, K * sizeof *own);
+    karma_table *rows = NULL;
+    karma_status st = train && test && own ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        karma_i_folds_split(train, &n_train, test, &n_test, fold, n, number % race->n_folds);
+        for (size_t i = 0; i < n_test; i++) memcpy(own + i * K, scores + test[i] * K, K * sizeof *own);
+        st = karma_table_select(&rows, race->table, test, n_test, err);
+    }
+    if (st == KARMA_OK) st = race->goal(value, race->goal_payload, race->like, rows, own, err);
+    karma_table_free(rows);
+    karma_i_free(train);
+    karma_i_free(test);
+    karma_i_free(own);
+    return st;
+}
+
+karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
+                                   karma_error *err) {
+    double *scores = karma_i_alloc(race->table->n_rows, race->like->n_outputs * sizeof *scores);
+    karma_status st = scores ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t f = 0; st == KARMA_OK && f < race->n_done; f++) {
+        if (f % race->n_folds == 0) karma_i_choice_scores(scores, choice, race, f / race->n_folds);
+        st = value_of_fold(&values[f], scores, race, f, err);
+    }
+    karma_i_free(scores);
+    return st;
+}
+
+/* --- as text ------------------------------------------------------------------------------------------- */
+
+/* The member of one entry: its machines that were chosen, ascending in C. */
+static size_t write_member(char *text, size_t size, const karma_i_choice *choice, const karma_i_race *race, size_t e) {
+    const karma_i_entry *entry = &race->entries[e];
+    size_t used = (size_t)snprintf(text, size, "%s @", entry->kernel);
+    char separator = ' ';
+    for (size_t r = entry->first_run; r < entry->first_run + entry->path.n; r++)
+        for (size_t m = 0; m < choice->n; m++) {
+            if (choice->runs[m] != r) continue;
+            used += (size_t)snprintf(text + used, size - used, "%c%g", separator, race->runs[r].C_factor);
+            if (choice->n > 1) used += (size_t)snprintf(text + used, size - used, ":%.4g", choice->weights[m]);
+            separator = ',';
+        }
+    return used;
+}
+
+karma_status karma_i_choice_text(char **out, const karma_i_choice *choice, const karma_i_race *race,
+                                 karma_error *err) {
+    size_t size = 1;
+    for (size_t m = 0; m < choice->n; m++) size += strlen(race->entries[race->runs[choice->runs[m]].entry].kernel) + 64;
+    char *text = karma_i_zalloc(size, 1);
+    if (!text) return karma_i_fail_memory(err);
+    unsigned char *is_written = karma_i_zalloc(race->n_entries, 1);
+    karma_status st = is_written ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t m = 0, used = 0; st == KARMA_OK && m < choice->n; m++) {
+        size_t e = race->runs[choice->runs[m]].entry;
+        if (is_written[e]) continue;
+        is_written[e] = 1;
+        if (used) used += (size_t)snprintf(text + used, size - used, " | ");
+        used += write_member(text + used, size - used, choice, race, e);
+    }
+    karma_i_free(is_written);
+    if (st == KARMA_OK)
+        *out = text;
+    else
+        karma_i_free(text);
+    return st;
+}

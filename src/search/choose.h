@@ -1,0 +1,40 @@
+/* From what candidates did to what is learned. With few rows the best of many candidates owes part of its lead to luck;
+ * docs/search.md compares the rules. */
+#ifndef KARMA_I_CHOOSE_H
+#define KARMA_I_CHOOSE_H
+
+#include "model/outputs.h"
+#include "search/race.h"
+
+typedef struct karma_i_choice {
+    size_t n;
+    size_t *runs;    /* of the race, the best first */
+    double *weights; /* sum to 1 */
+} karma_i_choice;
+
+/* Of the runs for which `allowed` is not 0 (NULL: all) and that were judged on all folds so far. `row_loss` tells how
+ * wrong a row's scores are, or is NULL where the goal is no mean over rows: errors of means then come from the folds.
+ * Runs of at most `most` kernels. Fails if there is none. */
+typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_model *like, const karma_table *table,
+                                      size_t row, const double *scores);
+karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,
+                            const unsigned char *allowed, karma_i_row_loss_fn row_loss, const void *payload,
+                            size_t most, karma_error *err);
+void karma_i_choice_clear(karma_i_choice *choice);
+
+/* Mean over the folds that were judged. */
+double karma_i_run_value(const karma_i_race *race, size_t run);
+/* Marks entries that cannot be among the chosen any more: their rows' losses are larger than those of the best by more
+ * than noise explains. Returns how many remain. */
+karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_loss_fn row_loss, const void *payload,
+                               karma_error *err);
+
+/* Scores of all rows by the choice, of one repeat. */
+void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const karma_i_race *race, size_t repeat);
+/* The goal's value of these scores on every fold that was judged. */
+karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
+                                   karma_error *err);
+/* The committee as text for --kernel. Caller frees. */
+karma_status karma_i_choice_text(char **out, const karma_i_choice *choice, const karma_i_race *race, karma_error *err);
+
+#endif

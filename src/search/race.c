@@ -1,0 +1,279 @@
+#include "search/race.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "kernel/parts.h"
+#include "model/solve_path.h"
+#include "table/folds.h"
+
+void karma_i_race_clear(karma_i_race *race) {
+    for (size_t e = 0; e < race->n_entries; e++) {
+        karma_i_free(race->entries[e].kernel);
+    }
+    for (size_t r = 0; r < race->n_runs; r++) {
+        karma_i_free(race->runs[r].scores);
+        karma_i_free(race->runs[r].values);
+    }
+    karma_i_free(race->entries);
+    karma_i_free(race->runs);
+    karma_i_free(race->fold);
+    *race = (karma_i_race){0};
+}
+
+/* A seed of its own for every repeat; the first is the user's. */
+static uint64_t repeat_seed(int64_t seed, size_t repeat) {
+    return (uint64_t)seed + (uint64_t)repeat * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, const karma_table *table, size_t n_folds,
+                                size_t n_repeats, karma_i_goal_fn goal, const void *goal_payload, karma_error *err) {
+    karma_i_race race = {.like = like,
+                         .table = table,
+                         .n_folds = n_folds,
+                         .n_repeats = n_repeats,
+                         .goal = goal,
+                         .goal_payload = goal_payload,
+                         .fold = karma_i_alloc(table->n_rows, n_repeats * sizeof *race.fold)};
+    karma_status st = race.fold ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++)
+        st = karma_i_assign_folds(race.fold + r * table->n_rows, n_folds, like, table,
+                                  repeat_seed(like->options.seed, r), err);
+    if (st == KARMA_OK)
+        *out = race;
+    else
+        karma_i_race_clear(&race);
+    return st;
+}
+
+static karma_status add_run(karma_i_race *race, double C_factor, karma_error *err) {
+    karma_i_run *runs = karma_i_zalloc(race->n_runs + 1, sizeof *runs);
+    if (!runs) return karma_i_fail_memory(err);
+    if (race->n_runs) memcpy(runs, race->runs, race->n_runs * sizeof *runs);
+    karma_i_free(race->runs);
+    race->runs = runs;
+    karma_i_run *run = &runs[race->n_runs++];
+    run->entry = race->n_entries - 1;
+    run->C_factor = C_factor;
+    run->scores = karma_i_zalloc(race->n_repeats * race->table->n_rows, race->like->n_outputs * sizeof *run->scores);
+    run->values = karma_i_zalloc(race->n_folds * race->n_repeats, sizeof *run->values);
+    return run->scores && run->values ? KARMA_OK : karma_i_fail_memory(err);
+}
+
+karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karma_i_C_path *path, karma_error *err) {
+    karma_i_entry *entries = karma_i_zalloc(race->n_entries + 1, sizeof *entries);
+    if (!entries) return karma_i_fail_memory(err);
+    if (race->n_entries) memcpy(entries, race->entries, race->n_entries * sizeof *entries);
+    karma_i_free(race->entries);
+    race->entries = entries;
+    karma_i_entry *entry = &entries[race->n_entries++];
+    entry->first_run = race->n_runs;
+    entry->path = *path;
+    entry->kernel = karma_i_strdup(kernel);
+    if (!entry->kernel) return karma_i_fail_memory(err);
+    for (size_t c = 0; c < path->n; c++) KARMA_TRY(add_run(race, path->factors[c], err));
+    return KARMA_OK;
+}
+
+/* --- one fold ------------------------------------------------------------------------------------------ */
+
+/* What all entries share in a fold. */
+typedef struct fold_data {
+    karma_table *train, *test;
+    karma_model *model; /* the fold's own heads */
+    karma_i_outputs outputs;
+    karma_i_formula *formulas; /* one an entry */
+    karma_i_encoder encoder;
+    karma_i_rows *rows; /* all of the table, encoded as the training rows taught */
+    karma_i_parts parts;
+    karma_i_rows *train_rows, *test_rows; /* of a kernel that has no parts: gathered here */
+    const karma_i_rows *learned, *asked;  /* training and test rows that kernels are computed of */
+    size_t *test_index;
+} fold_data;
+
+static void clear_fold(fold_data *f, size_t n_entries) {
+    for (size_t e = 0; f->formulas && e < n_entries; e++) karma_i_formula_clear(&f->formulas[e]);
+    karma_i_free(f->formulas);
+    karma_i_parts_clear(&f->parts);
+    karma_i_rows_free(f->train_rows);
+    karma_i_rows_free(f->test_rows);
+    karma_i_rows_free(f->rows);
+    karma_i_encoder_clear(&f->encoder);
+    karma_i_outputs_clear(&f->outputs);
+    karma_model_free(f->model);
+    karma_table_free(f->train);
+    karma_table_free(f->test);
+    karma_i_free(f->test_index);
+}
+
+/* The tables of the fold, and its heads. */
+static karma_status split_table(fold_data *f, unsigned char *is_train, const karma_i_race *race, karma_error *err) {
+    size_t n = race->table->n_rows, which = race->n_done % race->n_folds, n_train, n_test;
+    size_t *train_index = karma_i_alloc(n, sizeof *train_index);
+    f->test_index = karma_i_alloc(n, sizeof *f->test_index);
+    karma_status st = train_index && f->test_index ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        const size_t *fold = race->fold + race->n_done / race->n_folds * n;
+        karma_i_folds_split(train_index, &n_train, f->test_index, &n_test, fold, n, which);
+        for (size_t i = 0; i < n; i++) is_train[i] = fold[i] != which;
+        st = karma_table_select(&f->train, race->table, train_index, n_train, err);
+    }
+    if (st == KARMA_OK) st = karma_table_select(&f->test, race->table, f->test_index, n_test, err);
+    if (st == KARMA_OK) st = karma_i_model_start_like(&f->model, race->like, f->train, err);
+    if (st == KARMA_OK) st = karma_i_outputs_fill(&f->outputs, f->model, f->train, err);
+    karma_i_free(train_index);
+    return st;
+}
+
+/* Formulas of the entries that are judged, numbered by one list of kinds. */
+static karma_status parse_formulas(fold_data *f, karma_kernel_kind *kinds, size_t *n_kinds, const karma_i_race *race,
+                                   karma_error *err) {
+    f->formulas = karma_i_zalloc(race->n_entries, sizeof *f->formulas);
+    if (!f->formulas) return karma_i_fail_memory(err);
+    for (size_t e = 0; e < race->n_entries; e++) {
+        if (race->entries[e].is_out) continue;
+        KARMA_TRY(karma_i_formula_parse(&f->formulas[e], race->entries[e].kernel, &race->like->options, err));
+        karma_i_formula_number(&f->formulas[e], kinds, n_kinds);
+    }
+    return KARMA_OK;
+}
+
+/* Kernel values that were given, and rows with very many attributes, have no parts. */
+static karma_status gather_rows(fold_data *f, const unsigned char *is_train, karma_error *err) {
+    KARMA_TRY(karma_i_rows_new_like(&f->train_rows, f->rows, 0, err));
+    KARMA_TRY(karma_i_rows_new_like(&f->test_rows, f->rows, 0, err));
+    for (size_t i = 0; i < f->rows->n_rows; i++)
+        KARMA_TRY(karma_i_rows_append(is_train[i] ? f->train_rows : f->test_rows, f->rows, i, err));
+    f->learned = f->train_rows;
+    f->asked = f->test_rows;
+    return KARMA_OK;
+}
+
+static karma_status prepare_fold(fold_data *f, const karma_i_race *race, karma_error *err) {
+    karma_kernel_kind kinds[KARMA_N_KERNELS];
+    size_t n_kinds = 0;
+    int threads = karma_i_threads(race->like->options.threads);
+    unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
+    karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = parse_formulas(f, kinds, &n_kinds, race, err);
+    if (st == KARMA_OK)
+        st = karma_i_encoder_learn(&f->encoder, f->train, kinds, n_kinds, &race->like->options, NULL, err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
+    if (st == KARMA_OK && !f->rows->is_matrix && f->rows->n_attributes <= UINT16_MAX) {
+        st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);
+        f->learned = f->parts.train;
+        f->asked = f->parts.others;
+    } else if (st == KARMA_OK)
+        st = gather_rows(f, is_train, err);
+    karma_i_free(is_train);
+    return st;
+}
+
+/* --- one entry of a fold ------------------------------------------------------------------------------- */
+
+/* Scores of the test rows become part of a run's; their value is that of this fold. */
+static karma_status record(karma_i_race *race, size_t run, double *scores, const fold_data *f, karma_error *err) {
+    size_t K = race->like->n_outputs;
+    float *all = race->runs[run].scores + race->n_done / race->n_folds * race->table->n_rows * K;
+    karma_i_finish_scores(scores, f->model, f->test->n_rows);
+    for (size_t i = 0; i < f->test->n_rows; i++)
+        for (size_t k = 0; k < K; k++) all[f->test_index[i] * K + k] = (float)scores[i * K + k];
+    return race->goal(&race->runs[run].values[race->n_done], race->goal_payload, race->like, f->test, scores, err);
+}
+
+static karma_status judge_scores(karma_i_race *race, size_t which, const double *scores, const fold_data *f,
+                                 karma_error *err) {
+    const karma_i_entry *entry = &race->entries[which];
+    size_t K = race->like->n_outputs, n = f->test->n_rows;
+    double *own = karma_i_alloc(n, K * sizeof *own);
+    karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t c = 0; st == KARMA_OK && c < entry->path.n; c++) {
+        for (size_t i = 0; i < n; i++) memcpy(own + i * K, scores + (i * entry->path.n + c) * K, K * sizeof *own);
+        st = record(race, entry->first_run + c, own, f, err);
+    }
+    karma_i_free(own);
+    return st;
+}
+
+static karma_status judge_entry(karma_i_race *race, size_t which, const fold_data *f, karma_error *err) {
+    const karma_i_entry *entry = &race->entries[which];
+    size_t n = f->learned->n_rows, n_outputs = entry->path.n * race->like->n_outputs;
+    karma_i_kernel kernel = {0};
+    double *coefficients = karma_i_alloc(n, n_outputs * sizeof *coefficients);
+    double *scores = karma_i_alloc(f->asked->n_rows, n_outputs * sizeof *scores);
+    karma_status st = coefficients && scores ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_kernel_learn(&kernel, &f->formulas[which], f->learned, 1, err);
+    karma_i_problem problem = {.kernel = &kernel,
+                               .rows = f->learned,
+                               .n_outputs = race->like->n_outputs,
+                               .targets = f->outputs.targets,
+                               .row_weights = f->outputs.weights,
+                               .losses = f->outputs.losses};
+    karma_fit_options options = f->model->options; /* borrows its texts */
+    options.threads = 1;
+    karma_fit_info info = {.solver = KARMA_SOLVER_BATCH};
+    if (st == KARMA_OK) st = karma_i_solve_path(coefficients, &info, &entry->path, &problem, &options, NULL, err);
+    if (st == KARMA_OK)
+        st = karma_i_kernel_scores(scores, &kernel, karma_i_rows_all(f->asked), karma_i_rows_all(f->learned),
+                                   coefficients, n_outputs, 1, err);
+    if (st == KARMA_OK) st = judge_scores(race, which, scores, f, err);
+    karma_i_kernel_clear(&kernel);
+    karma_i_free(coefficients);
+    karma_i_free(scores);
+    return st;
+}
+
+/* Entries are independent: the result does not depend on which thread judges which. */
+static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_i_stop_fn stop, void *payload,
+                                  int *stopped, karma_error *err) {
+    int threads = karma_i_threads(race->like->options.threads), wants_stop = 0;
+    size_t n_judged = 0;
+    karma_error *errors = karma_i_zalloc(race->n_entries, sizeof *errors);
+    if (!errors) return karma_i_fail_memory(err);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t e = 0; e < race->n_entries; e++) {
+        int quit;
+        size_t so_far;
+#pragma omp atomic read
+        quit = wants_stop;
+#pragma omp atomic read
+        so_far = n_judged;
+        if (quit || race->entries[e].is_out) continue;
+        quit = stop && omp_get_thread_num() == 0 && so_far > 0 &&
+               stop(payload, so_far, race->n_entries, race->entries[e].kernel);
+        race->entries[e].is_judged = !quit && judge_entry(race, e, f, &errors[e]) == KARMA_OK;
+#pragma omp atomic
+        n_judged += race->entries[e].is_judged ? 1 : 0;
+        if (!race->entries[e].is_judged) {
+#pragma omp atomic write
+            wants_stop = 1;
+        }
+    }
+    karma_status st = KARMA_OK;
+    for (size_t e = 0; e < race->n_entries && st == KARMA_OK; e++) {
+        st = errors[e].status;
+        if (st != KARMA_OK && err) *err = errors[e];
+    }
+    karma_i_free(errors);
+    *stopped = wants_stop && st == KARMA_OK;
+    return st;
+}
+
+karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
+                               karma_error *err) {
+    fold_data f = {0};
+    *stopped = 0;
+    for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
+    karma_status st = prepare_fold(&f, race, err);
+    if (st == KARMA_OK) st = judge_entries(race, &f, stop, payload, stopped, err);
+    clear_fold(&f, race->n_entries);
+    if (st != KARMA_OK) return st;
+    if (*stopped && race->n_done == 0)
+        for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_out |= !race->entries[e].is_judged;
+    if (!*stopped || race->n_done == 0) race->n_done++;
+    return KARMA_OK;
+}

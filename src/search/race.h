@@ -1,0 +1,56 @@
+/* Candidates judged by cross-validation, all on the same folds. A candidate is a kernel and a C; those of one kernel
+ * are learned one after the other on its path of C, each from the solution before. In every fold everything that is
+ * learned, recipes and subspaces too, is learned from the fold's training rows; the parts of the kernel matrix are then
+ * computed once for all candidates (kernel/parts.h). */
+#ifndef KARMA_I_RACE_H
+#define KARMA_I_RACE_H
+
+#include "model/model.h"
+
+/* A kernel and the values of C that are tried with it; weights have no meaning here. */
+typedef struct karma_i_entry {
+    char *kernel;
+    karma_i_C_path path;
+    size_t first_run; /* its runs are those from here on, one a C */
+    int is_out;       /* hopeless, or there was no time for it: not judged any more */
+    int is_judged;    /* on the fold of the last karma_i_race_fold */
+} karma_i_entry;
+
+/* What one candidate did. */
+typedef struct karma_i_run {
+    size_t entry;
+    double C_factor;
+    float *scores;  /* of all rows by models that have not seen them, repeat by repeat: row-major, one an output;
+                       numbers in their units */
+    double *values; /* of the goal, one a fold; larger is better */
+} karma_i_run;
+
+/* How good scores of some rows are; larger is better. `table` has these rows, in order. */
+typedef karma_status (*karma_i_goal_fn)(double *out, const void *payload, const karma_model *like,
+                                        const karma_table *table, const double *scores, karma_error *err);
+
+typedef struct karma_i_race {
+    const karma_model *like;  /* options, heads; borrowed, as is the table */
+    const karma_table *table; /* all its rows have labels */
+    size_t n_folds, n_repeats, n_done; /* folds of a repeat; folds of all repeats that were judged */
+    size_t *fold;                      /* repeat by repeat: the fold of every row */
+    karma_i_goal_fn goal;
+    const void *goal_payload;
+    size_t n_entries, n_runs;
+    karma_i_entry *entries;
+    karma_i_run *runs;
+    const char *keep; /* the kernel that is never out: what all are compared with */
+} karma_i_race;
+
+karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, const karma_table *table, size_t n_folds,
+                                size_t n_repeats, karma_i_goal_fn goal, const void *goal_payload, karma_error *err);
+/* One more kernel, before the first fold is judged. */
+karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karma_i_C_path *path, karma_error *err);
+/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread before every
+ * entry but the first; when it stops, the fold does not count, unless it is the first: what was judged there is in the
+ * race then, and all other entries are out. */
+typedef int (*karma_i_stop_fn)(void *payload, size_t n_judged, size_t n_entries, const char *kernel);
+karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err);
+void karma_i_race_clear(karma_i_race *race);
+
+#endif

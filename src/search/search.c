@@ -1,0 +1,287 @@
+/* From a table to the model that does best on rows it has not seen. */
+#include "karma/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "search/account.h"
+#include "search/candidates.h"
+
+/* How much an effort looks at. */
+typedef struct effort_plan {
+    size_t most_rows;     /* of the sample that candidates are tried on */
+    size_t repeated_rows; /* folds are repeated until this many rows were judged, */
+    size_t most_repeats;  /* or so often */
+    size_t most_kernels;  /* of a committee */
+} effort_plan;
+
+static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
+    [KARMA_EFFORT_QUICK] = {1000, 0, 1, 32},
+    [KARMA_EFFORT_NORMAL] = {2000, 400, 3, 48},
+    [KARMA_EFFORT_THOROUGH] = {4000, 2000, 5, 64},
+};
+
+/* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. */
+static const double TRYING_SHARE = 0.7;
+/* Rows × rows × kernels that the last fit may cost beyond one member: a committee pays where rows are few. */
+static const double MOST_COMMITTEE_PAIRS = 1e9;
+
+/* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which nobody sees in
+ * the scores; and what is stopped here is stopped in the last fit too. */
+enum { MOST_PASSES = 300 };
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- one search ---------------------------------------------------------------------------------------- */
+
+typedef struct search_state {
+    const karma_search_options *options;
+    const effort_plan *plan;
+    const karma_hooks *hooks;
+    double started;
+    double deadline;      /* of all; infinite if there is none */
+    double fold_deadline; /* of the fold that is being judged */
+    int is_interrupted;   /* by the user */
+    int is_out_of_time;
+    karma_i_race race;
+    karma_i_judge judge;
+    const karma_table *table; /* what is tried on: the rows or a sample of them */
+    double best;              /* value so far */
+    karma_model *like;
+} search_state;
+
+static karma_i_row_loss_fn row_loss_of(const search_state *s) {
+    return karma_i_goal_is_mean(s->judge.goal) ? karma_i_goal_row_loss : NULL;
+}
+
+/* "fold 2 of 5, 31 kernels, accuracy 0.871 so far, about 12 s left: rank(gamma=1)" */
+static int watch(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
+    search_state *s = payload;
+    char line[256], best[64] = "";
+    size_t n_folds = s->race.n_folds * s->race.n_repeats, n_left = 0;
+    for (size_t e = 0; e < n_entries; e++) n_left += s->race.entries[e].is_out ? 0 : 1;
+    double done = (double)s->race.n_done + (n_left ? (double)n_judged / (double)n_left : 0.0);
+    double spent = now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
+    if (isfinite(s->deadline)) left = fmin(left, s->deadline - now());
+    if (s->race.n_done)
+        (void)snprintf(best, sizeof best, ", %s %.4g so far", karma_i_goal_name(s->judge.goal),
+                       karma_i_goal_sign(s->judge.goal) * s->best);
+    (void)snprintf(line, sizeof line, "fold %zu of %zu, kernel %zu of %zu%s, about %.0f s left: %s", s->race.n_done + 1,
+                   n_folds, n_judged + 1, n_left, best, fmax(1.0, left), kernel);
+    if (karma_i_progress(s->hooks, line, 0, 0)) s->is_interrupted = 1;
+    if (now() > s->fold_deadline) s->is_out_of_time = 1;
+    return s->is_interrupted || s->is_out_of_time;
+}
+
+/* A time limit for the folds that are left. Entries that the first fold has no time for are never tried. */
+static void set_fold_deadline(search_state *s) {
+    if (!isfinite(s->deadline)) {
+        s->fold_deadline = INFINITY;
+        return;
+    }
+    double trying_ends = s->started + TRYING_SHARE * (s->deadline - s->started), t = now();
+    size_t n_left = s->race.n_folds * s->race.n_repeats - s->race.n_done;
+    if (s->race.n_done >= s->race.n_folds) n_left = 1; /* repeats are a luxury */
+    s->fold_deadline = t + fmax(0.0, trying_ends - t) / (double)(n_left ? n_left : 1);
+}
+
+static void note_best(search_state *s) {
+    s->best = -INFINITY;
+    for (size_t r = 0; r < s->race.n_runs; r++)
+        if (!s->race.entries[s->race.runs[r].entry].is_out) s->best = fmax(s->best, karma_i_run_value(&s->race, r));
+}
+
+/* Judges fold after fold. Where time runs out within the first, what was judged there goes on alone. */
+static karma_status run_race(search_state *s, karma_error *err) {
+    size_t n_folds = s->race.n_folds * s->race.n_repeats, n_left = s->race.n_entries;
+    karma_status st = KARMA_OK;
+    while (st == KARMA_OK && s->race.n_done < n_folds && !s->is_interrupted) {
+        int stopped;
+        set_fold_deadline(s);
+        s->is_out_of_time = 0;
+        st = karma_i_race_fold(&s->race, watch, s, &stopped, err);
+        if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
+        note_best(s);
+        st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
+    }
+    return st;
+}
+
+/* A sample that has the classes, or the numbers, of the whole. */
+static karma_status take_sample(karma_table **out, const karma_model *like, const karma_table *table, size_t most,
+                                karma_error *err) {
+    size_t n = table->n_rows, n_parts = (n + most - 1) / most, taken = 0;
+    *out = NULL;
+    if (n_parts < 2) return KARMA_OK;
+    size_t *part = karma_i_alloc(n, sizeof *part), *rows = karma_i_alloc(n, sizeof *rows);
+    karma_status st = part && rows
+                          ? karma_i_assign_folds(part, n_parts, like, table, (uint64_t)like->options.seed, err)
+                          : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++)
+        if (part[i] == 0) rows[taken++] = i;
+    if (st == KARMA_OK) st = karma_table_select(out, table, rows, taken, err);
+    karma_i_free(part);
+    karma_i_free(rows);
+    return st;
+}
+
+static size_t count_repeats(const effort_plan *plan, size_t n_rows) {
+    size_t repeats = (plan->repeated_rows + n_rows - 1) / n_rows;
+    return repeats < 1 ? 1 : repeats > plan->most_repeats ? plan->most_repeats : repeats;
+}
+
+static karma_status start_race(search_state *s, karma_goal goal, karma_error *err) {
+    size_t n = s->table->n_rows, n_folds = (size_t)s->like->options.folds;
+    if (n_folds > n) n_folds = n;
+    if (n_folds < 2)
+        return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model by: see --effort off");
+    KARMA_TRY(karma_i_judge_init(&s->judge, goal, s->like, s->table, err));
+    KARMA_TRY(karma_i_race_start(&s->race, s->like, s->table, n_folds, count_repeats(s->plan, n), karma_i_goal_value,
+                                 &s->judge, err));
+    s->race.keep = KARMA_I_ZERO_IMPUTATION;
+    return karma_i_candidates_add(&s->race, (karma_effort)s->options->effort, &s->options->fixed, err);
+}
+
+/* --- the model ----------------------------------------------------------------------------------------- */
+
+/* As many kernels as the last fit can afford: with more rows there is less noise to average out. */
+static size_t count_kernels(const effort_plan *plan, size_t n_rows) {
+    double affordable = MOST_COMMITTEE_PAIRS / ((double)n_rows * (double)n_rows);
+    return affordable >= (double)plan->most_kernels ? plan->most_kernels : affordable < 1.0 ? 1 : (size_t)affordable;
+}
+
+/* The last fit stops when the time is over, and keeps what it has. */
+typedef struct timed_hooks {
+    const karma_hooks *hooks;
+    double deadline;
+    int ran_out;
+} timed_hooks;
+
+static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
+    timed_hooks *t = payload;
+    if (now() > t->deadline) return t->ran_out = 1;
+    return karma_i_progress(t->hooks, stage, done, total);
+}
+
+static void pass_notice(void *payload, const char *sentence) {
+    const timed_hooks *t = payload;
+    t->hooks->notice(t->hooks->payload, sentence);
+}
+
+static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
+                               karma_error *err) {
+    timed_hooks timed = {s->hooks, s->deadline, 0};
+    karma_hooks hooks = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
+    karma_fit_options *options = &s->like->options;
+    karma_i_free(options->kernel);
+    if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_fit_like(out, s->like, rows, &hooks, err));
+    if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
+    return KARMA_OK;
+}
+
+/* Probabilities come from the scores of rows that were left out: no further fit is needed. */
+static karma_status calibrate(karma_model *model, const search_state *s, const karma_i_choice *choice,
+                              karma_error *err) {
+    if (model->options.probabilities == KARMA_CALIBRATE_OFF || s->race.n_done < s->race.n_folds) return KARMA_OK;
+    double *scores = karma_i_alloc(s->table->n_rows, model->n_outputs * sizeof *scores);
+    if (!scores) return karma_i_fail_memory(err);
+    karma_i_choice_scores(scores, choice, &s->race, 0);
+    karma_status st = karma_i_calibrate_heads(model, s->table, scores, err);
+    karma_i_free(scores);
+    return st;
+}
+
+static karma_status finish(karma_model **out, search_state *s, const karma_table *rows, karma_error *err) {
+    karma_i_choice choice = {0};
+    char *kernel = NULL, *account = NULL;
+    karma_model *model = NULL;
+    size_t most = count_kernels(s->plan, rows->n_rows);
+    KARMA_TRY(karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most,
+                             err));
+    karma_i_search_facts facts = {&s->race,          &choice,           &s->judge, (karma_rule)s->options->rule,
+                                  most,              rows->n_rows,      now() - s->started,
+                                  s->is_interrupted || s->race.n_done < s->race.n_folds * s->race.n_repeats};
+    karma_status st = karma_i_choice_text(&kernel, &choice, &s->race, err);
+    if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
+    if (st == KARMA_OK) st = fit_choice(&model, s, kernel, rows, err);
+    if (st == KARMA_OK) st = calibrate(model, s, &choice, err);
+    if (st == KARMA_OK) {
+        model->search = account;
+        account = NULL;
+        *out = model;
+    } else
+        karma_model_free(model);
+    karma_i_choice_clear(&choice);
+    karma_i_free(kernel);
+    karma_i_free(account);
+    return st;
+}
+
+/* The options that the race starts from: the loss serves the goal, and passes are few, if the user says nothing. */
+static karma_status start_model(search_state *s, karma_goal *goal, const karma_table *rows,
+                                const karma_fit_options *fit, karma_error *err) {
+    karma_fit_options own = *fit; /* borrows its texts */
+    if (own.passes == (int64_t)KARMA_AUTO) own.passes = MOST_PASSES;
+    KARMA_TRY(karma_i_model_start(&s->like, rows, &own, s->hooks, err));
+    KARMA_TRY(karma_i_goal_resolve(goal, (karma_goal)s->options->goal, s->like, err));
+    own.loss = (int)karma_i_goal_loss(*goal);
+    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return KARMA_OK;
+    karma_model_free(s->like);
+    s->like = NULL;
+    return karma_i_model_start(&s->like, rows, &own, NULL, err);
+}
+
+static karma_status search_rows(karma_model **out, const karma_table *rows, const karma_fit_options *fit,
+                                const karma_search_options *options, const karma_hooks *hooks, karma_error *err) {
+    search_state s = {.options = options, .plan = &effort_plans[options->effort], .hooks = hooks, .started = now()};
+    s.deadline = options->time > 0.0 ? s.started + options->time : INFINITY;
+    karma_goal goal;
+    karma_table *sample = NULL;
+    karma_status st = start_model(&s, &goal, rows, fit, err);
+    if (st == KARMA_OK) st = take_sample(&sample, s.like, rows, s.plan->most_rows, err);
+    s.table = sample ? sample : rows;
+    if (st == KARMA_OK) st = start_race(&s, goal, err);
+    if (st == KARMA_OK) st = run_race(&s, err);
+    if (st == KARMA_OK) st = finish(out, &s, rows, err);
+    karma_i_race_clear(&s.race);
+    karma_i_judge_clear(&s.judge);
+    karma_model_free(s.like);
+    karma_table_free(sample);
+    return st;
+}
+
+karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
+                          const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
+    karma_search_options options = *search; /* borrows its names */
+    KARMA_TRY(karma_options_check(karma_search_option_table(), search, err));
+    if (options.effort == KARMA_EFFORT_OFF) return karma_fit(out, table, fit, hooks, err);
+    if (options.effort == KARMA_EFFORT_AUTO) options.effort = KARMA_EFFORT_NORMAL;
+    karma_table *labelled = NULL;
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), fit, err));
+    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
+    const karma_table *rows = labelled ? labelled : table;
+    karma_status st = search_rows(out, rows, fit, &options, hooks, err);
+    if (st == KARMA_OK) {
+        (*out)->info.n_unlabelled = table->n_rows - rows->n_rows;
+        (*out)->options.step = NULL;
+        (*out)->options.step_payload = NULL;
+    }
+    karma_table_free(labelled);
+    return st;
+}
+
+const char *karma_goal_name(karma_goal goal) {
+    return karma_i_goal_name(goal);
+}
+int karma_goal_is_loss(karma_goal goal) {
+    return karma_i_goal_sign(goal) < 0.0;
+}

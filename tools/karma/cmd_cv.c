@@ -1,0 +1,121 @@
+/* karma cv: how good a way of learning is. */
+#include <math.h>
+
+#include "tool.h"
+
+static json_t *numbers_json(const double *values, size_t n) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++) (void)json_array_append_new(array, json_number_or_null(values[i]));
+    return array;
+}
+
+static double mean_of(const double *values, size_t n) {
+    double sum = 0.0;
+    for (size_t i = 0; i < n; i++) sum += values[i] / (double)n;
+    return sum;
+}
+
+static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
+    const karma_cv_target *target = &cv->targets[t];
+    json_t *metrics = json_object();
+    for (int goal = KARMA_GOAL_AUTO + 1; goal < KARMA_N_GOALS; goal++)
+        if (!isnan(target->mean_of[goal]))
+            (void)json_object_set_new(metrics, karma_goal_name((karma_goal)goal),
+                                      json_pack("{s:f, s:o}", "mean", target->mean_of[goal], "error",
+                                                json_number_or_null(target->error_of[goal])));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "score", json_number_or_null(target->mean),
+                     "error", json_number_or_null(target->error), "folds", numbers_json(target->values, cv->n_done),
+                     "constant_answer", numbers_json(target->majority, cv->n_done), "metrics", metrics);
+}
+
+static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
+    json_t *targets = json_array(), *kernels = json_array();
+    for (size_t t = 0; t < cv->n_targets; t++)
+        (void)json_array_append_new(targets, target_json(cv, t, karma_table_target_name(table, t)));
+    for (size_t f = 0; f < cv->n_done; f++) (void)json_array_append_new(kernels, json_string(cv->kernels[f]));
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "goal", karma_goal_name(cv->goal), "rows",
+                     (json_int_t)cv->n_rows, "n_folds", (json_int_t)cv->n_folds, "n_repeats", (json_int_t)cv->n_repeats,
+                     "folds_judged", (json_int_t)cv->n_done, "targets", targets, "kernels", kernels);
+}
+
+static void print_target(const karma_cv *cv, size_t t) {
+    const karma_cv_target *target = &cv->targets[t];
+    double constant = mean_of(target->majority, cv->n_done);
+    printf("  %-18s %.4f +- %.4f", karma_goal_name(cv->goal), target->mean, target->error);
+    if (!isnan(constant)) printf("   a constant answer: %.4f", constant);
+    fputs("\n  folds             ", stdout);
+    for (size_t f = 0; f < cv->n_done; f++)
+        printf("%s%.4f", f % 10 ? "  " : f ? "\n                     " : " ", target->values[f]);
+    putchar('\n');
+    for (int goal = KARMA_GOAL_AUTO + 1; goal < KARMA_N_GOALS; goal++)
+        if (goal != (int)cv->goal && !isnan(target->mean_of[goal]))
+            printf("  %-18s %.4f +- %.4f\n", karma_goal_name((karma_goal)goal), target->mean_of[goal],
+                   target->error_of[goal]);
+}
+
+static int report(const tool *t, const karma_cv *cv, const karma_table *table) {
+    if (t->options.json) return print_json(cv_json(cv, table));
+    printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", t->arguments[0], cv->n_rows, cv->n_repeats,
+           cv->n_repeats == 1 ? "" : "s", cv->n_folds,
+           t->search.effort == KARMA_EFFORT_OFF ? "" : "; models were chosen anew without them");
+    if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu parts\n", cv->n_done);
+    for (size_t target = 0; target < cv->n_targets; target++) {
+        if (cv->n_targets > 1) printf("target '%s'\n", karma_table_target_name(table, target));
+        print_target(cv, target);
+    }
+    return finish_stdout();
+}
+
+static int run(tool *t) {
+    karma_error err;
+    karma_table *table = NULL;
+    karma_cv cv = {0};
+    const char *path = t->arguments[0];
+    int code;
+    resolve_effort(t);
+    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else if (karma_table_n_targets(table) == 0)
+        code = fail_usage(t, "say which column is the label with --target COL");
+    else if (karma_cross_validate(&cv, table, &t->fit, &t->search, (size_t)t->fit.folds, (size_t)t->options.rounds,
+                                  &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else {
+        end_progress();
+        code = report(t, &cv, table);
+    }
+    karma_cv_clear(&cv);
+    karma_table_free(table);
+    return code;
+}
+
+static const char *const tool_names[] = {"rounds", "json", "quiet", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
+    {"What to learn", karma_fit_option_table, offsetof(tool, fit), task_option_names},
+    {"Choosing a model", karma_search_option_table, offsetof(tool, search), NULL},
+    {"Kernel", karma_fit_option_table, offsetof(tool, fit), kernel_option_names},
+    {"Solver", karma_fit_option_table, offsetof(tool, fit), NULL},
+};
+
+const tool_command command_cv = {
+    .name = "cv",
+    .arguments = "DATA --target COL",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .summary = "tell how good a model of this table would be on new rows",
+    .description =
+        "Leaves the rows out in turn, --folds parts of them, learns from the others as `karma train` with the same "
+        "options would, and judges the answers: the goal with its standard error, part by part, and the other metrics. "
+        "What is chosen is chosen anew for every part, without the rows it is judged on; so the number is an honest "
+        "one. The same seed gives the same parts on any machine and for any number of threads. --rounds repeats it "
+        "with other parts.",
+    .example = "  karma cv patients.csv --target outcome\n"
+               "  karma cv patients.csv --target outcome --kernel rank --C 10 --rounds 5\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .stops_gently = 1,
+    .run = run,
+};
