@@ -141,15 +141,16 @@ static karma_status learn_members(karma_model *model, const karma_i_committee *c
     return solve(model, committee, table, rows, hooks, err);
 }
 
-/* The model has its options and its heads; the rest is learned here. */
-static karma_status fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+/* The model has its options and its heads; the rest is learned here. `solving`: the hooks of the solvers. */
+static karma_status fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks,
+                             const karma_hooks *solving, karma_error *err) {
     karma_i_committee committee;
     karma_i_rows *rows = NULL;
     model->info.n_rows = table->n_rows;
     KARMA_TRY(karma_i_committee_parse(&committee, &model->options, err));
     karma_status st =
         karma_i_learn_encoder(&model->encoder, &rows, &committee, table, &model->options, hooks, err);
-    if (st == KARMA_OK) st = learn_members(model, &committee, table, rows, hooks, err);
+    if (st == KARMA_OK) st = learn_members(model, &committee, table, rows, solving, err);
     karma_i_rows_free(rows);
     karma_i_committee_clear(&committee);
     return st;
@@ -246,10 +247,10 @@ karma_status karma_i_model_start_like(karma_model **out, const karma_model *like
 }
 
 karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
-                              const karma_hooks *hooks, karma_error *err) {
+                              const karma_hooks *hooks, const karma_hooks *solving, karma_error *err) {
     karma_model *model = NULL;
     KARMA_TRY(karma_i_model_start_like(&model, like, table, err));
-    karma_status st = fit_rows(model, table, hooks, err);
+    karma_status st = fit_rows(model, table, hooks, solving, err);
     if (st == KARMA_OK)
         *out = model;
     else
@@ -267,7 +268,7 @@ karma_status karma_fit(karma_model **out, const karma_table *table, const karma_
     karma_status st = karma_i_model_start(&model, rows, options, hooks, err);
     if (st == KARMA_OK) {
         model->info.n_unlabelled = table->n_rows - rows->n_rows;
-        st = fit_rows(model, rows, hooks, err);
+        st = fit_rows(model, rows, hooks, hooks, err);
     }
     if (st == KARMA_OK) st = karma_i_calibrate_model(model, rows, hooks, err);
     karma_table_free(labelled);

@@ -60,9 +60,10 @@ karma_status karma_i_model_start_like(karma_model **out, const karma_model *like
                                       karma_error *err);
 
 /* A model with the options and the heads of another, learned from the rows of `table`: its targets are those of the
- * heads, in their order. A class that has no row there is learned as one that never is. Not calibrated. */
+ * heads, in their order. A class that has no row there is learned as one that never is. Not calibrated. `solving` are
+ * the hooks of the solvers, which can be stopped and leave a model; encoding cannot. */
 karma_status karma_i_fit_like(karma_model **out, const karma_model *like, const karma_table *table,
-                              const karma_hooks *hooks, karma_error *err);
+                              const karma_hooks *hooks, const karma_hooks *solving, karma_error *err);
 
 /* Deals rows of one class of the first target, or of neighbouring numbers, evenly into folds. */
 karma_status karma_i_assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,

@@ -39,7 +39,7 @@ static karma_status score_fold(double *scores, int *cancelled, split *s, size_t 
     karma_i_folds_split(s->train, &s->n_train, s->test, &s->n_test, s->fold, table->n_rows, which);
     karma_status st = karma_table_select(&train, table, s->train, s->n_train, err);
     if (st == KARMA_OK) st = karma_table_select(&test, table, s->test, s->n_test, err);
-    if (st == KARMA_OK) st = karma_i_fit_like(&part, model, train, hooks, err);
+    if (st == KARMA_OK) st = karma_i_fit_like(&part, model, train, hooks, hooks, err);
     if (st == KARMA_OK && !(own = karma_i_alloc(s->n_test, n_outputs * sizeof *own))) st = karma_i_fail_memory(err);
     if (st == KARMA_OK) {
         *cancelled = part->info.stop == KARMA_STOP_CANCELLED;

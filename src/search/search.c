@@ -179,11 +179,11 @@ static void pass_notice(void *payload, const char *sentence) {
 static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
                                karma_error *err) {
     timed_hooks timed = {s->hooks, s->deadline, 0};
-    karma_hooks hooks = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
+    karma_hooks solving = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
     karma_fit_options *options = &s->like->options;
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_fit_like(out, s->like, rows, &hooks, err));
+    KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->hooks, &solving, err));
     if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
     return KARMA_OK;
 }
