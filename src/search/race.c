@@ -153,15 +153,49 @@ static karma_status gather_rows(fold_data *f, const unsigned char *is_train, kar
     return KARMA_OK;
 }
 
-static karma_status prepare_fold(fold_data *f, const karma_i_race *race, karma_error *err) {
-    karma_kernel_kind kinds[KARMA_N_KERNELS];
-    size_t n_kinds = 0;
+/* Lets `stop` end the estimation of a subspace, the one part of encoding that can take long. */
+typedef struct encoding_watch {
+    karma_i_stop_fn stop;
+    void *payload;
+} encoding_watch;
+
+static int watch_encoding(void *payload, const char *stage, size_t done, size_t total) {
+    const encoding_watch *w = payload;
+    (void)done, (void)total;
+    return w->stop && w->stop(w->payload, 0, 0, stage);
+}
+
+/* Formulas of all entries, and the recipes of their kinds. Where there is no time for a subspace in the first fold, the
+ * entries that want one are out. */
+static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
+    karma_hooks hooks = {watch_encoding, NULL, watch};
+    for (;;) {
+        karma_kernel_kind kinds[KARMA_N_KERNELS];
+        size_t n_kinds = 0, n_left = 0;
+        int has_subspace = 0;
+        KARMA_TRY(parse_formulas(f, kinds, &n_kinds, race, err));
+        for (size_t k = 0; k < n_kinds; k++) has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
+        karma_status st =
+            karma_i_encoder_learn(&f->encoder, f->train, kinds, n_kinds, &race->like->options, &hooks, err);
+        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_subspace || n_kinds == 1) return st;
+        for (size_t e = 0; e < race->n_entries; e++) {
+            karma_i_formula *formula = &f->formulas[e];
+            for (size_t k = 0; k < formula->n_factors; k++)
+                race->entries[e].is_out |= formula->factors[k].kind == KARMA_KERNEL_SUBSPACE;
+            n_left += race->entries[e].is_out ? 0 : 1;
+            karma_i_formula_clear(formula);
+        }
+        karma_i_free(f->formulas);
+        f->formulas = NULL;
+        if (n_left == 0) return st;
+    }
+}
+
+static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     int threads = karma_i_threads(race->like->options.threads);
     unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
     karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = parse_formulas(f, kinds, &n_kinds, race, err);
-    if (st == KARMA_OK)
-        st = karma_i_encoder_learn(&f->encoder, f->train, kinds, n_kinds, &race->like->options, NULL, err);
+    if (st == KARMA_OK) st = learn_encoder(f, race, watch, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
     if (st == KARMA_OK && !f->rows->is_matrix && f->rows->n_attributes <= UINT16_MAX) {
         st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);
@@ -268,8 +302,13 @@ karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *p
     fold_data f = {0};
     *stopped = 0;
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
-    karma_status st = prepare_fold(&f, race, err);
-    if (st == KARMA_OK) st = judge_entries(race, &f, stop, payload, stopped, err);
+    encoding_watch watch = {stop, payload};
+    karma_status st = prepare_fold(&f, race, &watch, err);
+    if (st == KARMA_ERR_CANCELLED && race->n_done > 0) {
+        *stopped = 1;
+        st = KARMA_OK;
+    } else if (st == KARMA_OK)
+        st = judge_entries(race, &f, stop, payload, stopped, err);
     clear_fold(&f, race->n_entries);
     if (st != KARMA_OK) return st;
     if (*stopped && race->n_done == 0)

@@ -46,8 +46,8 @@ karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, cons
                                 size_t n_repeats, karma_i_goal_fn goal, const void *goal_payload, karma_error *err);
 /* One more kernel, before the first fold is judged. */
 karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karma_i_C_path *path, karma_error *err);
-/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread before every
- * entry but the first; when it stops, the fold does not count, unless it is the first: what was judged there is in the
+/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while a
+ * subspace is estimated (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not count, unless it is the first: what was judged there is in the
  * race then, and all other entries are out. */
 typedef int (*karma_i_stop_fn)(void *payload, size_t n_judged, size_t n_entries, const char *kernel);
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err);

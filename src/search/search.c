@@ -49,6 +49,7 @@ typedef struct search_state {
     double started;
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
+    double fold_seconds;  /* that the last one took */
     int is_interrupted;   /* by the user */
     int is_out_of_time;
     karma_i_race race;
@@ -68,6 +69,12 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     char line[256], best[64] = "";
     size_t n_folds = s->race.n_folds * s->race.n_repeats, n_left = 0;
     for (size_t e = 0; e < n_entries; e++) n_left += s->race.entries[e].is_out ? 0 : 1;
+    if (n_entries == 0) { /* a subspace is being estimated */
+        (void)snprintf(line, sizeof line, "fold %zu of %zu, estimating a subspace: %.100s", s->race.n_done + 1, n_folds,
+                       kernel);
+        s->is_interrupted |= karma_i_progress(s->hooks, line, 0, 0) != 0;
+        return s->is_interrupted || now() > s->fold_deadline;
+    }
     double done = (double)s->race.n_done + (n_left ? (double)n_judged / (double)n_left : 0.0);
     double spent = now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
     if (isfinite(s->deadline)) left = fmin(left, s->deadline - now());
@@ -81,16 +88,15 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     return s->is_interrupted || s->is_out_of_time;
 }
 
-/* A time limit for the folds that are left. Entries that the first fold has no time for are never tried. */
-static void set_fold_deadline(search_state *s) {
-    if (!isfinite(s->deadline)) {
-        s->fold_deadline = INFINITY;
-        return;
-    }
+/* A time limit for the next fold: its part of what is left, all of it after the first, whose entries are those that
+ * there is time for. False where a fold like the last one would take too long. */
+static int set_fold_deadline(search_state *s) {
     double trying_ends = s->started + TRYING_SHARE * (s->deadline - s->started), t = now();
-    size_t n_left = s->race.n_folds * s->race.n_repeats - s->race.n_done;
-    if (s->race.n_done >= s->race.n_folds) n_left = 1; /* repeats are a luxury */
-    s->fold_deadline = t + fmax(0.0, trying_ends - t) / (double)(n_left ? n_left : 1);
+    s->fold_deadline = INFINITY;
+    if (!isfinite(s->deadline)) return 1;
+    s->fold_deadline = trying_ends;
+    if (s->race.n_done == 0) s->fold_deadline = t + (trying_ends - t) / (double)s->race.n_folds;
+    return s->race.n_done == 0 || t + s->fold_seconds < trying_ends;
 }
 
 static void note_best(search_state *s) {
@@ -105,9 +111,11 @@ static karma_status run_race(search_state *s, karma_error *err) {
     karma_status st = KARMA_OK;
     while (st == KARMA_OK && s->race.n_done < n_folds && !s->is_interrupted) {
         int stopped;
-        set_fold_deadline(s);
+        double began = now();
+        if (!set_fold_deadline(s)) break;
         s->is_out_of_time = 0;
         st = karma_i_race_fold(&s->race, watch, s, &stopped, err);
+        s->fold_seconds = now() - began;
         if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
         note_best(s);
         st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
@@ -162,12 +170,13 @@ static size_t count_kernels(const effort_plan *plan, size_t n_rows) {
 typedef struct timed_hooks {
     const karma_hooks *hooks;
     double deadline;
+    size_t n_asked;
     int ran_out;
 } timed_hooks;
 
 static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
-    if (now() > t->deadline) return t->ran_out = 1;
+    if (t->n_asked++ > 0 && now() > t->deadline) return t->ran_out = 1; /* something must be learned */
     return karma_i_progress(t->hooks, stage, done, total);
 }
 
@@ -178,7 +187,7 @@ static void pass_notice(void *payload, const char *sentence) {
 
 static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
                                karma_error *err) {
-    timed_hooks timed = {s->hooks, s->deadline, 0};
+    timed_hooks timed = {s->hooks, s->deadline, 0, 0};
     karma_hooks solving = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
     karma_fit_options *options = &s->like->options;
     karma_i_free(options->kernel);
