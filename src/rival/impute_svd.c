@@ -11,8 +11,8 @@
  * their λ₀.
  *
  * New rows. λ‖Z‖_* is the least λ/2 (|A|² + |B|²) over Z = ABᵀ, reached by B = V D^½ for Z = U D Vᵀ (Srebro,
- * Rennie and Jaakkola 2005).
- * With this B held fixed, a row's best coordinates are a ridge regression of its observed cells,
+ * Rennie and Jaakkola 2005). With this B held fixed, a row's best coordinates are a ridge regression of its observed
+ * cells,
  *
  *     a = argmin ½|x_o - B_o a|² + λ/2 |a|²,    z = B a.
  *
