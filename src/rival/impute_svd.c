@@ -165,7 +165,7 @@ static karma_status choose_share(double *share, work *w, uint64_t seed, const ka
 static karma_status descend(double *lambda, work *w, double share, const karma_hooks *hooks, karma_error *err) {
     double most = 0.0;
     KARMA_TRY(largest_lambda(&most, w, err));
-    for (double at = 0.5; at > share; at *= 0.5) KARMA_TRY(iterate(w, at * most, hooks, err));
+    for (int k = 1; k <= PATH_LENGTH && ldexp(1.0, -k) > share; k++) KARMA_TRY(iterate(w, ldexp(most, -k), hooks, err));
     *lambda = share * most;
     return iterate(w, *lambda, hooks, err);
 }

@@ -28,8 +28,8 @@
 #include "base/mem.h"
 #include "rival/shrink.h"
 
-enum { MOST_STEPS = 2000 };
-static const double QUARTER = 0.25, STEP = 3.8;
+enum { MOST_STEPS = 2000, MOST_QUARTERS = 20 };
+static const double STEP = 3.8;
 
 typedef struct work {
     const karma_i_joint *joint;
@@ -141,8 +141,8 @@ static karma_status continue_down(double *z, double *bias, double *mu, work *w, 
     take_gradient(w, z, bias);
     KARMA_TRY(karma_i_spectral_norm(&most, w->gradient, j->n_rows, w->width, err));
     set_ones(z, w);
-    for (double share = QUARTER; share > j->mu; share *= QUARTER)
-        KARMA_TRY(settle(z, bias, w, share * most, hooks, err));
+    for (int k = 1; k <= MOST_QUARTERS && ldexp(1.0, -2 * k) > j->mu; k++)
+        KARMA_TRY(settle(z, bias, w, ldexp(most, -2 * k), hooks, err));
     *mu = j->mu * most;
     return settle(z, bias, w, *mu, hooks, err);
 }
