@@ -156,7 +156,9 @@ static void imputers_that_believe_the_line_fail(void **state) {
         for (double C = 1.0; C <= 1000.0; C *= 10.0)
             assert_true(errors_after(believers[k], table, &distance, &p, C) >= PLACES);
         assert_true(distance < 0.5);
+        assert_int_equal(errors_after(believers[k], table, &distance, &p, KARMA_AUTO), LABELLED / 2); /* chance */
     }
+    assert_int_equal(errors_after("soft-impute", table, &distance, &p, 1e5), 0); /* out of that difference */
     assert_int_equal(errors_after("mean", table, &distance, &p, KARMA_AUTO), 0); /* it believes nothing */
     assert_true(distance > 0.5);
     karma_table_free(table);
