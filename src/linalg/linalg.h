@@ -25,4 +25,15 @@ karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, k
 karma_status karma_i_svd(double *u, double *s, double *vt, double *a, size_t n_rows, size_t n_columns,
                          karma_error *err);
 
+/* In double precision: out = A B, row-major, A n × inner, B inner × m. Sizes as above. */
+void karma_i_product(double *out, const double *a, const double *b, size_t n, size_t inner, size_t m);
+/* Inner products of a row-major n × d matrix: of its columns, AᵀA (d × d), or of its rows, AAᵀ (n × n). */
+void karma_i_column_products(double *out, const double *a, size_t n, size_t d);
+void karma_i_row_products(double *out, const double *a, size_t n, size_t d);
+
+/* From here on BLAS and LAPACK work on the calling thread alone, so that what they compute does not depend on how many
+ * there are. Gives what karma_i_blas_restore wants to end it. */
+int karma_i_blas_alone(void);
+void karma_i_blas_restore(int threads);
+
 #endif

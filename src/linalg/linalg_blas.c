@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cblas.h>
+#include <omp.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -85,4 +86,51 @@ karma_status karma_i_svd(double *u, double *s, double *vt, double *a, size_t n_r
     if (info != 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "the singular values of a matrix of %zu rows do not converge", n_rows);
     return KARMA_OK;
+}
+
+void karma_i_product(double *out, const double *a, const double *b, size_t n, size_t inner, size_t m) {
+    if (n == 0 || m == 0) return;
+    if (inner == 0) {
+        memset(out, 0, n * m * sizeof *out);
+        return;
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)m, (int)inner, 1.0, a, (int)inner, b, (int)m,
+                0.0, out, (int)m);
+}
+
+/* BLAS fills one triangle. */
+static void mirror(double *matrix, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++) matrix[i * n + j] = matrix[j * n + i];
+}
+
+void karma_i_column_products(double *out, const double *a, size_t n, size_t d) {
+    if (d == 0) return;
+    if (n == 0) {
+        memset(out, 0, d * d * sizeof *out);
+        return;
+    }
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)d, (int)n, 1.0, a, (int)d, 0.0, out, (int)d);
+    mirror(out, d);
+}
+
+void karma_i_row_products(double *out, const double *a, size_t n, size_t d) {
+    if (n == 0) return;
+    if (d == 0) {
+        memset(out, 0, n * n * sizeof *out);
+        return;
+    }
+    cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)n, (int)d, 1.0, a, (int)d, 0.0, out, (int)n);
+    mirror(out, n);
+}
+
+/* OpenBLAS asks OpenMP how many threads it may have, and the answer belongs to the calling task. */
+int karma_i_blas_alone(void) {
+    int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    return threads;
+}
+
+void karma_i_blas_restore(int threads) {
+    omp_set_num_threads(threads);
 }

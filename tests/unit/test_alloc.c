@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "karma/karma.h"
 #include "kernel/committee.h"
+#include "rival/rival.h"
 #include "solve/calibrate.h"
 #include "table/folds.h"
 #include "subspace/completion.h"
@@ -797,6 +798,57 @@ static void finding_subspaces(void **state) {
     karma_i_rows_free(sparse);
 }
 
+/* --- rivals -------------------------------------------------------------------------------------------- */
+
+typedef struct contest {
+    karma_i_rival rival;
+    const karma_table *table;
+    const karma_model *task;
+} contest;
+
+static karma_status run_rival(void *context) {
+    const contest *c = context;
+    karma_i_rival_options options;
+    karma_i_learner *learner = NULL;
+    double scores[64];
+    karma_error err = {0};
+    karma_i_rival_options_init(&options);
+    karma_status st =
+        judge(karma_i_learner_fit(&learner, &c->rival, c->task, c->table, &options, NULL, &err), &err, learner);
+    if (st == KARMA_OK) st = judge(karma_i_learner_score(scores, learner, c->table, NULL, &err), &err, NULL);
+    karma_i_learner_free(learner);
+    return st;
+}
+
+static karma_status run_task(void *context) {
+    const contest *c = context;
+    karma_model *task = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_i_rival_task(&task, c->table, &c->task->options, NULL, &err), &err, task);
+    karma_model_free(task);
+    return st;
+}
+
+static void running_rivals(void **state) {
+    (void)state;
+    karma_table *table = table_of("a,b,colour,label\n1,2,red,yes\n,3,blue,no\n4,5,red,yes\n2,1,blue,no\n6,-2,,yes\n"
+                                  "7,,red,no\n3,1,blue,\n",
+                                  "label");
+    karma_fit_options options;
+    karma_model *task = NULL;
+    karma_options_init(karma_fit_option_table(), &options);
+    options.threads = 1;
+    options.tolerance = 0.1;
+    assert_int_equal(karma_i_rival_task(&task, table, &options, NULL, NULL), KARMA_OK);
+    for (size_t k = 0; k < karma_i_n_rivals(); k++) {
+        contest c = {karma_i_rival_at(k), table, task};
+        check_every_allocation(run_rival, &c, c.rival.name);
+        if (k == 0) check_every_allocation(run_task, &c, "task");
+    }
+    karma_model_free(task);
+    karma_table_free(table);
+}
+
 int main(void) {
     json_set_alloc_funcs(allocate_for_jansson, __wrap_free);
     const struct CMUnitTest tests[] = {
@@ -820,6 +872,7 @@ int main(void) {
         cmocka_unit_test(finding_subspaces),
         cmocka_unit_test(explaining_models),
         cmocka_unit_test(explaining_composed_kernels),
+        cmocka_unit_test(running_rivals),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }
