@@ -1,6 +1,7 @@
 #include "rival/rival.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,37 +19,19 @@ void karma_i_rival_options_init(karma_i_rival_options *options) {
 
 /* --- what all do --------------------------------------------------------------------------------------- */
 
-/* C = auto is m / mean k(x,x), and a multiple of it has to be known before the solver runs. */
-static karma_status automatic_C(double *C, const karma_table *rows, const karma_fit_options *options,
-                                karma_error *err) {
-    karma_i_encoder encoder = {0};
-    karma_i_kernel kernel = {0};
-    karma_i_rows *encoded = NULL;
-    karma_status st = karma_i_learn_kernel(&encoder, &kernel, &encoded, rows, options, NULL, err);
-    double *diagonal = st == KARMA_OK ? karma_i_alloc(encoded->n_rows, sizeof *diagonal) : NULL, sum = 0.0;
-    if (st == KARMA_OK && !diagonal) st = karma_i_fail_memory(err);
-    if (st == KARMA_OK) {
-        karma_i_kernel_diagonal(diagonal, &kernel, karma_i_rows_all(encoded));
-        for (size_t i = 0; i < encoded->n_rows; i++) sum += diagonal[i];
-        *C = sum > 0.0 ? (double)encoded->n_rows * (double)encoded->n_rows / sum : 1.0;
-    }
-    karma_i_free(diagonal);
-    karma_i_rows_free(encoded);
-    karma_i_encoder_clear(&encoder);
-    karma_i_kernel_clear(&kernel);
-    return st;
-}
-
 karma_status karma_i_rival_fit(karma_model **out, const karma_i_learner *learner, const karma_table *rows,
                                const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     /* a borrowed copy: karma_i_fit_like takes its own */
     karma_model like = {.options = *options, .heads = learner->task->heads, .n_heads = learner->task->n_heads};
-    double strength = learner->options.strength;
-    if (strength != 1.0) {
-        if (options->C == KARMA_AUTO) KARMA_TRY(automatic_C(&like.options.C, rows, options, err));
-        like.options.C *= strength;
-    }
-    return karma_i_fit_like(out, &like, rows, hooks, err);
+    const char *kernel = options->kernel ? options->kernel : "linear";
+    size_t size = strlen(kernel) + 32;
+    char *text = karma_i_alloc(size, 1);
+    if (!text) return karma_i_fail_memory(err);
+    (void)snprintf(text, size, "%s @ %.17g", kernel, learner->options.strength); /* a multiple of C (committee.h) */
+    like.options.kernel = text;
+    karma_status st = karma_i_fit_like(out, &like, rows, hooks, hooks, err);
+    karma_i_free(text);
+    return st;
 }
 
 karma_status karma_i_rival_targets(double **targets, double **weights, const karma_i_learner *learner,
