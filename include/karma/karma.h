@@ -5,6 +5,7 @@
  *   karma_predict                                 scores of every target      (karma/learn.h)
  *   karma_model_decide, _number, _probabilities   what they say               (karma/learn.h)
  *   karma_evaluate                                how good they are           (karma/evaluate.h)
+ *   karma_compare                                 many methods side by side   (karma/compare.h)
  *   karma_explain, karma_measure_...              what they are made of       (karma/explain.h)
  *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
@@ -16,6 +17,7 @@
 #define KARMA_KARMA_H
 
 #include "karma/base.h"
+#include "karma/compare.h"
 #include "karma/data.h"
 #include "karma/evaluate.h"
 #include "karma/explain.h"

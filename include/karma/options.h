@@ -218,6 +218,15 @@ typedef struct karma_search_options {
                           line: there it is what was given */
 } karma_search_options;
 
+/* Methods side by side (karma/compare.h). */
+typedef struct karma_compare_options {
+    karma_names methods; /* each item a name, or names with commas; none: all there are */
+    int64_t folds;       /* parts that are left out in turn, to judge by */
+    int64_t rounds;      /* how often, each time in other parts */
+    int64_t inner;       /* parts of the training rows that are left out in turn, to choose a strength by */
+    double time;         /* seconds that one method may take; 0: as many as it takes */
+} karma_compare_options;
+
 /* Low-rank rows with holes: x = U z + noise. */
 typedef struct karma_synth_options {
     int64_t rows, dim, rank;
@@ -284,6 +293,7 @@ typedef struct karma_option_table {
 KARMA_API const karma_option_table *karma_read_option_table(void);
 KARMA_API const karma_option_table *karma_fit_option_table(void);
 KARMA_API const karma_option_table *karma_search_option_table(void);
+KARMA_API const karma_option_table *karma_compare_option_table(void);
 KARMA_API const karma_option_table *karma_synth_option_table(void);
 KARMA_API const karma_option_table *karma_theory_option_table(void);
 KARMA_API const karma_option_table *karma_regret_option_table(void);

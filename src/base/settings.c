@@ -154,6 +154,18 @@ static const karma_option search_records[] = {
 };
 #undef H
 
+#define P karma_compare_options
+static const karma_option compare_records[] = {
+    NAMES(P, methods, "methods", "A,B,...", "only these methods; otherwise all of them"),
+    INTEGER(P, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn, to judge the methods by"),
+    INTEGER(P, rounds, "rounds", 1, 1, 1000, "how often all rows are left out in turn, each time in other parts"),
+    INTEGER(P, inner, "inner", 5, 2, 1000,
+            "parts of the training rows that are left out in turn, to choose each method's strength by"),
+    {"time", KARMA_OPTION_REAL, FIELD(P, time), 0, 0.05, 1e9, unlimited_words, "SECONDS",
+     "how long one method may take, on all parts together; one that takes longer has failed", NULL},
+};
+#undef P
+
 #define S karma_synth_options
 static const karma_option synth_records[] = {
     INTEGER(S, rows, "rows", 1000, 1, 100000000, "number of rows"),
@@ -202,6 +214,7 @@ static const karma_option regret_records[] = {
 static const karma_option_table read_table = TABLE(read_records, karma_read_options);
 static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options);
 static const karma_option_table search_table = TABLE(search_records, karma_search_options);
+static const karma_option_table compare_table = TABLE(compare_records, karma_compare_options);
 static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
 static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
 static const karma_option_table regret_table = TABLE(regret_records, karma_regret_options);
@@ -214,6 +227,9 @@ const karma_option_table *karma_fit_option_table(void) {
 }
 const karma_option_table *karma_search_option_table(void) {
     return &search_table;
+}
+const karma_option_table *karma_compare_option_table(void) {
+    return &compare_table;
 }
 const karma_option_table *karma_synth_option_table(void) {
     return &synth_table;

@@ -54,6 +54,7 @@ void tool_init(tool *t, const tool_command *command) {
     karma_options_init(karma_read_option_table(), &t->read);
     karma_options_init(karma_fit_option_table(), &t->fit);
     karma_options_init(karma_search_option_table(), &t->search);
+    karma_options_init(karma_compare_option_table(), &t->compare);
     karma_options_init(karma_synth_option_table(), &t->synth);
     karma_options_init(karma_theory_option_table(), &t->theory);
     karma_options_init(karma_regret_option_table(), &t->regret);
@@ -64,6 +65,7 @@ void tool_init(tool *t, const tool_command *command) {
 void tool_clear(tool *t) {
     karma_options_clear(karma_read_option_table(), &t->read);
     karma_options_clear(karma_fit_option_table(), &t->fit);
+    karma_options_clear(karma_compare_option_table(), &t->compare);
     karma_options_clear(&tool_table, &t->options);
     for (size_t i = 0; i < t->search.fixed.count; i++) free(t->search.fixed.items[i]);
     free(t->search.fixed.items);

@@ -52,6 +52,7 @@ struct tool {
     const tool_command *command;
     karma_read_options read;
     karma_fit_options fit;
+    karma_compare_options compare;
     karma_search_options search; /* `fixed`: options of the kernel and the solver that were given */
     karma_synth_options synth;
     karma_theory_options theory;
@@ -63,7 +64,7 @@ struct tool {
 };
 
 extern const tool_command command_train, command_predict, command_eval, command_explain, command_complete,
-    command_cv, command_inspect, command_gram, command_online, command_theory, command_synth;
+    command_cv, command_compare, command_inspect, command_gram, command_online, command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 

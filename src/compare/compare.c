@@ -1,0 +1,393 @@
+/* Part by part, method by method: so that an interrupted comparison has judged all methods on the same rows. */
+#include "karma/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "compare/method.h"
+#include "compare/paired.h"
+#include "table/folds.h"
+
+/* The chance of calling any difference real that is not, over all methods together. */
+static const double LEVEL = 0.05;
+
+/* Over the rows, for one fit, where the user does not say: as in a search. The last digits of the optimum for a large
+ * strength would take thousands, and are not seen in the scores. */
+enum { MOST_PASSES = 300 };
+
+void karma_comparison_clear(karma_comparison *c) {
+    for (size_t m = 0; c->methods && m < c->n_methods; m++) {
+        karma_compare_fold *folds = c->methods[m].folds;
+        for (size_t f = 0; folds && f < c->n_folds * c->n_rounds; f++) karma_i_free(folds[f].kernel);
+        karma_i_free(folds);
+        karma_i_free(c->methods[m].failure);
+    }
+    karma_i_free(c->methods);
+    karma_i_free(c->constant);
+    *c = (karma_comparison){0};
+}
+
+/* --- which methods ------------------------------------------------------------------------------------- */
+
+/* The names of all methods, as far as they go into a message. */
+static void list_names(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t m = 0; m < karma_n_methods() && used < size; m++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", m ? ", " : "", karma_method_name(m));
+}
+
+static karma_status refuse_name(const char *name, karma_error *err) {
+    const char *names[64], *nearest;
+    char all[360];
+    size_t n = karma_n_methods();
+    for (size_t m = 0; m < n; m++) names[m] = karma_method_name(m);
+    if ((nearest = karma_nearest_word(name, names, n)))
+        return karma_i_fail(err, KARMA_ERR_OPTION, "there is no method '%.60s'; did you mean %s?", name, nearest);
+    list_names(all, sizeof all);
+    return karma_i_fail(err, KARMA_ERR_OPTION, "there is no method '%.60s'; there are %s", name, all);
+}
+
+static karma_status take_name(unsigned char *wanted, const char *name, size_t length, karma_error *err) {
+    char copy[64];
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), name);
+    size_t m = karma_i_method_find(copy);
+    if (m == karma_n_methods()) return refuse_name(copy, err);
+    wanted[m] = 1;
+    return KARMA_OK;
+}
+
+/* wanted[method]: whether it is named; all are where none is. */
+static karma_status choose_methods(unsigned char *wanted, const karma_names *names, karma_error *err) {
+    memset(wanted, names->count == 0, karma_n_methods());
+    for (size_t i = 0; i < names->count; i++)
+        for (const char *at = names->items[i];;) {
+            size_t length = strcspn(at, ",");
+            KARMA_TRY(take_name(wanted, at, length, err));
+            if (!at[length]) break;
+            at += length + 1;
+        }
+    return KARMA_OK;
+}
+
+static karma_status add_method(karma_comparison *c, size_t index, karma_error *err) {
+    size_t n = c->n_folds * c->n_rounds;
+    karma_i_method method = karma_i_method_at(index);
+    karma_compare_method *m = &c->methods[c->n_methods++];
+    *m = (karma_compare_method){.name = method.name,
+                                .help = method.help,
+                                .is_transductive = method.is_rival && method.rival.is_transductive,
+                                .folds = karma_i_zalloc(n, sizeof *m->folds)};
+    if (!m->folds) return karma_i_fail_memory(err);
+    for (size_t f = 0; f < n; f++) m->folds[f].value = m->folds[f].strength = NAN;
+    return KARMA_OK;
+}
+
+static karma_status add_methods(karma_comparison *c, const karma_names *names, karma_error *err) {
+    unsigned char *wanted = karma_i_alloc(karma_n_methods(), 1);
+    c->methods = karma_i_zalloc(karma_n_methods(), sizeof *c->methods);
+    c->constant = karma_i_alloc(c->n_folds * c->n_rounds, sizeof *c->constant);
+    karma_status st =
+        wanted && c->methods && c->constant ? choose_methods(wanted, names, err) : karma_i_fail_memory(err);
+    for (size_t m = 0; st == KARMA_OK && m < karma_n_methods(); m++)
+        if (wanted[m]) st = add_method(c, m, err);
+    karma_i_free(wanted);
+    return st;
+}
+
+/* --- one method on one part ---------------------------------------------------------------------------- */
+
+/* Tells how far it is, and stops a method that is out of time or all that the user is tired of. */
+typedef struct watch {
+    const karma_hooks *hooks;
+    const karma_comparison *comparison;
+    size_t method;
+    double deadline;
+    int is_interrupted, is_out_of_time;
+} watch;
+
+static int keep_watch(void *payload, const char *stage, size_t done, size_t total) {
+    watch *w = payload;
+    const karma_comparison *c = w->comparison;
+    size_t n_parts = c->n_folds * c->n_rounds;
+    char line[128];
+    (void)stage, (void)done, (void)total; /* of one fit among hundreds */
+    (void)snprintf(line, sizeof line, "%s, part %zu of %zu, run", c->methods[w->method].name, c->n_done + 1, n_parts);
+    if (karma_i_progress(w->hooks, line, c->n_done * c->n_methods + w->method, n_parts * c->n_methods))
+        w->is_interrupted = 1;
+    if (karma_i_seconds() > w->deadline) w->is_out_of_time = 1;
+    return w->is_interrupted || w->is_out_of_time;
+}
+
+static karma_status note_failure(karma_compare_method *m, const char *why, karma_error *err) {
+    m->failure = karma_i_strdup(why);
+    return m->failure ? KARMA_OK : karma_i_fail_memory(err);
+}
+
+static void forget_fold(karma_compare_fold *fold) {
+    karma_i_free(fold->kernel);
+    *fold = (karma_compare_fold){.value = NAN, .strength = NAN};
+}
+
+static double spent_by(const karma_compare_method *m, size_t n_folds) {
+    double seconds = 0.0;
+    for (size_t f = 0; f < n_folds; f++)
+        seconds += m->folds[f].tune_seconds + m->folds[f].fit_seconds + m->folds[f].predict_seconds;
+    return seconds;
+}
+
+/* CANCELLED if the user wants no more. Whatever else goes wrong is the method's own. */
+static karma_status run_method(karma_comparison *c, size_t which, const karma_i_contest *contest,
+                               const karma_i_part *part, double time, const karma_hooks *hooks, karma_error *err) {
+    karma_compare_method *m = &c->methods[which];
+    karma_compare_fold *fold = &m->folds[c->n_done];
+    karma_i_method method = karma_i_method_at(karma_i_method_find(m->name));
+    double left = time > 0.0 ? time - spent_by(m, c->n_done) : INFINITY;
+    watch w = {hooks, c, which, karma_i_seconds() + left, 0, 0};
+    karma_hooks watching = {keep_watch, NULL, &w};
+    karma_i_part own = *part;
+    karma_error failure = {KARMA_OK, ""};
+    if (time > 0.0) own.time = fmax(0.05, left / (double)(c->n_folds * c->n_rounds - c->n_done));
+    karma_status st = karma_i_method_run(fold, &method, contest, &own, &watching, &failure);
+    (void)keep_watch(&w, "", 0, 0);
+    if (w.is_interrupted) return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before a part was done");
+    if (w.is_out_of_time) {
+        forget_fold(fold);
+        return note_failure(m, "out of time", err);
+    }
+    return st == KARMA_OK ? KARMA_OK : note_failure(m, failure.message, err);
+}
+
+/* --- one part ------------------------------------------------------------------------------------------ */
+
+/* What the classes' counts are among these rows: the task has those of all. */
+static karma_status count_classes(karma_i_labels *labels, const karma_table *train, karma_error *err) {
+    size_t *classes = karma_i_alloc(train->n_rows, sizeof *classes);
+    karma_status st = classes ? karma_i_labels_classes(classes, labels, &train->targets[0], train->n_rows, err)
+                              : karma_i_fail_memory(err);
+    for (size_t k = 0; st == KARMA_OK && k < labels->n_classes; k++) labels->class_count[k] = 0;
+    for (size_t i = 0; st == KARMA_OK && i < train->n_rows; i++)
+        if (classes[i] < labels->n_classes) labels->class_count[classes[i]]++;
+    karma_i_free(classes);
+    return st;
+}
+
+/* The same answer for all rows, the best that the training rows' labels alone suggest. */
+static karma_status judge_constant(double *out, const karma_i_contest *contest, const karma_i_part *part,
+                                   karma_error *err) {
+    size_t K = contest->task->n_outputs, n = part->train->n_rows, n_test = part->test->n_rows;
+    karma_model *model = NULL;
+    double *scores = karma_i_alloc(n > n_test ? n : n_test, K * sizeof *scores);
+    karma_status st =
+        scores ? karma_i_model_start_like(&model, contest->task, part->train, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK && model->heads[0].labels.task == KARMA_TASK_CLASSIFY)
+        st = count_classes(&model->heads[0].labels, part->train, err);
+    if (st == KARMA_OK) st = karma_i_constant_scores(scores, model, part->train, err);
+    for (size_t i = n; st == KARMA_OK && i < n_test; i++) memcpy(scores + i * K, scores, K * sizeof *scores);
+    if (st == KARMA_OK) st = karma_i_contest_value(out, contest->goal, model, part->test, scores, err);
+    if (st == KARMA_ERR_DATA) { /* a loss without probabilities has none here either */
+        *out = NAN;
+        st = KARMA_OK;
+    }
+    karma_model_free(model);
+    karma_i_free(scores);
+    return st;
+}
+
+static karma_status run_part(karma_comparison *c, const karma_i_contest *contest, const karma_table *train,
+                             const karma_table *test, double time, const karma_hooks *hooks, karma_error *err) {
+    size_t *inner = karma_i_alloc(train->n_rows, sizeof *inner);
+    karma_i_part part = {.train = train, .test = test, .inner = inner, .n_inner = c->n_inner};
+    if (part.n_inner > train->n_rows) part.n_inner = train->n_rows;
+    /* the seed is the user's: the parts are those that karma_search will take */
+    karma_status st = inner ? karma_i_assign_folds(inner, part.n_inner, contest->task, train,
+                                                   (uint64_t)contest->fit->seed, err)
+                            : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = judge_constant(&c->constant[c->n_done], contest, &part, err);
+    for (size_t m = 0; st == KARMA_OK && m < c->n_methods; m++)
+        if (!c->methods[m].failure) st = run_method(c, m, contest, &part, time, hooks, err);
+    karma_i_free(inner);
+    return st;
+}
+
+/* Splits the rows and runs the part that is next. `ratio` is that of its test rows to its training rows. */
+static karma_status run_fold(karma_comparison *c, double *ratio, const size_t *fold, const karma_i_contest *contest,
+                             const karma_table *rows, double time, const karma_hooks *hooks, karma_error *err) {
+    size_t n = rows->n_rows, n_train = 0, n_test = 0;
+    size_t *train = karma_i_alloc(n, sizeof *train), *test = karma_i_alloc(n, sizeof *test);
+    karma_table *train_rows = NULL, *test_rows = NULL;
+    karma_status st = train && test ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        karma_i_folds_split(train, &n_train, test, &n_test, fold, n, c->n_done % c->n_folds);
+        st = karma_table_select(&train_rows, rows, train, n_train, err);
+    }
+    if (st == KARMA_OK) st = karma_table_select(&test_rows, rows, test, n_test, err);
+    if (st == KARMA_OK) st = run_part(c, contest, train_rows, test_rows, time, hooks, err);
+    if (st == KARMA_OK) *ratio = (double)n_test / (double)n_train;
+    karma_table_free(train_rows);
+    karma_table_free(test_rows);
+    karma_i_free(train);
+    karma_i_free(test);
+    return st;
+}
+
+/* --- what it comes to ---------------------------------------------------------------------------------- */
+
+static void summarise(karma_compare_method *m, const karma_comparison *c) {
+    double n = (double)c->n_done, squares = 0.0, folds = fmin(n, (double)c->n_folds);
+    m->mean = 0.0;
+    for (size_t f = 0; f < c->n_done; f++) m->mean += m->folds[f].value / n;
+    for (size_t f = 0; f < c->n_done; f++) squares += pow(m->folds[f].value - m->mean, 2);
+    m->error = c->n_done > 1 ? sqrt(squares / (n - 1.0) / folds) : NAN;
+}
+
+static void find_best(karma_comparison *c) {
+    double sign = karma_i_goal_sign(c->goal);
+    c->best = c->n_methods;
+    for (size_t i = 0; i < c->n_methods; i++) {
+        karma_compare_method *m = &c->methods[i];
+        m->mean = m->error = m->difference = m->difference_error = m->t = m->p_value = m->adjusted_p = NAN;
+        if (m->failure) continue;
+        summarise(m, c);
+        if (c->best == c->n_methods || sign * m->mean > sign * c->methods[c->best].mean) c->best = i;
+    }
+}
+
+static void compare_with_best(karma_compare_method *m, const karma_comparison *c, double *differences, double ratio) {
+    for (size_t f = 0; f < c->n_done; f++)
+        differences[f] = m->folds[f].value - c->methods[c->best].folds[f].value;
+    karma_i_paired test = karma_i_paired_test(differences, c->n_done, ratio);
+    m->difference = test.mean;
+    m->difference_error = test.error;
+    m->t = test.t;
+    m->p_value = test.p_value;
+}
+
+/* Room for the numbers of all methods. */
+typedef struct tests {
+    double *differences, *p, *adjusted;
+    size_t *method, *order;
+} tests;
+
+static void judge_differences(karma_comparison *c, tests *t, double ratio) {
+    size_t n = 0;
+    c->methods[c->best].difference = 0.0;
+    for (size_t i = 0; i < c->n_methods; i++) {
+        if (i == c->best || c->methods[i].failure) continue;
+        compare_with_best(&c->methods[i], c, t->differences, ratio);
+        t->p[n] = c->methods[i].p_value;
+        t->method[n++] = i;
+    }
+    if (c->n_done < 2) return;
+    karma_i_holm(t->adjusted, t->order, t->p, n);
+    for (size_t k = 0; k < n; k++) {
+        c->methods[t->method[k]].adjusted_p = t->adjusted[k];
+        c->methods[t->method[k]].is_worse = t->adjusted[k] <= LEVEL;
+    }
+}
+
+static karma_status finish(karma_comparison *c, double ratio, karma_error *err) {
+    size_t n = c->n_methods;
+    find_best(c);
+    if (c->best == n) return KARMA_OK;
+    tests t = {karma_i_alloc(c->n_done, sizeof *t.differences), karma_i_alloc(n, sizeof *t.p),
+               karma_i_alloc(n, sizeof *t.adjusted), karma_i_alloc(n, sizeof *t.method),
+               karma_i_alloc(n, sizeof *t.order)};
+    int ok = t.differences && t.p && t.adjusted && t.method && t.order;
+    if (ok) judge_differences(c, &t, ratio);
+    karma_i_free(t.differences);
+    karma_i_free(t.p);
+    karma_i_free(t.adjusted);
+    karma_i_free(t.method);
+    karma_i_free(t.order);
+    return ok ? KARMA_OK : karma_i_fail_memory(err);
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------- */
+
+/* What is learned, and the loss that serves the goal unless the user has one, settled for all parts. */
+static karma_status settle_task(karma_model **task, karma_goal *goal, karma_fit_options *fit, const karma_table *rows,
+                                karma_goal wanted, const karma_hooks *hooks, karma_error *err) {
+    karma_model *first = NULL;
+    KARMA_TRY(karma_i_rival_task(&first, rows, fit, hooks, err));
+    karma_status st = karma_i_goal_resolve(goal, wanted, first, err);
+    if (st == KARMA_OK) {
+        fit->task = (int)first->heads[0].labels.task;
+        if (fit->loss == KARMA_LOSS_AUTO) fit->loss = (int)karma_i_goal_loss(*goal);
+        st = karma_i_rival_task(task, rows, fit, NULL, err);
+    }
+    karma_model_free(first);
+    return st;
+}
+
+static karma_status run_parts(karma_comparison *c, const karma_i_contest *contest, const karma_table *rows,
+                              const karma_compare_options *options, const karma_hooks *hooks, karma_error *err) {
+    size_t *fold = karma_i_alloc(rows->n_rows, sizeof *fold);
+    double ratio, ratios = 0.0;
+    karma_status st = fold ? KARMA_OK : karma_i_fail_memory(err);
+    while (st == KARMA_OK && c->n_done < c->n_folds * c->n_rounds) {
+        if (c->n_done % c->n_folds == 0)
+            st = karma_i_assign_folds(fold, c->n_folds, contest->task, rows,
+                                      (uint64_t)contest->fit->seed + c->n_done / c->n_folds, err);
+        if (st == KARMA_OK) st = run_fold(c, &ratio, fold, contest, rows, options->time, hooks, err);
+        if (st != KARMA_OK) break;
+        ratios += ratio;
+        c->n_done++;
+    }
+    karma_i_free(fold);
+    if (st == KARMA_ERR_CANCELLED && c->n_done > 0) {
+        for (size_t m = 0; m < c->n_methods; m++) forget_fold(&c->methods[m].folds[c->n_done]);
+        st = KARMA_OK;
+    }
+    return st == KARMA_OK ? finish(c, ratios / (double)c->n_done, err) : st;
+}
+
+static karma_status compare_rows(karma_comparison *c, const karma_table *rows, const karma_fit_options *fit,
+                                 const karma_search_options *search, const karma_compare_options *options,
+                                 const karma_hooks *hooks, karma_error *err) {
+    karma_model *task = NULL;
+    karma_fit_options own = *fit; /* borrows its texts */
+    if (own.passes == (int64_t)KARMA_AUTO) own.passes = MOST_PASSES;
+    c->n_rows = rows->n_rows;
+    c->n_folds = (size_t)options->folds < rows->n_rows ? (size_t)options->folds : rows->n_rows;
+    c->n_rounds = (size_t)options->rounds;
+    c->n_inner = (size_t)options->inner;
+    KARMA_TRY(add_methods(c, &options->methods, err));
+    KARMA_TRY(settle_task(&task, &c->goal, &own, rows, (karma_goal)search->goal, hooks, err));
+    karma_i_contest contest = {task, c->goal, &own, search};
+    karma_status st = run_parts(c, &contest, rows, options, hooks, err);
+    karma_model_free(task);
+    return st;
+}
+
+karma_status karma_compare(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
+                           const karma_search_options *search, const karma_compare_options *compare,
+                           const karma_hooks *hooks, karma_error *err) {
+    karma_table *labelled = NULL;
+    karma_comparison c = {0};
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), fit, err));
+    KARMA_TRY(karma_options_check(karma_search_option_table(), search, err));
+    KARMA_TRY(karma_options_check(karma_compare_option_table(), compare, err));
+    if (table->n_targets != 1)
+        return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on one target, and there are %zu",
+                            table->n_targets);
+    if (table->gram)
+        return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on columns, not on kernel values");
+    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
+    const karma_table *rows = labelled ? labelled : table;
+    karma_status st;
+    if (rows->n_rows < 4) /* two parts, and two parts of what is learned from */
+        st = karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on at least 4 rows with a label, and there are %zu",
+                          rows->n_rows);
+    else
+        st = compare_rows(&c, rows, fit, search, compare, hooks, err);
+    karma_table_free(labelled);
+    if (st == KARMA_OK)
+        *out = c;
+    else
+        karma_comparison_clear(&c);
+    return st;
+}

@@ -1,0 +1,58 @@
+/* Nadeau and Bengio, Inference for the generalization error, 2003. Training parts of cross-validation overlap, so the
+ * differences d_1, ..., d_J of two methods are not independent, and their variance over J is too small an estimate of
+ * that of their mean. They put
+ *
+ *     t = mean(d) / sqrt((1/J + n_test/n_train) s²),    s² the sample variance of d,
+ *
+ * against Student's distribution with J - 1 degrees of freedom.
+ *
+ * Holm, A simple sequentially rejective multiple test procedure, 1979: of m p-values in ascending order the i-th (from
+ * 0) is multiplied by m - i, and is no less than those before it. All that is at most 0.05 then is significant, and the
+ * chance that any of it is a mistake is at most 5 %. */
+#include "compare/paired.h"
+
+#include <math.h>
+
+/* For an angle θ = atan(t/√ν) and whole ν, P(|T| <= t) is a finite sum of powers of cos θ: integrate
+ * (1 + x²/ν)^(-(ν+1)/2), which is ∫cos^(ν-1) up to a factor, by parts.
+ *   ν odd:  2/π (θ + sin θ (cos θ + 2/3 cos³θ + 2·4/(3·5) cos⁵θ + ...)),  powers up to ν - 2
+ *   ν even: sin θ (1 + 1/2 cos²θ + 1·3/(2·4) cos⁴θ + ...),               powers up to ν - 2 */
+double karma_i_student_tail(double t, size_t degrees) {
+    static const double PI = 3.14159265358979323846;
+    double angle = atan(t / sqrt((double)degrees)), cosine = cos(angle), square = cosine * cosine, sum = 0.0;
+    size_t first = degrees % 2 ? 1 : 0;
+    double term = first ? cosine : 1.0;
+    if (isnan(t)) return NAN;
+    for (size_t power = first; power + 2 <= degrees; power += 2) {
+        sum += term;
+        term *= square * (double)(power + 1) / (double)(power + 2);
+    }
+    double inside = first ? 2.0 / PI * (angle + sin(angle) * sum) : sin(angle) * sum;
+    return fmin(1.0, fmax(0.0, 1.0 - inside));
+}
+
+karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio) {
+    karma_i_paired test = {0.0, NAN, NAN, NAN};
+    double squares = 0.0;
+    for (size_t i = 0; i < n; i++) test.mean += differences[i] / (double)n;
+    if (n < 2) return test;
+    for (size_t i = 0; i < n; i++) squares += pow(differences[i] - test.mean, 2);
+    test.error = sqrt((1.0 / (double)n + ratio) * squares / (double)(n - 1));
+    /* the same difference everywhere: none at all is no evidence, any other is as strong as can be */
+    test.t = test.mean == 0.0 ? 0.0 : test.mean / test.error;
+    test.p_value = karma_i_student_tail(fabs(test.t), n - 1);
+    return test;
+}
+
+void karma_i_holm(double *adjusted, size_t *order, const double *p, size_t n) {
+    double largest = 0.0;
+    for (size_t i = 0; i < n; i++) { /* a few methods: insertion is enough */
+        size_t at = i;
+        for (; at > 0 && p[order[at - 1]] > p[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fmin(1.0, (double)(n - i) * p[order[i]]));
+        adjusted[order[i]] = largest;
+    }
+}

@@ -1,0 +1,267 @@
+/* karma compare: methods that learn from rows with holes, side by side. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tool.h"
+
+static double mean_constant(const karma_comparison *c) {
+    double sum = 0.0;
+    for (size_t f = 0; f < c->n_done; f++) sum += c->constant[f] / (double)c->n_done;
+    return sum;
+}
+
+/* Means over the parts that a method was judged on. */
+typedef struct mean_seconds {
+    double tune, fit, predict;
+} mean_seconds;
+
+static mean_seconds seconds_of(const karma_compare_method *m, size_t n_done) {
+    mean_seconds s = {0.0, 0.0, 0.0};
+    for (size_t f = 0; f < n_done; f++) {
+        s.tune += m->folds[f].tune_seconds / (double)n_done;
+        s.fit += m->folds[f].fit_seconds / (double)n_done;
+        s.predict += m->folds[f].predict_seconds / (double)n_done;
+    }
+    return s;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------------------- */
+
+static json_t *folds_json(const karma_compare_method *m, size_t n_done) {
+    json_t *array = json_array();
+    for (size_t f = 0; f < n_done; f++) {
+        const karma_compare_fold *fold = &m->folds[f];
+        if (isnan(fold->value)) break;
+        json_t *kernel = fold->kernel ? json_string(fold->kernel) : json_null();
+        (void)json_array_append_new(
+            array, json_pack("{s:f, s:o, s:o, s:f, s:f, s:f}", "score", fold->value, "strength",
+                             json_number_or_null(fold->strength), "kernel", kernel, "tune_seconds", fold->tune_seconds,
+                             "fit_seconds", fold->fit_seconds, "predict_seconds", fold->predict_seconds));
+    }
+    return array;
+}
+
+static void add_number(json_t *object, const char *name, double value) {
+    (void)json_object_set_new(object, name, json_number_or_null(value));
+}
+
+static json_t *method_json(const karma_comparison *c, size_t which) {
+    const karma_compare_method *m = &c->methods[which];
+    mean_seconds s = seconds_of(m, c->n_done);
+    json_t *failure = m->failure ? json_string(m->failure) : json_null();
+    json_t *object = json_pack("{s:s, s:s, s:b, s:b, s:o}", "name", m->name, "help", m->help, "transductive",
+                               m->is_transductive, "best", which == c->best, "failure", failure);
+    add_number(object, "score", m->mean);
+    add_number(object, "error", m->error);
+    add_number(object, "difference", m->difference);
+    add_number(object, "difference_error", m->difference_error);
+    add_number(object, "t", m->t);
+    add_number(object, "p", m->p_value);
+    add_number(object, "adjusted_p", m->adjusted_p);
+    (void)json_object_set_new(object, "worse", json_boolean(m->is_worse));
+    add_number(object, "tune_seconds", m->failure ? NAN : s.tune);
+    add_number(object, "fit_seconds", m->failure ? NAN : s.fit);
+    add_number(object, "predict_seconds", m->failure ? NAN : s.predict);
+    (void)json_object_set_new(object, "folds", folds_json(m, c->n_done));
+    return object;
+}
+
+static json_t *comparison_json(const karma_comparison *c, const size_t *order) {
+    json_t *methods = json_array(), *constants = json_array();
+    for (size_t i = 0; i < c->n_methods; i++) (void)json_array_append_new(methods, method_json(c, order[i]));
+    for (size_t f = 0; f < c->n_done; f++) (void)json_array_append_new(constants, json_number_or_null(c->constant[f]));
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "goal", karma_goal_name(c->goal),
+                     "less_is_better", karma_goal_is_loss(c->goal), "rows", (json_int_t)c->n_rows, "n_folds",
+                     (json_int_t)c->n_folds, "n_rounds", (json_int_t)c->n_rounds, "n_inner", (json_int_t)c->n_inner,
+                     "folds_judged", (json_int_t)c->n_done, "constant_answer", json_number_or_null(mean_constant(c)),
+                     "constant_folds", constants, "methods", methods);
+}
+
+/* --- CSV ----------------------------------------------------------------------------------------------- */
+
+static void write_number(FILE *stream, double value) {
+    char text[KARMA_NUMBER_SIZE];
+    fprintf(stream, ",%s", isnan(value) ? "" : karma_number_text(text, value));
+}
+
+static void write_fold(FILE *stream, const karma_comparison *c, const karma_compare_method *m, size_t f) {
+    const karma_compare_fold *fold = &m->folds[f];
+    int is_judged = !isnan(fold->value);
+    fprintf(stream, "%s,%zu,%zu", m->name, f / c->n_folds + 1, f % c->n_folds + 1);
+    write_number(stream, fold->value);
+    write_number(stream, fold->strength);
+    (void)fputc(',', stream);
+    karma_csv_write_field(stream, fold->kernel ? fold->kernel : "");
+    write_number(stream, is_judged ? fold->tune_seconds : NAN);
+    write_number(stream, is_judged ? fold->fit_seconds : NAN);
+    write_number(stream, is_judged ? fold->predict_seconds : NAN);
+    (void)fputc(',', stream);
+    karma_csv_write_field(stream, m->failure && !is_judged ? m->failure : "");
+    (void)fputc('\n', stream);
+}
+
+static void write_csv(FILE *stream, const void *what) {
+    const karma_comparison *c = what;
+    fputs("method,round,part,score,strength,kernel,tune_seconds,fit_seconds,predict_seconds,failure\n", stream);
+    for (size_t m = 0; m < c->n_methods; m++)
+        for (size_t f = 0; f < c->n_done; f++) write_fold(stream, c, &c->methods[m], f);
+}
+
+/* --- for people ---------------------------------------------------------------------------------------- */
+
+static void print_method(const karma_comparison *c, size_t which) {
+    const karma_compare_method *m = &c->methods[which];
+    mean_seconds s = seconds_of(m, c->n_done);
+    char difference[32];
+    (void)snprintf(difference, sizeof difference, "%+.4f", m->difference);
+    printf("  %-18s %8.4f +- %-8.4f %10s %s  %8.3f %9.3f", m->name, m->mean, m->error,
+           which == c->best ? "best" : difference, m->is_worse ? "*" : " ", s.fit, s.predict);
+    puts(m->is_transductive ? "  transductive" : "");
+}
+
+/* The line of no learning at all stands where its score would. */
+static void print_constant(double score) {
+    printf("  %-18s %8.4f\n", "constant answer", score);
+}
+
+static void print_failures(const karma_comparison *c) {
+    for (size_t m = 0; m < c->n_methods; m++)
+        if (c->methods[m].failure) printf("  %-18s failed: %s\n", c->methods[m].name, c->methods[m].failure);
+}
+
+static int has_worse(const karma_comparison *c) {
+    int any = 0;
+    for (size_t m = 0; m < c->n_methods; m++) any |= c->methods[m].is_worse;
+    return any;
+}
+
+static void print_table(const karma_comparison *c, const size_t *order) {
+    double constant = mean_constant(c), sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
+    int is_said = isnan(constant);
+    printf("\n  %-18s %20s %10s    %8s %9s\n", "method", karma_goal_name(c->goal), "difference", "fit s", "predict s");
+    for (size_t i = 0; i < c->n_methods; i++) {
+        const karma_compare_method *m = &c->methods[order[i]];
+        if (!is_said && (m->failure || sign * constant > sign * m->mean)) {
+            print_constant(constant);
+            is_said = 1;
+        }
+        if (!m->failure) print_method(c, order[i]);
+    }
+    if (!is_said) print_constant(constant);
+    print_failures(c);
+    putchar('\n');
+    if (c->best == c->n_methods || c->n_done < 2) return;
+    if (has_worse(c))
+        puts("* worse than the best by more than chance, at 5% over all methods; other differences may be luck");
+    else
+        puts("no method is worse than the best by more than chance");
+}
+
+static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
+    printf("%s: %zu rows, each left out %zu time%s, in %zu parts; strengths were chosen without them\n",
+           t->arguments[0], c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
+    if (c->n_done < c->n_folds * c->n_rounds) printf("  interrupted after %zu parts\n", c->n_done);
+    print_table(c, order);
+}
+
+/* --- the command --------------------------------------------------------------------------------------- */
+
+typedef struct place {
+    double score; /* more is better */
+    size_t method;
+} place;
+
+static int by_score(const void *a, const void *b) {
+    const place *x = a, *y = b;
+    if (x->score != y->score) return x->score > y->score ? -1 : 1;
+    return (x->method > y->method) - (x->method < y->method);
+}
+
+/* Methods by their scores, failures last. */
+static int sort_methods(size_t *order, const karma_comparison *c) {
+    double sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
+    place *places = malloc(c->n_methods * sizeof *places);
+    if (!places) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+    for (size_t m = 0; m < c->n_methods; m++)
+        places[m] = (place){c->methods[m].failure ? -INFINITY : sign * c->methods[m].mean, m};
+    qsort(places, c->n_methods, sizeof *places, by_score);
+    for (size_t i = 0; i < c->n_methods; i++) order[i] = places[i].method;
+    free(places);
+    return EXIT_DONE;
+}
+
+static int report(const tool *t, const karma_comparison *c) {
+    size_t *order = malloc(c->n_methods * sizeof *order);
+    int code = order ? sort_methods(order, c) : fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+    if (code == EXIT_DONE && t->options.output) code = write_output(t, write_csv, c);
+    if (code == EXIT_DONE && t->options.json)
+        code = print_json(comparison_json(c, order));
+    else if (code == EXIT_DONE && !(t->options.output && writes_stdout(t)) && !(t->options.output && t->options.quiet)) {
+        print_comparison(t, c, order);
+        code = finish_stdout();
+    }
+    free(order);
+    return code;
+}
+
+static int run(tool *t) {
+    karma_error err;
+    karma_table *table = NULL;
+    karma_comparison comparison = {0};
+    const char *path = t->arguments[0];
+    int code;
+    if (t->options.json && t->options.output && writes_stdout(t))
+        return fail_usage(t, "-o - and --json both want standard output: say -o FILE");
+    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else if (karma_table_n_targets(table) == 0)
+        code = fail_usage(t, "say which column is the label with --target COL");
+    else if (karma_compare(&comparison, table, &t->fit, &t->search, &t->compare, &t->hooks, &err) != KARMA_OK)
+        code = fail(path, &err);
+    else {
+        end_progress();
+        code = report(t, &comparison);
+    }
+    karma_comparison_clear(&comparison);
+    karma_table_free(table);
+    return code;
+}
+
+static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const char *const search_names[] = {"goal", "effort", "choose", NULL};
+static const char *const label_names[] = {"task", "loss", "tube", "huber", "quantile", "class-weight", NULL};
+static const char *const work_names[] = {"tolerance", "passes", "memory", "seed", "threads", NULL};
+static const option_group groups[] = {
+    {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Comparison", karma_compare_option_table, offsetof(tool, compare), NULL},
+    {"Choosing a model", karma_search_option_table, offsetof(tool, search), search_names},
+    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), file_option_names},
+    {"What to learn", karma_fit_option_table, offsetof(tool, fit), label_names},
+    {"Work", karma_fit_option_table, offsetof(tool, fit), work_names},
+};
+
+const tool_command command_compare = {
+    .name = "compare",
+    .arguments = "DATA --target COL",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .summary = "judge many ways to learn from holes on the same rows",
+    .description =
+        "Leaves the rows out in turn, --folds parts of them, and judges every method on them: its score with a standard "
+        "error, what it is behind the best method, and the seconds that one fit and one prediction took. A * marks "
+        "what is worse than the best by more than chance: a paired t-test over the parts, corrected for training rows "
+        "that they share and for the number of methods. A method that fails is shown with its reason.\n\n"
+        "All methods are tuned alike: within the training rows of each part, --inner parts are left out in turn, and "
+        "the strength 0.1, 1, 10 or 100 of the loss against the regulariser that does best there is taken.\n\n"
+        "Rivals: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, hot-deck-nearest, "
+        "hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: karma-1, karma-2 and karma-4 by "
+        "gamma, karma-rank, karma-subspace, karma-union, karma-auto, which chooses as karma train does with this "
+        "--effort. -o writes a CSV file with a line for each method and part.",
+    .example = "  karma compare patients.csv --target outcome\n"
+               "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",
+    .groups = groups,
+    .n_groups = sizeof groups / sizeof groups[0],
+    .stops_gently = 1,
+    .run = run,
+};
