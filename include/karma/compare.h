@@ -18,29 +18,30 @@ KARMA_API const char *karma_method_help(size_t method); /* what it is, in a line
 /* What one method did on one part of the rows that was left out. */
 typedef struct karma_compare_fold {
     double value;    /* of the goal; NaN: not judged, for the method has failed */
-    double strength; /* of the loss against the regulariser, as a multiple of what the method would take itself, that was
-                        chosen on the training rows; NaN where the method chooses in its own way */
+    double strength; /* of the loss against the regulariser, as a multiple of what the method would take itself, that
+                        was chosen on the training rows; NaN where the method chooses in its own way */
     char *kernel;    /* that was chosen; NULL where the method has no choice of kernels */
     double tune_seconds, fit_seconds, predict_seconds; /* choosing; learning with what was chosen; scoring */
 } karma_compare_fold;
 
 typedef struct karma_compare_method {
     const char *name, *help;
-    int is_transductive;   /* it saw the rows that it was judged on, without their labels */
-    char *failure;         /* why there are no numbers; NULL: there are */
+    int is_transductive; /* it saw the rows that it was judged on, without their labels */
+    char *failure;       /* why there are no numbers; NULL: there are */
     karma_compare_fold *folds;
-    double mean, error;    /* of the values; the standard error counts rounds as one */
-    double difference;     /* mean - that of the best method */
+    double mean, error;                  /* of the values; the standard error counts rounds as one */
+    double difference;                   /* mean - that of the best method */
     double difference_error, t, p_value; /* paired with the best over the folds; NaN for the best itself */
-    double adjusted_p;     /* by Holm, over all methods that are compared with the best */
-    int is_worse;          /* the difference is real: adjusted_p is at most 0.05 */
+    double adjusted_p;                   /* by Holm, over all methods that are compared with the best */
+    int is_worse;                        /* the difference is real: adjusted_p is at most 0.05 */
 } karma_compare_method;
 
 typedef struct karma_comparison {
     karma_goal goal;
     size_t n_rows, n_folds, n_rounds, n_inner;
     size_t n_done; /* folds of all rounds that all methods were judged on: fewer than there are if it was interrupted */
-    double *constant; /* the goal of a constant answer, one a fold: the training rows' commonest class, mean or quantiles */
+    double *
+        constant; /* the goal of a constant answer, one a fold: the training rows' commonest class, mean or quantiles */
     size_t n_methods;
     karma_compare_method *methods;
     size_t best; /* the method of the best mean, the first of several; n_methods if all have failed */
@@ -52,9 +53,9 @@ typedef struct karma_comparison {
  * (of equals the one nearest to 1, then the smaller).
  *
  * `fit` tells what is learned (task, loss, weights of classes), the seed, threads and limits; kernels are the methods'
- * own. `search` is for the method that chooses by karma_search, but for its goal, which all have, and its time. A method
- * that fails is a result like any other. A hook that asks to stop ends it after the last part that all methods were
- * judged on; if there is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. */
+ * own. `search` is for the method that chooses by karma_search, but for its goal, which all have, and its time. A
+ * method that fails is a result like any other. A hook that asks to stop ends it after the last part that all methods
+ * were judged on; if there is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. */
 KARMA_API karma_status karma_compare(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
                                      const karma_search_options *search, const karma_compare_options *compare,
                                      const karma_hooks *hooks, karma_error *err);

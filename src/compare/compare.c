@@ -203,9 +203,9 @@ static karma_status run_part(karma_comparison *c, const karma_i_contest *contest
     karma_i_part part = {.train = train, .test = test, .inner = inner, .n_inner = c->n_inner};
     if (part.n_inner > train->n_rows) part.n_inner = train->n_rows;
     /* the seed is the user's: the parts are those that karma_search will take */
-    karma_status st = inner ? karma_i_assign_folds(inner, part.n_inner, contest->task, train,
-                                                   (uint64_t)contest->fit->seed, err)
-                            : karma_i_fail_memory(err);
+    karma_status st =
+        inner ? karma_i_assign_folds(inner, part.n_inner, contest->task, train, (uint64_t)contest->fit->seed, err)
+              : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = judge_constant(&c->constant[c->n_done], contest, &part, err);
     for (size_t m = 0; st == KARMA_OK && m < c->n_methods; m++)
         if (!c->methods[m].failure) st = run_method(c, m, contest, &part, time, hooks, err);
@@ -244,6 +244,11 @@ static void summarise(karma_compare_method *m, const karma_comparison *c) {
     m->error = c->n_done > 1 ? sqrt(squares / (n - 1.0) / folds) : NAN;
 }
 
+/* By more than the rounding of sums: equal methods are equal, whatever the order of the parts. */
+static int is_better(double a, double b) {
+    return a - b > 1e-12 * fmax(1.0, fabs(b));
+}
+
 static void find_best(karma_comparison *c) {
     double sign = karma_i_goal_sign(c->goal);
     c->best = c->n_methods;
@@ -252,13 +257,12 @@ static void find_best(karma_comparison *c) {
         m->mean = m->error = m->difference = m->difference_error = m->t = m->p_value = m->adjusted_p = NAN;
         if (m->failure) continue;
         summarise(m, c);
-        if (c->best == c->n_methods || sign * m->mean > sign * c->methods[c->best].mean) c->best = i;
+        if (c->best == c->n_methods || is_better(sign * m->mean, sign * c->methods[c->best].mean)) c->best = i;
     }
 }
 
 static void compare_with_best(karma_compare_method *m, const karma_comparison *c, double *differences, double ratio) {
-    for (size_t f = 0; f < c->n_done; f++)
-        differences[f] = m->folds[f].value - c->methods[c->best].folds[f].value;
+    for (size_t f = 0; f < c->n_done; f++) differences[f] = m->folds[f].value - c->methods[c->best].folds[f].value;
     karma_i_paired test = karma_i_paired_test(differences, c->n_done, ratio);
     m->difference = test.mean;
     m->difference_error = test.error;
@@ -374,14 +378,13 @@ karma_status karma_compare(karma_comparison *out, const karma_table *table, cons
     if (table->n_targets != 1)
         return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on one target, and there are %zu",
                             table->n_targets);
-    if (table->gram)
-        return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on columns, not on kernel values");
+    if (table->gram) return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on columns, not on kernel values");
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
     karma_status st;
     if (rows->n_rows < 4) /* two parts, and two parts of what is learned from */
-        st = karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on at least 4 rows with a label, and there are %zu",
-                          rows->n_rows);
+        st = karma_i_fail(err, KARMA_ERR_DATA,
+                          "methods are compared on at least 4 rows with a label, and there are %zu", rows->n_rows);
     else
         st = compare_rows(&c, rows, fit, search, compare, hooks, err);
     karma_table_free(labelled);

@@ -52,8 +52,8 @@ size_t karma_n_methods(void) {
 }
 
 karma_i_method karma_i_method_at(size_t index) {
-    karma_i_method method = {.name = records[index].name, .help = records[index].help,
-                             .kernels = records[index].kernels};
+    karma_i_method method = {
+        .name = records[index].name, .help = records[index].help, .kernels = records[index].kernels};
     if (!method.help && karma_i_rival_find(&method.rival, method.name)) {
         method.is_rival = 1;
         method.help = method.rival.help;

@@ -1,5 +1,5 @@
-/* The methods of a comparison under one interface: rivals (rival/rival.h), karma with given kernels, and karma_search. A
- * new one is a line in method.c. */
+/* The methods of a comparison under one interface: rivals (rival/rival.h), karma with given kernels, and karma_search.
+ * A new one is a line in method.c. */
 #ifndef KARMA_I_METHOD_H
 #define KARMA_I_METHOD_H
 

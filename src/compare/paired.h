@@ -11,8 +11,8 @@ typedef struct karma_i_paired {
     double p_value; /* two-sided */
 } karma_i_paired;
 
-/* The corrected resampled t-test of n differences, one a fold; `ratio` is the number of test rows of a fold over that of
- * its training rows. All but the mean are NaN where there are fewer than two differences. */
+/* The corrected resampled t-test of n differences, one a fold; `ratio` is the number of test rows of a fold over that
+ * of its training rows. All but the mean are NaN where there are fewer than two differences. */
 karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio);
 
 /* P(|T| > t) for Student's T with so many degrees of freedom, at least 1; t at least 0. Absolute error below 1e-12. */

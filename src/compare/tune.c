@@ -100,8 +100,7 @@ static karma_status add_fold(double *sums, const karma_i_rival *rival, const kar
 static karma_status tune(double *strength, double *sum, const karma_i_rival *rival, const karma_model *task,
                          karma_goal goal, const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
     double sums[N_STRENGTHS] = {0};
-    for (size_t f = 0; f < part->n_inner; f++)
-        KARMA_TRY(add_fold(sums, rival, task, goal, part, f, hooks, err));
+    for (size_t f = 0; f < part->n_inner; f++) KARMA_TRY(add_fold(sums, rival, task, goal, part, f, hooks, err));
     size_t best = best_of(sums);
     *strength = strengths[best];
     *sum = sums[best];
@@ -181,9 +180,9 @@ static karma_status tune_racing(const char **kernel, double *strength, const cha
     return st;
 }
 
-karma_status karma_i_tune_kernels(const char **kernel, double *strength, const char *const *kernels,
-                                  size_t most_racing, const karma_i_contest *contest, const karma_i_part *part,
-                                  const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_tune_kernels(const char **kernel, double *strength, const char *const *kernels, size_t most_racing,
+                                  const karma_i_contest *contest, const karma_i_part *part, const karma_hooks *hooks,
+                                  karma_error *err) {
     int is_racing = part->train->n_rows <= most_racing;
     return (is_racing ? tune_racing : tune_one_by_one)(kernel, strength, kernels, contest, part, hooks, err);
 }

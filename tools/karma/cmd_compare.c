@@ -33,10 +33,10 @@ static json_t *folds_json(const karma_compare_method *m, size_t n_done) {
         const karma_compare_fold *fold = &m->folds[f];
         if (isnan(fold->value)) break;
         json_t *kernel = fold->kernel ? json_string(fold->kernel) : json_null();
-        (void)json_array_append_new(
-            array, json_pack("{s:f, s:o, s:o, s:f, s:f, s:f}", "score", fold->value, "strength",
-                             json_number_or_null(fold->strength), "kernel", kernel, "tune_seconds", fold->tune_seconds,
-                             "fit_seconds", fold->fit_seconds, "predict_seconds", fold->predict_seconds));
+        (void)json_array_append_new(array, json_pack("{s:f, s:o, s:o, s:f, s:f, s:f}", "score", fold->value, "strength",
+                                                     json_number_or_null(fold->strength), "kernel", kernel,
+                                                     "tune_seconds", fold->tune_seconds, "fit_seconds",
+                                                     fold->fit_seconds, "predict_seconds", fold->predict_seconds));
     }
     return array;
 }
@@ -177,13 +177,18 @@ static int by_score(const void *a, const void *b) {
     return (x->method > y->method) - (x->method < y->method);
 }
 
+/* To twelve decimals: equal scores stay in the order of the methods, whatever the rounding of their sums. */
+static double rounded(double score) {
+    return round(score * 1e12) / 1e12;
+}
+
 /* Methods by their scores, failures last. */
 static int sort_methods(size_t *order, const karma_comparison *c) {
     double sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
     place *places = malloc(c->n_methods * sizeof *places);
     if (!places) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
     for (size_t m = 0; m < c->n_methods; m++)
-        places[m] = (place){c->methods[m].failure ? -INFINITY : sign * c->methods[m].mean, m};
+        places[m] = (place){c->methods[m].failure ? -INFINITY : rounded(sign * c->methods[m].mean), m};
     qsort(places, c->n_methods, sizeof *places, by_score);
     for (size_t i = 0; i < c->n_methods; i++) order[i] = places[i].method;
     free(places);
@@ -196,7 +201,8 @@ static int report(const tool *t, const karma_comparison *c) {
     if (code == EXIT_DONE && t->options.output) code = write_output(t, write_csv, c);
     if (code == EXIT_DONE && t->options.json)
         code = print_json(comparison_json(c, order));
-    else if (code == EXIT_DONE && !(t->options.output && writes_stdout(t)) && !(t->options.output && t->options.quiet)) {
+    else if (code == EXIT_DONE && !(t->options.output && writes_stdout(t)) &&
+             !(t->options.output && t->options.quiet)) {
         print_comparison(t, c, order);
         code = finish_stdout();
     }
@@ -217,7 +223,7 @@ static int run(tool *t) {
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "say which column is the label with --target COL");
     else if (karma_compare(&comparison, table, &t->fit, &t->search, &t->compare, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
+        code = err.status == KARMA_ERR_OPTION ? fail_usage(t, "%s", err.message) : fail(path, &err);
     else {
         end_progress();
         code = report(t, &comparison);
@@ -248,7 +254,8 @@ const tool_command command_compare = {
     .max_arguments = 1,
     .summary = "judge many ways to learn from holes on the same rows",
     .description =
-        "Leaves the rows out in turn, --folds parts of them, and judges every method on them: its score with a standard "
+        "Leaves the rows out in turn, --folds parts of them, and judges every method on them: its score with a "
+        "standard "
         "error, what it is behind the best method, and the seconds that one fit and one prediction took. A * marks "
         "what is worse than the best by more than chance: a paired t-test over the parts, corrected for training rows "
         "that they share and for the number of methods. A method that fails is shown with its reason.\n\n"
@@ -258,8 +265,9 @@ const tool_command command_compare = {
         "hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: karma-1, karma-2 and karma-4 by "
         "gamma, karma-rank, karma-subspace, karma-union, karma-auto, which chooses as karma train does with this "
         "--effort. -o writes a CSV file with a line for each method and part.",
-    .example = "  karma compare patients.csv --target outcome\n"
-               "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",
+    .example =
+        "  karma compare patients.csv --target outcome\n"
+        "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .stops_gently = 1,

@@ -1,0 +1,370 @@
+/* Methods side by side: the test of differences by hand, and what a comparison tells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compare/paired.h"
+#include "compare/tune.h"
+#include "karma/karma.h"
+#include "table/folds.h"
+
+static void assert_near(double a, double b, double tolerance) {
+    if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g and %.17g", a, b);
+}
+
+/* --- the test of differences --------------------------------------------------------------------------- */
+
+/* The density of Student's T integrated over [0, t] by Simpson's rule. */
+static double tail_by_integration(double t, size_t degrees) {
+    enum { N = 20000 };
+    double v = (double)degrees, h = t / N, sum = 0.0;
+    double factor = exp(lgamma((v + 1.0) / 2.0) - lgamma(v / 2.0)) / sqrt(v * acos(-1.0));
+    for (int i = 0; i <= N; i++) {
+        double x = h * i, weight = i == 0 || i == N ? 1.0 : i % 2 ? 4.0 : 2.0;
+        sum += weight * factor * pow(1.0 + x * x / v, -(v + 1.0) / 2.0);
+    }
+    return 1.0 - 2.0 * sum * h / 3.0;
+}
+
+static void students_tail(void **state) {
+    (void)state;
+    assert_near(karma_i_student_tail(0.0, 1), 1.0, 1e-15);
+    assert_near(karma_i_student_tail(1.0, 1), 0.5, 1e-15);                   /* Cauchy: 1 - 2/π atan 1 */
+    assert_near(karma_i_student_tail(sqrt(2.0), 2), 1.0 - sqrt(0.5), 1e-15); /* 1 - t/√(2 + t²) */
+    assert_near(karma_i_student_tail(2.776445105198, 4), 0.05, 1e-12);       /* tables */
+    assert_near(karma_i_student_tail(2.262157163, 9), 0.05, 1e-9);
+    assert_near(karma_i_student_tail(INFINITY, 3), 0.0, 1e-15);
+    static const size_t degrees[] = {1, 2, 3, 4, 5, 9, 10, 29, 49, 100};
+    for (size_t i = 0; i < sizeof degrees / sizeof degrees[0]; i++)
+        for (double t = 0.25; t < 6.0; t += 0.75)
+            assert_near(karma_i_student_tail(t, degrees[i]), tail_by_integration(t, degrees[i]), 1e-10);
+}
+
+static void corrected_t_by_hand(void **state) {
+    (void)state;
+    /* mean 2, s² = 1, so the error is √(1/3 + 1/2), t² = 4/(5/6) = 4.8, p = 1 - √(4.8/6.8) */
+    static const double d[] = {1.0, 2.0, 3.0};
+    karma_i_paired test = karma_i_paired_test(d, 3, 0.5);
+    assert_near(test.mean, 2.0, 1e-15);
+    assert_near(test.error, sqrt(5.0 / 6.0), 1e-15);
+    assert_near(test.t, sqrt(4.8), 1e-14);
+    assert_near(test.p_value, 1.0 - sqrt(4.8 / 6.8), 1e-14);
+    /* the ordinary paired test has no ratio: t² = 12 */
+    assert_near(karma_i_paired_test(d, 3, 0.0).t, sqrt(12.0), 1e-14);
+    static const double opposite[] = {-1.0, -2.0, -3.0};
+    assert_near(karma_i_paired_test(opposite, 3, 0.5).p_value, test.p_value, 1e-15);
+}
+
+static void differences_without_noise(void **state) {
+    (void)state;
+    static const double none[] = {0.0, 0.0, 0.0}, same[] = {0.5, 0.5, 0.5};
+    assert_near(karma_i_paired_test(none, 3, 0.25).p_value, 1.0, 0.0);
+    assert_near(karma_i_paired_test(same, 3, 0.25).p_value, 0.0, 1e-15);
+    karma_i_paired one = karma_i_paired_test(same, 1, 0.25);
+    assert_near(one.mean, 0.5, 0.0);
+    assert_true(isnan(one.error) && isnan(one.t) && isnan(one.p_value));
+}
+
+static void holm_by_hand(void **state) {
+    (void)state;
+    /* 0.005·4, 0.01·3, 0.03·2, and 0.04·1, which is no less than the one before it */
+    static const double p[] = {0.01, 0.04, 0.03, 0.005}, wanted[] = {0.03, 0.06, 0.06, 0.02};
+    double adjusted[4];
+    size_t order[4];
+    karma_i_holm(adjusted, order, p, 4);
+    for (size_t i = 0; i < 4; i++) assert_near(adjusted[i], wanted[i], 1e-15);
+    static const double large[] = {0.7, 0.6};
+    karma_i_holm(adjusted, order, large, 2);
+    assert_near(adjusted[0], 1.0, 0.0);
+    assert_near(adjusted[1], 1.0, 0.0);
+    karma_i_holm(adjusted, order, p, 0);
+}
+
+/* --- comparisons --------------------------------------------------------------------------------------- */
+
+typedef struct setting {
+    karma_fit_options fit;
+    karma_search_options search;
+    karma_compare_options compare;
+    karma_table *table;
+    karma_comparison got;
+    karma_error err;
+} setting;
+
+static void set_up(setting *s, karma_task task, size_t n_rows, const char *methods) {
+    karma_synth_options synth;
+    memset(s, 0, sizeof *s);
+    karma_options_init(karma_fit_option_table(), &s->fit);
+    karma_options_init(karma_search_option_table(), &s->search);
+    karma_options_init(karma_compare_option_table(), &s->compare);
+    karma_options_init(karma_synth_option_table(), &synth);
+    synth.rows = (int64_t)n_rows;
+    synth.dim = 12;
+    synth.rank = 2;
+    synth.missing = 0.5;
+    synth.task = (int)task;
+    synth.seed = 1;
+    s->fit.threads = 1;
+    s->compare.folds = 4;
+    s->compare.inner = 2;
+    s->search.effort = KARMA_EFFORT_QUICK;
+    if (methods && karma_option_set(karma_option_find(karma_compare_option_table(), "methods"), &s->compare, methods,
+                                    &s->err) != KARMA_OK)
+        fail_msg("%s", s->err.message);
+    if (karma_table_synthesise(&s->table, NULL, &synth, &s->err) != KARMA_OK) fail_msg("%s", s->err.message);
+}
+
+static void tear_down(setting *s) {
+    karma_comparison_clear(&s->got);
+    karma_table_free(s->table);
+    karma_options_clear(karma_compare_option_table(), &s->compare);
+}
+
+static karma_status run(setting *s, const karma_hooks *hooks) {
+    karma_comparison_clear(&s->got);
+    return karma_compare(&s->got, s->table, &s->fit, &s->search, &s->compare, hooks, &s->err);
+}
+
+static void must_run(setting *s) {
+    if (run(s, NULL) != KARMA_OK) fail_msg("%s", s->err.message);
+}
+
+static const karma_compare_method *method(const setting *s, const char *name) {
+    for (size_t m = 0; m < s->got.n_methods; m++)
+        if (strcmp(s->got.methods[m].name, name) == 0) return &s->got.methods[m];
+    fail_msg("no method %s", name);
+    return NULL;
+}
+
+static void zero_imputation_loses_to_the_subspace(void **state) {
+    (void)state;
+    setting s;
+    set_up(&s, KARMA_TASK_REGRESS, 100, "zero,karma-subspace");
+    must_run(&s);
+    const karma_compare_method *zero = method(&s, "zero"), *subspace = method(&s, "karma-subspace");
+    assert_int_equal(s.got.goal, KARMA_GOAL_R2);
+    assert_int_equal(s.got.n_done, 4);
+    assert_ptr_equal(&s.got.methods[s.got.best], subspace);
+    assert_true(subspace->mean > 0.99);
+    assert_true(zero->is_worse && zero->adjusted_p <= 0.05 && !subspace->is_worse);
+    assert_near(zero->difference, zero->mean - subspace->mean, 1e-12);
+    assert_true(fabs(s.got.constant[0]) < 0.5);
+    for (size_t f = 0; f < 4; f++) assert_non_null(subspace->folds[f].kernel);
+    tear_down(&s);
+}
+
+/* Numbers of a comparison follow from those of its folds. */
+static void summaries_follow_from_the_folds(void **state) {
+    (void)state;
+    setting s;
+    set_up(&s, KARMA_TASK_CLASSIFY, 60, "zero,knn,karma-4");
+    s.compare.rounds = 2;
+    s.search.goal = KARMA_GOAL_LOG_LOSS;
+    must_run(&s);
+    const karma_compare_method *best = &s.got.methods[s.got.best];
+    for (size_t m = 0; m < 3; m++) {
+        const karma_compare_method *own = &s.got.methods[m];
+        double mean = 0.0, squares = 0.0, d[8];
+        for (size_t f = 0; f < 8; f++) mean += own->folds[f].value / 8.0;
+        for (size_t f = 0; f < 8; f++) squares += pow(own->folds[f].value - mean, 2);
+        for (size_t f = 0; f < 8; f++) d[f] = own->folds[f].value - best->folds[f].value;
+        assert_near(own->mean, mean, 1e-12);
+        assert_near(own->error, sqrt(squares / 7.0 / 4.0), 1e-12);
+        assert_true(own->mean >= best->mean); /* a loss */
+        if (own != best) assert_near(own->p_value, karma_i_paired_test(d, 8, 15.0 / 45.0).p_value, 1e-12);
+    }
+    tear_down(&s);
+}
+
+static void failures_are_results(void **state) {
+    (void)state;
+    setting s;
+    set_up(&s, KARMA_TASK_REGRESS, 40, "geom,mc-b,zero");
+    must_run(&s);
+    assert_non_null(strstr(method(&s, "geom")->failure, "learns classes"));
+    assert_non_null(method(&s, "mc-b")->failure);
+    assert_true(method(&s, "mc-b")->is_transductive && isnan(method(&s, "mc-b")->mean));
+    assert_null(method(&s, "zero")->failure);
+    assert_true(isnan(method(&s, "zero")->p_value)); /* alone, there is nothing to compare it with */
+    tear_down(&s);
+    set_up(&s, KARMA_TASK_REGRESS, 40, "geom");
+    must_run(&s);
+    assert_int_equal(s.got.best, s.got.n_methods);
+    tear_down(&s);
+}
+
+static void threads_do_not_matter(void **state) {
+    (void)state;
+    setting one, two;
+    const char *methods = "zero,regression,hot-deck-random,soft-impute,geom,karma-2,karma-union,karma-auto";
+    set_up(&one, KARMA_TASK_CLASSIFY, 40, methods);
+    set_up(&two, KARMA_TASK_CLASSIFY, 40, methods);
+    one.compare.folds = two.compare.folds = 2;
+    one.search.goal = two.search.goal = KARMA_GOAL_AUC;
+    two.fit.threads = 2;
+    must_run(&one);
+    must_run(&two);
+    assert_int_equal(one.got.n_methods, 8);
+    for (size_t m = 0; m < one.got.n_methods; m++) {
+        assert_null(one.got.methods[m].failure);
+        for (size_t f = 0; f < 2; f++) {
+            assert_true(one.got.methods[m].folds[f].value == two.got.methods[m].folds[f].value);
+            assert_memory_equal(&one.got.methods[m].folds[f].strength, &two.got.methods[m].folds[f].strength,
+                                sizeof(double));
+        }
+    }
+    tear_down(&one);
+    tear_down(&two);
+}
+
+/* 0-imputation is karma with γ = 1, tuned in quite another way. */
+static void equals_are_equal(void **state) {
+    (void)state;
+    setting s;
+    set_up(&s, KARMA_TASK_CLASSIFY, 60, "zero,karma-1");
+    s.fit.tolerance = 1e-8;
+    must_run(&s);
+    for (size_t f = 0; f < 4; f++) {
+        assert_near(s.got.methods[0].folds[f].value, s.got.methods[1].folds[f].value, 1e-12);
+        assert_near(s.got.methods[0].folds[f].strength, s.got.methods[1].folds[f].strength, 0.0);
+    }
+    assert_int_equal(s.got.best, 0);
+    assert_near(s.got.methods[1].p_value, 1.0, 0.0);
+    tear_down(&s);
+}
+
+static void all_methods_have_a_name_and_help(void **state) {
+    (void)state;
+    for (size_t m = 0; m < karma_n_methods(); m++) {
+        assert_non_null(karma_method_name(m));
+        assert_non_null(karma_method_help(m));
+        assert_int_equal(karma_i_method_find(karma_method_name(m)), m);
+    }
+    assert_int_equal(karma_i_method_find("frobnicate"), karma_n_methods());
+    setting s;
+    set_up(&s, KARMA_TASK_CLASSIFY, 20, "zero,frobnicate");
+    assert_int_equal(run(&s, NULL), KARMA_ERR_OPTION);
+    assert_non_null(strstr(s.err.message, "frobnicate"));
+    assert_non_null(strstr(s.err.message, "karma-auto"));
+    tear_down(&s);
+}
+
+/* --- time and interruptions ---------------------------------------------------------------------------- */
+
+typedef struct patience {
+    size_t n_asked;
+    const char *end; /* asks to stop when it is told of this */
+} patience;
+
+static int grow_tired(void *payload, const char *stage, size_t done, size_t total) {
+    patience *p = payload;
+    p->n_asked++;
+    assert_true(done < total || total == 0);
+    return p->end && strstr(stage, p->end) != NULL;
+}
+
+static void out_of_time(void **state) {
+    (void)state;
+    setting s;
+    set_up(&s, KARMA_TASK_CLASSIFY, 150, "zero,mc-1");
+    s.compare.time = 0.05; /* mc-1 takes a second or so here; 0-imputation may fail too where sanitizers watch */
+    s.compare.inner = 10;
+    must_run(&s);
+    assert_string_equal(method(&s, "mc-1")->failure, "out of time");
+    assert_true(isnan(method(&s, "mc-1")->folds[3].value));
+    tear_down(&s);
+}
+
+static void an_interrupted_comparison_keeps_whole_parts(void **state) {
+    (void)state;
+    setting s;
+    patience p = {0, "karma-2, part 2 of 4"};
+    karma_hooks hooks = {grow_tired, NULL, &p};
+    set_up(&s, KARMA_TASK_CLASSIFY, 40, "zero,karma-2");
+    assert_int_equal(run(&s, &hooks), KARMA_OK);
+    assert_int_equal(s.got.n_done, 1);
+    assert_true(isnan(s.got.methods[0].folds[1].value));
+    assert_true(!isnan(s.got.methods[0].mean) && isnan(s.got.methods[0].error));
+    assert_false(s.got.methods[0].is_worse || s.got.methods[1].is_worse);
+    assert_true(p.n_asked > 0);
+    p.end = "part 1";
+    assert_int_equal(run(&s, &hooks), KARMA_ERR_CANCELLED);
+    tear_down(&s);
+}
+
+/* Kernels tuned together and one by one. */
+static void both_ways_of_tuning_agree(void **state) {
+    (void)state;
+    static const char *const kernels[] = {"linear(gamma=1)", "linear(gamma=4)", NULL};
+    setting s;
+    size_t inner[60];
+    karma_model *task = NULL;
+    const char *kernel[2] = {NULL, NULL};
+    double strength[2] = {0.0, 0.0};
+    set_up(&s, KARMA_TASK_CLASSIFY, 60, NULL);
+    s.fit.loss = KARMA_LOSS_LOGISTIC;
+    s.fit.tolerance = 1e-7;
+    assert_int_equal(karma_i_rival_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
+    for (size_t i = 0; i < 60; i++) inner[i] = i % 3;
+    karma_i_contest contest = {task, KARMA_GOAL_LOG_LOSS, &s.fit, &s.search};
+    karma_i_part part = {.train = s.table, .inner = inner, .n_inner = 3};
+    for (size_t k = 0; k < 2; k++)
+        assert_int_equal(
+            karma_i_tune_kernels(&kernel[k], &strength[k], kernels, k ? 60 : 0, &contest, &part, NULL, &s.err),
+            KARMA_OK);
+    assert_ptr_equal(kernel[0], kernel[1]);
+    assert_near(strength[0], strength[1], 0.0);
+    karma_model_free(task);
+    tear_down(&s);
+}
+
+static void what_cannot_be_compared(void **state) {
+    (void)state;
+    setting s;
+    double cells[6] = {1, 2, 3, 4, 5, 6}, labels[3] = {1, 2, 3};
+    karma_table *few = NULL;
+    set_up(&s, KARMA_TASK_CLASSIFY, 20, "zero");
+    s.search.goal = KARMA_GOAL_RMSE;
+    assert_int_equal(run(&s, NULL), KARMA_ERR_OPTION);
+    s.search.goal = KARMA_GOAL_AUTO;
+    s.compare.folds = 1;
+    assert_int_equal(run(&s, NULL), KARMA_ERR_OPTION);
+    s.compare.folds = 5;
+    assert_int_equal(karma_table_from_array(&few, cells, 3, 2, NULL, &s.err), KARMA_OK);
+    karma_table *other = s.table;
+    s.table = few;
+    assert_int_equal(run(&s, NULL), KARMA_ERR_DATA);
+    assert_int_equal(karma_table_add_target_numbers(few, "y", labels, &s.err), KARMA_OK);
+    assert_int_equal(run(&s, NULL), KARMA_ERR_DATA);
+    assert_non_null(strstr(s.err.message, "at least 4 rows"));
+    s.table = other;
+    karma_table_free(few);
+    tear_down(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(students_tail),
+        cmocka_unit_test(corrected_t_by_hand),
+        cmocka_unit_test(differences_without_noise),
+        cmocka_unit_test(holm_by_hand),
+        cmocka_unit_test(zero_imputation_loses_to_the_subspace),
+        cmocka_unit_test(summaries_follow_from_the_folds),
+        cmocka_unit_test(failures_are_results),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(equals_are_equal),
+        cmocka_unit_test(all_methods_have_a_name_and_help),
+        cmocka_unit_test(out_of_time),
+        cmocka_unit_test(an_interrupted_comparison_keeps_whole_parts),
+        cmocka_unit_test(both_ways_of_tuning_agree),
+        cmocka_unit_test(what_cannot_be_compared),
+    };
+    return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
+}
