@@ -236,7 +236,7 @@ static int run(tool *t) {
 static const char *const tool_names[] = {"output", "json", "quiet", NULL};
 static const char *const search_names[] = {"goal", "effort", "choose", NULL};
 static const char *const label_names[] = {"task", "loss", "tube", "huber", "quantile", "class-weight", NULL};
-static const char *const work_names[] = {"tolerance", "passes", "memory", "seed", "threads", NULL};
+static const char *const work_names[] = {"tolerance", "memory", "seed", "threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Comparison", karma_compare_option_table, offsetof(tool, compare), NULL},
