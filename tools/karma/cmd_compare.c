@@ -114,6 +114,7 @@ static void print_method(const karma_comparison *c, size_t which) {
     mean_seconds s = seconds_of(m, c->n_done);
     char difference[32];
     (void)snprintf(difference, sizeof difference, "%+.4f", m->difference);
+    if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and no sign */
     printf("  %-18s %8.4f +- %-8.4f %10s %s  %8.3f %9.3f", m->name, m->mean, m->error,
            which == c->best ? "best" : difference, m->is_worse ? "*" : " ", s.fit, s.predict);
     puts(m->is_transductive ? "  transductive" : "");
