@@ -167,46 +167,41 @@ static void print_comparison(const tool *t, const karma_comparison *c, const siz
 
 /* --- the command --------------------------------------------------------------------------------------- */
 
-typedef struct place {
-    double score; /* more is better */
-    size_t method;
-} place;
-
-static int by_score(const void *a, const void *b) {
-    const place *x = a, *y = b;
-    if (x->score != y->score) return x->score > y->score ? -1 : 1;
-    return (x->method > y->method) - (x->method < y->method);
-}
-
-/* To twelve decimals: equal scores stay in the order of the methods, whatever the rounding of their sums. */
-static double rounded(double score) {
-    return round(score * 1e12) / 1e12;
-}
-
-/* Methods by their scores, failures last. */
-static int sort_methods(size_t *order, const karma_comparison *c) {
+/* More is better. To twelve decimals: equal scores stay in the order of the methods, whatever the rounding of their
+ * sums. */
+static double merit(const karma_comparison *c, size_t method) {
     double sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
-    place *places = malloc(c->n_methods * sizeof *places);
-    if (!places) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    for (size_t m = 0; m < c->n_methods; m++)
-        places[m] = (place){c->methods[m].failure ? -INFINITY : rounded(sign * c->methods[m].mean), m};
-    qsort(places, c->n_methods, sizeof *places, by_score);
-    for (size_t i = 0; i < c->n_methods; i++) order[i] = places[i].method;
-    free(places);
-    return EXIT_DONE;
+    return c->methods[method].failure ? -INFINITY : round(sign * c->methods[method].mean * 1e12) / 1e12;
+}
+
+/* Methods by their scores, failures last. There are a few: insertion is enough. */
+static void sort_methods(size_t *order, const karma_comparison *c) {
+    for (size_t m = 0; m < c->n_methods; m++) {
+        size_t at = m;
+        for (; at > 0 && merit(c, order[at - 1]) < merit(c, m); at--) order[at] = order[at - 1];
+        order[at] = m;
+    }
+}
+
+/* -o - takes standard output for the CSV; --quiet leaves the table out where a file has it all. */
+static int wants_table(const tool *t) {
+    return !t->options.output || !(t->options.quiet || writes_stdout(t));
+}
+
+static int report_sorted(const tool *t, const karma_comparison *c, const size_t *order) {
+    int code = t->options.output ? write_output(t, write_csv, c) : EXIT_DONE;
+    if (code != EXIT_DONE) return code;
+    if (t->options.json) return print_json(comparison_json(c, order));
+    if (!wants_table(t)) return EXIT_DONE;
+    print_comparison(t, c, order);
+    return finish_stdout();
 }
 
 static int report(const tool *t, const karma_comparison *c) {
-    size_t *order = malloc(c->n_methods * sizeof *order);
-    int code = order ? sort_methods(order, c) : fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    if (code == EXIT_DONE && t->options.output) code = write_output(t, write_csv, c);
-    if (code == EXIT_DONE && t->options.json)
-        code = print_json(comparison_json(c, order));
-    else if (code == EXIT_DONE && !(t->options.output && writes_stdout(t)) &&
-             !(t->options.output && t->options.quiet)) {
-        print_comparison(t, c, order);
-        code = finish_stdout();
-    }
+    size_t *order = calloc(c->n_methods, sizeof *order);
+    if (!order) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+    sort_methods(order, c);
+    int code = report_sorted(t, c, order);
     free(order);
     return code;
 }
