@@ -849,6 +849,47 @@ static void running_rivals(void **state) {
     karma_table_free(table);
 }
 
+/* --- comparisons --------------------------------------------------------------------------------------- */
+
+typedef struct comparing {
+    const karma_table *table;
+    karma_fit_options fit;
+    karma_search_options search;
+    karma_compare_options compare;
+} comparing;
+
+/* A method that has no memory has failed; that is no failure of the comparison. */
+static karma_status run_comparison(void *context) {
+    const comparing *c = context;
+    karma_comparison comparison = {0};
+    karma_error err = {0};
+    karma_status st = judge(karma_compare(&comparison, c->table, &c->fit, &c->search, &c->compare, NULL, &err), &err,
+                            comparison.methods);
+    karma_comparison_clear(&comparison);
+    return st;
+}
+
+static void comparing_methods(void **state) {
+    (void)state;
+    karma_table *table =
+        table_of("a,b,label\n1,2,yes\n,3,no\n4,5,yes\n2,1,no\n6,-2,yes\n7,,no\n3,1,\n2,2,no\n5,3,yes\n", "label");
+    static const char *const methods[] = {"mean", "karma-2"};
+    for (size_t m = 0; m < 2; m++) {
+        comparing c = {.table = table};
+        karma_options_init(karma_fit_option_table(), &c.fit);
+        karma_options_init(karma_search_option_table(), &c.search);
+        karma_options_init(karma_compare_option_table(), &c.compare);
+        c.fit.threads = 1;
+        c.fit.tolerance = 0.1;
+        c.compare.folds = c.compare.inner = 2;
+        const karma_option *option = karma_option_find(karma_compare_option_table(), "methods");
+        assert_int_equal(karma_option_set(option, &c.compare, methods[m], NULL), KARMA_OK);
+        check_every_allocation(run_comparison, &c, methods[m]);
+        karma_options_clear(karma_compare_option_table(), &c.compare);
+    }
+    karma_table_free(table);
+}
+
 int main(void) {
     json_set_alloc_funcs(allocate_for_jansson, __wrap_free);
     const struct CMUnitTest tests[] = {
@@ -873,6 +914,7 @@ int main(void) {
         cmocka_unit_test(explaining_models),
         cmocka_unit_test(explaining_composed_kernels),
         cmocka_unit_test(running_rivals),
+        cmocka_unit_test(comparing_methods),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }
