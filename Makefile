@@ -30,7 +30,7 @@ test:
 
 bench: all
 	@dev/install-packages $(BENCH_PACKAGES)
-	@ninja -C build --quiet bench/bench_engine bench/bench_subspace
+	@ninja -C build --quiet bench/bench_engine bench/bench_search bench/bench_subspace
 	@bench/run
 
 lint:
