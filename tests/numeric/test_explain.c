@@ -490,7 +490,7 @@ static void the_game_is_what_missing_cells_do(void **state) {
          .subspace_rank = "2",
          .unit_ball = "on"}, /* rows of training are not longer than its ball */
     };
-    static const shape shapes[] = {{40, 4, 1, 0.8}, {60, 5, 1, 1.0}, {60, 300, 0, 0.015}};
+    static const shape shapes[] = {{40, 4, 1, 0.8}, {60, 5, 1, 1.0}, {120, 450, 0, 0.01}}; /* the last: sparse */
     for (size_t k = 0; k < sizeof recipes / sizeof recipes[0]; k++)
         for (size_t t = 0; t < 3; t++) {
             char *text = draw_text(&shapes[t], 57);
@@ -498,6 +498,7 @@ static void the_game_is_what_missing_cells_do(void **state) {
             karma_model *m = fit(table, &recipes[k]);
             karma_i_rows *rows = NULL;
             assert_int_equal(karma_i_encoder_encode(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
+            assert_int_equal(rows->is_sparse, t == 2);
             karma_i_game game = {.model = m, .threads = 2, .rows = rows};
             assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
             for (size_t i = 0, n_checked = 0; n_checked < 3; i++) {
