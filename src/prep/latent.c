@@ -83,14 +83,14 @@ karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *l
 }
 
 karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
-                                  karma_error *err) {
+                                  int threads, karma_error *err) {
     size_t n = rows->n_rows, r = latent->basis->rank;
     double *coordinates = karma_i_alloc(n, r * sizeof *coordinates);
     karma_i_rows *placed = NULL;
     karma_status st = coordinates ? karma_i_latent_new_rows(&placed, latent, n, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK)
         st = karma_i_coordinates(coordinates, latent->subspace, latent->basis, KARMA_I_CENTRED, karma_i_rows_all(rows),
-                                 1, err);
+                                 threads, err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) {
         for (size_t k = 0; k < r; k++) placed->values[i * r + k] = (float)coordinates[i * r + k];
         karma_i_mask_set(placed->mask + i * placed->n_words, 0);

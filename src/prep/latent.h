@@ -23,9 +23,10 @@ karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t 
                                 karma_error *err);
 void karma_i_latent_free(karma_i_latent *latent);
 
-/* New rows of one attribute, always observed, that owns the coordinates. */
+/* New rows of one attribute, always observed, that owns the coordinates; the same to the bit for any number of threads.
+ */
 karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
-                                  karma_error *err);
+                                  int threads, karma_error *err);
 karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *latent, size_t capacity,
                                      karma_error *err);
 

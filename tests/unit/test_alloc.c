@@ -676,10 +676,14 @@ static void explaining_composed_kernels(void **state) {
     assert_int_equal(karma_table_from_array(&f.table, cells, 4, 12, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_table_add_target_numbers(f.table, "y", labels, NULL), KARMA_OK);
     f.options.task = KARMA_TASK_REGRESS;
-    f.options.kernel = "rank + linear(outer=rbf)";
-    assert_int_equal(karma_fit(&f.model, f.table, &f.options, NULL, NULL), KARMA_OK);
-    check_every_allocation(run_explain, &f, "explain a composed kernel");
-    karma_model_free(f.model);
+    f.options.subspace_rank = 1;
+    static const char *const kernels[] = {"rank + linear(outer=rbf)", "linear | rank + subspace"};
+    for (size_t k = 0; k < 2; k++) {
+        f.options.kernel = (char *)kernels[k];
+        assert_int_equal(karma_fit(&f.model, f.table, &f.options, NULL, NULL), KARMA_OK);
+        check_every_allocation(run_explain, &f, "explain a composed kernel");
+        karma_model_free(f.model);
+    }
     karma_table_free(f.table);
 }
 
