@@ -9,20 +9,23 @@
 
 static karma_status learn_formula(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
                                   const karma_i_formula *formula, const karma_table *table,
-                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+                                  const karma_i_supervision *labels, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_i_encoder_learn(encoder, table, formula->kinds, formula->n_kinds, options, hooks, err));
+    if (labels && options->refine > 0)
+        KARMA_TRY(karma_i_encoder_refine(encoder, table, labels, options, hooks, err));
     KARMA_TRY(karma_i_encoder_apply(rows, encoder, table, NULL, err));
     return karma_i_kernel_learn(kernel, formula, *rows, karma_i_threads(options->threads), err);
 }
 
 karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
-                                  const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
-                                  karma_error *err) {
+                                  const karma_table *table, const karma_i_supervision *labels,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_formula formula;
     karma_i_encoder learned = {0};
     karma_i_rows *encoded = NULL;
     KARMA_TRY(karma_i_formula_parse(&formula, options, err));
-    karma_status st = learn_formula(&learned, kernel, &encoded, &formula, table, options, hooks, err);
+    karma_status st = learn_formula(&learned, kernel, &encoded, &formula, table, labels, options, hooks, err);
     karma_i_formula_clear(&formula);
     if (st == KARMA_OK) {
         *encoder = learned;
@@ -136,8 +139,8 @@ static karma_status fill_outputs(outputs *o, const karma_model *model, const kar
     return st;
 }
 
-static karma_status solve(karma_model *model, const karma_table *table, const karma_i_rows *rows,
-                          const karma_hooks *hooks, karma_error *err) {
+static karma_status solve(karma_model *model, const outputs *o, const karma_i_rows *rows, const karma_hooks *hooks,
+                          karma_error *err) {
     karma_fit_options resolved = model->options; /* borrows its texts */
     const karma_i_head *first = &model->heads[0];
     karma_i_problem problem = {.kernel = &model->kernel, .rows = rows, .n_outputs = model->n_outputs};
@@ -147,18 +150,64 @@ static karma_status solve(karma_model *model, const karma_table *table, const ka
     if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
         karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
                        rows->n_rows);
-    outputs o = {0};
     double *coefficients = karma_i_alloc(rows->n_rows, model->n_outputs * sizeof *coefficients);
-    karma_status st = coefficients ? fill_outputs(&o, model, table, err) : karma_i_fail_memory(err);
-    problem.targets = o.targets;
-    problem.row_weights = o.weights;
-    problem.losses = o.losses;
+    karma_status st = coefficients ? KARMA_OK : karma_i_fail_memory(err);
+    problem.targets = o->targets;
+    problem.row_weights = o->weights;
+    problem.losses = o->losses;
     problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
     karma_i_solve_fn run = karma_i_solver(model->info.solver);
     if (st == KARMA_OK) st = run(coefficients, &model->info, &problem, &resolved, hooks, err);
     if (st == KARMA_OK) st = keep_support(model, rows, coefficients, err);
-    free_outputs(&o);
     karma_i_free(coefficients);
+    return st;
+}
+
+/* ---- refining a subspace ---- */
+
+/* One fold in so many is held out to say whether refining helps. */
+enum { REFINE_FOLDS = 4 };
+
+/* What refining a subspace looks at: the outputs as the solver has them, and a hold-out. */
+typedef struct supervision {
+    karma_i_supervision labels;
+    karma_i_task_loss *losses;
+    uint8_t *is_held_out;
+} supervision;
+
+static void clear_supervision(supervision *s) {
+    karma_i_free(s->losses);
+    karma_i_free(s->is_held_out);
+}
+
+static karma_status supervise(supervision *s, const karma_model *model, const outputs *o, const karma_table *table,
+                              karma_error *err) {
+    size_t n = table->n_rows, K = model->n_outputs, *fold = karma_i_alloc(n, sizeof *fold);
+    s->losses = karma_i_alloc(K, sizeof *s->losses);
+    s->is_held_out = karma_i_alloc(n, sizeof *s->is_held_out);
+    karma_status st = fold && s->losses && s->is_held_out
+                          ? karma_i_assign_folds(fold, REFINE_FOLDS, model, table, err)
+                          : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) s->is_held_out[i] = fold[i] == 0;
+    for (size_t k = 0; st == KARMA_OK && k < K; k++)
+        s->losses[k] = (karma_i_task_loss){o->losses[k].value, o->losses[k].prox, o->losses[k].parameter};
+    karma_i_free(fold);
+    s->labels = (karma_i_supervision){K, o->targets, o->weights, s->losses, s->is_held_out};
+    return st;
+}
+
+/* ---- all of it ---- */
+
+/* The encoder, the kernel and the encoded rows. Fewer rows than folds have none to hold out. */
+static karma_status learn_kernel(karma_model *model, karma_i_rows **rows, const outputs *o, const karma_table *table,
+                                 const karma_hooks *hooks, karma_error *err) {
+    supervision s = {0};
+    int refines = model->options.refine > 0 && table->n_rows >= REFINE_FOLDS;
+    karma_status st = refines ? supervise(&s, model, o, table, err) : KARMA_OK;
+    if (st == KARMA_OK)
+        st = karma_i_learn_kernel(&model->encoder, &model->kernel, rows, table, refines ? &s.labels : NULL,
+                                  &model->options, hooks, err);
+    clear_supervision(&s);
     return st;
 }
 
@@ -166,13 +215,17 @@ static karma_status solve(karma_model *model, const karma_table *table, const ka
 static karma_status fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks, karma_error *err) {
     model->info.n_rows = table->n_rows;
     karma_i_rows *rows = NULL;
-    KARMA_TRY(karma_i_learn_kernel(&model->encoder, &model->kernel, &rows, table, &model->options, hooks, err));
-    model->info.scale = model->kernel.factors[0].scale;
-    model->info.log_norm = model->kernel.factors[0].log_norm;
-    karma_status st = KARMA_OK;
-    if (karma_i_progress(hooks, "learning", 0, 0))
-        st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
-    if (st == KARMA_OK) st = solve(model, table, rows, hooks, err);
+    outputs o = {0};
+    karma_status st = fill_outputs(&o, model, table, err);
+    if (st == KARMA_OK) st = learn_kernel(model, &rows, &o, table, hooks, err);
+    if (st == KARMA_OK) {
+        model->info.scale = model->kernel.factors[0].scale;
+        model->info.log_norm = model->kernel.factors[0].log_norm;
+        if (karma_i_progress(hooks, "learning", 0, 0))
+            st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
+    }
+    if (st == KARMA_OK) st = solve(model, &o, rows, hooks, err);
+    free_outputs(&o);
     karma_i_rows_free(rows);
     return st;
 }

@@ -26,9 +26,14 @@ static inline const karma_i_recipe *karma_i_model_recipe(const karma_model *mode
 /* Fails if the kernel is precomputed: what it was made of is not known, so nothing can be said of attributes. */
 karma_status karma_i_model_needs_attributes(const karma_model *model, karma_error *err);
 
-/* The encoder and the kernel that the options describe, learned on the rows of `table`, and these rows encoded. */
+/* The encoder and the kernel that the options describe, learned on the rows of `table`, and these rows encoded.
+ * `labels`, unless NULL, are for refining a subspace, if the options ask for it. */
 karma_status karma_i_learn_kernel(karma_i_encoder *encoder, karma_i_kernel *kernel, karma_i_rows **rows,
-                                  const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
+                                  const karma_table *table, const karma_i_supervision *labels,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+
+/* Folds of rows: those of one class of the first target, or of neighbouring numbers, are dealt evenly. */
+karma_status karma_i_assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,
                                   karma_error *err);
 
 /* A model with the options and the heads of another, learned from the rows of `table`: its targets are those of the

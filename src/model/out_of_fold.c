@@ -6,8 +6,7 @@
 #include "model/model.h"
 #include "table/folds.h"
 
-/* Rows of one class of the first target, or of neighbouring numbers, are dealt evenly. */
-static karma_status assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,
+karma_status karma_i_assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,
                                  karma_error *err) {
     const karma_i_head *head = &model->heads[0];
     size_t n = table->n_rows, n_strata = head->labels.n_classes;
@@ -63,7 +62,7 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_mod
     split s = {karma_i_alloc(n, sizeof *s.fold), karma_i_alloc(n, sizeof *s.train), karma_i_alloc(n, sizeof *s.test), 0,
                0};
     karma_status st =
-        s.fold && s.train && s.test ? assign_folds(s.fold, n_folds, model, table, err) : karma_i_fail_memory(err);
+        s.fold && s.train && s.test ? karma_i_assign_folds(s.fold, n_folds, model, table, err) : karma_i_fail_memory(err);
     *cancelled = 0;
     for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++)
         st = score_fold(scores, cancelled, &s, f, model, table, hooks, err);
