@@ -21,11 +21,19 @@ enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10 };
 /* Ranks are told apart by less than what a pass adds when it is allowed to be the last. */
 #define FINER_TOLERANCE 0.1
 
+/* What a value's log density may differ by for nothing: rows without noise have ranks that differ in the rounding errors
+ * of a σ² that is as small as it may be. */
+#define NEGLIGIBLE 0.01
+
+/* Standard errors from which a hidden value is an outlier. */
+#define FAR 4.0
+
 typedef struct trial {
     karma_i_rows *kept, *hidden;
     karma_i_cells hidden_cells;
     double *completed, *standard_error, *origin; /* MOST_ROWS × n_features; n_features zeros */
     double *row_score[KARMA_I_MOST_RANKS];       /* of each rank tried: Σ over the hidden values of a row */
+    size_t n_hidden;                             /* values */
     const karma_i_ppca_options *options;
 } trial;
 
@@ -97,14 +105,21 @@ static karma_status init_trial(trial *t, karma_i_view rows, uint64_t seed, const
 
 /* ---- one rank ---- */
 
-/* Σ ln N(x_f; x̂_f, se_f²) over the hidden features of a row of the batch. */
+/* ½z², but beyond FAR of a power of |z| only, with the same slope there: ranks whose EM ended short of the maximum are a
+ * thousand standard errors off in some cells, and are not worse for it than for ten. */
+static double surprise(double z) {
+    const double far = FAR * FAR, square = z * z;
+    return square <= far ? 0.5 * square : 0.5 * far * (1.0 + log(square / far));
+}
+
+/* Σ ln N(x_f; x̂_f, se_f²) over the hidden features of a row of the batch, with heavier tails. */
 static double row_score(const trial *t, size_t row, karma_i_run features, size_t n_features) {
     const double half_log_2pi = 0.918938533204672741780329736405617639861397473637783;
     double sum = 0.0;
     for (size_t c = features.first; c < features.first + features.count; c++) {
         size_t cell = row * n_features + t->hidden_cells.feature[c];
         double error = t->standard_error[cell], z = (t->hidden_cells.x[c] - t->completed[cell]) / error;
-        sum -= half_log_2pi + log(error) + 0.5 * z * z;
+        sum -= half_log_2pi + log(error) + surprise(z);
     }
     return sum;
 }
@@ -142,6 +157,7 @@ static karma_status judge_subspace(double *mean, double *row_sums, trial *t, con
             n_values += features.count;
         }
     }
+    t->n_hidden = n_values;
     *mean = n_values ? sum / (double)n_values : 0.0;
     return KARMA_OK;
 }
@@ -183,6 +199,7 @@ static int is_as_good(const trial *t, size_t best, size_t other) {
     size_t n = t->kept->n_rows;
     double sum = 0.0, squares = 0.0;
     for (size_t i = 0; i < n; i++) sum += t->row_score[best][i] - t->row_score[other][i];
+    if (sum <= NEGLIGIBLE * (double)t->n_hidden) return 1;
     for (size_t i = 0; i < n; i++) {
         double rest = t->row_score[best][i] - t->row_score[other][i] - sum / (double)n;
         squares += rest * rest;

@@ -25,6 +25,8 @@
 
 /* t of the envelope: a unit is the margin of the hinge, or the spread of a regression's targets. */
 #define SMOOTHING 0.5
+/* Of the heads. Small: what a shorter W, that is a longer ẑ, could gain by paying less of it is no gain. */
+#define RIDGE 0.01
 /* Heads end when a step promises less than this, per unit of F. */
 #define HEAD_TOLERANCE 1e-9
 /* Share of what the gradient promises that a step must deliver. */
@@ -82,8 +84,8 @@ static karma_status init_task(task *t, size_t rank, karma_i_view rows, const kar
         n_steps += !labels->is_held_out[i];
         for (size_t k = 0; k < t->K; k++) t->total[k] += step_weight(labels, i, k);
     }
-    /* what C = auto means where coordinates have variance 1: mean k(x, x) / rows */
-    t->ridge = (double)t->r / (double)(n_steps ? n_steps : 1);
+    /* in units of what C = auto means where coordinates have variance 1: mean k(x, x) / rows */
+    t->ridge = RIDGE * (double)t->r / (double)(n_steps ? n_steps : 1);
     return KARMA_OK;
 }
 
