@@ -34,6 +34,9 @@
 /* The first step's length, as a share of that of (mean, W). */
 #define FIRST_STEP 0.05
 
+/* Standard errors of the difference by which refined must be better: two, since it is the best of many steps. */
+#define SURE 2.0
+
 enum { MOST_ROWS = 1024, HEAD_STEPS = 300, HALVINGS = 12, PATIENCE = 12 };
 
 static double dot(const double *a, const double *b, size_t n) {
@@ -439,7 +442,7 @@ static karma_status take_steps(karma_i_refinement *out, search *s, size_t steps,
     return KARMA_OK;
 }
 
-/* Is the loss of the rows held out less by more than one standard error of the difference? */
+/* Is the loss of the rows held out less by more than so many standard errors of the difference? */
 static int is_better(const search *s) {
     const karma_i_supervision *labels = s->t.labels;
     double sum = 0.0, squares = 0.0, n = (double)s->n_held_out;
@@ -449,7 +452,7 @@ static int is_better(const search *s) {
         double rest = s->start.held_out[i] - s->best.held_out[i] - sum / n;
         squares += rest * rest;
     }
-    return sum > sqrt(squares);
+    return sum > SURE * sqrt(squares);
 }
 
 karma_status karma_i_refine(karma_i_subspace *subspace, karma_i_refinement *out, karma_i_view rows,
