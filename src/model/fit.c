@@ -12,8 +12,7 @@ static karma_status learn_formula(karma_i_encoder *encoder, karma_i_kernel *kern
                                   const karma_i_supervision *labels, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_i_encoder_learn(encoder, table, formula->kinds, formula->n_kinds, options, hooks, err));
-    if (labels && options->refine > 0)
-        KARMA_TRY(karma_i_encoder_refine(encoder, table, labels, options, hooks, err));
+    if (labels && options->refine > 0) KARMA_TRY(karma_i_encoder_refine(encoder, table, labels, options, hooks, err));
     KARMA_TRY(karma_i_encoder_apply(rows, encoder, table, NULL, err));
     return karma_i_kernel_learn(kernel, formula, *rows, karma_i_threads(options->threads), err);
 }
@@ -185,9 +184,8 @@ static karma_status supervise(supervision *s, const karma_model *model, const ou
     size_t n = table->n_rows, K = model->n_outputs, *fold = karma_i_alloc(n, sizeof *fold);
     s->losses = karma_i_alloc(K, sizeof *s->losses);
     s->is_held_out = karma_i_alloc(n, sizeof *s->is_held_out);
-    karma_status st = fold && s->losses && s->is_held_out
-                          ? karma_i_assign_folds(fold, REFINE_FOLDS, model, table, err)
-                          : karma_i_fail_memory(err);
+    karma_status st = fold && s->losses && s->is_held_out ? karma_i_assign_folds(fold, REFINE_FOLDS, model, table, err)
+                                                          : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) s->is_held_out[i] = fold[i] == 0;
     for (size_t k = 0; st == KARMA_OK && k < K; k++)
         s->losses[k] = (karma_i_task_loss){o->losses[k].value, o->losses[k].prox, o->losses[k].parameter};

@@ -36,8 +36,8 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
                           const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_encoder encoder = {0};
     karma_i_rows **learned = against ? &gram->others : &gram->rows;
-    KARMA_TRY(karma_i_learn_kernel(&encoder, &gram->kernel, learned, against ? against : table, NULL, options,
-                                   hooks, err));
+    KARMA_TRY(
+        karma_i_learn_kernel(&encoder, &gram->kernel, learned, against ? against : table, NULL, options, hooks, err));
     karma_status st = against ? karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err) : KARMA_OK;
     karma_i_encoder_clear(&encoder);
     return st;

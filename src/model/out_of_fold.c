@@ -7,7 +7,7 @@
 #include "table/folds.h"
 
 karma_status karma_i_assign_folds(size_t *fold, size_t n_folds, const karma_model *model, const karma_table *table,
-                                 karma_error *err) {
+                                  karma_error *err) {
     const karma_i_head *head = &model->heads[0];
     size_t n = table->n_rows, n_strata = head->labels.n_classes;
     size_t *stratum = karma_i_alloc(n, sizeof *stratum);
@@ -61,8 +61,8 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_mod
     if (n_folds < 2) return karma_i_fail(err, KARMA_ERR_DATA, "one row cannot be left out of itself");
     split s = {karma_i_alloc(n, sizeof *s.fold), karma_i_alloc(n, sizeof *s.train), karma_i_alloc(n, sizeof *s.test), 0,
                0};
-    karma_status st =
-        s.fold && s.train && s.test ? karma_i_assign_folds(s.fold, n_folds, model, table, err) : karma_i_fail_memory(err);
+    karma_status st = s.fold && s.train && s.test ? karma_i_assign_folds(s.fold, n_folds, model, table, err)
+                                                  : karma_i_fail_memory(err);
     *cancelled = 0;
     for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++)
         st = score_fold(scores, cancelled, &s, f, model, table, hooks, err);

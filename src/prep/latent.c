@@ -78,7 +78,8 @@ karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows
 
 static void report_refinement(const karma_i_refinement *r, const karma_hooks *hooks) {
     if (r->n_steps)
-        karma_i_notice(hooks, "the subspace was refined by %zu steps: mean loss %.4g instead of %.4g on %zu rows held out",
+        karma_i_notice(hooks,
+                       "the subspace was refined by %zu steps: mean loss %.4g instead of %.4g on %zu rows held out",
                        r->n_steps, r->after, r->before, r->n_held_out);
     else
         karma_i_notice(hooks,

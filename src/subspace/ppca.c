@@ -334,9 +334,9 @@ static karma_status improve(karma_i_subspace *subspace, karma_i_view rows, const
 
 /* ---- samples ----
  *
- * Many rows: the subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the start is
- * looked for among few rows, the first passes are over some more, the next over THINNING times as many, until few passes
- * over all of them are left to do. */
+ * Many rows: the subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the start
+ * is looked for among few rows, the first passes are over some more, the next over THINNING times as many, until few
+ * passes over all of them are left to do. */
 
 /* The rows in random order; samples are its beginnings. Drawn and not counted off: what comes in turns would be seen on
  * one side only. NULL: out of memory. */

@@ -1,16 +1,17 @@
 /* A start for EM that is near the best end, by annealing.
  *
- * Where rows show few cells, the likelihood has many local maxima: σ² falls as soon as a part of the columns is described
- * well, and a small σ² freezes how the parts stand to one another. So σ² is kept above a floor that falls slowly from
- * several times the variance of the cells: directions appear one after the other, the strongest first, and turn
- * to one another while that still costs little (deterministic annealing, as Ueda and Nakano 1998 do for mixtures).
+ * Where rows show few cells, the likelihood has many local maxima: σ² falls as soon as a part of the columns is
+ * described well, and a small σ² freezes how the parts stand to one another. So σ² is kept above a floor that falls
+ * slowly from several times the variance of the cells: directions appear one after the other, the strongest first, and
+ * turn to one another while that still costs little (deterministic annealing, as Ueda and Nakano 1998 do for mixtures).
  *
  * A few directions too many help on the way: what would have to pass through a worse place goes around it in the
  * added dimensions. They are dropped before the floor has fallen so far that they are of use for the wrong thing.
  *
- * Measured on rows without noise whose cells are hidden by their own values or in blocks (`karma synth`, 1600 rows, 20 and
- * 100 columns of rank 3 and 5, three quarters and nine tenths missing, ten seeds each): from a random start EM found σ = 0 in 4 of
- * 10 tries, from this one in all of them. Slower cooling gained nothing, twice as fast lost a quarter of the cases. */
+ * Measured on rows without noise whose cells are hidden by their own values or in blocks (`karma synth`, 1600 rows, 20
+ * and 100 columns of rank 3 and 5, three quarters and nine tenths missing, ten seeds each): from a random start EM
+ * found σ = 0 in 4 of 10 tries, from this one in all of them. Slower cooling gained nothing, twice as fast lost a
+ * quarter of the cases. */
 #include <math.h>
 #include <string.h>
 
@@ -21,10 +22,10 @@
 
 /* The floor, in units of the variance of the cells: where it begins, where the added directions go, and where it ends.
  * It falls by COOLING a pass. */
-#define HOTTEST  5.0
-#define NARROW   0.01
-#define COLDEST  0.001
-#define COOLING  0.9
+#define HOTTEST 5.0
+#define NARROW  0.01
+#define COLDEST 0.001
+#define COOLING 0.9
 
 /* What is added to W in every pass, in units of σ: directions that are too weak for this floor must not die out. */
 #define NUDGE 0.01

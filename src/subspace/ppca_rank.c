@@ -21,8 +21,8 @@ enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10 };
 /* Ranks are told apart by less than what a pass adds when it is allowed to be the last. */
 #define FINER_TOLERANCE 0.1
 
-/* What a value's log density may differ by for nothing: rows without noise have ranks that differ in the rounding errors
- * of a σ² that is as small as it may be. */
+/* What a value's log density may differ by for nothing: rows without noise have ranks that differ in the rounding
+ * errors of a σ² that is as small as it may be. */
 #define NEGLIGIBLE 0.01
 
 /* Standard errors from which a hidden value is an outlier. */
@@ -105,8 +105,8 @@ static karma_status init_trial(trial *t, karma_i_view rows, uint64_t seed, const
 
 /* ---- one rank ---- */
 
-/* ½z², but beyond FAR of a power of |z| only, with the same slope there: ranks whose EM ended short of the maximum are a
- * thousand standard errors off in some cells, and are not worse for it than for ten. */
+/* ½z², but beyond FAR of a power of |z| only, with the same slope there: ranks whose EM ended short of the maximum are
+ * a thousand standard errors off in some cells, and are not worse for it than for ten. */
 static double surprise(double z) {
     const double far = FAR * FAR, square = z * z;
     return square <= far ? 0.5 * square : 0.5 * far * (1.0 + log(square / far));

@@ -143,7 +143,8 @@ static void fit_head(double *head, const task *t, size_t k, double *scratch) {
     curvature_bound(factor, t, k);
     memcpy(before, head, size * sizeof *head);
     for (int n = 0; n < HEAD_STEPS; n++) {
-        double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * momentum * momentum)), along = (momentum - 1.0) / next, uphill = 0.0;
+        double next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * momentum * momentum)), along = (momentum - 1.0) / next,
+               uphill = 0.0;
         for (size_t l = 0; l < size; l++) point[l] = head[l] + along * (head[l] - before[l]);
         double value = head_objective(gradient, t, k, point);
         memcpy(step, gradient, size * sizeof *step);

@@ -33,8 +33,8 @@ typedef struct karma_i_refinement {
 } karma_i_refinement;
 
 /* At most `steps` gradient steps on mean and W; σ² stays. The step with the least loss on the rows held out is kept if
- * it is better than none by more than two standard errors of the difference, row by row. Deterministic for any number of
- * threads. A progress hook that asks to stop ends the steps. */
+ * it is better than none by more than two standard errors of the difference, row by row. Deterministic for any number
+ * of threads. A progress hook that asks to stop ends the steps. */
 karma_status karma_i_refine(karma_i_subspace *subspace, karma_i_refinement *out, karma_i_view rows,
                             const karma_i_supervision *labels, size_t steps, int threads, const karma_hooks *hooks,
                             karma_error *err);

@@ -158,8 +158,9 @@ static void the_gradient_equals_differences(void **state) {
                                                   supervision_of(&l), 2, NULL),
                          KARMA_OK);
         check_close(value, slow_objective(&s, heads, rows, &l), 1e-10, "objective");
-        assert_int_equal(karma_i_refine_objective(&unused, NULL, NULL, &s, heads, karma_i_rows_all(rows), &l.view, 1, NULL),
-                         KARMA_OK);
+        assert_int_equal(
+            karma_i_refine_objective(&unused, NULL, NULL, &s, heads, karma_i_rows_all(rows), &l.view, 1, NULL),
+            KARMA_OK);
         assert_true(unused == value);
         for (size_t p = 0; p < d * (R + 1); p++) {
             double *at = p < d ? mean + p : W + (p - d), kept = *at, step = 1e-6, around[2];
@@ -184,8 +185,8 @@ static void smoothed_losses_are_envelopes(void **state) {
                 double derivative, unused, least = INFINITY, step = 1e-6;
                 double value = karma_i_refine_smooth(&derivative, &loss, z, y);
                 for (double other = -8.0; other <= 8.0; other += 1e-3)
-                    least = fmin(least, loss.value(other, y, loss.parameter) +
-                                            (other - z) * (other - z) / (2.0 * SMOOTHING));
+                    least = fmin(least,
+                                 loss.value(other, y, loss.parameter) + (other - z) * (other - z) / (2.0 * SMOOTHING));
                 check_close(value, least, 1e-5, "envelope");
                 double above = karma_i_refine_smooth(&unused, &loss, z + step, y);
                 double below = karma_i_refine_smooth(&unused, &loss, z - step, y);
@@ -223,7 +224,8 @@ static void heads_are_the_minimum(void **state) {
 
 /* ---- what is kept ---- */
 
-static karma_i_refinement refined(karma_i_subspace *s, const karma_i_rows *rows, labelled *l, size_t steps, int threads) {
+static karma_i_refinement refined(karma_i_subspace *s, const karma_i_rows *rows, labelled *l, size_t steps,
+                                  int threads) {
     karma_i_refinement out;
     karma_error err = {0};
     if (karma_i_refine(s, &out, karma_i_rows_all(rows), supervision_of(l), steps, threads, NULL, &err) != KARMA_OK)
@@ -350,7 +352,8 @@ static void a_direction_that_only_the_label_wants_is_found(void **state) {
     double heads[R + 1], z[8], correct[2] = {0.0, 0.0};
     for (int after = 0; after < 2; after++) {
         if (after) assert_true(refined(s, p.rows, &l, 100, 1).n_steps > 0);
-        assert_int_equal(karma_i_refine_heads(heads, s, karma_i_rows_all(p.rows), supervision_of(&l), 1, NULL), KARMA_OK);
+        assert_int_equal(karma_i_refine_heads(heads, s, karma_i_rows_all(p.rows), supervision_of(&l), 1, NULL),
+                         KARMA_OK);
         for (size_t i = LEARN; i < N; i++) {
             slow_place(z, s, p.rows, i);
             correct[after] += (heads[0] + heads[1] * z[0] + heads[2] * z[1] > 0.0) == (truth[i] > 0.0);
