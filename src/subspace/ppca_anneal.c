@@ -9,10 +9,10 @@
  * added dimensions. They are dropped before the floor has fallen so far that they are of use for the wrong thing.
  *
  * Measured on rows without noise whose cells are hidden by their own values or in blocks (`karma synth`, 800 rows, 20
- * and 100 columns of rank 3 and 5, three quarters and nine tenths missing): from a random start EM found the subspace in
- * 6 of 20 tables and stayed at a σ of 0.1 to 0.4 in the others, from this one in 39 of 40, with a σ of 0.03 in the last.
- * Without the added directions it was 9 of 20, with two of them 36 of 40. Cooling by a fifth a pass loses nine of the
- * ten tables of 100 columns in blocks. */
+ * and 100 columns of rank 3 and 5, three quarters and nine tenths missing): from a random start EM found the subspace
+ * in 6 of 20 tables and stayed at a σ of 0.1 to 0.4 in the others, from this one in 39 of 40, with a σ of 0.03 in the
+ * last. Without the added directions it was 9 of 20, with two of them 36 of 40. Cooling by a fifth a pass loses nine of
+ * the ten tables of 100 columns in blocks. */
 #include <math.h>
 #include <string.h>
 

@@ -75,7 +75,7 @@ static double step_weight(const karma_i_supervision *labels, size_t row, size_t 
 
 static karma_status init_task(task *t, size_t rank, karma_i_view rows, const karma_i_supervision *labels, int threads,
                               karma_error *err) {
-    size_t n_steps = 0;
+    size_t n_rows = 0;
     *t = (task){.n = rows.count, .r = rank, .K = labels->n_outputs, .labels = labels, .threads = threads};
     t->z = karma_i_alloc(t->n, t->r * sizeof *t->z);
     t->total = karma_i_zalloc(t->K, sizeof *t->total);
@@ -84,11 +84,11 @@ static karma_status init_task(task *t, size_t rank, karma_i_view rows, const kar
         return karma_i_fail_memory(err);
     }
     for (size_t i = 0; i < t->n; i++) {
-        n_steps += !labels->is_held_out[i];
+        n_rows += !labels->is_held_out[i];
         for (size_t k = 0; k < t->K; k++) t->total[k] += step_weight(labels, i, k);
     }
     /* in units of what C = auto means where coordinates have variance 1: mean k(x, x) / rows */
-    t->ridge = RIDGE * (double)t->r / (double)(n_steps ? n_steps : 1);
+    t->ridge = RIDGE * (double)t->r / (double)(n_rows ? n_rows : 1);
     return KARMA_OK;
 }
 
@@ -395,17 +395,18 @@ static karma_status differentiate_at(state *at, const search *s, karma_error *er
 static karma_status descend(int *found, search *s, double *length, karma_error *err) {
     double square = dot(s->at.gradient, s->at.gradient, s->size);
     *found = 0;
-    for (int n = 0; n < HALVINGS && !*found && square > 0.0; n++, *length *= 0.5) {
+    for (int n = 0; n < HALVINGS && !*found && square > 0.0; n++) {
         for (size_t l = 0; l < s->size; l++) s->next.place[l] = s->at.place[l] - *length * s->at.gradient[l];
         memcpy(s->next.heads, s->at.heads, s->t.K * (s->t.r + 1) * sizeof *s->next.heads);
         KARMA_TRY(evaluate(&s->next, s, err));
         *found = s->next.F <= s->at.F - SUFFICIENT * *length * square;
+        if (!*found) *length *= 0.5;
     }
     return KARMA_OK;
 }
 
-/* The length for the next step: that of Barzilai and Borwein (1988), Δx·Δx/Δx·Δg; where F does not bend upwards, twice
- * the last. */
+/* The length for the next step: that of Barzilai and Borwein (1988), Δx·Δx/Δx·Δg; where F does not bend upwards, the
+ * last again. */
 static double next_length(const search *s, double last) {
     double squares = 0.0, bend = 0.0;
     for (size_t l = 0; l < s->size; l++) {
@@ -413,7 +414,7 @@ static double next_length(const search *s, double last) {
         squares += moved * moved;
         bend += moved * (s->next.gradient[l] - s->at.gradient[l]);
     }
-    return bend > 0.0 ? squares / bend : 2.0 * last;
+    return bend > 0.0 ? squares / bend : last;
 }
 
 static karma_status take_steps(karma_i_refinement *out, search *s, size_t steps, const karma_hooks *hooks,
