@@ -39,13 +39,14 @@ static karma_status cool(karma_i_subspace *subspace, double *floor, double last,
     karma_i_ppca_stats *stats = NULL;
     KARMA_TRY(karma_i_ppca_stats_new(&stats, rows.rows, subspace->rank, threads, err));
     karma_status st = KARMA_OK;
-    for (uint64_t pass = 1; st == KARMA_OK && *floor > last && subspace->sigma2 <= *floor; pass++, *floor *= COOLING) {
+    for (uint64_t pass = 1; st == KARMA_OK && *floor > last && subspace->sigma2 <= *floor; pass++) {
         if (karma_i_progress(hooks, "subspace", 0, 0)) break;
         subspace->sigma2 = *floor;
         karma_i_subspace_nudge(subspace, NUDGE * sqrt(*floor), pass);
         karma_i_ppca_begin(stats, subspace);
         st = karma_i_ppca_add_rows(stats, rows, err);
         if (st == KARMA_OK) karma_i_ppca_finish(subspace, stats);
+        *floor *= COOLING;
     }
     karma_i_ppca_stats_free(stats);
     return st;

@@ -33,7 +33,6 @@ typedef struct trial {
     karma_i_cells hidden_cells;
     double *completed, *standard_error, *origin; /* MOST_ROWS × n_features; n_features zeros */
     double *row_score[KARMA_I_MOST_RANKS];       /* of each rank tried: Σ over the hidden values of a row */
-    size_t n_hidden;                             /* values */
     const karma_i_ppca_options *options;
 } trial;
 
@@ -157,7 +156,6 @@ static karma_status judge_subspace(double *mean, double *row_sums, trial *t, con
             n_values += features.count;
         }
     }
-    t->n_hidden = n_values;
     *mean = n_values ? sum / (double)n_values : 0.0;
     return KARMA_OK;
 }
@@ -183,14 +181,16 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
 
 /* ---- the search ---- */
 
-/* Where the best so far stands; of equals the smallest. */
+/* Where the best so far stands; of equals, but for what is negligible, the smallest. */
 static size_t best_of(const karma_i_rank_choice *choice) {
-    size_t best = 0;
-    for (size_t i = 1; i < choice->n_scores; i++) {
-        const karma_i_rank_score *a = &choice->scores[i], *b = &choice->scores[best];
-        if (a->score > b->score || (a->score == b->score && a->rank < b->rank)) best = i;
+    double top = choice->scores[0].score;
+    size_t best = SIZE_MAX;
+    for (size_t i = 1; i < choice->n_scores; i++) top = fmax(top, choice->scores[i].score);
+    for (size_t i = 0; i < choice->n_scores; i++) {
+        if (choice->scores[i].score < top - NEGLIGIBLE) continue;
+        if (best == SIZE_MAX || choice->scores[i].rank < choice->scores[best].rank) best = i;
     }
-    return best;
+    return best == SIZE_MAX ? 0 : best; /* a score that is no number */
 }
 
 /* Is the difference between the best and another within one standard error? With D_i the differences of the n rows, Σ
@@ -199,7 +199,6 @@ static int is_as_good(const trial *t, size_t best, size_t other) {
     size_t n = t->kept->n_rows;
     double sum = 0.0, squares = 0.0;
     for (size_t i = 0; i < n; i++) sum += t->row_score[best][i] - t->row_score[other][i];
-    if (sum <= NEGLIGIBLE * (double)t->n_hidden) return 1;
     for (size_t i = 0; i < n; i++) {
         double rest = t->row_score[best][i] - t->row_score[other][i] - sum / (double)n;
         squares += rest * rest;

@@ -354,8 +354,10 @@ static karma_status init_search(search *s, const karma_i_subspace *subspace, kar
     s->scratch = karma_i_alloc(s->t.K, head_scratch(s->t.r) * sizeof *s->scratch);
     s->parts = karma_i_alloc(s->t.K, sizeof *s->parts);
     karma_status st = s->scratch && s->parts ? KARMA_OK : karma_i_fail_memory(err);
-    state *const all[] = {&s->at, &s->next, &s->best, &s->start};
-    for (size_t i = 0; i < sizeof all / sizeof *all && st == KARMA_OK; i++) st = init_state(all[i], s, subspace, err);
+    if (st == KARMA_OK) st = init_state(&s->at, s, subspace, err);
+    if (st == KARMA_OK) st = init_state(&s->next, s, subspace, err);
+    if (st == KARMA_OK) st = init_state(&s->best, s, subspace, err);
+    if (st == KARMA_OK) st = init_state(&s->start, s, subspace, err);
     if (st != KARMA_OK) clear_search(s);
     return st;
 }
