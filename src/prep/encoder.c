@@ -33,6 +33,20 @@ karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *tabl
     return st;
 }
 
+karma_status karma_i_encoder_refine(karma_i_encoder *encoder, const karma_table *table,
+                                    const karma_i_supervision *labels, const karma_fit_options *options,
+                                    const karma_hooks *hooks, karma_error *err) {
+    karma_status st = KARMA_OK;
+    for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++) {
+        karma_i_rows *rows = NULL;
+        if (!encoder->recipes[e]->latent) continue;
+        st = karma_i_recipe_encode(&rows, NULL, encoder->recipes[e], table, NULL, err);
+        if (st == KARMA_OK) st = karma_i_latent_refine(encoder->recipes[e]->latent, rows, labels, options, hooks, err);
+        karma_i_rows_free(rows);
+    }
+    return st;
+}
+
 /* Rows made by one recipe after the other, chained. */
 typedef karma_status (*make_rows_fn)(karma_i_rows **out, const karma_i_recipe *recipe, const void *from,
                                      const karma_hooks *hooks, karma_error *err);

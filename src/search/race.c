@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "kernel/parts.h"
 #include "model/solve_path.h"
+#include "model/supervise.h"
 #include "table/folds.h"
 
 void karma_i_race_clear(karma_i_race *race) {
@@ -176,7 +177,7 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
         KARMA_TRY(parse_formulas(f, kinds, &n_kinds, race, err));
         for (size_t k = 0; k < n_kinds; k++) has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
         karma_status st =
-            karma_i_encoder_learn(&f->encoder, f->train, kinds, n_kinds, &race->like->options, &hooks, err);
+            karma_i_learn_recipes(&f->encoder, kinds, n_kinds, f->model, &f->outputs, f->train, &hooks, err);
         if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_subspace || n_kinds == 1) return st;
         for (size_t e = 0; e < race->n_entries; e++) {
             karma_i_formula *formula = &f->formulas[e];

@@ -270,7 +270,7 @@ class Helping(Case):
               "series", "mu", "subspace-rank", "standardise", "unit-ball"}
     expected = {
         "train": common | reading | kernel | {"output", "task", "gram", "loss", "tube", "huber", "quantile", "class-weight",
-                                              "probabilities", "folds", "solver", "C", "schedule", "rho", "B", "passes",
+                                              "probabilities", "folds", "refine", "solver", "C", "schedule", "rho", "B", "passes",
                                               "shuffle", "average", "seed", "threads"},
         "predict": common | reading - {"target", "row-weight", "numeric", "category", "ordered"} | {"output", "abstain", "gram", "threads"},
         "eval": common | reading - {"numeric", "category", "ordered"} | {"abstain", "gram", "threads"},

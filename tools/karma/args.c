@@ -80,7 +80,7 @@ const char *const file_option_names[] = {"missing", "format", "delimiter", "head
 
 const char *const kernel_option_names[] = {"kernel", "linear", "rank",          "encoding",    "rank-form", "gamma",
                                            "scale",  "bias",   "outer",         "degree",      "offset",    "width",
-                                           "series", "mu",     "subspace-rank", "standardise", "unit-ball", NULL};
+                                           "series", "mu",     "subspace-rank", "refine", "standardise", "unit-ball", NULL};
 
 const char *const task_option_names[] = {"task",     "loss",         "tube",          "huber",
                                          "quantile", "class-weight", "probabilities", "folds",
