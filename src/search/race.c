@@ -39,6 +39,7 @@ karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, cons
                          .n_repeats = n_repeats,
                          .goal = goal,
                          .goal_payload = goal_payload,
+                         .subspace_rank = like->options.subspace_rank,
                          .fold = karma_i_alloc(table->n_rows, n_repeats * sizeof *race.fold)};
     karma_status st = race.fold ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++)
@@ -170,6 +171,7 @@ static int watch_encoding(void *payload, const char *stage, size_t done, size_t 
  * entries that want one are out. */
 static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     karma_hooks hooks = {watch_encoding, NULL, watch};
+    f->model->options.subspace_rank = race->subspace_rank;
     for (;;) {
         karma_kernel_kind kinds[KARMA_N_KERNELS];
         size_t n_kinds = 0, n_left = 0;
@@ -192,11 +194,17 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
     }
 }
 
+static void note_rank(karma_i_race *race, const karma_i_encoder *encoder) {
+    for (size_t e = 0; e < encoder->n; e++)
+        if (encoder->recipes[e]->latent) race->subspace_rank = (int64_t)encoder->recipes[e]->latent->subspace->rank;
+}
+
 static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     int threads = karma_i_threads(race->like->options.threads);
     unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
     karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = learn_encoder(f, race, watch, err);
+    if (st == KARMA_OK) note_rank(race, &f->encoder);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
     if (st == KARMA_OK && !f->rows->is_matrix && f->rows->n_attributes <= UINT16_MAX) {
         st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);

@@ -39,6 +39,9 @@ typedef struct karma_i_race {
     size_t n_entries, n_runs;
     karma_i_entry *entries;
     karma_i_run *runs;
+    /* That of the options or, where it is to be chosen, the rank that hidden cells of the first fold's training rows
+     * suggest: choosing it costs many estimates, and no label has a part in it. */
+    int64_t subspace_rank;
     const char *keep; /* the kernel that is never out: what all are compared with */
 } karma_i_race;
 

@@ -190,6 +190,7 @@ static karma_status fit_choice(karma_model **out, const search_state *s, const c
     timed_hooks timed = {s->hooks, s->deadline, 0, 0};
     karma_hooks solving = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
     karma_fit_options *options = &s->like->options;
+    options->subspace_rank = s->race.subspace_rank;
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->hooks, &solving, err));
