@@ -75,8 +75,8 @@ static karma_status judge_fold(karma_cv *cv, const karma_model *model, const kar
         karma_metrics metrics;
         st = karma_evaluate(&metrics, model, t, test, scores, err);
         if (st != KARMA_OK) break;
-        cv->targets[t].values[cv->n_done] = karma_i_goal_of(&metrics, cv->goal);
-        cv->targets[t].majority[cv->n_done] = constant_value(&metrics, cv->goal);
+        cv->targets[t].values[cv->n_done] = karma_i_goal_of(&metrics, cv->targets[t].goal);
+        cv->targets[t].majority[cv->n_done] = constant_value(&metrics, cv->targets[t].goal);
         add_goals(&cv->targets[t], &metrics);
         karma_metrics_clear(&metrics);
     }
@@ -123,8 +123,8 @@ static void finish_sums(karma_cv *cv) {
             target->mean_of[goal] = mean;
             target->error_of[goal] = n > 1.0 ? sqrt(fmax(0.0, squares) * n / (n - 1.0) / folds) : NAN;
         }
-        target->mean = target->mean_of[cv->goal];
-        target->error = target->error_of[cv->goal];
+        target->mean = target->mean_of[target->goal];
+        target->error = target->error_of[target->goal];
     }
 }
 
@@ -136,6 +136,7 @@ static karma_status new_cv(karma_cv *cv, const karma_model *like, size_t n_folds
     cv->kernels = karma_i_zalloc(n_folds * n_repeats, sizeof *cv->kernels);
     if (!cv->targets || !cv->kernels) return karma_i_fail_memory(err);
     for (size_t t = 0; t < cv->n_targets; t++) {
+        cv->targets[t].goal = karma_i_goal_of_head(cv->goal, &like->heads[t]);
         cv->targets[t].values = karma_i_alloc(n_folds * n_repeats, sizeof(double));
         cv->targets[t].majority = karma_i_alloc(n_folds * n_repeats, sizeof(double));
         if (!cv->targets[t].values || !cv->targets[t].majority) return karma_i_fail_memory(err);

@@ -14,7 +14,7 @@ typedef struct goal_record {
 } goal_record;
 
 static const goal_record records[KARMA_N_GOALS] = {
-    [KARMA_GOAL_AUTO] = {"auto", KARMA_TASK_AUTO, 1.0, KARMA_LOSS_AUTO},
+    [KARMA_GOAL_AUTO] = {"score", KARMA_TASK_AUTO, 1.0, KARMA_LOSS_AUTO}, /* of several targets, each by its own */
     [KARMA_GOAL_ACCURACY] = {"accuracy", KARMA_TASK_CLASSIFY, 1.0, KARMA_LOSS_AUTO},
     [KARMA_GOAL_BALANCED_ACCURACY] = {"balanced accuracy", KARMA_TASK_CLASSIFY, 1.0, KARMA_LOSS_AUTO},
     [KARMA_GOAL_AUC] = {"AUC", KARMA_TASK_CLASSIFY, 1.0, KARMA_LOSS_AUTO},
@@ -36,17 +36,22 @@ karma_loss_kind karma_i_goal_loss(karma_goal goal) {
     return records[goal].loss;
 }
 
+karma_goal karma_i_goal_of_head(karma_goal goal, const karma_i_head *head) {
+    if (goal != KARMA_GOAL_AUTO) return goal;
+    if (head->labels.task == KARMA_TASK_CLASSIFY) return KARMA_GOAL_ACCURACY;
+    return head->n_quantiles ? KARMA_GOAL_PINBALL : KARMA_GOAL_R2;
+}
+
 karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_model *like, karma_error *err) {
-    const karma_i_head *first = &like->heads[0];
-    int classify = first->labels.task == KARMA_TASK_CLASSIFY;
-    if (goal == KARMA_GOAL_AUTO)
-        goal = classify ? KARMA_GOAL_ACCURACY : first->n_quantiles ? KARMA_GOAL_PINBALL : KARMA_GOAL_R2;
-    for (size_t t = 0; t < like->n_heads; t++)
+    karma_goal own = karma_i_goal_of_head(goal, &like->heads[0]);
+    int is_one = 1;
+    for (size_t t = 1; t < like->n_heads; t++) is_one &= karma_i_goal_of_head(goal, &like->heads[t]) == own;
+    for (size_t t = 0; goal != KARMA_GOAL_AUTO && t < like->n_heads; t++)
         if (like->heads[t].labels.task != records[goal].task)
             return karma_i_fail(err, KARMA_ERR_OPTION, "the goal %s is not one of '%s', which is %s: take another --goal",
                                 records[goal].name, like->heads[t].name,
                                 like->heads[t].labels.task == KARMA_TASK_CLASSIFY ? "classes" : "a number");
-    *out = goal;
+    *out = is_one ? own : KARMA_GOAL_AUTO;
     return KARMA_OK;
 }
 
@@ -110,17 +115,18 @@ karma_status karma_i_goal_value(double *out, const void *payload, const karma_mo
     for (size_t t = 0; t < like->n_heads; t++) {
         karma_metrics metrics;
         KARMA_TRY(karma_evaluate(&metrics, like, t, table, scores, err));
-        double value = karma_i_goal_of(&metrics, goal);
+        karma_goal own = karma_i_goal_of_head(goal, &like->heads[t]);
+        double value = karma_i_goal_of(&metrics, own);
         karma_metrics_clear(&metrics);
-        if (isnan(value)) value = goal == KARMA_GOAL_AUC ? 0.5 : 0.0;
-        sum += records[goal].sign * value;
+        if (isnan(value)) value = own == KARMA_GOAL_AUC ? 0.5 : 0.0;
+        sum += records[own].sign * value;
     }
     *out = sum / (double)like->n_heads;
     return KARMA_OK;
 }
 
 int karma_i_goal_is_mean(karma_goal goal) {
-    return goal == KARMA_GOAL_ACCURACY || goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE ||
+    return goal == KARMA_GOAL_AUTO || goal == KARMA_GOAL_ACCURACY || goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE ||
            goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_R2 || goal == KARMA_GOAL_PINBALL;
 }
 
@@ -154,7 +160,7 @@ double karma_i_goal_row_loss(const void *payload, const karma_model *like, const
         const karma_i_target *target = &table->targets[t];
         if (isnan(target->value[row])) continue;
         if (like->heads[t].labels.task == KARMA_TASK_REGRESS) {
-            sum += number_loss(like, t, goal, target->value[row], scores);
+            sum += number_loss(like, t, karma_i_goal_of_head(goal, &like->heads[t]), target->value[row], scores);
             continue;
         }
         size_t truth = judge->truth[t * table->n_rows + row];

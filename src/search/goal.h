@@ -5,8 +5,11 @@
 #include "karma/evaluate.h"
 #include "model/model.h"
 
-/* The goal itself, or for auto what suits the first target. Fails if the goal is not one of the targets' tasks. */
+/* The goal itself; for auto what suits the targets, or auto again where they differ: each is then judged by its own.
+ * Fails if the goal is not one of the targets' tasks. */
 karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_model *like, karma_error *err);
+/* What one target is judged by. */
+karma_goal karma_i_goal_of_head(karma_goal goal, const karma_i_head *head);
 /* The loss that serves a goal, where the user has none. */
 karma_loss_kind karma_i_goal_loss(karma_goal goal);
 
