@@ -160,8 +160,12 @@ karma_status karma_i_account(char **out, const karma_i_search_facts *f, karma_er
     double *values = karma_i_alloc(race->n_done, sizeof *values);
     if (!values) return karma_i_fail_memory(err);
     karma_status st = karma_i_choice_values(values, f->choice, race, err);
-    size_t n_left = 0;
-    for (size_t e = 0; e < race->n_entries; e++) n_left += race->entries[e].is_out ? 0 : 1;
+    size_t n_left = 0, n_kernels = 0, n_runs = 0; /* time may have been too short for some kernels */
+    for (size_t e = 0; e < race->n_entries; e++) {
+        n_left += race->entries[e].is_out ? 0 : 1;
+        n_kernels += race->entries[e].was_judged ? 1 : 0;
+        n_runs += race->entries[e].was_judged ? race->entries[e].path.n : 0;
+    }
     json_t *gains = json_object(), *object = NULL;
     if (st == KARMA_OK) {
         summary s = summarise(values, race, sign);
@@ -170,8 +174,8 @@ karma_status karma_i_account(char **out, const karma_i_search_facts *f, karma_er
                            s.error, "folds", values_json(values, race->n_done, sign), "n_folds",
                            (json_int_t)race->n_folds, "n_repeats", (json_int_t)race->n_repeats, "rows",
                            (json_int_t)f->n_rows, "rows_searched", (json_int_t)race->table->n_rows, "kernels",
-                           (json_int_t)race->n_entries, "kernels_to_the_end", (json_int_t)n_left, "candidates_tried",
-                           (json_int_t)race->n_runs, "members", (json_int_t)f->choice->n, "seconds", f->seconds,
+                           (json_int_t)n_kernels, "kernels_to_the_end", (json_int_t)n_left, "candidates_tried",
+                           (json_int_t)n_runs, "members", (json_int_t)f->choice->n, "seconds", f->seconds,
                            "cut_short", f->is_cut_short);
         st = add_constant(object, f, err);
     }

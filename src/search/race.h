@@ -14,6 +14,7 @@ typedef struct karma_i_entry {
     size_t first_run; /* its runs are those from here on, one a C */
     int is_out;       /* hopeless, or there was no time for it: not judged any more */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
+    int was_judged;   /* on any fold that counts */
 } karma_i_entry;
 
 /* What one candidate did. */
