@@ -24,14 +24,16 @@ KARMA_API const char *karma_model_search(const karma_model *model);
 
 /* Cross-validated numbers of one target. */
 typedef struct karma_cv_target {
+    karma_goal goal;          /* what it is judged by */
     double *values;           /* of the goal, one a fold */
     double *majority;         /* the goal of a constant answer on the same rows, where it has one; else NaN */
     double mean, error;       /* of the values; the standard error counts repeats as one */
     double mean_of[KARMA_N_GOALS], error_of[KARMA_N_GOALS]; /* of every goal, NaN where it does not apply */
+    size_t n_of[KARMA_N_GOALS]; /* folds that have a number: the AUC of one class is none, nor is that of no label */
 } karma_cv_target;
 
 typedef struct karma_cv {
-    karma_goal goal;
+    karma_goal goal; /* of all targets; KARMA_GOAL_AUTO: each has its own */
     size_t n_rows, n_folds, n_repeats, n_done; /* n_done of the folds of all repeats were judged */
     size_t n_targets;
     karma_cv_target *targets;

@@ -60,7 +60,7 @@ static karma_status add_worth(json_t *object, const char *name, const karma_i_se
         const karma_i_entry *entry = &race->entries[race->runs[r].entry];
         allowed[r] = !(karma_i_candidate_uses(entry->kernel) & use);
         n_without += !entry->is_out && allowed[r];
-        n_with += !allowed[r];
+        n_with += entry->was_judged && !allowed[r];
     }
     if (st == KARMA_OK && n_with && n_without) {
         st = values_of(values, f, allowed, f->rule, err);

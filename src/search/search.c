@@ -243,7 +243,7 @@ static karma_status start_model(search_state *s, karma_goal *goal, const karma_t
     KARMA_TRY(karma_i_model_start(&s->like, rows, &own, s->hooks, err));
     KARMA_TRY(karma_i_goal_resolve(goal, (karma_goal)s->options->goal, s->like, err));
     own.loss = (int)karma_i_goal_loss(*goal);
-    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return KARMA_OK;
+    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return karma_i_goal_check(*goal, s->like, err);
     karma_model_free(s->like);
     s->like = NULL;
     return karma_i_model_start(&s->like, rows, &own, NULL, err);
