@@ -277,10 +277,26 @@ static void encodings_with_the_same_holes_share_overlaps(void **state) {
     free_world(&w);
 }
 
+/* As many attributes, but other holes: nothing is shared. */
+static void encodings_with_other_holes_do_not(void **state) {
+    (void)state;
+    row_shape shape = {20, 6, 0, 1, 0.5, 0};
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 31);
+    karma_i_rows *rows = draw_rows(&shape, &rng);
+    rows->next = draw_rows(&shape, &rng);
+    world w = make_world(rows, 5, 1);
+    check_formula("linear(gamma=3) + linear", &w);
+    for (size_t i = 0; i < w.rows->n_rows; i++)
+        for (size_t j = 0; j < w.train->n_rows; j++)
+            assert_int_equal(w.parts.overlaps[1][i * w.train->n_rows + j],
+                             karma_i_rows_overlap(w.rows->next, i, w.train->next, j));
+    free_world(&w);
+}
+
 static void a_cache_gives_kernel_rows_of_parts(void **state) {
     (void)state;
-    table_plan plan = {40, 4, 1, 8, 0.6, 2, 1.0};
-    world w = make_world(encoded_rows(&plan, 0, 29), 4, 1);
+    world w = make_world(sparse_rows(40, 30, 29), 4, 1);
     size_t n = w.train->n_rows, index[] = {7, 0, 21};
     const float *rows[3];
     float *gram = malloc(n * n * sizeof *gram);
@@ -342,6 +358,7 @@ int main(void) {
         cmocka_unit_test(many_of_everything),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(encodings_with_the_same_holes_share_overlaps),
+        cmocka_unit_test(encodings_with_other_holes_do_not),
         cmocka_unit_test(a_cache_gives_kernel_rows_of_parts),
         cmocka_unit_test(a_cache_hands_out_matrix_rows),
     };
