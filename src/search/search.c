@@ -180,6 +180,19 @@ static int progress_in_time(void *payload, const char *stage, size_t done, size_
     return karma_i_progress(t->hooks, stage, done, total);
 }
 
+/* Who stopped the trying wants a model of what is known: the same request does not stop the last fit, only time does. */
+static int progress_to_the_end(void *payload, const char *stage, size_t done, size_t total) {
+    timed_hooks *t = payload;
+    (void)karma_i_progress(t->hooks, stage, done, total);
+    return 0;
+}
+
+static int progress_after_stop(void *payload, const char *stage, size_t done, size_t total) {
+    timed_hooks *t = payload;
+    (void)progress_to_the_end(payload, stage, done, total);
+    return t->n_asked++ > 0 && now() > t->deadline ? t->ran_out = 1 : 0;
+}
+
 static void pass_notice(void *payload, const char *sentence) {
     const timed_hooks *t = payload;
     t->hooks->notice(t->hooks->payload, sentence);
@@ -188,11 +201,12 @@ static void pass_notice(void *payload, const char *sentence) {
 static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
                                karma_error *err) {
     timed_hooks timed = {s->hooks, s->deadline, 0, 0};
-    karma_hooks solving = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
+    karma_hooks encoding = {progress_to_the_end, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
+    karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
     karma_fit_options *options = &s->like->options;
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->hooks, &solving, err));
+    KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->is_interrupted ? &encoding : s->hooks, &solving, err));
     if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
     return KARMA_OK;
 }
