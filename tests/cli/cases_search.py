@@ -3,7 +3,6 @@ import math
 import os
 import re
 import signal
-import unittest
 
 from case import Case
 
@@ -11,8 +10,13 @@ QUICK = ("--effort", "quick")
 
 
 class Searching(Case):
-    def searched(self, *more, table="two.csv", target="answer", **kinds):
-        return self.ok("train", table, "--target", target, "-o", "m.karma", *more, **kinds)
+    def searched(self, *more, table="two.csv", target="answer"):
+        """The only notes are about what the table has: a target of numbers, no subspace."""
+        run = self.run_karma("train", table, "--target", target, "-o", "m.karma", *more)
+        self.assertEqual([run.code, run.complaints()], [0, []], str(run))
+        for note in run.notes():
+            self.assertRegex(note, "taken as a quantity|no subspace was found")
+        return run
 
     def check_account(self, cv, rows, folds=5):
         """The parts of an account fit together."""
@@ -43,7 +47,7 @@ class Searching(Case):
         self.assertGreaterEqual(len(folds), 5)
         beside = re.search(rf"(?m)^  beside   {number} for a constant answer, {number} \+- {number} for 0-imputation", run.out)
         self.assertTrue(beside, run.out)
-        self.assertRegex(run.out, rf"(?m)^  worth    gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
+        self.assertRegex(run.out, r"(?m)^  worth    gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
         self.assertRegex(run.out, r"(?m)^  learned\n +\d+\.\d%  \S")
         answers = [row[-1] for row in rows]
         majority = max(answers.count("yes"), answers.count("no")) / 60
@@ -220,9 +224,6 @@ class Validating(Case):
         text = self.ok("cv", "both.csv", "--target", "answer,b", "--effort", "off", notes=["'b'"]).out
         self.assertRegex(text, r"(?m)^target 'answer'\n  accuracy ")
         self.assertRegex(text, r"(?m)^target 'b'\n  R2 ")
-        got = self.ok("train", "both.csv", "--target", "answer,b", *QUICK, "-o", "m.karma", "--json", notes=["'b'"]).json()
-        self.assertEqual(got["cv"]["goal"], "accuracy and R2")
-
-
-if __name__ == "__main__":
-    unittest.main()
+        run = self.run_karma("train", "both.csv", "--target", "answer,b", *QUICK, "-o", "m.karma", "--json")
+        self.assertEqual(run.code, 0, str(run))
+        self.assertEqual(run.json()["cv"]["goal"], "accuracy and R2")
