@@ -192,13 +192,13 @@ karma_status karma_i_account(char **out, const karma_i_search_facts *f, karma_er
     if (st == KARMA_OK) {
         summary s = summarise(values, race, sign);
         object = json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}", "goal",
-                           karma_i_goal_name(f->judge->goal), "less_is_better", sign < 0.0, "score", number_json(s.mean),
-                           "error", number_json(s.error), "folds", values_json(values, race->n_done, sign), "n_folds",
-                           (json_int_t)race->n_folds, "n_repeats", (json_int_t)race->n_repeats, "rows",
-                           (json_int_t)f->n_rows, "rows_searched", (json_int_t)race->table->n_rows, "kernels",
-                           (json_int_t)n_kernels, "kernels_to_the_end", (json_int_t)n_left, "candidates_tried",
-                           (json_int_t)n_runs, "members", (json_int_t)f->choice->n, "seconds", f->seconds,
-                           "cut_short", f->is_cut_short);
+                           karma_i_goal_name(f->judge->goal), "less_is_better", sign < 0.0, "score",
+                           number_json(s.mean), "error", number_json(s.error), "folds",
+                           values_json(values, race->n_done, sign), "n_folds", (json_int_t)race->n_folds, "n_repeats",
+                           (json_int_t)race->n_repeats, "rows", (json_int_t)f->n_rows, "rows_searched",
+                           (json_int_t)race->table->n_rows, "kernels", (json_int_t)n_kernels, "kernels_to_the_end",
+                           (json_int_t)n_left, "candidates_tried", (json_int_t)n_runs, "members",
+                           (json_int_t)f->choice->n, "seconds", f->seconds, "cut_short", f->is_cut_short);
         st = object ? add_constant(object, f, err) : karma_i_fail_memory(err);
     }
     if (st == KARMA_OK) st = add_zero_imputation(object, f, err);

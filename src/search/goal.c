@@ -43,8 +43,9 @@ karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_
         if (karma_i_goal_of_target(KARMA_GOAL_AUTO, like, t) != goal) goal = KARMA_GOAL_AUTO;
     for (size_t t = 0; t < like->n_heads && goal != KARMA_GOAL_AUTO; t++)
         if (like->heads[t].labels.task != records[goal].task)
-            return karma_i_fail(err, KARMA_ERR_OPTION, "the goal %s is not one of '%s', which is %s: take another --goal",
-                                records[goal].name, like->heads[t].name,
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "the goal %s is not one of '%s', which is %s: take another --goal", records[goal].name,
+                                like->heads[t].name,
                                 like->heads[t].labels.task == KARMA_TASK_CLASSIFY ? "classes" : "a number");
     *out = goal;
     return KARMA_OK;
@@ -61,9 +62,9 @@ karma_status karma_i_goal_check(karma_goal goal, const karma_model *like, karma_
     for (size_t t = 0; t < like->n_heads; t++)
         if ((goal == KARMA_GOAL_LOG_LOSS && like->heads[t].loss != KARMA_LOSS_LOGISTIC) ||
             (goal == KARMA_GOAL_PINBALL && like->heads[t].n_quantiles == 0))
-            return karma_i_fail(err, KARMA_ERR_OPTION, "models are not chosen by the goal %s with the loss %s: --loss %s",
-                                records[goal].name, karma_i_loss_name(like->heads[t].loss),
-                                karma_i_loss_name(records[goal].loss));
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "models are not chosen by the goal %s with the loss %s: --loss %s", records[goal].name,
+                                karma_i_loss_name(like->heads[t].loss), karma_i_loss_name(records[goal].loss));
     return KARMA_OK;
 }
 
@@ -146,8 +147,8 @@ karma_status karma_i_goal_value(double *out, const void *payload, const karma_mo
 }
 
 int karma_i_goal_is_mean(karma_goal goal) {
-    return goal == KARMA_GOAL_AUTO || goal == KARMA_GOAL_ACCURACY || goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE ||
-           goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_R2 || goal == KARMA_GOAL_PINBALL;
+    return goal == KARMA_GOAL_AUTO || goal == KARMA_GOAL_ACCURACY || goal == KARMA_GOAL_LOG_LOSS ||
+           goal == KARMA_GOAL_MAE || goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_R2 || goal == KARMA_GOAL_PINBALL;
 }
 
 /* -ln of the probability of the row's class, K of them. */
@@ -224,7 +225,7 @@ static karma_status constant_answer(double *answer, const karma_i_head *head, co
     if (head->n_quantiles) return constant_quantiles(answer, head, target, n_rows, err);
     for (size_t k = 0; k < head->n_outputs; k++)
         answer[k] = head->labels.task == KARMA_TASK_REGRESS ? head->mean
-                                                             : log_odds(&head->labels, head->n_outputs == 1 ? 1 : k);
+                                                            : log_odds(&head->labels, head->n_outputs == 1 ? 1 : k);
     return KARMA_OK;
 }
 

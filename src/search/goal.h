@@ -33,13 +33,13 @@ void karma_i_judge_clear(karma_i_judge *judge);
 
 /* Whether rows can be judged by a target: some that have a weight have its label. */
 int karma_i_goal_has_labels(const karma_table *table, size_t target);
-/* A karma_i_goal_fn; the payload is a karma_i_judge. A number that cannot be told of these rows (the AUC of one class) is
- * taken for that of guessing. */
+/* A karma_i_goal_fn; the payload is a karma_i_judge. A number that cannot be told of these rows (the AUC of one class)
+ * is taken for that of guessing. */
 karma_status karma_i_goal_value(double *out, const void *judge, const karma_model *like, const karma_table *table,
                                 const double *scores, karma_error *err);
 
-/* How wrong one row's scores are, a karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a mean over
- * rows. */
+/* How wrong one row's scores are, a karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a
+ * mean over rows. */
 double karma_i_goal_row_loss(const void *judge, const karma_model *like, const karma_table *table, size_t row,
                              const double *scores);
 /* Whether a goal is a mean over rows, or follows from one: R2 and RMSE from that of the squared errors. */

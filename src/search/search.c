@@ -130,9 +130,8 @@ static karma_status take_sample(karma_table **out, const karma_model *like, cons
     *out = NULL;
     if (n_parts < 2) return KARMA_OK;
     size_t *part = karma_i_alloc(n, sizeof *part), *rows = karma_i_alloc(n, sizeof *rows);
-    karma_status st = part && rows
-                          ? karma_i_assign_folds(part, n_parts, like, table, (uint64_t)like->options.seed, err)
-                          : karma_i_fail_memory(err);
+    karma_status st = part && rows ? karma_i_assign_folds(part, n_parts, like, table, (uint64_t)like->options.seed, err)
+                                   : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++)
         if (part[i] == 0) rows[taken++] = i;
     if (st == KARMA_OK) st = karma_table_select(out, table, rows, taken, err);
@@ -180,7 +179,8 @@ static int progress_in_time(void *payload, const char *stage, size_t done, size_
     return karma_i_progress(t->hooks, stage, done, total);
 }
 
-/* Who stopped the trying wants a model of what is known: the same request does not stop the last fit, only time does. */
+/* Who stopped the trying wants a model of what is known: the same request does not stop the last fit, only time does.
+ */
 static int progress_to_the_end(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
     (void)karma_i_progress(t->hooks, stage, done, total);
@@ -228,10 +228,15 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     char *kernel = NULL, *account = NULL;
     karma_model *model = NULL;
     size_t most = count_kernels(s->plan, rows->n_rows);
-    KARMA_TRY(karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most,
-                             err));
-    karma_i_search_facts facts = {&s->race,          &choice,           &s->judge, (karma_rule)s->options->rule,
-                                  most,              rows->n_rows,      now() - s->started,
+    KARMA_TRY(
+        karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
+    karma_i_search_facts facts = {&s->race,
+                                  &choice,
+                                  &s->judge,
+                                  (karma_rule)s->options->rule,
+                                  most,
+                                  rows->n_rows,
+                                  now() - s->started,
                                   s->is_interrupted || s->race.n_done < s->race.n_folds * s->race.n_repeats};
     karma_status st = karma_i_choice_text(&kernel, &choice, &s->race, err);
     if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);

@@ -138,12 +138,13 @@ static void check_block(const char *text, const karma_i_kernel *kernel, const wo
     for (size_t p = 0; p < rows->n_rows * n; p++) {
         double size = fmax(1e-6, fmax(own[p / n], diagonal[p % n])), off = tolerance(text) * size;
         if (!(fabs((double)got[p] - (double)block[p]) <= off))
-            fail_msg("'%s': %.9g of parts, %.9g of rows %zu and %zu", text, (double)got[p], (double)block[p], p / n, p % n);
+            fail_msg("'%s': %.9g of parts, %.9g of rows %zu and %zu", text, (double)got[p], (double)block[p], p / n,
+                     p % n);
         if (p % step) continue;
         double reference = karma_i_kernel_reference(kernel, rows, p / n, w->train, p % n);
         if (!(fabs((double)got[p] - reference) <= off))
-            fail_msg("'%s': %.9g of parts, %.9g by the formula, rows %zu and %zu", text, (double)got[p], reference, p / n,
-                     p % n);
+            fail_msg("'%s': %.9g of parts, %.9g by the formula, rows %zu and %zu", text, (double)got[p], reference,
+                     p / n, p % n);
     }
     free(got);
     free(block);
@@ -177,8 +178,8 @@ static void check_formula(const char *text, const world *w) {
 /* Every encoding under every map and γ, and sums and products of them. */
 static void check_formulas(const world *w, size_t n_kinds) {
     static const char *const names[] = {"linear", "rank", "subspace"};
-    static const char *const maps[] = {"identity",     "cosine",           "poly,degree=3,offset=0.5", "rbf,width=0.7",
-                                       "laplace",      "series,series=1:0:0.5"};
+    static const char *const maps[] = {"identity",      "cosine",  "poly,degree=3,offset=0.5",
+                                       "rbf,width=0.7", "laplace", "series,series=1:0:0.5"};
     static const char *const mixed[] = {
         "linear + 0.5*rank",
         "linear(gamma=1,outer=rbf) * rank(gamma=4)",

@@ -70,8 +70,14 @@ static void finish(racing *r) {
 }
 
 static const char *const KERNELS[] = {
-    "linear(gamma=1)", "linear(gamma=3)",     "rank(gamma=2,outer=rbf,width=1)",          "subspace(bias=0)",
-    "rank",            "linear(outer=poly)",  "linear(gamma=1) + 10*subspace(bias=0)", "linear(outer=laplace) + rank",
+    "linear(gamma=1)",
+    "linear(gamma=3)",
+    "rank(gamma=2,outer=rbf,width=1)",
+    "subspace(bias=0)",
+    "rank",
+    "linear(outer=poly)",
+    "linear(gamma=1) + 10*subspace(bias=0)",
+    "linear(outer=laplace) + rank",
 };
 enum { N_KERNELS = sizeof KERNELS / sizeof KERNELS[0] };
 
@@ -116,7 +122,8 @@ static void check_runs(const karma_table *table, const char *const *kernels, siz
 
 static void scores_are_those_of_models_alone(void **state) {
     (void)state;
-    static const table_plan plans[] = {{48, 4, 2, 6, 0.7, 2, 1.5}, {48, 4, 1, 2, 0.7, 3, 1.5}, {48, 5, 1, 6, 0.8, 0, 1.5}};
+    static const table_plan plans[] = {
+        {48, 4, 2, 6, 0.7, 2, 1.5}, {48, 4, 1, 2, 0.7, 3, 1.5}, {48, 5, 1, 6, 0.8, 0, 1.5}};
     for (size_t p = 0; p < sizeof plans / sizeof plans[0]; p++) {
         karma_table *table = draw_labelled(&plans[p], 3 + p);
         double weights[48];
@@ -155,7 +162,8 @@ static void scores_of_sparse_rows_are_too(void **state) {
     const char *classes[N];
     for (size_t i = 0; i < N * D; i++) cells[i] = NAN;
     for (size_t i = 0; i < N; i++) {
-        for (size_t c = 0; c < 12; c++) cells[i * D + karma_i_rng_below(&rng, 40)] = karma_i_rng_normal(&rng) + (double)(i % 2);
+        for (size_t c = 0; c < 12; c++)
+            cells[i * D + karma_i_rng_below(&rng, 40)] = karma_i_rng_normal(&rng) + (double)(i % 2);
         cells[i * D + 40 + karma_i_rng_below(&rng, D - 40)] = 1.0;
         classes[i] = i % 2 ? "yes" : "no";
     }
@@ -271,8 +279,8 @@ static void rows_that_are_left_out_teach_nothing(void **state) {
         for (size_t i = strange % 3; i < N; i += 3) {
             float a = r[0].race.runs[c].scores[i], b = r[1].race.runs[c].scores[i];
             if (i != strange && a != b)
-                fail_msg("%s: row %zu has the score %.9g, and %.9g beside another row", KERNELS[c / PATH.n], i, (double)a,
-                         (double)b);
+                fail_msg("%s: row %zu has the score %.9g, and %.9g beside another row", KERNELS[c / PATH.n], i,
+                         (double)a, (double)b);
         }
     for (int k = 0; k < 2; k++) {
         finish(&r[k]);
@@ -532,8 +540,9 @@ static void stacking_finds_the_mix(void **state) {
             r.race.runs[1].scores[i] = (float)(mixed ? y - 3.0 * noise : 100.0 + 0.5 * (y - 100.0));
             r.race.runs[2].scores[i] = (float)(100.0 + 7.0 * karma_i_rng_normal(&rng));
         }
-        assert_int_equal(karma_i_choose(&choice, KARMA_RULE_STACK, &r.race, NULL, karma_i_goal_row_loss, &r.judge, 9, NULL),
-                         KARMA_OK);
+        assert_int_equal(
+            karma_i_choose(&choice, KARMA_RULE_STACK, &r.race, NULL, karma_i_goal_row_loss, &r.judge, 9, NULL),
+            KARMA_OK);
         double weight[3] = {0.0, 0.0, 0.0}, sum = 0.0;
         for (size_t m = 0; m < choice.n; m++) {
             assert_true(choice.weights[m] > 0.0);

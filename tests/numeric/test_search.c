@@ -32,7 +32,8 @@ static karma_search_options search_options(void) {
     return o;
 }
 
-static karma_model *searched(const karma_table *table, const karma_fit_options *fit, const karma_search_options *search) {
+static karma_model *searched(const karma_table *table, const karma_fit_options *fit,
+                             const karma_search_options *search) {
     karma_model *model = NULL;
     karma_error err;
     if (karma_search(&model, table, fit, search, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
@@ -76,7 +77,8 @@ static double validated(const table_plan *plan, size_t n_tables, uint64_t seed, 
 }
 
 /* Labels that nothing is about: chance. 240 decisions have a standard error of 0.032, of which four are allowed. The
- * second table has more columns than rows: whatever is fitted to all of its rows, labels or not, could remember them. */
+ * second table has more columns than rows: whatever is fitted to all of its rows, labels or not, could remember them.
+ */
 static void noise_has_the_level_of_chance(void **state) {
     (void)state;
     static const table_plan narrow = {80, 4, 2, 6, 0.7, 2, 0.0}, wide = {40, 60, 0, 0, 0.8, 2, 0.0};
@@ -199,7 +201,8 @@ static void check_goal(const karma_table *table, karma_goal goal, const char *lo
     json_t *account = account_of(model), *folds = json_object_get(account, "folds");
     double sum = 0.0, score = number_in(account, "score"), other = number_in(account, "constant_answer");
     double zero = number_in(json_object_get(account, "zero_imputation"), "score");
-    int is_loss = goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE || goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_PINBALL;
+    int is_loss =
+        goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE || goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_PINBALL;
     assert_string_equal(json_string_value(json_object_get(account, "goal")), karma_goal_name(goal));
     assert_int_equal(json_is_true(json_object_get(account, "less_is_better")), is_loss);
     assert_int_equal(karma_goal_is_loss(goal), is_loss);
@@ -211,8 +214,10 @@ static void check_goal(const karma_table *table, karma_goal goal, const char *lo
     if (!(gain > 0.0)) fail_msg("%s: %.4g, a constant answer %.4g", karma_goal_name(goal), score, other);
     if (constant && !(fabs(other - *constant) < 1e-6 * fmax(1.0, fabs(*constant))))
         fail_msg("%s: a constant answer reaches %.6g, not %.6g", karma_goal_name(goal), other, *constant);
-    if (is_loss) assert_true(score > 0.0 && zero > 0.0);
-    else assert_true(score <= 1.0 && zero <= 1.0);
+    if (is_loss)
+        assert_true(score > 0.0 && zero > 0.0);
+    else
+        assert_true(score <= 1.0 && zero <= 1.0);
     assert_true(number_in(account, "error") >= 0.0);
     json_decref(account);
     karma_model_free(model);
@@ -303,7 +308,7 @@ static void every_rule_gives_a_model(void **state) {
             assert_int_equal(count_of(kernel, '|') + count_of(kernel, ','), count_of(kernel, ',')); /* one member */
             assert_int_equal(model->n_members, 1);
         } else
-            assert_true(members > 1); /* 60 rows leave many within the noise */
+            assert_true(members > 1);  /* 60 rows leave many within the noise */
         if (rule == KARMA_RULE_BEST) { /* the first of the list, which is sorted */
             assert_true(json_is_true(json_object_get(json_array_get(candidates, 0), "chosen")));
             assert_true(fabs(number_in(json_array_get(candidates, 0), "score") - number_in(account, "score")) < 1e-6);
@@ -465,8 +470,9 @@ static karma_table *read_table(const char *ending, const char *text, const char 
     karma_error err;
     karma_options_init(karma_read_option_table(), &o);
     for (; *settings; settings += 2)
-        assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), settings[0]), &o, settings[1], NULL),
-                         KARMA_OK);
+        assert_int_equal(
+            karma_option_set(karma_option_find(karma_read_option_table(), settings[0]), &o, settings[1], NULL),
+            KARMA_OK);
     temp_create(&file, ending, text, strlen(text));
     if (karma_table_read(&table, file.path, &o, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     temp_remove(&file);
@@ -512,26 +518,38 @@ static const char *const LABEL[] = {"target", "y", NULL};
 static void tables_of_all_kinds(void **state) {
     (void)state;
     check_table("rows without a label", KARMA_TASK_AUTO,
-                read_table(".csv", "a,b,y\n1,2,p\n2,,q\n,3,\n4,1,p\n5,5,q\n0,,\n-1,-2,p\n3,2,q\n1,1,p\n2,2,q\n", LABEL), NULL);
-    check_table("a class of one row", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n1,2,p\n2,,p\n,3,q\n4,1,p\n5,5,r\n0,,r\n-1,-2,p\n", LABEL), NULL);
-    check_table("one class", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n1,2,p\n2,,p\n,3,p\n4,1,p\n5,5,p\n", LABEL), "class");
+                read_table(".csv", "a,b,y\n1,2,p\n2,,q\n,3,\n4,1,p\n5,5,q\n0,,\n-1,-2,p\n3,2,q\n1,1,p\n2,2,q\n", LABEL),
+                NULL);
+    check_table("a class of one row", KARMA_TASK_AUTO,
+                read_table(".csv", "a,b,y\n1,2,p\n2,,p\n,3,q\n4,1,p\n5,5,r\n0,,r\n-1,-2,p\n", LABEL), NULL);
+    check_table("one class", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n1,2,p\n2,,p\n,3,p\n4,1,p\n5,5,p\n", LABEL),
+                "class");
     check_table("two rows", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n1,2,p\n2,,q\n", LABEL), NULL);
-    check_table("two rows with numbers", KARMA_TASK_REGRESS, read_table(".csv", "a,b,y\n1,2,1.5\n2,,2.25\n", LABEL), NULL);
+    check_table("two rows with numbers", KARMA_TASK_REGRESS, read_table(".csv", "a,b,y\n1,2,1.5\n2,,2.25\n", LABEL),
+                NULL);
     check_table("one row", KARMA_TASK_REGRESS, read_table(".csv", "a,b,y\n1,2,1.5\n", LABEL), "one row is too few");
-    check_table("constant columns", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n1,2,p\n1,2,q\n1,,p\n1,2,q\n1,2,p\n1,2,q\n", LABEL), NULL);
-    check_table("an empty column", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n1,,p\n2,,q\n3,,p\n4,,q\n5,,p\n6,,q\n", LABEL), NULL);
-    check_table("nothing but holes", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\n,,p\n,,q\n,,p\n,,q\n,,p\n,,q\n", LABEL),
-                "nothing to learn from");
-    check_table("categories", KARMA_TASK_AUTO, read_table(".csv", "a,b,y\nred,x,p\nblue,,q\nred,z,p\n,x,q\ngreen,z,p\nblue,x,q\n", LABEL), NULL);
+    check_table("constant columns", KARMA_TASK_AUTO,
+                read_table(".csv", "a,b,y\n1,2,p\n1,2,q\n1,,p\n1,2,q\n1,2,p\n1,2,q\n", LABEL), NULL);
+    check_table("an empty column", KARMA_TASK_AUTO,
+                read_table(".csv", "a,b,y\n1,,p\n2,,q\n3,,p\n4,,q\n5,,p\n6,,q\n", LABEL), NULL);
+    check_table("nothing but holes", KARMA_TASK_AUTO,
+                read_table(".csv", "a,b,y\n,,p\n,,q\n,,p\n,,q\n,,p\n,,q\n", LABEL), "nothing to learn from");
+    check_table("categories", KARMA_TASK_AUTO,
+                read_table(".csv", "a,b,y\nred,x,p\nblue,,q\nred,z,p\n,x,q\ngreen,z,p\nblue,x,q\n", LABEL), NULL);
     check_table("one column", KARMA_TASK_AUTO, read_table(".csv", "a,y\n1,p\n2,q\n3,p\n4,q\n5,p\n6,q\n", LABEL), NULL);
     check_table("a constant number", KARMA_TASK_REGRESS,
                 read_table(".csv", "a,b,y\n1,2,1.5\n2,,1.5\n,3,1.5\n4,1,1.5\n5,5,1.5\n6,1,1.5\n", LABEL), NULL);
     static const char *const libsvm[] = {"format", "libsvm", "absent", "missing", NULL};
-    check_table("LIBSVM", KARMA_TASK_AUTO, read_table(".txt", "+1 1:0.5 4:2\n-1 2:1\n+1 1:0.1 2:3\n-1 3:1 4:1\n+1 1:1\n-1 2:2 5:1\n", libsvm), NULL);
-    static const char *const ratings[] = {"format", "ratings", "item", "b", "like", "4", NULL};
-    check_table("ratings", KARMA_TASK_AUTO,
-                read_table(".csv", "user,item,rating\n1,a,5\n1,b,4\n2,a,1\n2,b,2\n3,a,4\n3,b,5\n3,c,1\n4,b,1\n4,c,3\n5,b,5\n5,c,2\n", ratings),
+    check_table("LIBSVM", KARMA_TASK_AUTO,
+                read_table(".txt", "+1 1:0.5 4:2\n-1 2:1\n+1 1:0.1 2:3\n-1 3:1 4:1\n+1 1:1\n-1 2:2 5:1\n", libsvm),
                 NULL);
+    static const char *const ratings[] = {"format", "ratings", "item", "b", "like", "4", NULL};
+    check_table(
+        "ratings", KARMA_TASK_AUTO,
+        read_table(".csv",
+                   "user,item,rating\n1,a,5\n1,b,4\n2,a,1\n2,b,2\n3,a,4\n3,b,5\n3,c,1\n4,b,1\n4,c,3\n5,b,5\n5,c,2\n",
+                   ratings),
+        NULL);
 }
 
 static void kernels_that_were_given(void **state) {
@@ -560,7 +578,8 @@ static void targets_of_both_kinds(void **state) {
     table_plan plan = {N, 4, 1, 6, 0.8, 2, 2.0};
     karma_table *table = draw_labelled(&plan, 6);
     double numbers[N];
-    for (size_t i = 0; i < N; i++) numbers[i] = i < 12 ? 1.7 * (double)i + 0.3 * table->targets[0].value[i] : (double)NAN;
+    for (size_t i = 0; i < N; i++)
+        numbers[i] = i < 12 ? 1.7 * (double)i + 0.3 * table->targets[0].value[i] : (double)NAN;
     assert_int_equal(karma_table_add_target_numbers(table, "few", numbers, NULL), KARMA_OK);
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);

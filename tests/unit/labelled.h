@@ -24,8 +24,8 @@ static inline void add_drawn_attribute(karma_i_builder *builder, size_t j, size_
         (void)snprintf(levels[l], 32, "l%06zu", l);
     }
     (void)snprintf(name, sizeof name, "a%zu", j);
-    assert_int_equal(karma_i_builder_add_attribute(builder, name, n_levels ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER,
-                                                   levels, n_levels, NULL),
+    assert_int_equal(karma_i_builder_add_attribute(
+                         builder, name, n_levels ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER, levels, n_levels, NULL),
                      KARMA_OK);
 }
 

@@ -847,8 +847,9 @@ static void searching_models(void **state) {
     static char *names[] = {"kernel", "C"};
     static char *const kernels[] = {"linear(gamma=1) + 0.5*rank", "union"};
     for (size_t k = 0; k < 2; k++) {
-        searching s = {.f = {.table = table_of("a,b,c,label\n1,2,1,yes\n,3,0,no\n4,5,,yes\n2,1,7,no\n6,-2,2,yes\n", "label"),
-                             .options = quick_options(KARMA_SOLVER_BATCH)}};
+        searching s = {
+            .f = {.table = table_of("a,b,c,label\n1,2,1,yes\n,3,0,no\n4,5,,yes\n2,1,7,no\n6,-2,2,yes\n", "label"),
+                  .options = quick_options(KARMA_SOLVER_BATCH)}};
         karma_options_init(karma_search_option_table(), &s.search);
         s.search.effort = KARMA_EFFORT_QUICK;
         s.search.fixed = (karma_names){names, 1 + k};

@@ -1,5 +1,5 @@
-/* Committees: what --kernel says of several machines, and models that are their weighted mean. The oracle is each machine
- * learned alone. */
+/* Committees: what --kernel says of several machines, and models that are their weighted mean. The oracle is each
+ * machine learned alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,18 +80,29 @@ static void wrong_texts_are_refused(void **state) {
     static const struct {
         const char *text, *says;
     } wrongs[] = {
-        {"linear @", "ascending multiples"},       {"linear @ ", "ascending multiples"},
-        {"linear @ x", "'x' after '@'"},           {"linear @ 0", "ascending multiples"},
-        {"linear @ -1", "ascending multiples"},    {"linear @ nan", "ascending multiples"},
-        {"linear @ inf", "ascending multiples"},   {"linear @ 1,1", "ascending multiples"},
-        {"linear @ 2,1", "ascending multiples"},   {"linear @ 1,", "ascending multiples"},
-        {"linear @ 1:0", "ascending multiples"},   {"linear @ 1:-2", "ascending multiples"},
-        {"linear @ 1:", "ascending multiples"},    {"linear @ 1:2:3", "ascending multiples"},
-        {"linear @ 1 @ 2", "ascending multiples"}, {"linear @ 1e300", "ascending multiples"},
+        {"linear @", "ascending multiples"},
+        {"linear @ ", "ascending multiples"},
+        {"linear @ x", "'x' after '@'"},
+        {"linear @ 0", "ascending multiples"},
+        {"linear @ -1", "ascending multiples"},
+        {"linear @ nan", "ascending multiples"},
+        {"linear @ inf", "ascending multiples"},
+        {"linear @ 1,1", "ascending multiples"},
+        {"linear @ 2,1", "ascending multiples"},
+        {"linear @ 1,", "ascending multiples"},
+        {"linear @ 1:0", "ascending multiples"},
+        {"linear @ 1:-2", "ascending multiples"},
+        {"linear @ 1:", "ascending multiples"},
+        {"linear @ 1:2:3", "ascending multiples"},
+        {"linear @ 1 @ 2", "ascending multiples"},
+        {"linear @ 1e300", "ascending multiples"},
         {"linear @ 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "at most 16"},
-        {"@ 1", "--kernel"},                       {"", "--kernel"},
-        {"linear |", "--kernel"},                  {"| linear", "--kernel"},
-        {"linear || rank", "--kernel"},            {"linear | cubic", "cubic"},
+        {"@ 1", "--kernel"},
+        {"", "--kernel"},
+        {"linear |", "--kernel"},
+        {"| linear", "--kernel"},
+        {"linear || rank", "--kernel"},
+        {"linear | cubic", "cubic"},
         {"linear | precomputed", "a precomputed kernel stands alone"},
     };
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
@@ -146,7 +157,8 @@ static double *scores_of(const karma_model *model, const karma_table *table) {
     return scores;
 }
 
-static const char COMMITTEE[] = "linear(gamma=1) @ 0.1,10:0.5 | rank(outer=rbf) @ 1:2 | linear(gamma=3) + 0.5*subspace @ 3";
+static const char COMMITTEE[] =
+    "linear(gamma=1) @ 0.1,10:0.5 | rank(outer=rbf) @ 1:2 | linear(gamma=3) + 0.5*subspace @ 3";
 static const struct {
     const char *kernel;
     double weight;
@@ -299,8 +311,8 @@ static void explanations_sum_to_the_score(void **state) {
                 double sum = e.bias[i * K + o];
                 for (size_t p = e.start[i]; p < e.start[i + 1]; p++) sum += e.contribution[p * K + o];
                 if (!(fabs(sum - scores[i * K + o]) <= 1e-4 * fmax(1.0, fabs(sum))))
-                    fail_msg("'%s': row %zu, output %zu: parts sum to %.9g, the score is %.9g", cases[k].kernel, i, o, sum,
-                             scores[i * K + o]);
+                    fail_msg("'%s': row %zu, output %zu: parts sum to %.9g, the score is %.9g", cases[k].kernel, i, o,
+                             sum, scores[i * K + o]);
             }
         karma_explanations_clear(&e);
         free(scores);

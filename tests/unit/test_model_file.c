@@ -670,7 +670,8 @@ static void forged_members_are_refused(void **state) {
 /* The account of a search is an object, whatever it says; it comes back as it was. */
 static void accounts_of_searches_are_kept(void **state) {
     (void)state;
-    static const char *const accounts[] = {"{}", "{\"score\":0.10000000000000001,\"folds\":[1,2.5],\"goal\":\"\\u0001é\"}",
+    static const char *const accounts[] = {"{}",
+                                           "{\"score\":0.10000000000000001,\"folds\":[1,2.5],\"goal\":\"\\u0001é\"}",
                                            "{\"score\":\"no number\",\"folds\":{\"a\":null},\"gains\":[]}"};
     static const char *const wrong[] = {"[]", "1", "\"text\"", "true"};
     karma_fit_options o = quick_options();

@@ -28,9 +28,10 @@ static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
             (void)json_object_set_new(metrics, karma_goal_name((karma_goal)goal),
                                       json_pack("{s:f, s:o}", "mean", target->mean_of[goal], "error",
                                                 json_number_or_null(target->error_of[goal])));
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "goal", karma_goal_name(target->goal), "score", json_number_or_null(target->mean),
-                     "error", json_number_or_null(target->error), "folds", numbers_json(target->values, cv->n_done),
-                     "constant_answer", numbers_json(target->majority, cv->n_done), "metrics", metrics);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "goal", karma_goal_name(target->goal),
+                     "score", json_number_or_null(target->mean), "error", json_number_or_null(target->error), "folds",
+                     numbers_json(target->values, cv->n_done), "constant_answer",
+                     numbers_json(target->majority, cv->n_done), "metrics", metrics);
 }
 
 static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
