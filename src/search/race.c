@@ -322,6 +322,8 @@ karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *p
     if (st != KARMA_OK) return st;
     if (*stopped && race->n_done == 0)
         for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_out |= !race->entries[e].is_judged;
-    if (!*stopped || race->n_done == 0) race->n_done++;
+    if (*stopped && race->n_done > 0) return KARMA_OK;
+    for (size_t e = 0; e < race->n_entries; e++) race->entries[e].was_judged |= race->entries[e].is_judged;
+    race->n_done++;
     return KARMA_OK;
 }

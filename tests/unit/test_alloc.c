@@ -803,6 +803,75 @@ static void finding_subspaces(void **state) {
     karma_i_rows_free(sparse);
 }
 
+/* --- searches ------------------------------------------------------------------------------------------ */
+
+/* What is told of a search, but for the time it took: a failing allocation must not take a part of it in silence. */
+typedef struct searching {
+    fitting f;
+    karma_search_options search;
+    char account[8192];
+} searching;
+
+static void copy_account(char *out, size_t size, const karma_model *model) {
+    const char *text = karma_model_search(model), *seconds = strstr(text, "\"seconds\"");
+    if (!seconds) fail_msg("an account without seconds");
+    assert_true(strlen(text) < size);
+    size_t before = (size_t)(seconds - text);
+    memcpy(out, text, before);
+    (void)strcpy(out + before, strchr(seconds, ','));
+}
+
+static karma_status run_search(void *context) {
+    searching *s = context;
+    karma_model *model = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_search(&model, s->f.table, &s->f.options, &s->search, NULL, &err), &err, model);
+    if (st == KARMA_OK) {
+        char account[sizeof s->account];
+        copy_account(account, sizeof account, model);
+        if (!s->account[0]) (void)strcpy(s->account, account);
+        if (strcmp(account, s->account) != 0) fail_msg("an account that lacks something: %s", account);
+    }
+    karma_model_free(model);
+    return st;
+}
+
+static karma_status run_cross_validation(void *context) {
+    searching *s = context;
+    karma_cv cv = {.n_rows = 77};
+    karma_error err = {0};
+    karma_status st = karma_cross_validate(&cv, s->f.table, &s->f.options, &s->search, 2, 1, NULL, &err);
+    if (st != KARMA_OK && (cv.n_rows != 77 || cv.targets)) fail_msg("a failing call wrote a validation");
+    if (st == KARMA_OK) karma_cv_clear(&cv);
+    return judge(st, &err, NULL);
+}
+
+/* One kernel and its five C, or two of each; folds are few, for every allocation fails once. */
+static void searching_models(void **state) {
+    (void)state;
+    static char *names[] = {"kernel", "C"};
+    static char *const kernels[] = {"linear(gamma=1) + 0.5*rank", "union"};
+    for (size_t k = 0; k < 2; k++) {
+        searching s = {
+            .f = {.table = table_of("a,b,c,label\n1,2,1,yes\n,3,0,no\n4,5,,yes\n2,1,7,no\n6,-2,2,yes\n", "label"),
+                  .options = quick_options(KARMA_SOLVER_BATCH)}};
+        karma_options_init(karma_search_option_table(), &s.search);
+        s.search.effort = KARMA_EFFORT_QUICK;
+        s.search.fixed = (karma_names){names, 1 + k};
+        s.f.options.kernel = kernels[k];
+        s.f.options.folds = 2;
+        s.f.options.subspace_rank = 1;
+        s.f.options.probabilities = k ? KARMA_CALIBRATE_OFF : KARMA_CALIBRATE_SIGMOID;
+        assert_int_equal(run_search(&s), KARMA_OK);
+        check_every_allocation(run_search, &s, "search");
+        if (k == 0) {
+            s.search.effort = KARMA_EFFORT_OFF;
+            check_every_allocation(run_cross_validation, &s, "cross-validation");
+        }
+        karma_table_free(s.f.table);
+    }
+}
+
 /* --- rivals -------------------------------------------------------------------------------------------- */
 
 typedef struct contest {
@@ -878,6 +947,7 @@ int main(void) {
         cmocka_unit_test(explaining_models),
         cmocka_unit_test(explaining_composed_kernels),
         cmocka_unit_test(running_rivals),
+        cmocka_unit_test(searching_models),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }
