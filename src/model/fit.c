@@ -111,7 +111,8 @@ static karma_status solve(karma_model *model, const karma_i_committee *committee
 }
 
 static karma_status learn_members(karma_model *model, const karma_i_committee *committee,
-                                  const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks, karma_error *err) {
+                                  const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
+                                  karma_error *err) {
     model->members = karma_i_zalloc(committee->n, sizeof *model->members);
     if (!model->members) return karma_i_fail_memory(err);
     model->n_members = committee->n;

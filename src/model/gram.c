@@ -45,8 +45,7 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
     if (st == KARMA_OK)
         st = karma_i_encoder_learn(&encoder, teacher, committee.kinds, committee.n_kinds, options, hooks, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(learned, &encoder, teacher, NULL, err);
-    if (st == KARMA_OK)
-        st = karma_i_kernel_learn(&gram->kernel, &committee.formulas[0], *learned, gram->threads, err);
+    if (st == KARMA_OK) st = karma_i_kernel_learn(&gram->kernel, &committee.formulas[0], *learned, gram->threads, err);
     if (st == KARMA_OK && against) st = karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err);
     karma_i_encoder_clear(&encoder);
     karma_i_committee_clear(&committee);

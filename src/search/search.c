@@ -215,7 +215,12 @@ static karma_status fit_choice(karma_model **out, const search_state *s, const c
 /* Probabilities come from the scores of rows that were left out: no further fit is needed. */
 static karma_status calibrate(karma_model *model, const search_state *s, const karma_i_choice *choice,
                               karma_error *err) {
-    if (model->options.probabilities == KARMA_CALIBRATE_OFF || s->race.n_done < s->race.n_folds) return KARMA_OK;
+    if (model->options.probabilities == KARMA_CALIBRATE_OFF) return KARMA_OK;
+    if (s->race.n_done < s->race.n_folds) {
+        karma_i_notice(s->hooks,
+                       "not all rows were left out once before the search ended: the model has no probabilities");
+        return KARMA_OK;
+    }
     double *scores = karma_i_alloc(s->table->n_rows, model->n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
     karma_i_choice_scores(scores, choice, &s->race, 0);
