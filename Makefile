@@ -12,7 +12,8 @@ PREFIX ?= /usr/local
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
 TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3 python3-sklearn
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
-BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools
+BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
+                 r-base-core r-bioc-pcamethods
 
 all: build/build.ninja
 	@ninja -C build --quiet
@@ -30,7 +31,7 @@ test:
 
 bench: all
 	@dev/install-packages $(BENCH_PACKAGES)
-	@ninja -C build --quiet bench/bench_engine bench/bench_subspace
+	@ninja -C build --quiet bench/bench_engine bench/bench_search bench/bench_subspace
 	@bench/run
 
 lint:

@@ -4,6 +4,7 @@
     peers.py batch  ENGINE CSV C REPEATS          SVC(kernel="precomputed") and its Gram matrix, beside karma_fit
     peers.py sparse ENGINE DIR ROWS REPEATS THREADS   scipy's sparse product, beside the library's sparse block
     peers.py subspace ROWS PEER_ROWS              a round of IterativeImputer on PEER_ROWS, passes of ppca on ROWS
+    peers.py search CSV FITS THREADS              GridSearchCV over IterativeImputer + SVC, FITS of its 180 fits
 
 Each repetition times the peer, then starts ENGINE, if there is one, for the library's side: the two take turns.
 """
@@ -12,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -192,22 +194,16 @@ def draw_low_rank(n_rows):
 
 
 def ppca_passes(x, rank, n_passes):
-    """Seconds of each pass of the algorithm of R's pcaMethods::ppca: missing cells are filled in anew every time."""
-    hidden, x = np.isnan(x), np.nan_to_num(x)
-    n_rows, dim = x.shape
-    c = np.random.default_rng(1).standard_normal((dim, rank))
-    z = x @ c @ np.linalg.inv(c.T @ c)
-    noise = ((x - np.where(hidden, 0, z @ c.T)) ** 2).sum() / (~hidden).sum()
-    seconds = []
-    for _ in range(n_passes):
-        start = time.perf_counter()
-        s = np.linalg.inv(np.eye(rank) + c.T @ c / noise)
-        x[hidden] = (z @ c.T)[hidden]
-        z = x @ c @ s / noise
-        c = (x.T @ z) @ np.linalg.inv(z.T @ z + n_rows * s)
-        noise = (((z @ c.T - x) ** 2).sum() + n_rows * ((c.T @ c) * s).sum() + hidden.sum() * noise) / x.size
-        seconds.append(time.perf_counter() - start)
-    return seconds
+    """Seconds of a pass of ppca in R's pcaMethods, several times (ppca.R); None without R or the package."""
+    with tempfile.NamedTemporaryFile(suffix=".bin") as file:
+        x.T.tofile(file.name)  # column by column
+        try:
+            run = subprocess.run(["Rscript", os.path.join(os.path.dirname(os.path.abspath(__file__)), "ppca.R"), file.name,
+                                  *map(str, (*x.shape, rank, n_passes))], stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, check=True, text=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+    return json.loads(run.stdout)
 
 
 def subspace(n_rows, peer_rows):
@@ -216,10 +212,51 @@ def subspace(n_rows, peer_rows):
     from sklearn.impute import IterativeImputer
     warnings.simplefilter("ignore")  # one round does not converge
     seconds, _ = timed(IterativeImputer(max_iter=1, random_state=0).fit_transform, draw_low_rank(peer_rows))
-    return {"round": [seconds * n_rows / peer_rows], "pass": ppca_passes(draw_low_rank(n_rows), 10, 5)[1:]}
+    return {"round": [seconds * n_rows / peer_rows], "pass": ppca_passes(draw_low_rank(n_rows), 10, 3)}
+
+
+# ---- search ----
+
+GRID = {"svc__C": [.1, 1, 10, 100, 1000, 10000], "svc__gamma": ["scale", .001, .003, .01, .03, .1]}
+FOLDS = 5
+
+
+def search(path, n_fits, threads):
+    """Seconds of the grid search, and of how many fits they were measured: whole candidates, all folds of each."""
+    import warnings
+
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.svm import SVC
+
+    warnings.simplefilter("ignore")
+    rows = pd.read_csv(path)
+    y = rows.pop("target")
+    numbers = [c for c in rows if rows[c].dtype.kind == "f"]
+    categories = [c for c in rows if c not in numbers]
+    prepare = ColumnTransformer([
+        ("numbers", make_pipeline(StandardScaler(), IterativeImputer(random_state=0)), numbers),
+        ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories)])
+    n_all = len(GRID["svc__C"]) * len(GRID["svc__gamma"])
+    n_candidates = max(1, min(n_all, n_fits // FOLDS))
+    points = [{"svc__C": [c], "svc__gamma": [g]} for c in GRID["svc__C"] for g in GRID["svc__gamma"]]
+    grid = points[::max(1, n_all // n_candidates)][:n_candidates]  # small and large C alike
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    search_cv = GridSearchCV(make_pipeline(prepare, SVC()), grid, cv=folds, n_jobs=threads, refit=False)
+    seconds, _ = timed(search_cv.fit, rows, y)
+    return {"seconds": seconds * n_all / n_candidates, "fits": n_candidates * FOLDS, "all_fits": n_all * FOLDS,
+            "score": float(search_cv.cv_results_["mean_test_score"].max())}
 
 
 def main(kind, *arguments):
+    if kind == "search":
+        path, n_fits, threads = arguments
+        return search(path, int(n_fits), int(threads))
     if kind == "batch":
         program, path, C, repeats = arguments
         return batch(program, path, C, int(repeats))

@@ -29,15 +29,16 @@ typedef struct karma_explain_options {
  * in the units of karma_predict, but for two things: kernel values of a plain kernel are taken in double precision here
  * and in single precision there, and quantiles are as learned, not put in order where they cross.
  *
- * Of a plain kernel (one factor, no outer map) a contribution is the attribute's own sum of the score: exact. Of any
- * other it is the attribute's Shapley value in the game whose value of a set of attributes is the score of the row with
- * all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of them, otherwise the mean over
- * permutations drawn in pairs, one the reverse of the other, by the seed and the row's number. */
+ * If all kernels of the model are plain (one factor, no outer map, no subspace), a contribution is the attribute's own
+ * sum of the score: exact. Otherwise it is the attribute's Shapley value in the game whose value of a set of attributes
+ * is the score of the row with all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of them,
+ * otherwise the mean over permutations drawn in pairs, one the reverse of the other, by the seed and the row's number.
+ */
 enum { KARMA_EXACT_SHAPLEY = 10 };
 
 typedef struct karma_explanations {
     size_t n_rows, n_outputs;
-    int is_split;         /* a plain kernel: not Shapley values */
+    int is_split;         /* plain kernels: not Shapley values */
     size_t *start;        /* n_rows + 1 */
     size_t *attribute;    /* of each part: its number in the model */
     double *contribution; /* contribution[part * n_outputs + output] */
@@ -46,8 +47,8 @@ typedef struct karma_explanations {
 } karma_explanations;
 
 /* Explains every row of the table. A precomputed kernel has no attributes and is refused. Memory: 16 bytes an observed
- * cell and output. Cost a row: of a plain kernel a support row times the observed attributes; otherwise kernel
- * evaluations of a support row times 2^observed, or times samples · observed. Free with karma_explanations_clear. */
+ * cell and output. Cost a row: of plain kernels a support row times the observed attributes; otherwise evaluations of
+ * all kernels with a support row, times 2^observed or times samples · observed. Free with karma_explanations_clear. */
 KARMA_API karma_status karma_explain(karma_explanations *out, const karma_model *model, const karma_table *table,
                                      const karma_explain_options *options, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_explanations_clear(karma_explanations *explanations);

@@ -182,6 +182,7 @@ typedef struct karma_fit_options {
     char *series;          /* of the outer map series: a_0,a_1,... of sum over p of a_p (k/s)^p */
     double mu;             /* weight of the subspace in the kernel "union" */
     int64_t subspace_rank; /* or KARMA_AUTO: chosen by held-out cells */
+    int64_t refine;        /* gradient steps that improve the subspace on the task; 0: none */
     int standardise;       /* centre and scale observed cells, and the target of a regression */
     int unit_ball;         /* shrink rows so that |P_o x| <= 1, as the paper assumes */
     int loss;              /* karma_loss_kind */

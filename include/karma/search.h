@@ -13,8 +13,8 @@ extern "C" {
 
 /* Tries kernels and values of C by cross-validation within the rows of `table`, then learns from all of them what the
  * rule makes of the best. What `fit` says is kept where `search->fixed` names it; the rest is chosen. With effort off
- * this is karma_fit. A progress hook that asks to stop ends the trying; what was learned so far is then made a model of,
- * and if nothing was it is an error. Docs: docs/search.md. */
+ * this is karma_fit. A progress hook that asks to stop ends the trying; what was learned so far is then made a model
+ * of, and if nothing was it is an error. Docs: docs/search.md. */
 KARMA_API karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                                     const karma_search_options *search, const karma_hooks *hooks, karma_error *err);
 
@@ -24,14 +24,16 @@ KARMA_API const char *karma_model_search(const karma_model *model);
 
 /* Cross-validated numbers of one target. */
 typedef struct karma_cv_target {
-    double *values;           /* of the goal, one a fold */
-    double *majority;         /* the goal of a constant answer on the same rows, where it has one; else NaN */
-    double mean, error;       /* of the values; the standard error counts repeats as one */
+    karma_goal goal;    /* what it is judged by */
+    double *values;     /* of the goal, one a fold */
+    double *majority;   /* the goal of a constant answer on the same rows, where it has one; else NaN */
+    double mean, error; /* of the values; the standard error counts repeats as one */
     double mean_of[KARMA_N_GOALS], error_of[KARMA_N_GOALS]; /* of every goal, NaN where it does not apply */
+    size_t n_of[KARMA_N_GOALS]; /* folds that have a number: the AUC of one class is none, nor is that of no label */
 } karma_cv_target;
 
 typedef struct karma_cv {
-    karma_goal goal;
+    karma_goal goal;                           /* of all targets; KARMA_GOAL_AUTO: each has its own */
     size_t n_rows, n_folds, n_repeats, n_done; /* n_done of the folds of all repeats were judged */
     size_t n_targets;
     karma_cv_target *targets;

@@ -104,6 +104,8 @@ static const karma_option fit_records[] = {
     REAL(F, mu, "mu", 1, 0, 1e6, NULL, "weight of the subspace in --kernel union"),
     {"subspace-rank", KARMA_OPTION_INTEGER, FIELD(F, subspace_rank), KARMA_AUTO, 0, 1000, auto_words, NULL,
      "dimension of the hidden subspace; auto: what predicts held-out cells best", NULL},
+    {"refine", KARMA_OPTION_INTEGER, FIELD(F, refine), 0, 0, 100000, NULL, "STEPS",
+     "try so many gradient steps that fit the hidden subspace to the labels; kept if rows held out gain by it", NULL},
     SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
     SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words,

@@ -18,6 +18,13 @@ void karma_explanations_clear(karma_explanations *explanations) {
     *explanations = (karma_explanations){0};
 }
 
+/* Whether the member's scores are sums over attributes. Coordinates in a subspace have sums of their own, but each is
+ * made of all attributes. */
+static int is_split(const karma_model *model, const karma_i_member *member) {
+    return karma_i_kernel_is_plain(&member->kernel) &&
+           !model->encoder.recipes[member->kernel.factors[0].encoding]->latent;
+}
+
 /* Room for the parts of all rows; which attributes they are of is known at once. */
 static karma_status new_explanations(karma_explanations *e, const karma_model *model, const karma_i_rows *rows,
                                      karma_error *err) {
@@ -25,7 +32,7 @@ static karma_status new_explanations(karma_explanations *e, const karma_model *m
     e->n_rows = n;
     e->n_outputs = model->n_outputs;
     e->is_split = 1;
-    for (size_t m = 0; m < model->n_members; m++) e->is_split &= karma_i_kernel_is_plain(&model->members[m].kernel);
+    for (size_t m = 0; m < model->n_members; m++) e->is_split &= is_split(model, &model->members[m]);
     e->start = karma_i_zalloc(n + 1, sizeof *e->start);
     if (!e->start) return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) e->start[i + 1] = e->start[i] + karma_i_rows_n_observed(rows, i);
@@ -117,14 +124,8 @@ karma_status karma_explain(karma_explanations *out, const karma_model *model, co
         return karma_i_fail(err, KARMA_ERR_OPTION, "%zu samples are too few for a standard error: at least 4",
                             options->samples);
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
-    /* a coordinate of the subspace is made of all columns: hiding one of them in encoded rows does not reach it */
-    for (size_t e = 0; e < model->encoder.n; e++)
-        if (model->encoder.recipes[e]->latent)
-            return karma_i_fail(err, KARMA_ERR_DATA,
-                                "scores of a kernel with a subspace cannot be split over columns; --importance can be "
-                                "measured");
     karma_i_rows *rows = NULL;
-    KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
+    KARMA_TRY(karma_i_encoder_encode(&rows, &model->encoder, table, hooks, err));
     karma_explanations e = {0};
     karma_i_game game = {.model = model, .threads = karma_i_threads((int64_t)options->threads), .rows = rows};
     karma_status st = karma_i_game_init(&game, err);

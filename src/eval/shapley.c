@@ -42,7 +42,11 @@ static karma_status score_sets(karma_i_game *game, karma_error *err) {
     size_t needed = game->work->n_rows * game->model->n_outputs;
     if (!karma_i_reserve(&game->scores, &game->score_capacity, needed, sizeof *game->scores))
         return karma_i_fail_memory(err);
-    return karma_i_model_scores(game->scores, game->model, game->work, game->threads, err);
+    karma_i_placed placed;
+    KARMA_TRY(karma_i_encoder_place(&placed, &game->model->encoder, game->work, game->threads, err));
+    karma_status st = karma_i_model_scores(game->scores, game->model, placed.rows, game->threads, err);
+    karma_i_placed_clear(&placed);
+    return st;
 }
 
 /* --- all sets ------------------------------------------------------------------------------------------ */

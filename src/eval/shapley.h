@@ -5,7 +5,8 @@
  *
  * which is the mean over all orders of what i adds to those before it (Shapley 1953; as explanations Štrumbelj and
  * Kononenko 2010, Lundberg and Lee 2017). Cells are hidden in the encoded row: under --unit-ball it keeps its length
- * unit. */
+ * unit. Where an encoding has a subspace they are hidden before the row is placed in it, and its coordinates are those
+ * that the cells of S alone tell. */
 #ifndef KARMA_I_SHAPLEY_H
 #define KARMA_I_SHAPLEY_H
 
@@ -15,9 +16,9 @@
 typedef struct karma_i_game {
     const karma_model *model;
     int threads;
-    const karma_i_rows *rows;
-    karma_i_rows *work; /* the row with some attributes hidden, once a set */
-    double *scores;     /* of the work rows */
+    const karma_i_rows *rows; /* of karma_i_encoder_encode */
+    karma_i_rows *work;       /* the row with some attributes hidden, once a set */
+    double *scores;           /* of the work rows */
     size_t score_capacity;
 } karma_i_game;
 

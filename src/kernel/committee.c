@@ -52,10 +52,11 @@ static karma_status take_path(karma_i_C_path *out, char *text, karma_error *err)
     for (const char *machine = at;; machine++) {
         size_t length = strcspn(machine, ",");
         if (!take_machine(out, machine, length))
-            return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "--kernel: '%.60s' after '@' are not ascending multiples of C, at most %d, each alone or "
-                                "with a weight; an example: rank(outer=rbf) @ 1, 10:0.5",
-                                at, KARMA_I_MOST_C);
+            return karma_i_fail(
+                err, KARMA_ERR_OPTION,
+                "--kernel: '%.60s' after '@' are not ascending multiples of C, at most %d, each alone or "
+                "with a weight; an example: rank(outer=rbf) @ 1, 10:0.5",
+                trim(at), KARMA_I_MOST_C);
         machine += length;
         if (!*machine) return KARMA_OK;
     }

@@ -25,8 +25,8 @@ typedef struct karma_i_C_path {
 typedef struct karma_i_committee {
     size_t n;
     karma_i_formula *formulas; /* their factors' encodings are numbered by the kinds below */
-    karma_i_C_path *paths; /* the weights of all machines sum to 1 */
-    size_t n_kinds; /* of all members together */
+    karma_i_C_path *paths;     /* the weights of all machines sum to 1 */
+    size_t n_kinds;            /* of all members together */
     karma_kernel_kind kinds[KARMA_N_KERNELS];
 } karma_i_committee;
 

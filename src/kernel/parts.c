@@ -31,8 +31,8 @@ static karma_status compute_sums(float *out, const karma_i_rows *rows, const kar
     alone.next = NULL;
     karma_i_kernel kernel;
     KARMA_TRY(karma_i_kernel_init(&kernel, 1, 1.0, 0.0, rows->n_attributes, err));
-    karma_status st = karma_i_kernel_block(out, train->n_rows, &kernel, karma_i_rows_all(&alone),
-                                           karma_i_rows_all(train), threads);
+    karma_status st =
+        karma_i_kernel_block(out, train->n_rows, &kernel, karma_i_rows_all(&alone), karma_i_rows_all(train), threads);
     karma_i_kernel_clear(&kernel);
     return st == KARMA_OK ? KARMA_OK : karma_i_fail_memory(err);
 }

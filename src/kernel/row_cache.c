@@ -131,7 +131,8 @@ karma_status karma_i_row_cache_get(const float **out, karma_i_row_cache *c, cons
                                    karma_error *err) {
     size_t n_missing = 0, done = 0;
     if (c->is_matrix) {
-        for (size_t i = 0; i < count; i++) out[i] = c->rows->matrix + c->rows->matrix_row[index[i]] * c->rows->matrix_stride;
+        for (size_t i = 0; i < count; i++)
+            out[i] = c->rows->matrix + c->rows->matrix_row[index[i]] * c->rows->matrix_stride;
         c->evaluations += (double)count * (double)c->n;
         return KARMA_OK;
     }

@@ -5,19 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/solve_path.h"
-
-karma_status karma_i_learn_encoder(karma_i_encoder *encoder, karma_i_rows **rows, const karma_i_committee *committee,
-                                   const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
-                                   karma_error *err) {
-    karma_i_encoder learned = {0};
-    KARMA_TRY(karma_i_encoder_learn(&learned, table, committee->kinds, committee->n_kinds, options, hooks, err));
-    karma_status st = karma_i_encoder_apply(rows, &learned, table, NULL, err);
-    if (st == KARMA_OK)
-        *encoder = learned;
-    else
-        karma_i_encoder_clear(&learned);
-    return st;
-}
+#include "model/supervise.h"
 
 karma_status karma_i_choose_C(double *C, const karma_fit_options *options, const karma_i_kernel *kernel,
                               const karma_i_rows *rows, karma_error *err) {
@@ -111,23 +99,20 @@ static karma_status solve_member(karma_model *model, size_t which, const karma_i
     return st;
 }
 
-static karma_status solve(karma_model *model, const karma_i_committee *committee, const karma_table *table,
+static karma_status solve(karma_model *model, const karma_i_committee *committee, const karma_i_outputs *outputs,
                           const karma_i_rows *rows, const karma_hooks *hooks, karma_error *err) {
     model->info.solver = karma_i_choose_solver(&model->options, rows->n_rows);
     if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
         karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
                        rows->n_rows);
-    karma_i_outputs outputs = {0};
-    karma_status st = karma_i_outputs_fill(&outputs, model, table, err);
-    for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++)
-        st = solve_member(model, m, committee, &outputs, rows, hooks, err);
-    if (st == KARMA_OK) st = keep_support(model, rows, err);
-    karma_i_outputs_clear(&outputs);
-    return st;
+    for (size_t m = 0; m < model->n_members; m++)
+        KARMA_TRY(solve_member(model, m, committee, outputs, rows, hooks, err));
+    return keep_support(model, rows, err);
 }
 
-static karma_status learn_members(karma_model *model, const karma_i_committee *committee, const karma_table *table,
-                                  const karma_i_rows *rows, const karma_hooks *hooks, karma_error *err) {
+static karma_status learn_members(karma_model *model, const karma_i_committee *committee,
+                                  const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
+                                  karma_error *err) {
     model->members = karma_i_zalloc(committee->n, sizeof *model->members);
     if (!model->members) return karma_i_fail_memory(err);
     model->n_members = committee->n;
@@ -138,20 +123,25 @@ static karma_status learn_members(karma_model *model, const karma_i_committee *c
     model->info.log_norm = model->members[0].kernel.factors[0].log_norm;
     if (karma_i_progress(hooks, "learning", 0, 0))
         return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
-    return solve(model, committee, table, rows, hooks, err);
+    return solve(model, committee, outputs, rows, hooks, err);
 }
 
 /* The model has its options and its heads; the rest is learned here. `solving`: the hooks of the solvers. */
 static karma_status fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks,
                              const karma_hooks *solving, karma_error *err) {
     karma_i_committee committee;
+    karma_i_outputs outputs = {0};
     karma_i_rows *rows = NULL;
     model->info.n_rows = table->n_rows;
     KARMA_TRY(karma_i_committee_parse(&committee, &model->options, err));
-    karma_status st =
-        karma_i_learn_encoder(&model->encoder, &rows, &committee, table, &model->options, hooks, err);
-    if (st == KARMA_OK) st = learn_members(model, &committee, table, rows, solving, err);
+    karma_status st = karma_i_outputs_fill(&outputs, model, table, err);
+    if (st == KARMA_OK)
+        st = karma_i_learn_recipes(&model->encoder, committee.kinds, committee.n_kinds, model, &outputs, table, hooks,
+                                   err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err);
+    if (st == KARMA_OK) st = learn_members(model, &committee, &outputs, rows, solving, err);
     karma_i_rows_free(rows);
+    karma_i_outputs_clear(&outputs);
     karma_i_committee_clear(&committee);
     return st;
 }

@@ -41,10 +41,11 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
     karma_status st = KARMA_OK;
     if (committee.n > 1)
         st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: the members of a committee have a matrix each; name one");
+    const karma_table *teacher = against ? against : table;
     if (st == KARMA_OK)
-        st = karma_i_learn_encoder(&encoder, learned, &committee, against ? against : table, options, hooks, err);
-    if (st == KARMA_OK)
-        st = karma_i_kernel_learn(&gram->kernel, &committee.formulas[0], *learned, gram->threads, err);
+        st = karma_i_encoder_learn(&encoder, teacher, committee.kinds, committee.n_kinds, options, hooks, err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply(learned, &encoder, teacher, NULL, err);
+    if (st == KARMA_OK) st = karma_i_kernel_learn(&gram->kernel, &committee.formulas[0], *learned, gram->threads, err);
     if (st == KARMA_OK && against) st = karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err);
     karma_i_encoder_clear(&encoder);
     karma_i_committee_clear(&committee);

@@ -33,11 +33,6 @@ static inline const karma_i_recipe *karma_i_model_recipe(const karma_model *mode
 /* Fails if the kernel is precomputed: what it was made of is not known, so nothing can be said of attributes. */
 karma_status karma_i_model_needs_attributes(const karma_model *model, karma_error *err);
 
-/* The encoder that a committee wants, learned on the rows of `table`, and these rows encoded. */
-karma_status karma_i_learn_encoder(karma_i_encoder *encoder, karma_i_rows **rows, const karma_i_committee *committee,
-                                   const karma_table *table, const karma_fit_options *options, const karma_hooks *hooks,
-                                   karma_error *err);
-
 /* scores[row * n_outputs + output] of encoded rows, in the units of the solver: the members' scores, added up. */
 karma_status karma_i_model_scores(double *scores, const karma_model *model, const karma_i_rows *rows, int threads,
                                   karma_error *err);

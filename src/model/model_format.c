@@ -110,7 +110,8 @@ void karma_i_tensors_clear(karma_i_tensor_list *list) {
 
 karma_status karma_i_tensors_describe(karma_i_tensor_list *list, const karma_model *m, karma_error *err) {
     size_t n_encodings = m->encoder.n, offset = 0;
-    *list = (karma_i_tensor_list){m->n_members + n_encodings * KARMA_I_N_TENSORS, m->n_members, n_encodings, NULL, NULL};
+    *list =
+        (karma_i_tensor_list){m->n_members + n_encodings * KARMA_I_N_TENSORS, m->n_members, n_encodings, NULL, NULL};
     list->tensors = karma_i_zalloc(list->n, sizeof *list->tensors);
     list->flat = karma_i_zalloc(n_encodings, sizeof *list->flat);
     if (!list->tensors || !list->flat) return karma_i_fail_memory(err);

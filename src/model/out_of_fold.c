@@ -18,8 +18,7 @@ karma_status karma_i_assign_folds(size_t *fold, size_t n_folds, const karma_mode
         st = karma_i_labels_classes(stratum, &head->labels, &table->targets[0], n, err);
     else
         st = karma_i_folds_bins(stratum, table->targets[0].value, n, n_strata = n / n_folds, err);
-    if (st == KARMA_OK)
-        st = karma_i_folds_assign(fold, n, n_folds, stratum, n_strata, seed, err);
+    if (st == KARMA_OK) st = karma_i_folds_assign(fold, n, n_folds, stratum, n_strata, seed, err);
     karma_i_free(stratum);
     return st;
 }
@@ -61,8 +60,9 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_mod
     if (n_folds < 2) return karma_i_fail(err, KARMA_ERR_DATA, "one row cannot be left out of itself");
     split s = {karma_i_alloc(n, sizeof *s.fold), karma_i_alloc(n, sizeof *s.train), karma_i_alloc(n, sizeof *s.test), 0,
                0};
-    karma_status st =
-        s.fold && s.train && s.test ? karma_i_assign_folds(s.fold, n_folds, model, table, (uint64_t)model->options.seed, err) : karma_i_fail_memory(err);
+    karma_status st = s.fold && s.train && s.test
+                          ? karma_i_assign_folds(s.fold, n_folds, model, table, (uint64_t)model->options.seed, err)
+                          : karma_i_fail_memory(err);
     *cancelled = 0;
     for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++)
         st = score_fold(scores, cancelled, &s, f, model, table, hooks, err);

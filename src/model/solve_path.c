@@ -33,8 +33,7 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
         st = karma_i_solver(info->solver)(own, &step, problem, options, hooks, err);
         if (st != KARMA_OK) break;
         karma_i_info_add(info, &step);
-        for (size_t i = 0; i < n; i++)
-            memcpy(coefficients + (i * path->n + c) * K, own + i * K, K * sizeof *own);
+        for (size_t i = 0; i < n; i++) memcpy(coefficients + (i * path->n + c) * K, own + i * K, K * sizeof *own);
         memcpy(start, own, n * K * sizeof *own);
         problem->start = start;
     }
@@ -45,7 +44,7 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
 
 /* The same over the kernel matrix of all rows. */
 static karma_status walk_matrix(double *coefficients, karma_fit_info *info, const karma_i_C_path *path,
-                                karma_i_problem *problem, karma_fit_options *options, const karma_hooks *hooks,
+                                const karma_i_problem *problem, karma_fit_options *options, const karma_hooks *hooks,
                                 karma_error *err) {
     size_t n = problem->rows->n_rows;
     karma_i_rows *rows = NULL;
@@ -57,9 +56,10 @@ static karma_status walk_matrix(double *coefficients, karma_fit_info *info, cons
     if (st == KARMA_OK && karma_i_kernel_gram(gram, n, problem->kernel, karma_i_rows_all(problem->rows),
                                               karma_i_threads(options->threads)) != KARMA_OK)
         st = karma_i_fail_memory(err);
-    problem->kernel = &matrix;
-    problem->rows = rows;
-    if (st == KARMA_OK) st = walk(coefficients, info, path, problem, options, hooks, err);
+    karma_i_problem over_matrix = *problem;
+    over_matrix.kernel = &matrix;
+    over_matrix.rows = rows;
+    if (st == KARMA_OK) st = walk(coefficients, info, path, &over_matrix, options, hooks, err);
     karma_i_rows_free(rows);
     karma_i_kernel_clear(&matrix);
     karma_i_free(gram);

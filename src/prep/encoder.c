@@ -33,6 +33,20 @@ karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *tabl
     return st;
 }
 
+karma_status karma_i_encoder_refine(karma_i_encoder *encoder, const karma_table *table,
+                                    const karma_i_supervision *labels, const karma_fit_options *options,
+                                    const karma_hooks *hooks, karma_error *err) {
+    karma_status st = KARMA_OK;
+    for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++) {
+        karma_i_rows *rows = NULL;
+        if (!encoder->recipes[e]->latent) continue;
+        st = karma_i_recipe_encode(&rows, NULL, encoder->recipes[e], table, NULL, err);
+        if (st == KARMA_OK) st = karma_i_latent_refine(encoder->recipes[e]->latent, rows, labels, options, hooks, err);
+        karma_i_rows_free(rows);
+    }
+    return st;
+}
+
 /* Rows made by one recipe after the other, chained. */
 typedef karma_status (*make_rows_fn)(karma_i_rows **out, const karma_i_recipe *recipe, const void *from,
                                      const karma_hooks *hooks, karma_error *err);
@@ -57,6 +71,11 @@ static karma_status encode(karma_i_rows **out, const karma_i_recipe *recipe, con
     return karma_i_recipe_apply(out, recipe, table, hooks, err);
 }
 
+static karma_status encode_features(karma_i_rows **out, const karma_i_recipe *recipe, const void *table,
+                                    const karma_hooks *hooks, karma_error *err) {
+    return karma_i_recipe_encode(out, NULL, recipe, table, hooks, err);
+}
+
 static karma_status make_room(karma_i_rows **out, const karma_i_recipe *recipe, const void *capacity,
                               const karma_hooks *hooks, karma_error *err) {
     (void)hooks;
@@ -66,6 +85,45 @@ static karma_status make_room(karma_i_rows **out, const karma_i_recipe *recipe, 
 karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err) {
     return chain(out, encoder, encode, table, hooks, err);
+}
+
+karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
+                                    const karma_hooks *hooks, karma_error *err) {
+    return chain(out, encoder, encode_features, table, hooks, err);
+}
+
+void karma_i_placed_clear(karma_i_placed *placed) {
+    karma_i_rows_free(placed->coordinates);
+    karma_i_free(placed->rows);
+    *placed = (karma_i_placed){0};
+}
+
+/* Coordinates of one encoding, kept among those that are owned. */
+static karma_status add_coordinates(karma_i_placed *placed, const karma_i_latent *latent, const karma_i_rows *features,
+                                    int threads, karma_error *err) {
+    karma_i_rows *own = NULL;
+    KARMA_TRY(karma_i_latent_apply(&own, latent, features, threads, err));
+    own->next = placed->coordinates;
+    placed->coordinates = own;
+    return KARMA_OK;
+}
+
+karma_status karma_i_encoder_place(karma_i_placed *out, const karma_i_encoder *encoder, const karma_i_rows *features,
+                                   int threads, karma_error *err) {
+    karma_i_placed placed = {karma_i_zalloc(encoder->n, sizeof *placed.rows), NULL};
+    karma_status st = placed.rows ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++, features = features->next) {
+        const karma_i_latent *latent = encoder->recipes[e]->latent;
+        if (latent) st = add_coordinates(&placed, latent, features, threads, err);
+        if (st != KARMA_OK) break;
+        placed.rows[e] = latent ? *placed.coordinates : *features; /* the arrays stay their owners' */
+        placed.rows[e].next = e + 1 < encoder->n ? &placed.rows[e + 1] : NULL;
+    }
+    if (st == KARMA_OK)
+        *out = placed;
+    else
+        karma_i_placed_clear(&placed);
+    return st;
 }
 
 karma_status karma_i_encoder_new_rows(karma_i_rows **out, const karma_i_encoder *encoder, size_t capacity,

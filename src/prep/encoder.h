@@ -13,11 +13,29 @@ typedef struct karma_i_encoder {
 karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
                                    size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
                                    karma_error *err);
+/* Improves its subspaces on the labels of the rows that it was learned from (options->refine). */
+karma_status karma_i_encoder_refine(karma_i_encoder *encoder, const karma_table *table,
+                                    const karma_i_supervision *labels, const karma_fit_options *options,
+                                    const karma_hooks *hooks, karma_error *err);
 void karma_i_encoder_clear(karma_i_encoder *encoder);
 
 /* New rows, one a table row, with as many encodings as there are recipes. */
 karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err);
+/* The rows before they are placed in subspaces: features with holes, in as many encodings. More cells can be hidden in
+ * them (karma_i_rows_hide), which coordinates, each made of all cells of a row, do not allow. Not for a precomputed
+ * kernel. */
+karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
+                                    const karma_hooks *hooks, karma_error *err);
+/* Such rows as the kernel wants them: coordinates where an encoding has a subspace, elsewhere what they already are,
+ * borrowed. They live no longer than the features, nor may those change meanwhile. */
+typedef struct karma_i_placed {
+    karma_i_rows *rows;        /* one encoding after the other, chained */
+    karma_i_rows *coordinates; /* what of them is owned */
+} karma_i_placed;
+karma_status karma_i_encoder_place(karma_i_placed *out, const karma_i_encoder *encoder, const karma_i_rows *features,
+                                   int threads, karma_error *err);
+void karma_i_placed_clear(karma_i_placed *placed);
 /* Room for rows of these recipes. */
 karma_status karma_i_encoder_new_rows(karma_i_rows **out, const karma_i_encoder *encoder, size_t capacity,
                                       karma_error *err);

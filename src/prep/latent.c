@@ -76,6 +76,32 @@ karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows
     return st;
 }
 
+static void report_refinement(const karma_i_refinement *r, const karma_hooks *hooks) {
+    if (r->n_steps)
+        karma_i_notice(hooks,
+                       "the subspace was refined by %zu steps: mean loss %.4g instead of %.4g on %zu rows held out",
+                       r->n_steps, r->after, r->before, r->n_held_out);
+    else
+        karma_i_notice(hooks,
+                       "refining the subspace gained nothing sure (mean loss %.4g, at best %.4g on %zu rows held out): "
+                       "it stays as estimated",
+                       r->before, r->after, r->n_held_out);
+}
+
+karma_status karma_i_latent_refine(karma_i_latent *latent, const karma_i_rows *rows, const karma_i_supervision *labels,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_refinement result;
+    karma_i_basis *basis = NULL;
+    if (latent->subspace->rank == 0) return KARMA_OK;
+    KARMA_TRY(karma_i_refine(latent->subspace, &result, karma_i_rows_all(rows), labels, (size_t)options->refine,
+                             choose_threads(rows, options), hooks, err));
+    KARMA_TRY(karma_i_basis_new(&basis, latent->subspace, err));
+    karma_i_basis_free(latent->basis);
+    latent->basis = basis;
+    report_refinement(&result, hooks);
+    return KARMA_OK;
+}
+
 karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *latent, size_t capacity,
                                      karma_error *err) {
     size_t feature_start[] = {0, latent->basis->rank};
@@ -83,14 +109,14 @@ karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *l
 }
 
 karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
-                                  karma_error *err) {
+                                  int threads, karma_error *err) {
     size_t n = rows->n_rows, r = latent->basis->rank;
     double *coordinates = karma_i_alloc(n, r * sizeof *coordinates);
     karma_i_rows *placed = NULL;
     karma_status st = coordinates ? karma_i_latent_new_rows(&placed, latent, n, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK)
         st = karma_i_coordinates(coordinates, latent->subspace, latent->basis, KARMA_I_CENTRED, karma_i_rows_all(rows),
-                                 1, err);
+                                 threads, err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) {
         for (size_t k = 0; k < r; k++) placed->values[i * r + k] = (float)coordinates[i * r + k];
         karma_i_mask_set(placed->mask + i * placed->n_words, 0);

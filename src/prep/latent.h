@@ -5,6 +5,7 @@
 
 #include "karma/options.h"
 #include "subspace/completion.h"
+#include "subspace/refine.h"
 
 typedef struct karma_i_latent {
     karma_i_subspace *subspace;
@@ -15,6 +16,9 @@ typedef struct karma_i_latent {
 /* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err);
+/* At most options->refine gradient steps on the labels of the same rows; a notice says what came of it. */
+karma_status karma_i_latent_refine(karma_i_latent *latent, const karma_i_rows *rows, const karma_i_supervision *labels,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 /* How a subspace is estimated under these options, and the largest rank that is tried. */
 karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karma_fit_options *options,
                                             const karma_hooks *hooks);
@@ -23,9 +27,10 @@ karma_status karma_i_latent_new(karma_i_latent **out, size_t n_features, size_t 
                                 karma_error *err);
 void karma_i_latent_free(karma_i_latent *latent);
 
-/* New rows of one attribute, always observed, that owns the coordinates. */
+/* New rows of one attribute, always observed, that owns the coordinates; the same to the bit for any number of threads.
+ */
 karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
-                                  karma_error *err);
+                                  int threads, karma_error *err);
 karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *latent, size_t capacity,
                                      karma_error *err);
 

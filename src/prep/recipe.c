@@ -716,7 +716,7 @@ karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *reci
     if (!recipe->latent) return karma_i_recipe_encode(out, NULL, recipe, table, hooks, err);
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_recipe_encode(&rows, NULL, recipe, table, hooks, err));
-    karma_status st = karma_i_latent_apply(out, recipe->latent, rows, err);
+    karma_status st = karma_i_latent_apply(out, recipe->latent, rows, 1, err);
     karma_i_rows_free(rows);
     return st;
 }

@@ -22,11 +22,16 @@ typedef struct plan {
 #define QUICK    KARMA_EFFORT_QUICK
 #define NORMAL   KARMA_EFFORT_NORMAL
 #define THOROUGH KARMA_EFFORT_THOROUGH
-#define PLAIN(kind, gamma)           {kind, gamma, NULL, NULL, NULL}
-#define RBF(kind, gamma, width)      {kind, gamma, "rbf", width, NULL}
-#define LAPLACE(kind, gamma, width)  {kind, gamma, "laplace", width, NULL}
-#define POLY(kind, gamma, degree)    {kind, gamma, "poly", NULL, degree}
-#define NONE                         {NULL, NULL, NULL, NULL, NULL}
+#define PLAIN(kind, gamma)                                                                                             \
+    { kind, gamma, NULL, NULL, NULL }
+#define RBF(kind, gamma, width)                                                                                        \
+    { kind, gamma, "rbf", width, NULL }
+#define LAPLACE(kind, gamma, width)                                                                                    \
+    { kind, gamma, "laplace", width, NULL }
+#define POLY(kind, gamma, degree)                                                                                      \
+    { kind, gamma, "poly", NULL, degree }
+#define NONE                                                                                                           \
+    { NULL, NULL, NULL, NULL, NULL }
 
 /* In the order in which they are tried: where time is short the first ones count. */
 static const plan plans[] = {
@@ -204,7 +209,8 @@ karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, con
     const char *kernel = race->like->options.kernel ? race->like->options.kernel : "linear";
     int keeps_kernel = is_fixed(&s, "kernel") || race->table->gram;
     if (keeps_kernel && strchr(kernel, '|'))
-        return karma_i_fail(err, KARMA_ERR_OPTION, "a committee is chosen, not searched: leave --kernel or --effort out");
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "a committee is chosen, not searched: leave --kernel or --effort out");
     if (keeps_kernel && !is_word(kernel))
         return add_kernel(race, kernel, race->like->options.outer != KARMA_OUTER_IDENTITY, &s, err);
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {

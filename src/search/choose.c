@@ -131,8 +131,7 @@ static karma_status take_within(karma_i_choice *out, const karma_i_race *race, c
     unsigned char *is_in = karma_i_zalloc(race->n_entries, 1);
     size_t n = 0, n_kernels = 0;
     for (size_t r = 0; ranked && r < race->n_runs; r++)
-        if (is_running(race, r, allowed) && gap[r] < noise)
-            ranked[n++] = (ranked_run){r, karma_i_run_value(race, r)};
+        if (is_running(race, r, allowed) && gap[r] < noise) ranked[n++] = (ranked_run){r, karma_i_run_value(race, r)};
     if (n > 1) qsort(ranked, n, sizeof *ranked, by_value);
     for (size_t i = 0; is_in && i < n; i++) {
         size_t entry = race->runs[ranked[i].run].entry;
@@ -189,8 +188,8 @@ static karma_status stack(karma_i_choice *out, const karma_i_race *race, karma_e
     size_t n = out->n, rows = race->table->n_rows, K = race->like->n_outputs;
     double *A = karma_i_zalloc(n, n * sizeof *A), *b = karma_i_zalloc(n, sizeof *b), *s = karma_i_alloc(n, sizeof *s);
     karma_i_outputs outputs = {0};
-    karma_status st = A && b && s ? karma_i_outputs_fill(&outputs, race->like, race->table, err)
-                                  : karma_i_fail_memory(err);
+    karma_status st =
+        A && b && s ? karma_i_outputs_fill(&outputs, race->like, race->table, err) : karma_i_fail_memory(err);
     for (size_t t = 0; st == KARMA_OK && t < race->like->n_heads; t++) {
         const karma_i_head *head = &race->like->heads[t];
         double shift = head->labels.task == KARMA_TASK_REGRESS ? head->labels.shift : 0.0;
@@ -359,8 +358,7 @@ static size_t write_member(char *text, size_t size, const karma_i_choice *choice
     return used;
 }
 
-karma_status karma_i_choice_text(char **out, const karma_i_choice *choice, const karma_i_race *race,
-                                 karma_error *err) {
+karma_status karma_i_choice_text(char **out, const karma_i_choice *choice, const karma_i_race *race, karma_error *err) {
     size_t size = 1;
     for (size_t m = 0; m < choice->n; m++) size += strlen(race->entries[race->runs[choice->runs[m]].entry].kernel) + 64;
     char *text = karma_i_zalloc(size, 1);

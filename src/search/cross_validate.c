@@ -62,6 +62,8 @@ static double constant_value(const karma_metrics *m, karma_goal goal) {
 static void add_goals(karma_cv_target *target, const karma_metrics *m) {
     for (int goal = 0; goal < KARMA_N_GOALS; goal++) {
         double value = karma_i_goal_of(m, (karma_goal)goal);
+        if (isnan(value)) continue;
+        target->n_of[goal]++;
         target->mean_of[goal] += value;
         target->error_of[goal] += value * value;
     }
@@ -73,10 +75,13 @@ static karma_status judge_fold(karma_cv *cv, const karma_model *model, const kar
     karma_status st = scores ? karma_predict(scores, model, test, threads, NULL, err) : karma_i_fail_memory(err);
     for (size_t t = 0; st == KARMA_OK && t < cv->n_targets; t++) {
         karma_metrics metrics;
+        karma_goal goal = cv->targets[t].goal;
+        cv->targets[t].values[cv->n_done] = cv->targets[t].majority[cv->n_done] = NAN;
+        if (!karma_i_goal_has_labels(test, t)) continue;
         st = karma_evaluate(&metrics, model, t, test, scores, err);
         if (st != KARMA_OK) break;
-        cv->targets[t].values[cv->n_done] = karma_i_goal_of(&metrics, cv->goal);
-        cv->targets[t].majority[cv->n_done] = constant_value(&metrics, cv->goal);
+        cv->targets[t].values[cv->n_done] = karma_i_goal_of(&metrics, goal);
+        cv->targets[t].majority[cv->n_done] = constant_value(&metrics, goal);
         add_goals(&cv->targets[t], &metrics);
         karma_metrics_clear(&metrics);
     }
@@ -115,16 +120,16 @@ static karma_status run_fold(karma_cv *cv, const size_t *fold, const karma_table
 }
 
 static void finish_sums(karma_cv *cv) {
-    double n = (double)cv->n_done, folds = fmin(n, (double)cv->n_folds);
     for (size_t t = 0; t < cv->n_targets; t++) {
         karma_cv_target *target = &cv->targets[t];
         for (int goal = 0; goal < KARMA_N_GOALS; goal++) {
+            double n = (double)target->n_of[goal], folds = fmin(n, (double)cv->n_folds);
             double mean = target->mean_of[goal] / n, squares = target->error_of[goal] / n - mean * mean;
             target->mean_of[goal] = mean;
             target->error_of[goal] = n > 1.0 ? sqrt(fmax(0.0, squares) * n / (n - 1.0) / folds) : NAN;
         }
-        target->mean = target->mean_of[cv->goal];
-        target->error = target->error_of[cv->goal];
+        target->mean = target->mean_of[target->goal];
+        target->error = target->error_of[target->goal];
     }
 }
 
@@ -136,6 +141,7 @@ static karma_status new_cv(karma_cv *cv, const karma_model *like, size_t n_folds
     cv->kernels = karma_i_zalloc(n_folds * n_repeats, sizeof *cv->kernels);
     if (!cv->targets || !cv->kernels) return karma_i_fail_memory(err);
     for (size_t t = 0; t < cv->n_targets; t++) {
+        cv->targets[t].goal = karma_i_goal_of_target(cv->goal, like, t);
         cv->targets[t].values = karma_i_alloc(n_folds * n_repeats, sizeof(double));
         cv->targets[t].majority = karma_i_alloc(n_folds * n_repeats, sizeof(double));
         if (!cv->targets[t].values || !cv->targets[t].majority) return karma_i_fail_memory(err);

@@ -14,7 +14,7 @@ typedef struct goal_record {
 } goal_record;
 
 static const goal_record records[KARMA_N_GOALS] = {
-    [KARMA_GOAL_AUTO] = {"auto", KARMA_TASK_AUTO, 1.0, KARMA_LOSS_AUTO},
+    [KARMA_GOAL_AUTO] = {"accuracy and R2", KARMA_TASK_AUTO, 1.0, KARMA_LOSS_AUTO},
     [KARMA_GOAL_ACCURACY] = {"accuracy", KARMA_TASK_CLASSIFY, 1.0, KARMA_LOSS_AUTO},
     [KARMA_GOAL_BALANCED_ACCURACY] = {"balanced accuracy", KARMA_TASK_CLASSIFY, 1.0, KARMA_LOSS_AUTO},
     [KARMA_GOAL_AUC] = {"AUC", KARMA_TASK_CLASSIFY, 1.0, KARMA_LOSS_AUTO},
@@ -37,16 +37,34 @@ karma_loss_kind karma_i_goal_loss(karma_goal goal) {
 }
 
 karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_model *like, karma_error *err) {
-    const karma_i_head *first = &like->heads[0];
-    int classify = first->labels.task == KARMA_TASK_CLASSIFY;
-    if (goal == KARMA_GOAL_AUTO)
-        goal = classify ? KARMA_GOAL_ACCURACY : first->n_quantiles ? KARMA_GOAL_PINBALL : KARMA_GOAL_R2;
-    for (size_t t = 0; t < like->n_heads; t++)
+    int is_auto = goal == KARMA_GOAL_AUTO;
+    if (is_auto) goal = karma_i_goal_of_target(goal, like, 0);
+    for (size_t t = 1; t < like->n_heads && is_auto; t++)
+        if (karma_i_goal_of_target(KARMA_GOAL_AUTO, like, t) != goal) goal = KARMA_GOAL_AUTO;
+    for (size_t t = 0; t < like->n_heads && goal != KARMA_GOAL_AUTO; t++)
         if (like->heads[t].labels.task != records[goal].task)
-            return karma_i_fail(err, KARMA_ERR_OPTION, "the goal %s is not one of '%s', which is %s: take another --goal",
-                                records[goal].name, like->heads[t].name,
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "the goal %s is not one of '%s', which is %s: take another --goal", records[goal].name,
+                                like->heads[t].name,
                                 like->heads[t].labels.task == KARMA_TASK_CLASSIFY ? "classes" : "a number");
     *out = goal;
+    return KARMA_OK;
+}
+
+karma_goal karma_i_goal_of_target(karma_goal goal, const karma_model *like, size_t target) {
+    const karma_i_head *head = &like->heads[target];
+    if (goal != KARMA_GOAL_AUTO) return goal;
+    if (head->labels.task == KARMA_TASK_CLASSIFY) return KARMA_GOAL_ACCURACY;
+    return head->n_quantiles ? KARMA_GOAL_PINBALL : KARMA_GOAL_R2;
+}
+
+karma_status karma_i_goal_check(karma_goal goal, const karma_model *like, karma_error *err) {
+    for (size_t t = 0; t < like->n_heads; t++)
+        if ((goal == KARMA_GOAL_LOG_LOSS && like->heads[t].loss != KARMA_LOSS_LOGISTIC) ||
+            (goal == KARMA_GOAL_PINBALL && like->heads[t].n_quantiles == 0))
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "models are not chosen by the goal %s with the loss %s: --loss %s", records[goal].name,
+                                karma_i_loss_name(like->heads[t].loss), karma_i_loss_name(records[goal].loss));
     return KARMA_OK;
 }
 
@@ -103,25 +121,34 @@ void karma_i_judge_clear(karma_i_judge *judge) {
     *judge = (karma_i_judge){0};
 }
 
+int karma_i_goal_has_labels(const karma_table *table, size_t target) {
+    for (size_t i = 0; i < table->n_rows; i++)
+        if (!isnan(table->targets[target].value[i]) && karma_table_row_weight(table, i) > 0.0) return 1;
+    return 0;
+}
+
 karma_status karma_i_goal_value(double *out, const void *payload, const karma_model *like, const karma_table *table,
                                 const double *scores, karma_error *err) {
-    karma_goal goal = ((const karma_i_judge *)payload)->goal;
-    double sum = 0.0;
+    const karma_i_judge *judge = payload;
+    double sum = 0.0, n = 0.0;
     for (size_t t = 0; t < like->n_heads; t++) {
+        karma_goal goal = karma_i_goal_of_target(judge->goal, like, t);
+        if (!karma_i_goal_has_labels(table, t)) continue;
         karma_metrics metrics;
         KARMA_TRY(karma_evaluate(&metrics, like, t, table, scores, err));
         double value = karma_i_goal_of(&metrics, goal);
         karma_metrics_clear(&metrics);
         if (isnan(value)) value = goal == KARMA_GOAL_AUC ? 0.5 : 0.0;
         sum += records[goal].sign * value;
+        n += 1.0;
     }
-    *out = sum / (double)like->n_heads;
+    *out = n > 0.0 ? sum / n : 0.0;
     return KARMA_OK;
 }
 
 int karma_i_goal_is_mean(karma_goal goal) {
-    return goal == KARMA_GOAL_ACCURACY || goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE ||
-           goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_R2 || goal == KARMA_GOAL_PINBALL;
+    return goal == KARMA_GOAL_AUTO || goal == KARMA_GOAL_ACCURACY || goal == KARMA_GOAL_LOG_LOSS ||
+           goal == KARMA_GOAL_MAE || goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_R2 || goal == KARMA_GOAL_PINBALL;
 }
 
 /* -ln of the probability of the row's class, K of them. */
@@ -198,7 +225,7 @@ static karma_status constant_answer(double *answer, const karma_i_head *head, co
     if (head->n_quantiles) return constant_quantiles(answer, head, target, n_rows, err);
     for (size_t k = 0; k < head->n_outputs; k++)
         answer[k] = head->labels.task == KARMA_TASK_REGRESS ? head->mean
-                                                             : log_odds(&head->labels, head->n_outputs == 1 ? 1 : k);
+                                                            : log_odds(&head->labels, head->n_outputs == 1 ? 1 : k);
     return KARMA_OK;
 }
 

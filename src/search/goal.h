@@ -1,12 +1,18 @@
-/* What a model is chosen by: one number of karma_metrics, turned so that more is better, averaged over the targets. */
+/* What a model is chosen by: one number of karma_metrics, turned so that more is better, averaged over the targets that
+ * the rows in question have labels of. */
 #ifndef KARMA_I_GOAL_H
 #define KARMA_I_GOAL_H
 
 #include "karma/evaluate.h"
 #include "model/model.h"
 
-/* The goal itself, or for auto what suits the first target. Fails if the goal is not one of the targets' tasks. */
+/* The goal itself, or for auto what suits the targets: it stays auto, for accuracy and R2, if they are classes and
+ * numbers. Fails if the goal is not one of the targets' tasks. */
 karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_model *like, karma_error *err);
+/* What one of them is judged by. */
+karma_goal karma_i_goal_of_target(karma_goal goal, const karma_model *like, size_t target);
+/* Fails if what candidates say has no such number: their scores are neither probabilities nor quantiles. */
+karma_status karma_i_goal_check(karma_goal goal, const karma_model *like, karma_error *err);
 /* The loss that serves a goal, where the user has none. */
 karma_loss_kind karma_i_goal_loss(karma_goal goal);
 
@@ -25,13 +31,15 @@ karma_status karma_i_judge_init(karma_i_judge *out, karma_goal goal, const karma
                                 karma_error *err);
 void karma_i_judge_clear(karma_i_judge *judge);
 
-/* A karma_i_goal_fn; the payload is a karma_i_judge. A number that cannot be told of these rows (the AUC of one class) is
- * taken for that of guessing. */
+/* Whether rows can be judged by a target: some that have a weight have its label. */
+int karma_i_goal_has_labels(const karma_table *table, size_t target);
+/* A karma_i_goal_fn; the payload is a karma_i_judge. A number that cannot be told of these rows (the AUC of one class)
+ * is taken for that of guessing. */
 karma_status karma_i_goal_value(double *out, const void *judge, const karma_model *like, const karma_table *table,
                                 const double *scores, karma_error *err);
 
-/* How wrong one row's scores are, a karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a mean over
- * rows. */
+/* How wrong one row's scores are, a karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a
+ * mean over rows. */
 double karma_i_goal_row_loss(const void *judge, const karma_model *like, const karma_table *table, size_t row,
                              const double *scores);
 /* Whether a goal is a mean over rows, or follows from one: R2 and RMSE from that of the squared errors. */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "kernel/parts.h"
 #include "model/solve_path.h"
+#include "model/supervise.h"
 #include "table/folds.h"
 
 void karma_i_race_clear(karma_i_race *race) {
@@ -38,6 +39,7 @@ karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, cons
                          .n_repeats = n_repeats,
                          .goal = goal,
                          .goal_payload = goal_payload,
+                         .subspace_rank = like->options.subspace_rank,
                          .fold = karma_i_alloc(table->n_rows, n_repeats * sizeof *race.fold)};
     karma_status st = race.fold ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++)
@@ -169,6 +171,7 @@ static int watch_encoding(void *payload, const char *stage, size_t done, size_t 
  * entries that want one are out. */
 static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     karma_hooks hooks = {watch_encoding, NULL, watch};
+    f->model->options.subspace_rank = race->subspace_rank;
     for (;;) {
         karma_kernel_kind kinds[KARMA_N_KERNELS];
         size_t n_kinds = 0, n_left = 0;
@@ -176,7 +179,7 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
         KARMA_TRY(parse_formulas(f, kinds, &n_kinds, race, err));
         for (size_t k = 0; k < n_kinds; k++) has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
         karma_status st =
-            karma_i_encoder_learn(&f->encoder, f->train, kinds, n_kinds, &race->like->options, &hooks, err);
+            karma_i_learn_recipes(&f->encoder, kinds, n_kinds, f->model, &f->outputs, f->train, &hooks, err);
         if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_subspace || n_kinds == 1) return st;
         for (size_t e = 0; e < race->n_entries; e++) {
             karma_i_formula *formula = &f->formulas[e];
@@ -191,11 +194,17 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
     }
 }
 
+static void note_rank(karma_i_race *race, const karma_i_encoder *encoder) {
+    for (size_t e = 0; e < encoder->n; e++)
+        if (encoder->recipes[e]->latent) race->subspace_rank = (int64_t)encoder->recipes[e]->latent->subspace->rank;
+}
+
 static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     int threads = karma_i_threads(race->like->options.threads);
     unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
     karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = learn_encoder(f, race, watch, err);
+    if (st == KARMA_OK) note_rank(race, &f->encoder);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
     if (st == KARMA_OK && !f->rows->is_matrix && f->rows->n_attributes <= UINT16_MAX) {
         st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);
@@ -313,6 +322,8 @@ karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *p
     if (st != KARMA_OK) return st;
     if (*stopped && race->n_done == 0)
         for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_out |= !race->entries[e].is_judged;
-    if (!*stopped || race->n_done == 0) race->n_done++;
+    if (*stopped && race->n_done > 0) return KARMA_OK;
+    for (size_t e = 0; e < race->n_entries; e++) race->entries[e].was_judged |= race->entries[e].is_judged;
+    race->n_done++;
     return KARMA_OK;
 }

@@ -14,6 +14,7 @@ typedef struct karma_i_entry {
     size_t first_run; /* its runs are those from here on, one a C */
     int is_out;       /* hopeless, or there was no time for it: not judged any more */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
+    int was_judged;   /* on any fold that counts */
 } karma_i_entry;
 
 /* What one candidate did. */
@@ -30,8 +31,8 @@ typedef karma_status (*karma_i_goal_fn)(double *out, const void *payload, const 
                                         const karma_table *table, const double *scores, karma_error *err);
 
 typedef struct karma_i_race {
-    const karma_model *like;  /* options, heads; borrowed, as is the table */
-    const karma_table *table; /* all its rows have labels */
+    const karma_model *like;           /* options, heads; borrowed, as is the table */
+    const karma_table *table;          /* all its rows have labels */
     size_t n_folds, n_repeats, n_done; /* folds of a repeat; folds of all repeats that were judged */
     size_t *fold;                      /* repeat by repeat: the fold of every row */
     karma_i_goal_fn goal;
@@ -39,6 +40,9 @@ typedef struct karma_i_race {
     size_t n_entries, n_runs;
     karma_i_entry *entries;
     karma_i_run *runs;
+    /* That of the options or, where it is to be chosen, the rank that hidden cells of the first fold's training rows
+     * suggest: choosing it costs many estimates, and no label has a part in it. */
+    int64_t subspace_rank;
     const char *keep; /* the kernel that is never out: what all are compared with */
 } karma_i_race;
 
@@ -47,8 +51,8 @@ karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, cons
 /* One more kernel, before the first fold is judged. */
 karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karma_i_C_path *path, karma_error *err);
 /* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while a
- * subspace is estimated (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not count, unless it is the first: what was judged there is in the
- * race then, and all other entries are out. */
+ * subspace is estimated (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not
+ * count, unless it is the first: what was judged there is in the race then, and all other entries are out. */
 typedef int (*karma_i_stop_fn)(void *payload, size_t n_judged, size_t n_entries, const char *kernel);
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err);
 void karma_i_race_clear(karma_i_race *race);

@@ -130,9 +130,8 @@ static karma_status take_sample(karma_table **out, const karma_model *like, cons
     *out = NULL;
     if (n_parts < 2) return KARMA_OK;
     size_t *part = karma_i_alloc(n, sizeof *part), *rows = karma_i_alloc(n, sizeof *rows);
-    karma_status st = part && rows
-                          ? karma_i_assign_folds(part, n_parts, like, table, (uint64_t)like->options.seed, err)
-                          : karma_i_fail_memory(err);
+    karma_status st = part && rows ? karma_i_assign_folds(part, n_parts, like, table, (uint64_t)like->options.seed, err)
+                                   : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++)
         if (part[i] == 0) rows[taken++] = i;
     if (st == KARMA_OK) st = karma_table_select(out, table, rows, taken, err);
@@ -180,6 +179,20 @@ static int progress_in_time(void *payload, const char *stage, size_t done, size_
     return karma_i_progress(t->hooks, stage, done, total);
 }
 
+/* Who stopped the trying wants a model of what is known: the same request does not stop the last fit, only time does.
+ */
+static int progress_to_the_end(void *payload, const char *stage, size_t done, size_t total) {
+    timed_hooks *t = payload;
+    (void)karma_i_progress(t->hooks, stage, done, total);
+    return 0;
+}
+
+static int progress_after_stop(void *payload, const char *stage, size_t done, size_t total) {
+    timed_hooks *t = payload;
+    (void)progress_to_the_end(payload, stage, done, total);
+    return t->n_asked++ > 0 && now() > t->deadline ? t->ran_out = 1 : 0;
+}
+
 static void pass_notice(void *payload, const char *sentence) {
     const timed_hooks *t = payload;
     t->hooks->notice(t->hooks->payload, sentence);
@@ -188,11 +201,13 @@ static void pass_notice(void *payload, const char *sentence) {
 static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
                                karma_error *err) {
     timed_hooks timed = {s->hooks, s->deadline, 0, 0};
-    karma_hooks solving = {progress_in_time, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
+    karma_hooks encoding = {progress_to_the_end, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
+    karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
     karma_fit_options *options = &s->like->options;
+    options->subspace_rank = s->race.subspace_rank;
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->hooks, &solving, err));
+    KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->is_interrupted ? &encoding : s->hooks, &solving, err));
     if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
     return KARMA_OK;
 }
@@ -200,7 +215,12 @@ static karma_status fit_choice(karma_model **out, const search_state *s, const c
 /* Probabilities come from the scores of rows that were left out: no further fit is needed. */
 static karma_status calibrate(karma_model *model, const search_state *s, const karma_i_choice *choice,
                               karma_error *err) {
-    if (model->options.probabilities == KARMA_CALIBRATE_OFF || s->race.n_done < s->race.n_folds) return KARMA_OK;
+    if (model->options.probabilities == KARMA_CALIBRATE_OFF) return KARMA_OK;
+    if (s->race.n_done < s->race.n_folds) {
+        karma_i_notice(s->hooks,
+                       "not all rows were left out once before the search ended: the model has no probabilities");
+        return KARMA_OK;
+    }
     double *scores = karma_i_alloc(s->table->n_rows, model->n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
     karma_i_choice_scores(scores, choice, &s->race, 0);
@@ -214,10 +234,15 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     char *kernel = NULL, *account = NULL;
     karma_model *model = NULL;
     size_t most = count_kernels(s->plan, rows->n_rows);
-    KARMA_TRY(karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most,
-                             err));
-    karma_i_search_facts facts = {&s->race,          &choice,           &s->judge, (karma_rule)s->options->rule,
-                                  most,              rows->n_rows,      now() - s->started,
+    KARMA_TRY(
+        karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
+    karma_i_search_facts facts = {&s->race,
+                                  &choice,
+                                  &s->judge,
+                                  (karma_rule)s->options->rule,
+                                  most,
+                                  rows->n_rows,
+                                  now() - s->started,
                                   s->is_interrupted || s->race.n_done < s->race.n_folds * s->race.n_repeats};
     karma_status st = karma_i_choice_text(&kernel, &choice, &s->race, err);
     if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
@@ -243,7 +268,7 @@ static karma_status start_model(search_state *s, karma_goal *goal, const karma_t
     KARMA_TRY(karma_i_model_start(&s->like, rows, &own, s->hooks, err));
     KARMA_TRY(karma_i_goal_resolve(goal, (karma_goal)s->options->goal, s->like, err));
     own.loss = (int)karma_i_goal_loss(*goal);
-    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return KARMA_OK;
+    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return karma_i_goal_check(*goal, s->like, err);
     karma_model_free(s->like);
     s->like = NULL;
     return karma_i_model_start(&s->like, rows, &own, NULL, err);

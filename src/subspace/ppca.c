@@ -86,10 +86,9 @@ static karma_status new_subspace(karma_i_subspace **out, size_t n_features, size
     return KARMA_OK;
 }
 
-/* Adds N(0, scale²) to every entry of W, always the same numbers. */
-static void nudge(karma_i_subspace *subspace, double scale) {
+void karma_i_subspace_nudge(karma_i_subspace *subspace, double scale, uint64_t seed) {
     karma_i_rng rng;
-    karma_i_rng_init(&rng, 1);
+    karma_i_rng_init(&rng, seed);
     for (size_t k = 0; k < subspace->n_features * subspace->rank; k++)
         subspace->W[k] += scale * karma_i_rng_normal(&rng);
 }
@@ -302,7 +301,7 @@ karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_
     }
     subspace->least_sigma2 = LEAST_SHARE * subspace->sigma2;
     /* as long as the data: from a short W weak components would take many passes to show, and look like the end */
-    nudge(subspace, sqrt(subspace->sigma2));
+    karma_i_subspace_nudge(subspace, sqrt(subspace->sigma2), 1);
     *out = subspace;
     return KARMA_OK;
 }
@@ -335,8 +334,9 @@ static karma_status improve(karma_i_subspace *subspace, karma_i_view rows, const
 
 /* ---- samples ----
  *
- * Many rows: the subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the first
- * passes are over few rows, the next over THINNING times as many, until few passes over all of them are left to do. */
+ * Many rows: the subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the start
+ * is looked for among few rows, the first passes are over some more, the next over THINNING times as many, until few
+ * passes over all of them are left to do. */
 
 /* The rows in random order; samples are its beginnings. Drawn and not counted off: what comes in turns would be seen on
  * one side only. NULL: out of memory. */
@@ -350,35 +350,36 @@ static size_t *shuffled(karma_i_view rows) {
     return index;
 }
 
-/* The size of the smallest sample, or all rows if there is none. */
-static size_t smallest_sample(karma_i_view rows, size_t rank) {
-    size_t least = max_size(LEAST_SAMPLE, 4 * max_size(rows.rows->n_features, rank)), count = rows.count;
-    while (count / THINNING >= least) count /= THINNING;
-    return count;
+/* No sample is smaller. */
+static size_t least_sample(karma_i_view rows, size_t rank) {
+    return max_size(LEAST_SAMPLE, 4 * max_size(rows.rows->n_features, rank));
 }
 
-/* Improves *subspace on the sample, or makes it if there is none yet. */
+/* Finds a start in the sample if *subspace is NULL, and improves it there otherwise. */
 static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *rows, const size_t *index, size_t count,
                                const karma_i_ppca_options *options, karma_error *err) {
     karma_i_rows *sample = NULL;
     KARMA_TRY(karma_i_rows_new_like(&sample, rows, count, err));
     karma_status st = karma_i_rows_gather(sample, rows, index, count, err);
     karma_i_view all = karma_i_rows_all(sample);
-    if (st == KARMA_OK && !*subspace) st = karma_i_ppca_start(subspace, all, options->rank, options->threads, err);
-    if (st == KARMA_OK) st = improve(*subspace, all, options, err);
+    if (st == KARMA_OK)
+        st = *subspace ? improve(*subspace, all, options, err)
+                       : karma_i_ppca_anneal(subspace, all, options->rank, options->threads, options->hooks, err);
     karma_i_rows_free(sample);
-    if (st == KARMA_OK) nudge(*subspace, NUDGE * sqrt((*subspace)->sigma2));
+    if (st == KARMA_OK) karma_i_subspace_nudge(*subspace, NUDGE * sqrt((*subspace)->sigma2), 1);
     return st;
 }
 
 static karma_status fit_samples(karma_i_subspace **subspace, karma_i_view rows, const karma_i_ppca_options *options,
                                 karma_error *err) {
-    size_t *index = shuffled(rows);
+    size_t *index = shuffled(rows), least = least_sample(rows, options->rank), count = rows.count;
     karma_i_ppca_options coarse = *options;
     coarse.history = NULL;
     coarse.tolerance = options->tolerance > SAMPLE_TOLERANCE ? options->tolerance : SAMPLE_TOLERANCE;
-    karma_status st = index ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t count = smallest_sample(rows, options->rank); count < rows.count && st == KARMA_OK;
+    karma_status st =
+        index ? fit_sample(subspace, rows.rows, index, min_size(least, count), &coarse, err) : karma_i_fail_memory(err);
+    while (count / THINNING >= least) count /= THINNING;
+    for (; count < rows.count && st == KARMA_OK;
          count = count * THINNING <= rows.count / THINNING ? count * THINNING : rows.count)
         st = fit_sample(subspace, rows.rows, index, count, &coarse, err);
     karma_i_free(index);
@@ -391,9 +392,7 @@ karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const k
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "a subspace needs at least one pass, one thread and a tolerance that is not negative");
     karma_i_subspace *subspace = NULL;
-    karma_status st = smallest_sample(rows, options->rank) < rows.count
-                          ? fit_samples(&subspace, rows, options, err)
-                          : karma_i_ppca_start(&subspace, rows, options->rank, options->threads, err);
+    karma_status st = fit_samples(&subspace, rows, options, err);
     if (st == KARMA_OK) st = improve(subspace, rows, options, err);
     if (st == KARMA_OK)
         *out = subspace;

@@ -65,6 +65,13 @@ void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats);
 /* A first subspace for such passes: mean and variance of these rows, and pseudo-random W. */
 karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads, karma_error *err);
 
+/* A better one: near the highest maximum of the likelihood, not the nearest (ppca_anneal.c). At most 85 passes. */
+karma_status karma_i_ppca_anneal(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads,
+                                 const karma_hooks *hooks, karma_error *err);
+
+/* Adds N(0, scale²) to every entry of W, the same numbers for the same seed. */
+void karma_i_subspace_nudge(karma_i_subspace *subspace, double scale, uint64_t seed);
+
 /* ---- the rank ---- */
 
 typedef struct karma_i_rank_score {

@@ -132,6 +132,35 @@ class Explaining(Case):
             self.close_to(got, float(wanted["score"]))
         self.assertEqual({line["se"] for line in lines}, {"0"})
 
+    def test_subspace_and_committee(self):
+        """Cells are hidden before rows get their place in the subspace: (bias) is the score of a row without cells, and a
+        row of one cell has the difference."""
+        rows = self.trained()
+        first = next(row for row in rows if row[0] is not None)
+        self.write_csv("bare.csv", ["a", "b", "colour"], [[first[0], None, None], [None, None, None]])
+        for kernel in ("subspace", "union", "linear @ 1 | rank(outer=rbf) @ 1,10 | linear + 10*subspace(bias=0)"):
+            with self.subTest(kernel=kernel):
+                self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--kernel", kernel, "--subspace-rank", "1",
+                        "-o", "s.karma", "--quiet")
+                lines = self.lines("s.karma", "two.csv")
+                for got, wanted in zip(self.sums(lines, "row"), self.scores("s.karma", "two.csv")):
+                    self.close_to(got, float(wanted["score"]))
+                self.assertEqual({line["se"] for line in lines}, {"0"})
+                one, none = (float(p["score"]) for p in self.scores("s.karma", "bare.csv"))
+                bare = self.lines("s.karma", "bare.csv")
+                self.assertEqual([(line["row"], line["attribute"]) for line in bare],
+                                 [("1", "a"), ("1", "(bias)"), ("2", "(bias)")])
+                for got, wanted in zip(bare, (one - none, none, none)):
+                    self.close_to(float(got["contribution"]), wanted)
+                self.assertEqual(self.ok("explain", "s.karma", "two.csv", "--json").json()["method"], "shapley")
+
+    def test_default_model(self):
+        """What train makes of a table without being told anything can be explained."""
+        self.trained()
+        self.ok("train", "two.csv", "--target", "answer", "--effort", "quick", "-o", "d.karma", "--quiet")
+        for got, wanted in zip(self.sums(self.lines("d.karma", "two.csv"), "row"), self.scores("d.karma", "two.csv")):
+            self.close_to(got, float(wanted["score"]))
+
     def test_columns_in_another_order(self):
         """Parts do not depend on where columns stand; a level that training did not have is missing."""
         rows = self.trained()

@@ -14,7 +14,7 @@ class Speaking(Case):
     def test_json_of_every_command(self):
         self.two_classes()
         wanted = {
-            "train": (["two.csv", "--target", "answer", "-o", "m.karma"],
+            "train": (["--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma"],
                       {"model", "target", "task", "rows", "rows_without_label", "attributes", "missing", "loss", "stop",
                        "support_rows", "rounds", "C", "scale", "options", "seconds", "peak_bytes", "classes", "majority"}),
             "predict": (["m.karma", "two.csv"], {"target", "predictions"}),
@@ -22,6 +22,8 @@ class Speaking(Case):
                                               "confusion"}),
             "explain": (["m.karma", "two.csv"], {"targets", "method", "rows", "explanations"}),
             "complete": (["s.karma", "two.csv"], {"output", "rows", "attributes", "completed", "rank", "columns", "cells"}),
+            "cv": (["--effort", "off", "two.csv", "--target", "answer"], {"goal", "rows", "n_folds", "n_repeats", "folds_judged",
+                                                                          "targets", "kernels"}),
             "compare": (["two.csv", "--target", "answer", "--methods", "zero,mean", "--inner", "2"],
                         {"goal", "less_is_better", "rows", "folds_judged", "constant_answer", "methods"}),
             "inspect": (["two.csv"], {"kind", "rows", "columns", "patterns"}),
@@ -269,16 +271,17 @@ class Helping(Case):
     reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent",
                "row-weight", "users", "item", "like", "ordered"}
     kernel = {"kernel", "linear", "rank", "encoding", "rank-form", "gamma", "scale", "bias", "outer", "degree", "offset", "width",
-              "series", "mu", "subspace-rank", "standardise", "unit-ball"}
+              "series", "mu", "subspace-rank", "refine", "standardise", "unit-ball"}
+    learning = {"task", "gram", "loss", "tube", "huber", "quantile", "class-weight", "probabilities", "folds", "solver", "C",
+                "schedule", "rho", "B", "passes", "shuffle", "average", "seed", "threads", "effort", "time", "goal", "choose"}
     expected = {
-        "train": common | reading | kernel | {"output", "task", "gram", "loss", "tube", "huber", "quantile", "class-weight",
-                                              "probabilities", "folds", "solver", "C", "schedule", "rho", "B", "passes",
-                                              "shuffle", "average", "seed", "threads"},
+        "train": common | reading | kernel | learning | {"output"},
         "predict": common | reading - {"target", "row-weight", "numeric", "category", "ordered"} | {"output", "abstain", "gram", "threads"},
         "eval": common | reading - {"numeric", "category", "ordered"} | {"abstain", "gram", "threads"},
         "explain": common | reading - {"numeric", "category", "ordered"} | {"output", "importance", "overlap", "top", "samples",
                                                                             "repeats", "seed", "threads"},
         "complete": common | reading - {"target", "row-weight", "numeric", "category", "ordered"} | {"output", "errors", "threads"},
+        "cv": common | reading | kernel | learning | {"rounds"},
         "compare": common | reading | {"output", "methods", "folds", "rounds", "inner", "time", "goal", "effort", "choose", "task",
                                        "loss", "quantile", "class-weight", "tolerance", "memory", "seed", "threads"},
         "inspect": common | reading | {"standardise", "unit-ball"},

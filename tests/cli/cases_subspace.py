@@ -33,6 +33,51 @@ class Kernels(Subspace):
                 notes=["no subspace was found"])
 
 
+class Refine(Subspace):
+    """The label hangs on a short direction, and the rank given is too small for it."""
+
+    def table(self, label):
+        rng = random.Random(4)
+        rows = []
+        for _ in range(400):
+            long, short = rng.gauss(0, 1), rng.gauss(0, 1)
+            cells = [round(long * (1 + j % 3) + 0.5 * short * (-1) ** j + rng.gauss(0, 0.1), 4) for j in range(8)]
+            rows.append(["" if rng.random() < 0.3 else c for c in cells] + [label(rng, long, short)])
+        self.write_csv("holes.csv", [f"x{j}" for j in range(8)] + ["target"], rows)
+
+    def accuracy(self, *more, notes):
+        self.ok("train", "holes.csv", "--target", "target", "--kernel", "subspace", "--subspace-rank", "1", "-o",
+                "m.karma", *more, notes=notes)
+        return self.ok("eval", "m.karma", "holes.csv", "--json").json()["accuracy"]
+
+    def test_what_helps_is_kept_and_told(self):
+        self.table(lambda rng, long, short: "up" if short > 0 else "down")
+        plain = self.accuracy(notes=[])
+        refined = self.accuracy("--refine", "100", notes=["the subspace was refined by"])
+        self.assertLess(plain, 0.7)
+        self.assertGreater(refined, 0.8)  # by the model as read from its file
+        self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["options"]["refine"], 100)
+
+    def test_several_classes_and_numbers(self):
+        self.table(lambda rng, long, short: "low" if short < -0.4 else "high" if short > 0.4 else "middle")
+        self.assertGreater(self.accuracy("--refine", "100", notes=["the subspace was refined by"]), self.accuracy(notes=[]))
+        self.table(lambda rng, long, short: "" if rng.random() < 0.1 else round(short, 4))
+        r2 = []
+        for steps, notes in ("0", ["have no label"]), ("100", ["have no label", "the subspace was refined by"]):
+            self.ok("train", "holes.csv", "--target", "target", "--task", "regress", "--kernel", "subspace",
+                    "--subspace-rank", "1", "--refine", steps, "-o", "m.karma", notes=notes)
+            r2.append(self.ok("eval", "m.karma", "holes.csv", "--json").json()["r2"])
+        self.assertGreater(r2[1], r2[0] + 0.2)
+
+    def test_chance_is_not_kept_and_the_model_is_the_same(self):
+        self.table(lambda rng, long, short: rng.choice(["up", "down"]))
+        for steps, notes in ("0", []), ("30", ["it stays as estimated"]):
+            self.ok("train", "holes.csv", "--target", "target", "--kernel", "subspace", "--subspace-rank", "1", "--refine",
+                    steps, "-o", "m.karma", notes=notes)
+            self.ok("predict", "m.karma", "holes.csv", "-o", f"p{steps}.csv")
+        self.assertEqual(self.read("p0.csv"), self.read("p30.csv"))
+
+
 class Complete(Subspace):
     def test_completes_what_is_missing_and_nothing_else(self):
         self.synth(noise="0", dim="12")

@@ -101,7 +101,8 @@ static karma_fit_options options_for(const char *formula) {
 
 static void parse(karma_i_formula *out, const karma_fit_options *options) {
     karma_error err;
-    if (karma_i_formula_parse(out, options->kernel ? options->kernel : "linear", options, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_i_formula_parse(out, options->kernel ? options->kernel : "linear", options, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
 }
 
 static void learn(world *w) {

@@ -78,7 +78,8 @@ static karma_table *read_text(const char *text, const char *target) {
     return table;
 }
 
-static karma_table *draw_table(const shape *s, const char *target, uint64_t seed) {
+/* The text of a table, a new one. */
+static char *draw_text(const shape *s, uint64_t seed) {
     char *text = malloc(TEXT_SIZE);
     size_t used = 0;
     karma_i_rng rng;
@@ -88,13 +89,19 @@ static karma_table *draw_table(const shape *s, const char *target, uint64_t seed
     if (s->categories) append(text, &used, "few,many,");
     append(text, &used, "two,four,price\n");
     for (size_t i = 0; i < s->n_rows; i++) append_row(text, &used, s, &rng);
+    return text;
+}
+
+static karma_table *draw_table(const shape *s, const char *target, uint64_t seed) {
+    char *text = draw_text(s, seed);
     karma_table *table = read_text(text, target);
     free(text);
     return table;
 }
 
 typedef struct recipe {
-    const char *kernel, *outer, *gamma, *scale, *bias, *rank_form, *standardise, *unit_ball, *loss, *quantile;
+    const char *kernel, *outer, *gamma, *scale, *bias, *rank_form, *standardise, *unit_ball, *loss, *quantile,
+        *subspace_rank;
 } recipe;
 
 static void set(karma_fit_options *o, const char *name, const char *value) {
@@ -118,6 +125,7 @@ static karma_model *fit(const karma_table *table, const recipe *r) {
     set(&o, "unit-ball", r->unit_ball);
     set(&o, "loss", r->loss);
     set(&o, "quantile", r->quantile);
+    set(&o, "subspace-rank", r->subspace_rank);
     if (karma_fit(&model, table, &o, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     karma_options_clear(karma_fit_option_table(), &o);
     return model;
@@ -190,7 +198,8 @@ static void own_parts(double *parts, double *sizes, const karma_model *m, const 
     for (size_t l = 0; l < m->support->n_rows; l++) {
         size_t c = 0;
         for (size_t j = 0; j < d; j++) c += isnan(own_kappa(rows, i, m->support, l, j)) ? 0 : 1;
-        double w = m->members[0].kernel.terms[0].weight * (double)f->weight[c], alpha = m->members[0].coefficients[l * m->n_outputs + o];
+        double w = m->members[0].kernel.terms[0].weight * (double)f->weight[c],
+               alpha = m->members[0].coefficients[l * m->n_outputs + o];
         for (size_t j = 0; j <= d; j++) {
             double kappa = j < d ? own_kappa(rows, i, m->support, l, j) : f->bias * f->bias;
             if (isnan(kappa)) continue;
@@ -385,12 +394,18 @@ static void check_shapley(const karma_model *m, const karma_explanations *e, con
     karma_table_free(sets);
 }
 
+#define COMMITTEE "linear @ 1 | rank(outer=rbf) @ 1,10 | linear + 10*subspace(bias=0)"
+
 static const recipe composed[] = {
     {.outer = "rbf"},
     {.outer = "poly", .bias = "0"},
     {.kernel = "rank + 0.5*linear(gamma=1)"},
     {.kernel = "rank * linear", .rank_form = "centred"},
     {.kernel = "linear", .outer = "cosine"},
+    {.kernel = "subspace", .subspace_rank = "2"},
+    {.kernel = "union", .subspace_rank = "3"},
+    {.kernel = COMMITTEE, .subspace_rank = "2"},
+    {.kernel = "linear | 5*subspace @ 1,10", .subspace_rank = "2"}, /* plain kernels, but not a split */
 };
 
 static void shapley_values_are_their_definition(void **state) {
@@ -402,7 +417,6 @@ static void shapley_values_are_their_definition(void **state) {
             const char *target = targets[(k + few) % 3];
             karma_table *train = draw_table(&train_shape, target, 51), *table = draw_table(&shape_of_rows, target, 52);
             karma_model *m = fit(train, &composed[k]);
-            assert_false(karma_i_kernel_is_plain(&m->members[0].kernel));
             karma_explanations e = explain(m, table, DEFAULTS);
             assert_false(e.is_split);
             for (size_t i = 0; i < (few ? 5 : 2); i++) check_shapley(m, &e, table, i);
@@ -411,6 +425,150 @@ static void shapley_values_are_their_definition(void **state) {
             karma_table_free(train);
             karma_table_free(table);
         }
+}
+
+/* The text, and behind it one of its rows once a set of its n observed cells: that of the bits of m, counted from 0, as
+ * line m. *n is how many they are. */
+static char *with_all_sets(const char *text, size_t row, size_t n_columns, size_t *n) {
+    char *all = malloc(TEXT_SIZE);
+    const char *line = text;
+    size_t used = 0, n_sets = 1;
+    assert_non_null(all);
+    append(all, &used, "%s", text);
+    for (size_t skip = 0; skip < row + 1; skip++) line = strchr(line, '\n') + 1; /* the header is one of them */
+    for (size_t m = 0; m < n_sets; m++) {
+        const char *cell = line;
+        *n = 0;
+        for (size_t j = 0; j < n_columns; j++) {
+            size_t length = strcspn(cell, ",");
+            int hidden = length > 0 && !(m >> (*n)++ & 1);
+            append(all, &used, "%.*s,", hidden ? 0 : (int)length, cell);
+            cell += length + 1;
+        }
+        append(all, &used, "%.*s\n", (int)strcspn(cell, "\n"), cell);
+        assert_true(*n < 9); /* where they are counted for the first time */
+        n_sets = (size_t)1 << *n;
+    }
+    return all;
+}
+
+/* v of every set of the row's observed attributes: what hiding all others leaves, asked of the game, is what the model
+ * predicts for a table in which they never were. */
+static void check_game(karma_i_game *game, const char *text, size_t row, const shape *s) {
+    size_t n, K = game->model->n_outputs, observed[9], hidden[9];
+    double values[10 * 4], errors[9 * 4];
+    char *sets = with_all_sets(text, row, s->n_numbers + (s->categories ? 2 : 0), &n);
+    karma_table *table = read_text(sets, "four");
+    double *wanted = predict(game->model, table), size = 0.0;
+    assert_true(n > 0 && K <= 4);
+    assert_int_equal(karma_i_rows_n_observed(game->rows, row), n);
+    karma_i_rows_list_observed(observed, game->rows, row);
+    for (size_t i = 0; i < karma_table_n_rows(table) * K; i++) size = fmax(size, fabs(wanted[i]));
+    for (size_t m = 0; m < (size_t)1 << n; m++) {
+        size_t n_hidden = 0;
+        for (size_t k = 0; k < n; k++)
+            if (!(m >> k & 1)) hidden[n_hidden++] = observed[k];
+        assert_int_equal(karma_i_shapley_exact(values, errors, game, row, hidden, n_hidden, NULL), KARMA_OK);
+        for (size_t o = 0; o < K; o++)
+            close_to(values[n_hidden * K + o], wanted[(s->n_rows + m) * K + o], size, 2e-6, "v of a set");
+    }
+    free(wanted);
+    karma_table_free(table);
+    free(sets);
+}
+
+static void the_game_is_what_missing_cells_do(void **state) {
+    (void)state;
+    static const recipe recipes[] = {
+        {.outer = "rbf"},
+        {.kernel = "subspace", .subspace_rank = "2"},
+        {.kernel = "union", .subspace_rank = "3"},
+        {.kernel = "subspace(outer=rbf) * rank", .subspace_rank = "2"},
+        {.kernel = "subspace", .subspace_rank = "0"},
+        {.kernel = COMMITTEE, .subspace_rank = "2"},
+        {.kernel = "union",
+         .subspace_rank = "2",
+         .unit_ball = "on"}, /* rows of training are not longer than its ball */
+    };
+    static const shape shapes[] = {{40, 4, 1, 0.8}, {60, 5, 1, 1.0}, {120, 450, 0, 0.01}}; /* the last: sparse */
+    for (size_t k = 0; k < sizeof recipes / sizeof recipes[0]; k++)
+        for (size_t t = 0; t < 3; t++) {
+            char *text = draw_text(&shapes[t], 57);
+            karma_table *table = read_text(text, "four");
+            karma_model *m = fit(table, &recipes[k]);
+            karma_i_rows *rows = NULL;
+            assert_int_equal(karma_i_encoder_encode(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
+            assert_int_equal(rows->is_sparse, t == 2);
+            karma_i_game game = {.model = m, .threads = 2, .rows = rows};
+            assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
+            for (size_t i = 0, n_checked = 0; n_checked < 3; i++) {
+                assert_true(i < shapes[t].n_rows);
+                if (karma_i_rows_n_observed(rows, i) < 3 || karma_i_rows_n_observed(rows, i) > 8) continue;
+                check_game(&game, text, i, &shapes[t]);
+                n_checked++;
+            }
+            karma_i_game_clear(&game);
+            karma_i_rows_free(rows);
+            karma_model_free(m);
+            karma_table_free(table);
+            free(text);
+        }
+}
+
+/* A row beyond the ball of --unit-ball is explained as the one on its rim is: with its length unit kept. */
+static void long_rows_keep_their_unit(void **state) {
+    (void)state;
+    const shape s = {N_ROWS, 3, 0, 0.9};
+    const char *const names[] = {"n0", "n1", "n2"};
+    const double cells[] = {300, -200, 100, 600, -400, 200};
+    karma_table *train = draw_table(&s, "two", 58), *table = NULL;
+    assert_int_equal(karma_table_from_array(&table, cells, 2, 3, names, NULL), KARMA_OK);
+    karma_model *m =
+        fit(train,
+            &(recipe){.kernel = "union", .subspace_rank = "1", .unit_ball = "on", .standardise = "off", .scale = "1"});
+    karma_explanations e = explain(m, table, DEFAULTS);
+    double *scores = predict(m, table), sum = e.bias[0], size = 0.0;
+    assert_int_equal(e.start[2], 6);
+    for (size_t k = 0; k < 3; k++) size += fabs(e.contribution[k]);
+    for (size_t k = 0; k < 3; k++) {
+        close_to(e.contribution[k], e.contribution[3 + k], size, 1e-6, "part");
+        assert_true(fabs(e.contribution[k]) > 1e-3 * size);
+        sum += e.contribution[k];
+    }
+    close_to(sum, scores[0], fabs(size), 1e-6, "sum");
+    free(scores);
+    karma_explanations_clear(&e);
+    karma_model_free(m);
+    karma_table_free(train);
+    karma_table_free(table);
+}
+
+/* A committee of plain kernels is split, and no standard errors are needed. */
+static void plain_committees_are_split(void **state) {
+    (void)state;
+    const shape s = {N_ROWS, 5, 1, 0.7};
+    static const char *const parts[] = {"linear | rank @ 1,10", "linear | rank @ 1,10 | subspace"};
+    karma_table *train = draw_table(&s, "two", 67), *table = draw_table(&s, "two", 68);
+    for (size_t k = 0; k < 2; k++) {
+        karma_model *m = fit(train, &(recipe){.kernel = parts[k], .subspace_rank = "2"});
+        karma_explanations e = explain(m, table, DEFAULTS);
+        double *scores = predict(m, table);
+        assert_int_equal(e.is_split, k == 0);
+        for (size_t i = 0; i < e.n_rows; i++) {
+            double sum = e.bias[i], size = fabs(sum);
+            for (size_t part = e.start[i]; part < e.start[i + 1]; part++) {
+                sum += e.contribution[part];
+                size += fabs(e.contribution[part]);
+                assert_true(e.error[part] == 0.0);
+            }
+            close_to(sum, scores[i], size, 2e-6, "sum");
+        }
+        free(scores);
+        karma_explanations_clear(&e);
+        karma_model_free(m);
+    }
+    karma_table_free(train);
+    karma_table_free(table);
 }
 
 /* With γ = 1 a plain kernel is a sum over attributes, and so is the game: whatever the order, an attribute adds the
@@ -424,7 +582,7 @@ static void an_additive_game_gives_the_exact_split(void **state) {
         karma_model *m = fit(train, &recipes[k % 2]);
         karma_explanations e = explain(m, table, DEFAULTS);
         karma_i_rows *rows = NULL;
-        assert_int_equal(karma_i_encoder_apply(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_i_encoder_encode(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
         assert_int_equal(rows->is_sparse, k == 2);
         karma_i_game game = {m, 2, rows, NULL, NULL, 0};
         assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
@@ -461,7 +619,7 @@ static void an_order_and_its_reverse_cancel(void **state) {
     karma_table *train = draw_table(&s, "two", 65), *table = draw_table(&s, "two", 66);
     karma_model *m = fit(train, &(recipe){.gamma = "2"});
     karma_i_rows *rows = NULL;
-    assert_int_equal(karma_i_encoder_apply(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_encoder_encode(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
     karma_i_game game = {m, 1, rows, NULL, NULL, 0};
     assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
     size_t attributes[10];
@@ -482,11 +640,10 @@ static void an_order_and_its_reverse_cancel(void **state) {
 }
 
 /* Long orders do not fit one batch; few samples leave a batch unfilled. Errors fall as one over the root of samples. */
-static void sampling_adds_up_and_converges(void **state) {
-    (void)state;
+static void check_sampling(const recipe *r) {
     const shape many = {40, 20, 1, 0.9}, few = {8, 20, 1, 0.9};
     karma_table *train = draw_table(&many, "two", 71), *table = draw_table(&few, "two", 72);
-    karma_model *m = fit(train, &(recipe){.outer = "rbf"});
+    karma_model *m = fit(train, r);
     double *scores = predict(m, table), errors[3] = {0};
     static const size_t samples[] = {5, 120, 2000};
     for (size_t k = 0; k < 3; k++) {
@@ -511,6 +668,12 @@ static void sampling_adds_up_and_converges(void **state) {
     karma_table_free(table);
 }
 
+static void sampling_adds_up_and_converges(void **state) {
+    (void)state;
+    check_sampling(&(recipe){.outer = "rbf"});
+    check_sampling(&(recipe){.kernel = COMMITTEE, .subspace_rank = "3"});
+}
+
 static int same(const karma_explanations *a, const karma_explanations *b) {
     size_t n = a->start[a->n_rows] * a->n_outputs;
     return memcmp(a->contribution, b->contribution, n * sizeof *a->contribution) == 0 &&
@@ -521,9 +684,13 @@ static int same(const karma_explanations *a, const karma_explanations *b) {
 static void the_seed_decides_and_threads_do_not(void **state) {
     (void)state;
     const shape s = {60, 14, 1, 0.9};
-    static const recipe recipes[] = {{.outer = "rbf"}, {.kernel = "rank + linear"}, {.kernel = "linear"}};
+    static const recipe recipes[] = {{.outer = "rbf"},
+                                     {.kernel = "rank + linear"},
+                                     {.kernel = "linear"},
+                                     {.kernel = "subspace", .subspace_rank = "3"},
+                                     {.kernel = COMMITTEE, .subspace_rank = "3"}};
     karma_table *train = draw_table(&s, "four", 81), *table = draw_table(&s, "four", 82);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 5; k++) {
         karma_model *m = fit(train, &recipes[k]);
         karma_explain_options o = {.samples = 20, .seed = 5, .threads = 1};
         karma_explanations first = explain(m, table, o);
@@ -551,8 +718,11 @@ static void an_empty_row_is_all_bias(void **state) {
     const shape s = {N_ROWS, 3, 0, 0.8};
     karma_table *train = draw_table(&s, "price", 91), *table = NULL;
     assert_int_equal(karma_table_from_array(&table, nothing, 1, 3, names, NULL), KARMA_OK);
-    static const recipe recipes[] = {{.kernel = "linear"}, {.outer = "rbf"}};
-    for (size_t k = 0; k < 2; k++) {
+    static const recipe recipes[] = {{.kernel = "linear"},
+                                     {.outer = "rbf"},
+                                     {.kernel = "subspace", .subspace_rank = "1"},
+                                     {.kernel = COMMITTEE, .subspace_rank = "1"}};
+    for (size_t k = 0; k < 4; k++) {
         karma_model *m = fit(train, &recipes[k]);
         karma_explanations e = explain(m, table, DEFAULTS);
         double *scores = predict(m, table);
@@ -597,15 +767,12 @@ static void what_cannot_be_explained_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_plain_kernels_add_up),
-        cmocka_unit_test(quantiles_are_explained_as_learned),
-        cmocka_unit_test(parts_of_sparse_rows_add_up),
-        cmocka_unit_test(shapley_values_are_their_definition),
-        cmocka_unit_test(an_additive_game_gives_the_exact_split),
-        cmocka_unit_test(an_order_and_its_reverse_cancel),
-        cmocka_unit_test(sampling_adds_up_and_converges),
-        cmocka_unit_test(the_seed_decides_and_threads_do_not),
-        cmocka_unit_test(an_empty_row_is_all_bias),
+        cmocka_unit_test(parts_of_plain_kernels_add_up),       cmocka_unit_test(quantiles_are_explained_as_learned),
+        cmocka_unit_test(parts_of_sparse_rows_add_up),         cmocka_unit_test(shapley_values_are_their_definition),
+        cmocka_unit_test(the_game_is_what_missing_cells_do),   cmocka_unit_test(long_rows_keep_their_unit),
+        cmocka_unit_test(plain_committees_are_split),          cmocka_unit_test(an_additive_game_gives_the_exact_split),
+        cmocka_unit_test(an_order_and_its_reverse_cancel),     cmocka_unit_test(sampling_adds_up_and_converges),
+        cmocka_unit_test(the_seed_decides_and_threads_do_not), cmocka_unit_test(an_empty_row_is_all_bias),
         cmocka_unit_test(what_cannot_be_explained_is_refused),
     };
     return cmocka_run_group_tests_name("explain", tests, NULL, NULL);

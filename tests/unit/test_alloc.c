@@ -424,20 +424,21 @@ static karma_status run_fit(void *context) {
     return st;
 }
 
-enum { N_FITTINGS = 5 };
+enum { N_FITTINGS = 6 };
 
 static const char *csv_of(int which) {
-    static const char *const *const all[] = {&CSV, &CSV_CLASSES, &CSV_NUMBERS, &CSV_CODES, &CSV_CODES};
+    static const char *const *const all[] = {&CSV, &CSV_CLASSES, &CSV_NUMBERS, &CSV_CODES, &CSV_CODES, &CSV_CODES};
     return *all[which];
 }
 
 /* Which model: two classes with categories; three classes, by centred ranks; regression with categories and a missing
- * label, in the unit ball; two classes with a coded category; the same with a subspace. */
+ * label, in the unit ball; two classes with a coded category; the same with a subspace, estimated and refined. */
 static void open_fitting(fitting *f, int which, int solver) {
     *f = (fitting){.options = quick_options(solver)};
     f->table = table_of(csv_of(which), which == 0 ? "label" : which == 2 ? "price" : "what");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
-    if (which == 4) f->options.kernel = "union", f->options.subspace_rank = 2;
+    if (which >= 4) f->options.kernel = "union", f->options.subspace_rank = 2;
+    if (which == 5) f->options.refine = 2;
     if (which == 1) f->options.kernel = "rank", f->options.rank_form = KARMA_RANK_FORM_CENTRED;
     karma_error err;
     if (karma_fit(&f->model, f->table, &f->options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
@@ -676,10 +677,14 @@ static void explaining_composed_kernels(void **state) {
     assert_int_equal(karma_table_from_array(&f.table, cells, 4, 12, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_table_add_target_numbers(f.table, "y", labels, NULL), KARMA_OK);
     f.options.task = KARMA_TASK_REGRESS;
-    f.options.kernel = "rank + linear(outer=rbf)";
-    assert_int_equal(karma_fit(&f.model, f.table, &f.options, NULL, NULL), KARMA_OK);
-    check_every_allocation(run_explain, &f, "explain a composed kernel");
-    karma_model_free(f.model);
+    f.options.subspace_rank = 1;
+    static const char *const kernels[] = {"rank + linear(outer=rbf)", "linear | rank + subspace"};
+    for (size_t k = 0; k < 2; k++) {
+        f.options.kernel = (char *)kernels[k];
+        assert_int_equal(karma_fit(&f.model, f.table, &f.options, NULL, NULL), KARMA_OK);
+        check_every_allocation(run_explain, &f, "explain a composed kernel");
+        karma_model_free(f.model);
+    }
     karma_table_free(f.table);
 }
 
@@ -798,6 +803,75 @@ static void finding_subspaces(void **state) {
     karma_i_rows_free(sparse);
 }
 
+/* --- searches ------------------------------------------------------------------------------------------ */
+
+/* What is told of a search, but for the time it took: a failing allocation must not take a part of it in silence. */
+typedef struct searching {
+    fitting f;
+    karma_search_options search;
+    char account[8192];
+} searching;
+
+static void copy_account(char *out, size_t size, const karma_model *model) {
+    const char *text = karma_model_search(model), *seconds = strstr(text, "\"seconds\"");
+    if (!seconds) fail_msg("an account without seconds");
+    assert_true(strlen(text) < size);
+    size_t before = (size_t)(seconds - text);
+    memcpy(out, text, before);
+    (void)strcpy(out + before, strchr(seconds, ','));
+}
+
+static karma_status run_search(void *context) {
+    searching *s = context;
+    karma_model *model = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_search(&model, s->f.table, &s->f.options, &s->search, NULL, &err), &err, model);
+    if (st == KARMA_OK) {
+        char account[sizeof s->account];
+        copy_account(account, sizeof account, model);
+        if (!s->account[0]) (void)strcpy(s->account, account);
+        if (strcmp(account, s->account) != 0) fail_msg("an account that lacks something: %s", account);
+    }
+    karma_model_free(model);
+    return st;
+}
+
+static karma_status run_cross_validation(void *context) {
+    searching *s = context;
+    karma_cv cv = {.n_rows = 77};
+    karma_error err = {0};
+    karma_status st = karma_cross_validate(&cv, s->f.table, &s->f.options, &s->search, 2, 1, NULL, &err);
+    if (st != KARMA_OK && (cv.n_rows != 77 || cv.targets)) fail_msg("a failing call wrote a validation");
+    if (st == KARMA_OK) karma_cv_clear(&cv);
+    return judge(st, &err, NULL);
+}
+
+/* One kernel and its five C, or two of each; folds are few, for every allocation fails once. */
+static void searching_models(void **state) {
+    (void)state;
+    static char *names[] = {"kernel", "C"};
+    static char *const kernels[] = {"linear(gamma=1) + 0.5*rank", "union"};
+    for (size_t k = 0; k < 2; k++) {
+        searching s = {
+            .f = {.table = table_of("a,b,c,label\n1,2,1,yes\n,3,0,no\n4,5,,yes\n2,1,7,no\n6,-2,2,yes\n", "label"),
+                  .options = quick_options(KARMA_SOLVER_BATCH)}};
+        karma_options_init(karma_search_option_table(), &s.search);
+        s.search.effort = KARMA_EFFORT_QUICK;
+        s.search.fixed = (karma_names){names, 1 + k};
+        s.f.options.kernel = kernels[k];
+        s.f.options.folds = 2;
+        s.f.options.subspace_rank = 1;
+        s.f.options.probabilities = k ? KARMA_CALIBRATE_OFF : KARMA_CALIBRATE_SIGMOID;
+        assert_int_equal(run_search(&s), KARMA_OK);
+        check_every_allocation(run_search, &s, "search");
+        if (k == 0) {
+            s.search.effort = KARMA_EFFORT_OFF;
+            check_every_allocation(run_cross_validation, &s, "cross-validation");
+        }
+        karma_table_free(s.f.table);
+    }
+}
+
 /* --- rivals -------------------------------------------------------------------------------------------- */
 
 typedef struct contest {
@@ -912,6 +986,7 @@ int main(void) {
         cmocka_unit_test(explaining_models),
         cmocka_unit_test(explaining_composed_kernels),
         cmocka_unit_test(running_rivals),
+        cmocka_unit_test(searching_models),
         cmocka_unit_test(comparing_methods),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);

@@ -22,7 +22,8 @@ static karma_fit_options options_for(const char *formula) {
 static karma_i_formula parse(const karma_fit_options *options) {
     karma_i_formula f;
     karma_error err;
-    if (karma_i_formula_parse(&f, options->kernel ? options->kernel : "linear", options, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_i_formula_parse(&f, options->kernel ? options->kernel : "linear", options, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
     return f;
 }
 

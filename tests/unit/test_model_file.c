@@ -173,6 +173,7 @@ static void models_survive_the_file(void **state) {
                                     "subspace",
                                     "union",
                                     "rank + 0.5*subspace",
+                                    "linear(gamma=1) @ 0.5,10:2 | rank(outer=rbf) @ 3 | linear * rank",
                                     "subspace(outer=rbf) * linear + 2*subspace(bias=0)"};
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         o = quick_options();
@@ -602,6 +603,100 @@ static void these_forgeries_are_refused(void **state) {
     }
 }
 
+static unsigned char *array_of(forgery *f, const char *name) {
+    json_t *offsets = json_object_get(json_object_get(f->p.header, name), "data_offsets");
+    return f->p.data + json_integer_value(json_array_get(offsets, 0));
+}
+
+/* What members have: coefficients of their own, and the factors of all of them in order. */
+static void forged_members_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *change, *value; /* in the document's `factors`, its `options`, or the header's arrays */
+    } changes[] = {
+        {"factors", "short", "[{\"scale\":1,\"spread\":1,\"largest_overlap\":3}]"},
+        {"factors", "none", "[]"},
+        {"factors", "scale", "0"},
+        {"factors", "scale", "-1"},
+        {"factors", "scale", "1e308"},
+        {"factors", "scale", "null"},
+        {"factors", "spread", "-1"},
+        {"factors", "spread", "null"},
+        {"factors", "largest_overlap", "-1"},
+        {"factors", "largest_overlap", "1e9"},
+        {"factors", "largest_overlap", "9223372036854775807"},
+        {"kernel", "more members", "\"linear | rank | linear\""},
+        {"kernel", "fewer members", "\"linear\""},
+        {"kernel", "more factors", "\"linear | rank + linear\""},
+        {"kernel", "other kinds", "\"linear | linear\""},
+        {"kernel", "no committee", "\"linear | rank @ 0\""},
+        {"coefficients.1", "is not there", NULL},
+        {"coefficients.1", "shape", "[1, 1]"},
+        {"coefficients.1", "dtype", "\"F32\""},
+    };
+    karma_fit_options o = quick_options();
+    o.kernel = "linear | rank(outer=rbf) @ 1,10:3";
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        forgery f;
+        char what[100];
+        json_t *value = changes[i].value ? json_loads(changes[i].value, JSON_DECODE_ANY, NULL) : NULL;
+        open_forgery(&f, CSV_BINARY, "label", &o);
+        json_t *factors = json_object_get(f.p.document, "factors");
+        assert_int_equal(json_array_size(factors), 2);
+        if (strcmp(changes[i].name, "kernel") == 0)
+            json_object_set_new(json_object_get(f.p.document, "options"), "kernel", value);
+        else if (strcmp(changes[i].name, "factors") != 0 && value)
+            json_object_set_new(json_object_get(f.p.header, changes[i].name), changes[i].change, value);
+        else if (strcmp(changes[i].name, "factors") != 0)
+            json_object_del(f.p.header, changes[i].name);
+        else if (json_is_array(value))
+            json_object_set_new(f.p.document, "factors", value);
+        else
+            json_object_set_new(json_array_get(factors, 1), changes[i].change, value);
+        (void)snprintf(what, sizeof what, "%s: %s", changes[i].name, changes[i].change);
+        assert_forgery_refused(&f, what, "");
+        close_forgery(&f);
+    }
+    for (int which = 0; which < 2; which++) { /* of a member that is not the first */
+        forgery f;
+        open_forgery(&f, CSV_BINARY, "label", &o);
+        double bad = which ? INFINITY : NAN;
+        memcpy(array_of(&f, "coefficients.1"), &bad, sizeof bad);
+        assert_forgery_refused(&f, "coefficients.1", "");
+        close_forgery(&f);
+    }
+}
+
+/* The account of a search is an object, whatever it says; it comes back as it was. */
+static void accounts_of_searches_are_kept(void **state) {
+    (void)state;
+    static const char *const accounts[] = {"{}",
+                                           "{\"score\":0.10000000000000001,\"folds\":[1,2.5],\"goal\":\"\\u0001é\"}",
+                                           "{\"score\":\"no number\",\"folds\":{\"a\":null},\"gains\":[]}"};
+    static const char *const wrong[] = {"[]", "1", "\"text\"", "true"};
+    karma_fit_options o = quick_options();
+    for (size_t i = 0; i < sizeof accounts / sizeof accounts[0]; i++) {
+        forgery f;
+        karma_model *model = NULL;
+        open_forgery(&f, CSV_BINARY, "label", &o);
+        json_object_set_new(f.p.document, "search", json_loads(accounts[i], 0, NULL));
+        forge(&f.im, &f.p);
+        assert_int_equal(karma_model_load(&model, f.im.file.path, NULL), KARMA_OK);
+        json_t *kept = json_loads(karma_model_search(model), 0, NULL);
+        assert_true(json_equal(kept, json_object_get(f.p.document, "search")));
+        json_decref(kept);
+        karma_model_free(model);
+        close_forgery(&f);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        forgery f;
+        open_forgery(&f, CSV_BINARY, "label", &o);
+        json_object_set_new(f.p.document, "search", json_loads(wrong[i], JSON_DECODE_ANY, NULL));
+        assert_forgery_refused(&f, wrong[i], "search");
+        close_forgery(&f);
+    }
+}
+
 static void levels_out_of_order_are_refused(void **state) {
     (void)state;
     static const char *const levels[] = {"[\"red\",\"green\",\"blue\"]",
@@ -635,11 +730,6 @@ static void a_newer_format_is_named(void **state) {
     set_in(f.p.document, "format", NULL, "9223372036854775807");
     assert_forgery_refused(&f, "format huge", "newer");
     close_forgery(&f);
-}
-
-static unsigned char *array_of(forgery *f, const char *name) {
-    json_t *offsets = json_object_get(json_object_get(f->p.header, name), "data_offsets");
-    return f->p.data + json_integer_value(json_array_get(offsets, 0));
 }
 
 static void put_double(unsigned char *place, double value) {
@@ -953,6 +1043,8 @@ int main(void) {
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_forged_header_is_refused_or_harmless),
         cmocka_unit_test(these_forgeries_are_refused),
+        cmocka_unit_test(forged_members_are_refused),
+        cmocka_unit_test(accounts_of_searches_are_kept),
         cmocka_unit_test(levels_out_of_order_are_refused),
         cmocka_unit_test(a_newer_format_is_named),
         cmocka_unit_test(forged_arrays_are_refused),

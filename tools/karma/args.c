@@ -80,13 +80,12 @@ const char *const column_option_names[] = {"target",  "row-weight", "numeric", "
 const char *const file_option_names[] = {"missing", "format", "delimiter", "header", "absent",
                                          "users",   "item",   "like",      NULL};
 
-const char *const kernel_option_names[] = {"kernel", "linear", "rank",          "encoding",    "rank-form", "gamma",
-                                           "scale",  "bias",   "outer",         "degree",      "offset",    "width",
-                                           "series", "mu",     "subspace-rank", "standardise", "unit-ball", NULL};
+const char *const kernel_option_names[] = {
+    "kernel", "linear", "rank",   "encoding", "rank-form",     "gamma",  "scale",       "bias",      "outer", "degree",
+    "offset", "width",  "series", "mu",       "subspace-rank", "refine", "standardise", "unit-ball", NULL};
 
-const char *const task_option_names[] = {"task",     "loss",         "tube",          "huber",
-                                         "quantile", "class-weight", "probabilities", "folds",
-                                         NULL};
+const char *const task_option_names[] = {"task",         "loss",          "tube",  "huber", "quantile",
+                                         "class-weight", "probabilities", "folds", NULL};
 
 /* Options that say nothing of the model: how, not what. */
 static const char *const work_option_names[] = {"seed", "threads", "memory", "tolerance", NULL};

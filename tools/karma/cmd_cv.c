@@ -9,10 +9,15 @@ static json_t *numbers_json(const double *values, size_t n) {
     return array;
 }
 
+/* Of the folds that have a number; NaN if none has. */
 static double mean_of(const double *values, size_t n) {
-    double sum = 0.0;
-    for (size_t i = 0; i < n; i++) sum += values[i] / (double)n;
-    return sum;
+    double sum = 0.0, count = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(values[i])) continue;
+        sum += values[i];
+        count += 1.0;
+    }
+    return sum / count;
 }
 
 static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
@@ -23,9 +28,10 @@ static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
             (void)json_object_set_new(metrics, karma_goal_name((karma_goal)goal),
                                       json_pack("{s:f, s:o}", "mean", target->mean_of[goal], "error",
                                                 json_number_or_null(target->error_of[goal])));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "score", json_number_or_null(target->mean),
-                     "error", json_number_or_null(target->error), "folds", numbers_json(target->values, cv->n_done),
-                     "constant_answer", numbers_json(target->majority, cv->n_done), "metrics", metrics);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "goal", karma_goal_name(target->goal),
+                     "score", json_number_or_null(target->mean), "error", json_number_or_null(target->error), "folds",
+                     numbers_json(target->values, cv->n_done), "constant_answer",
+                     numbers_json(target->majority, cv->n_done), "metrics", metrics);
 }
 
 static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
@@ -41,14 +47,14 @@ static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
 static void print_target(const karma_cv *cv, size_t t) {
     const karma_cv_target *target = &cv->targets[t];
     double constant = mean_of(target->majority, cv->n_done);
-    printf("  %-18s %.4f +- %.4f", karma_goal_name(cv->goal), target->mean, target->error);
+    printf("  %-18s %.4f +- %.4f", karma_goal_name(target->goal), target->mean, target->error);
     if (!isnan(constant)) printf("   a constant answer: %.4f", constant);
     fputs("\n  folds             ", stdout);
     for (size_t f = 0; f < cv->n_done; f++)
         printf("%s%.4f", f % 10 ? "  " : f ? "\n                     " : " ", target->values[f]);
     putchar('\n');
     for (int goal = KARMA_GOAL_AUTO + 1; goal < KARMA_N_GOALS; goal++)
-        if (goal != (int)cv->goal && !isnan(target->mean_of[goal]))
+        if (goal != (int)target->goal && !isnan(target->mean_of[goal]))
             printf("  %-18s %.4f +- %.4f\n", karma_goal_name((karma_goal)goal), target->mean_of[goal],
                    target->error_of[goal]);
 }

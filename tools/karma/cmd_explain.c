@@ -79,9 +79,10 @@ const tool_command command_explain = {
     .description =
         "Writes a CSV with one line for every row of DATA, score and observed column: what the column contributes to "
         "the score, the largest first, and (bias), what no column contributes; together they are the score. With two "
-        "classes the score speaks for the second one. For a kernel of one factor without an outer map the parts are "
-        "exact. For any other they are Shapley values, where a column that is left out is missing: exact for rows with "
-        "at most 10 observed columns, otherwise sampled, with standard errors.\n"
+        "classes the score speaks for the second one. If every kernel of the model has one factor, without an outer "
+        "map and not of a subspace, the parts are exact. Otherwise they are Shapley values, where a column that is "
+        "left out is missing: exact for rows with at most 10 observed columns, otherwise sampled, with standard "
+        "errors.\n"
         "--importance tells instead how much accuracy (or R2) is lost when the observed cells of a column are dealt "
         "anew among its rows, the mean over --repeats with its standard error; DATA need labels and should not be the "
         "training rows. --overlap tells of every row how many columns it has, how many support rows have at least half "

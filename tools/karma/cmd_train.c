@@ -66,8 +66,7 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
                           "options", options_json(karma_fit_option_table(), karma_model_options(model)), "seconds",
                           seconds, "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
-    if (karma_model_search(model))
-        (void)json_object_set_new(o, "cv", json_loads(karma_model_search(model), 0, NULL));
+    if (karma_model_search(model)) (void)json_object_set_new(o, "cv", json_loads(karma_model_search(model), 0, NULL));
     add_target_json(o, "target", model, 0);
     return o;
 }

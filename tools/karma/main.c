@@ -6,9 +6,9 @@
 
 #include "tool.h"
 
-const tool_command *const commands[] = {&command_train,    &command_predict, &command_eval, &command_explain,
-                                        &command_complete, &command_cv,      &command_compare, &command_inspect, &command_gram,
-                                        &command_online,   &command_theory, &command_synth};
+const tool_command *const commands[] = {&command_train,    &command_predict, &command_eval,    &command_explain,
+                                        &command_complete, &command_cv,      &command_compare, &command_inspect,
+                                        &command_gram,     &command_online,  &command_theory,  &command_synth};
 const size_t n_commands = sizeof commands / sizeof commands[0];
 
 static const tool_command *find_command(const char *name) {

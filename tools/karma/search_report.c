@@ -83,9 +83,10 @@ void print_search(const karma_model *model) {
         printf(" of %.0f rows", number_of(account, "rows_searched"));
     printf(", %.1f s%s\n", number_of(account, "seconds"),
            json_is_true(json_object_get(account, "cut_short")) ? ", cut short" : "");
-    printf("  %-8s %.4f +- %.4f cross-validated, by %.0f of them together; choosing makes it a little too good (see cv)\n",
-           text_of(account, "goal"), number_of(account, "score"), number_of(account, "error"),
-           number_of(account, "members"));
+    printf(
+        "  %-8s %.4f +- %.4f cross-validated, by %.0f of them together; choosing makes it a little too good (see cv)\n",
+        text_of(account, "goal"), number_of(account, "score"), number_of(account, "error"),
+        number_of(account, "members"));
     print_folds(account);
     printf("  beside   %.4f for a constant answer", number_of(account, "constant_answer"));
     if (zero)

@@ -63,8 +63,8 @@ struct tool {
     karma_hooks hooks;
 };
 
-extern const tool_command command_train, command_predict, command_eval, command_explain, command_complete,
-    command_cv, command_compare, command_inspect, command_gram, command_online, command_theory, command_synth;
+extern const tool_command command_train, command_predict, command_eval, command_explain, command_complete, command_cv,
+    command_compare, command_inspect, command_gram, command_online, command_theory, command_synth;
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 

@@ -1,0 +1,229 @@
+"""Choosing a model: what train, inspect and cv tell of it, in text and in JSON, and what turns it on or off."""
+import math
+import os
+import re
+import signal
+
+from case import Case
+
+QUICK = ("--effort", "quick")
+
+
+class Searching(Case):
+    def searched(self, *more, table="two.csv", target="answer"):
+        """The only notes are about what the table has: a target of numbers, no subspace."""
+        run = self.run_karma("train", table, "--target", target, "-o", "m.karma", *more)
+        self.assertEqual([run.code, run.complaints()], [0, []], str(run))
+        for note in run.notes():
+            self.assertRegex(note, "taken as a quantity|no subspace was found")
+        return run
+
+    def check_account(self, cv, rows, folds=5):
+        """The parts of an account fit together."""
+        self.assertEqual([cv["rows"], cv["rows_searched"], cv["n_folds"]], [rows, rows, folds])
+        self.assertEqual(len(cv["folds"]), folds * cv["n_repeats"])
+        self.close_to(sum(cv["folds"]) / len(cv["folds"]), cv["score"], 1e-9, "the mean of the folds")
+        n = len(cv["folds"])
+        squares = sum((value - cv["score"]) ** 2 for value in cv["folds"])
+        self.close_to(math.sqrt(squares / (n - 1) / folds), cv["error"], 1e-9, "its error")
+        zero = cv["zero_imputation"]
+        self.assertEqual(len(zero["folds"]), n)
+        self.close_to(sum(zero["folds"]) / n, zero["score"], 1e-9, "0-imputation")
+        self.assertGreaterEqual(cv["kernels"], cv["kernels_to_the_end"])
+        self.assertGreater(cv["candidates_tried"], cv["kernels"])
+        self.assertEqual(sum(c["chosen"] for c in cv["candidates"]), cv["members"])
+        for gain in cv["gains"].values():
+            self.assertEqual(set(gain), {"gain", "error"})
+        self.assertIs(cv["cut_short"], False)
+
+    def test_train_searches_by_default(self):
+        rows = self.two_classes(n=60)
+        run = self.searched()
+        number = r"(-?\d+\.\d+)"
+        self.assertRegex(run.out, r"(?m)^  tried    \d+ candidates of \d+ kernels on \d x 5 folds, ")
+        score = re.search(rf"(?m)^  accuracy {number} \+- {number} cross-validated, by (\d+) of them together", run.out)
+        self.assertTrue(score, run.out)
+        folds = re.search(r"(?m)^  folds    (.*)$", run.out).group(1).replace("...", "").split()
+        self.assertGreaterEqual(len(folds), 5)
+        beside = re.search(rf"(?m)^  beside   {number} for a constant answer, {number} \+- {number} for 0-imputation", run.out)
+        self.assertTrue(beside, run.out)
+        self.assertRegex(run.out, r"(?m)^  worth    gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
+        self.assertRegex(run.out, r"(?m)^  learned\n +\d+\.\d%  \S")
+        answers = [row[-1] for row in rows]
+        majority = max(answers.count("yes"), answers.count("no")) / 60
+        self.close_to(float(beside.group(1)), majority, 1e-3, "the constant answer")
+        # inspect tells the same of the file, and JSON what the text does
+        told = self.ok("inspect", "m.karma").out
+        for line in run.out.splitlines()[2:]:
+            self.assertIn(line, told)
+        cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
+        self.close_to(cv["score"], float(score.group(1)), 1e-4, "score")
+        self.close_to(cv["error"], float(score.group(2)), 1e-4, "error")
+        self.assertEqual(cv["members"], int(score.group(3)))
+        self.close_to(cv["constant_answer"], majority, 1e-9, "the constant answer")
+        self.close_to(cv["zero_imputation"]["score"], float(beside.group(2)), 1e-4, "0-imputation")
+        self.check_account(cv, 60)
+        self.assertEqual(cv["n_repeats"], 3)  # few rows are left out more than once
+        # and the model predicts
+        self.assertEqual(len(self.ok("predict", "m.karma", "two.csv").rows()), 61)
+
+    def test_json_of_a_search(self):
+        self.quantity(n=60)
+        got = self.searched(*QUICK, "--json", table="price.csv", target="price").json()
+        self.assertEqual([got["cv"]["goal"], got["cv"]["less_is_better"]], ["R2", False])
+        self.check_account(got["cv"], 60)
+        self.assertGreater(got["cv"]["score"], 0.5)
+        self.close_to(got["cv"]["constant_answer"], 0.0, 1e-6, "the constant answer")
+        self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["cv"], got["cv"])
+        self.assertIn("@", got["options"]["kernel"])
+
+    def test_effort_off_is_a_plain_fit(self):
+        self.two_classes(n=60)
+        plain = self.searched("--effort", "off")
+        self.assertNotIn("cross-validated", plain.out)
+        self.assertRegex(plain.out, r"(?m)^  kernel   linear")
+        scores = self.ok("predict", "m.karma", "two.csv").out
+        self.assertNotIn("cv", self.ok("inspect", "m.karma", "--json").json())
+        self.searched("--gamma", "2")  # the default, said: nothing is searched
+        self.assertEqual(self.ok("predict", "m.karma", "two.csv").out, scores)
+
+    def test_options_of_kernel_and_solver_turn_it_off(self):
+        self.two_classes(n=40)
+        for option in (["--kernel", "rank"], ["--gamma", "1"], ["--C", "2"], ["--outer", "rbf"], ["--solver", "batch"],
+                       ["--bias", "0"], ["--scale", "paper"]):
+            with self.subTest(option=option):
+                self.assertNotIn("cv", self.searched(*option, "--json").json())
+        for option in (["--seed", "2"], ["--threads", "1"], ["--id", "b"], ["--folds", "3"]):
+            with self.subTest(option=option):
+                self.assertIn("cv", self.searched(*option, "--time", "1", "--json").json())
+
+    def test_options_beside_an_effort_are_kept(self):
+        self.two_classes(n=40)
+        got = self.searched(*QUICK, "--kernel", "rank", "--json").json()
+        for candidate in got["cv"]["candidates"]:
+            self.assertTrue(candidate["kernel"].startswith("rank"), candidate)
+        self.assertNotIn("linear", got["options"]["kernel"])
+        self.assertNotIn("zero_imputation", got["cv"])
+        got = self.searched(*QUICK, "--C", "3", "--loss", "logistic", "--json").json()
+        self.assertEqual({c["C_factor"] for c in got["cv"]["candidates"]}, {1.0})
+        self.assertEqual([got["loss"], got["C"]], ["logistic", 3.0])
+        got = self.searched(*QUICK, "--gamma", "3", "--json").json()
+        self.assertFalse([c for c in got["cv"]["candidates"] if "gamma" in c["kernel"]])
+
+    def test_rules_and_goals(self):
+        self.two_classes(n=40)
+        for rule in ("best", "one-se"):
+            got = self.searched(*QUICK, "--choose", rule, "--json").json()
+            self.assertEqual(got["cv"]["members"], 1)
+            self.assertNotIn("|", got["options"]["kernel"])
+        for rule in ("committee", "stack"):
+            self.assertGreaterEqual(self.searched(*QUICK, "--choose", rule, "--json").json()["cv"]["members"], 1)
+        for goal, word in (("accuracy", "accuracy"), ("balanced-accuracy", "balanced accuracy"), ("auc", "AUC"), ("f1", "F1"),
+                           ("log-loss", "log loss")):
+            cv = self.searched(*QUICK, "--goal", goal, "--json").json()["cv"]
+            self.assertEqual([cv["goal"], cv["less_is_better"]], [word, goal == "log-loss"])
+
+    def test_same_seed_same_model(self):
+        self.two_classes(n=40)
+        predictions = []
+        for threads, seed in (("1", "1"), ("2", "1"), ("1", "2")):
+            self.searched(*QUICK, "--threads", threads, "--seed", seed, "--quiet")
+            predictions.append(self.ok("predict", "m.karma", "two.csv").out)
+        self.assertEqual(predictions[0], predictions[1])
+        self.assertNotEqual(predictions[0], predictions[2])
+
+    def test_bad_values(self):
+        self.two_classes(n=20)
+        self.write("one.csv", "a,answer\n1,yes\n")
+        base = ["two.csv", "--target", "answer"]
+        for command in (["train", *base, "-o", "x.karma"], ["cv", *base]):
+            self.fails(*command, "--effort", "heroic", code=2, says="--effort")
+            self.fails(*command, "--time", "0", code=2, says="--time")
+            self.fails(*command, "--time", "soon", code=2, says="--time")
+            self.fails(*command, "--goal", "fame", code=2, says="--goal")
+            self.fails(*command, "--choose", "me", code=2, says="--choose")
+            self.fails(*command, "--goal", "rmse", code=2, says="--goal")
+            self.fails(*command, *QUICK, "--kernel", "linear | rank", code=2, says="committee")
+            self.fails(*command, "--kernel", "linear @ 2,1", code=2, says="ascending")
+        self.fails("train", *base, "-o", "x.karma", *QUICK, "--goal", "log-loss", "--loss", "hinge", code=2, says="logistic")
+        self.fails("cv", *base, "--rounds", "0", code=2, says="--rounds")
+        self.fails("cv", *base, "--folds", "1", code=2, says="--folds")
+        self.fails("cv", "two.csv", code=2, says="--target")
+        self.fails("cv", "one.csv", "--target", "answer", says="one row")
+
+    def test_interrupting_keeps_what_was_tried(self):
+        self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
+        code, _, text = self.on_terminal("train", "d.csv", "--target", "target", "--effort", "thorough", "-o", "m.karma",
+                                         "--time", "100", until=rb"fold 1 of \d+, kernel [2-9] of",
+                                         act=lambda process: process.send_signal(signal.SIGINT))
+        self.assertIn(code, (0, 130), text[-500:])
+        self.assertTrue(os.path.exists(self.path("m.karma")), text[-500:])
+        cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
+        self.assertIs(cv["cut_short"], True)
+        self.assertLess(cv["kernels"], 40)
+
+
+class Validating(Case):
+    def test_text_and_json(self):
+        self.two_classes(n=60)
+        text = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off").out
+        got = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off", "--json").json()
+        self.assertRegex(text, r"^two.csv: 60 rows, each left out 1 time, in 5 parts\n")
+        target = got["targets"][0]
+        self.assertEqual([got["goal"], got["rows"], got["n_folds"], got["n_repeats"], got["folds_judged"]],
+                         ["accuracy", 60, 5, 1, 5])
+        self.assertEqual([target["name"], target["goal"], len(target["folds"]), len(got["kernels"])], ["answer", "accuracy", 5, 5])
+        self.close_to(sum(target["folds"]) / 5, target["score"], 1e-9, "score")
+        self.assertIn(f"  accuracy           {target['score']:.4f} +- {target['error']:.4f}   a constant answer: ", text)
+        self.assertIn("  ".join(f"{value:.4f}" for value in target["folds"]), text)
+        for name in ("balanced accuracy", "AUC", "F1"):
+            self.assertRegex(text, rf"(?m)^  {name} +{target['metrics'][name]['mean']:.4f} ")
+        self.assertNotIn("RMSE", target["metrics"])
+
+    def test_it_is_what_train_and_eval_would_tell(self):
+        """One part by hand: learned from the others, and judged."""
+        rows = self.two_classes(n=40)
+        header = ["a", "b", "colour", "answer"]
+        got = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off", "--folds", "40", "--json").json()["targets"][0]
+        for left in (0, 17, 39):
+            self.write_csv("rest.csv", header, rows[:left] + rows[left + 1:])
+            self.write_csv("one.csv", header, [rows[left]])
+            self.ok("train", "--effort", "off", "rest.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+            wanted = self.ok("eval", "m.karma", "one.csv", "--json").json()["accuracy"]
+            self.assertIn(wanted, got["folds"])
+        right = 0
+        for left in range(40):
+            self.write_csv("rest.csv", header, rows[:left] + rows[left + 1:])
+            self.write_csv("one.csv", header, [rows[left]])
+            self.ok("train", "--effort", "off", "rest.csv", "--target", "answer", "-o", "m.karma", "--quiet")
+            right += self.ok("predict", "m.karma", "one.csv").rows()[1][0] == rows[left][-1]
+        self.close_to(got["score"], right / 40, 1e-9, "rows left out one at a time")
+
+    def test_choices_are_made_anew(self):
+        self.two_classes(n=45)
+        run = self.ok("cv", "two.csv", "--target", "answer", *QUICK, "--folds", "3")
+        self.assertIn("models were chosen anew without them", run.out)
+        got = self.ok("cv", "two.csv", "--target", "answer", *QUICK, "--folds", "3", "--json").json()
+        self.assertEqual(len(got["kernels"]), 3)
+        self.assertGreater(len(set(got["kernels"])), 1)
+
+    def test_rounds_threads_and_seeds(self):
+        self.two_classes(n=40)
+        base = ["cv", "two.csv", "--target", "answer", "--effort", "off", "--json"]
+        once = self.ok(*base, "--threads", "1").json()["targets"][0]["folds"]
+        self.assertEqual(self.ok(*base, "--threads", "2").json()["targets"][0]["folds"], once)
+        twice = self.ok(*base, "--rounds", "2").json()
+        self.assertEqual([twice["n_repeats"], twice["folds_judged"]], [2, 10])
+        self.assertEqual(twice["targets"][0]["folds"][:5], once)
+        self.assertNotEqual(twice["targets"][0]["folds"][5:], once)
+        self.assertNotEqual(self.ok(*base, "--seed", "9").json()["targets"][0]["folds"], once)
+
+    def test_targets_of_both_kinds(self):
+        rows = self.two_classes(n=40, holes=0)
+        self.write_csv("both.csv", ["a", "b", "colour", "answer"], rows)
+        text = self.ok("cv", "both.csv", "--target", "answer,b", "--effort", "off", notes=["'b'"]).out
+        self.assertRegex(text, r"(?m)^target 'answer'\n  accuracy ")
+        self.assertRegex(text, r"(?m)^target 'b'\n  R2 ")
+        run = self.run_karma("train", "both.csv", "--target", "answer,b", *QUICK, "-o", "m.karma", "--json")
+        self.assertEqual(run.code, 0, str(run))
+        self.assertEqual(run.json()["cv"]["goal"], "accuracy and R2")

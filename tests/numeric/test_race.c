@@ -1,0 +1,610 @@
+/* The race against what it stands for: every candidate learned and judged alone, fold by fold, by the code that knows
+ * nothing of parts, paths or races. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "labelled.h"
+#include "search/candidates.h"
+#include "search/choose.h"
+#include "search/goal.h"
+
+enum { FOLDS = 4 };
+
+static const karma_i_C_path PATH = {3, {0.1, 1, 30}, {0}};
+
+static karma_fit_options tight_options(int threads) {
+    karma_fit_options o;
+    karma_options_init(karma_fit_option_table(), &o);
+    o.threads = threads;
+    o.folds = FOLDS;
+    o.seed = 5;
+    o.tolerance = 1e-9;
+    o.passes = 20000;
+    o.subspace_rank = 2;
+    return o;
+}
+
+/* A race and all it borrows. */
+typedef struct racing {
+    karma_model *like;
+    karma_i_judge judge;
+    karma_i_race race;
+} racing;
+
+static void start(racing *r, const karma_table *table, const karma_fit_options *o, size_t n_repeats,
+                  const char *const *kernels, size_t n) {
+    karma_goal goal;
+    karma_error err;
+    *r = (racing){0};
+    if (karma_i_model_start(&r->like, table, o, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_i_goal_resolve(&goal, KARMA_GOAL_AUTO, r->like, NULL), KARMA_OK);
+    assert_int_equal(karma_i_judge_init(&r->judge, goal, r->like, table, NULL), KARMA_OK);
+    assert_int_equal(
+        karma_i_race_start(&r->race, r->like, table, FOLDS, n_repeats, karma_i_goal_value, &r->judge, NULL), KARMA_OK);
+    r->race.keep = KARMA_I_ZERO_IMPUTATION;
+    for (size_t k = 0; k < n; k++) assert_int_equal(karma_i_race_add(&r->race, kernels[k], &PATH, NULL), KARMA_OK);
+}
+
+static void run(racing *r) {
+    while (r->race.n_done < FOLDS * r->race.n_repeats) {
+        int stopped;
+        karma_error err;
+        if (karma_i_race_fold(&r->race, NULL, NULL, &stopped, &err) != KARMA_OK) fail_msg("%s", err.message);
+        assert_int_equal(stopped, 0);
+    }
+}
+
+static void finish(racing *r) {
+    karma_i_race_clear(&r->race);
+    karma_i_judge_clear(&r->judge);
+    karma_model_free(r->like);
+}
+
+static const char *const KERNELS[] = {
+    "linear(gamma=1)",
+    "linear(gamma=3)",
+    "rank(gamma=2,outer=rbf,width=1)",
+    "subspace(bias=0)",
+    "rank",
+    "linear(outer=poly)",
+    "linear(gamma=1) + 10*subspace(bias=0)",
+    "linear(outer=laplace) + rank",
+};
+enum { N_KERNELS = sizeof KERNELS / sizeof KERNELS[0] };
+
+/* --- scores -------------------------------------------------------------------------------------------- */
+
+/* Scores of rows by models that have not seen them, of one machine. */
+static double *out_of_fold(const karma_table *table, const karma_fit_options *options, const char *kernel, double C) {
+    char text[200];
+    karma_fit_options o = *options;
+    karma_model *model = NULL;
+    int cancelled;
+    (void)snprintf(text, sizeof text, "%s @ %g", kernel, C);
+    o.kernel = text;
+    assert_int_equal(karma_i_model_start(&model, table, &o, NULL, NULL), KARMA_OK);
+    double *scores = malloc(karma_table_n_rows(table) * model->n_outputs * sizeof *scores);
+    assert_int_equal(karma_i_out_of_fold(scores, &cancelled, model, table, NULL, NULL), KARMA_OK);
+    karma_model_free(model);
+    return scores;
+}
+
+static void check_runs(const karma_table *table, const char *const *kernels, size_t n_kernels) {
+    karma_fit_options o = tight_options(1);
+    racing r;
+    start(&r, table, &o, 1, kernels, n_kernels);
+    run(&r);
+    size_t K = r.like->n_outputs, n = karma_table_n_rows(table) * K;
+    assert_int_equal(r.race.n_runs, n_kernels * PATH.n);
+    for (size_t c = 0; c < r.race.n_runs; c++) {
+        const karma_i_run *one = &r.race.runs[c];
+        const char *kernel = kernels[c / PATH.n];
+        double *wanted = out_of_fold(table, &o, kernel, PATH.factors[c % PATH.n]), spread = 0.0;
+        for (size_t i = 0; i < n; i++) spread = fmax(spread, fabs(wanted[i] - wanted[i % K]));
+        assert_true(spread > 0.0);
+        for (size_t i = 0; i < n; i++)
+            if (!(fabs((double)one->scores[i] - wanted[i]) <= 2e-4 * fmax(0.1, spread)))
+                fail_msg("%s @ %g, score %zu: %.9g in the race, %.9g alone", kernel, one->C_factor, i,
+                         (double)one->scores[i], wanted[i]);
+        free(wanted);
+    }
+    finish(&r);
+}
+
+static void scores_are_those_of_models_alone(void **state) {
+    (void)state;
+    static const table_plan plans[] = {
+        {48, 4, 2, 6, 0.7, 2, 1.5}, {48, 4, 1, 2, 0.7, 3, 1.5}, {48, 5, 1, 6, 0.8, 0, 1.5}};
+    for (size_t p = 0; p < sizeof plans / sizeof plans[0]; p++) {
+        karma_table *table = draw_labelled(&plans[p], 3 + p);
+        double weights[48];
+        for (size_t i = 0; i < 48; i++) weights[i] = 0.5 + (double)(i % 3);
+        if (p) assert_int_equal(karma_table_set_row_weights(table, weights, NULL), KARMA_OK);
+        check_runs(table, KERNELS, N_KERNELS);
+        karma_table_free(table);
+    }
+}
+
+/* Kernel values that were given have no parts. */
+static void scores_of_given_kernels_are_too(void **state) {
+    (void)state;
+    table_plan plan = {40, 4, 1, 6, 0.7, 2, 1.5};
+    static const char *const given[] = {"precomputed"};
+    karma_table *table = draw_labelled(&plan, 9);
+    karma_fit_options o = tight_options(1);
+    karma_gram *gram = NULL;
+    float values[40 * 40];
+    assert_int_equal(karma_gram_new(&gram, table, NULL, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_gram_rows(values, gram, 0, 40, NULL), KARMA_OK);
+    assert_int_equal(karma_table_set_gram(table, values, 40, NULL), KARMA_OK);
+    check_runs(table, given, 1);
+    karma_gram_free(gram);
+    karma_table_free(table);
+}
+
+/* Few cells of many columns of numbers: sparse rows. */
+static void scores_of_sparse_rows_are_too(void **state) {
+    (void)state;
+    enum { N = 40, D = 400 };
+    static const char *const linear[] = {"linear(gamma=1)", "linear(gamma=2,outer=rbf)"};
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 4);
+    double *cells = malloc(N * D * sizeof *cells);
+    const char *classes[N];
+    for (size_t i = 0; i < N * D; i++) cells[i] = NAN;
+    for (size_t i = 0; i < N; i++) {
+        for (size_t c = 0; c < 12; c++)
+            cells[i * D + karma_i_rng_below(&rng, 40)] = karma_i_rng_normal(&rng) + (double)(i % 2);
+        cells[i * D + 40 + karma_i_rng_below(&rng, D - 40)] = 1.0;
+        classes[i] = i % 2 ? "yes" : "no";
+    }
+    karma_table *table = NULL;
+    assert_int_equal(karma_table_from_array(&table, cells, N, D, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_add_target_classes(table, "label", classes, NULL), KARMA_OK);
+    check_runs(table, linear, 2);
+    karma_table_free(table);
+    free(cells);
+}
+
+/* --- values -------------------------------------------------------------------------------------------- */
+
+/* Accuracy and R2 of every fold, counted here from the scores. */
+static void values_are_those_of_the_scores(void **state) {
+    (void)state;
+    for (size_t n_classes = 0; n_classes <= 2; n_classes += 2) {
+        table_plan plan = {60, 4, 1, 6, 0.7, n_classes, 1.0};
+        karma_table *table = draw_labelled(&plan, 12);
+        karma_fit_options o = tight_options(1);
+        racing r;
+        start(&r, table, &o, 2, KERNELS, 2);
+        run(&r);
+        for (size_t c = 0; c < r.race.n_runs; c++)
+            for (size_t f = 0; f < 2 * FOLDS; f++) {
+                double n = 0.0, right = 0.0, sum = 0.0, squares = 0.0, errors = 0.0;
+                for (size_t i = 0; i < 60; i++) {
+                    if (r.race.fold[f / FOLDS * 60 + i] != f % FOLDS) continue;
+                    double y, score = (double)r.race.runs[c].scores[f / FOLDS * 60 + i];
+                    assert_true(karma_table_target(table, 0, i, &y));
+                    n += 1.0;
+                    right += (score > 0.0) == (y > 0.5);
+                    sum += y;
+                    squares += y * y;
+                    errors += (score - y) * (score - y);
+                }
+                double wanted = n_classes ? right / n : 1.0 - errors / (squares - sum * sum / n);
+                assert_true(fabs(r.race.runs[c].values[f] - wanted) < 1e-5 * fmax(1.0, fabs(wanted)));
+            }
+        finish(&r);
+        karma_table_free(table);
+    }
+}
+
+/* --- folds --------------------------------------------------------------------------------------------- */
+
+static void repeats_have_folds_of_their_own(void **state) {
+    (void)state;
+    table_plan plan = {40, 3, 0, 0, 0.8, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    racing a, b, c;
+    start(&a, table, &o, 3, KERNELS, 1);
+    o.threads = 3;
+    start(&b, table, &o, 3, KERNELS, 1);
+    o.seed = 6;
+    start(&c, table, &o, 3, KERNELS, 1);
+    assert_memory_equal(a.race.fold, b.race.fold, 3 * 40 * sizeof(size_t));
+    assert_true(memcmp(a.race.fold, c.race.fold, 40 * sizeof(size_t)) != 0);
+    assert_true(memcmp(a.race.fold, a.race.fold + 40, 40 * sizeof(size_t)) != 0);
+    assert_true(memcmp(a.race.fold + 40, a.race.fold + 80, 40 * sizeof(size_t)) != 0);
+    for (size_t i = 0; i < 120; i++) assert_true(a.race.fold[i] < FOLDS);
+    finish(&a);
+    finish(&b);
+    finish(&c);
+    karma_table_free(table);
+}
+
+static void threads_do_not_change_a_bit(void **state) {
+    (void)state;
+    table_plan plan = {60, 4, 2, 6, 0.7, 3, 1.0};
+    karma_table *table = draw_labelled(&plan, 7);
+    racing one, more;
+    karma_fit_options o = tight_options(1);
+    o.tolerance = 1e-3;
+    start(&one, table, &o, 1, KERNELS, N_KERNELS);
+    o.threads = 3;
+    start(&more, table, &o, 1, KERNELS, N_KERNELS);
+    run(&one);
+    run(&more);
+    for (size_t c = 0; c < one.race.n_runs; c++) {
+        assert_memory_equal(one.race.runs[c].scores, more.race.runs[c].scores, 60 * 3 * sizeof(float));
+        assert_memory_equal(one.race.runs[c].values, more.race.runs[c].values, FOLDS * sizeof(double));
+    }
+    finish(&one);
+    finish(&more);
+    karma_table_free(table);
+}
+
+/* --- leaks --------------------------------------------------------------------------------------------- */
+
+/* A row that is left out, cells and label, has no part in what is said of the others that are left out with it: not
+ * through means, ranks, subspaces, spreads, overlaps or C. */
+static void rows_that_are_left_out_teach_nothing(void **state) {
+    (void)state;
+    enum { N = 40 };
+    table_plan plan = {N, 5, 2, 6, 0.7, 2, 1.0};
+    karma_table *tables[2] = {draw_labelled(&plan, 15), draw_labelled(&plan, 15)};
+    size_t strange = 7;
+    /* all numbers beyond all others, all categories the last; and the other class */
+    for (size_t c = tables[1]->row_start[strange]; c < tables[1]->row_start[strange + 1]; c++)
+        tables[1]->cell_value[c] = tables[1]->cell_owner[c] < 5 ? 1e6 : 5.0;
+    tables[1]->targets[0].value[strange] = 1.0 - tables[1]->targets[0].value[strange];
+    racing r[2];
+    for (int k = 0; k < 2; k++) {
+        int stopped;
+        karma_fit_options o = tight_options(1);
+        start(&r[k], tables[k], &o, 1, KERNELS, N_KERNELS);
+        for (size_t i = 0; i < N; i++) r[k].race.fold[i] = i % 3 == strange % 3 ? 0 : 1 + i % 2;
+        assert_int_equal(karma_i_race_fold(&r[k].race, NULL, NULL, &stopped, NULL), KARMA_OK);
+    }
+    for (size_t c = 0; c < r[0].race.n_runs; c++)
+        for (size_t i = strange % 3; i < N; i += 3) {
+            float a = r[0].race.runs[c].scores[i], b = r[1].race.runs[c].scores[i];
+            if (i != strange && a != b)
+                fail_msg("%s: row %zu has the score %.9g, and %.9g beside another row", KERNELS[c / PATH.n], i,
+                         (double)a, (double)b);
+        }
+    for (int k = 0; k < 2; k++) {
+        finish(&r[k]);
+        karma_table_free(tables[k]);
+    }
+}
+
+/* --- stopping ------------------------------------------------------------------------------------------ */
+
+typedef struct stopper {
+    size_t calls, from;
+} stopper;
+
+static int stop_from(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
+    stopper *s = payload;
+    assert_non_null(kernel);
+    assert_true(n_entries == 0 || (n_judged > 0 && n_judged < n_entries));
+    return n_entries > 0 && ++s->calls >= s->from;
+}
+
+static void a_stop_in_the_first_fold_keeps_what_was_judged(void **state) {
+    (void)state;
+    table_plan plan = {40, 4, 0, 0, 0.8, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    racing r;
+    int stopped;
+    stopper s = {0, 2};
+    start(&r, table, &o, 1, KERNELS, 5);
+    assert_int_equal(karma_i_race_fold(&r.race, stop_from, &s, &stopped, NULL), KARMA_OK);
+    assert_true(stopped);
+    assert_int_equal(r.race.n_done, 1);
+    for (size_t e = 0; e < 5; e++) {
+        assert_int_equal(r.race.entries[e].is_out, e >= 2);
+        assert_int_equal(r.race.entries[e].was_judged, e < 2);
+    }
+    /* later folds count as a whole or not at all */
+    s = (stopper){0, 1};
+    assert_int_equal(karma_i_race_fold(&r.race, stop_from, &s, &stopped, NULL), KARMA_OK);
+    assert_true(stopped);
+    assert_int_equal(r.race.n_done, 1);
+    assert_int_equal(r.race.entries[1].is_out, 0);
+    s = (stopper){0, 100};
+    assert_int_equal(karma_i_race_fold(&r.race, stop_from, &s, &stopped, NULL), KARMA_OK);
+    assert_false(stopped);
+    assert_int_equal(r.race.n_done, 2);
+    assert_int_equal(r.race.entries[3].was_judged, 0);
+    finish(&r);
+    karma_table_free(table);
+}
+
+/* --- candidates ---------------------------------------------------------------------------------------- */
+
+static void candidates(racing *r, const karma_table *table, karma_effort effort, const karma_fit_options *o,
+                       const char *const *fixed, size_t n_fixed) {
+    karma_names names = {(char **)(uintptr_t)fixed, n_fixed};
+    karma_error err;
+    start(r, table, o, 1, NULL, 0);
+    if (karma_i_candidates_add(&r->race, effort, &names, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_true(r->race.n_entries > 0);
+    for (size_t e = 0; e < r->race.n_entries; e++) { /* all can be read, none stands there twice */
+        karma_i_formula formula;
+        assert_int_equal(karma_i_formula_parse(&formula, r->race.entries[e].kernel, o, NULL), KARMA_OK);
+        karma_i_formula_clear(&formula);
+        for (size_t before = 0; before < e; before++)
+            assert_string_not_equal(r->race.entries[before].kernel, r->race.entries[e].kernel);
+    }
+}
+
+static size_t count_with(const karma_i_race *race, const char *word) {
+    size_t n = 0;
+    for (size_t e = 0; e < race->n_entries; e++) n += strstr(race->entries[e].kernel, word) != NULL;
+    return n;
+}
+
+static void zero_imputation_is_always_a_candidate(void **state) {
+    (void)state;
+    static const table_plan plans[] = {
+        {30, 4, 1, 6, 0.7, 2, 1.0}, {30, 4, 0, 0, 1.0, 0, 1.0}, {30, 0, 3, 4, 0.7, 2, 1.0}, {30, 1, 0, 0, 0.7, 2, 1.0}};
+    for (size_t p = 0; p < sizeof plans / sizeof plans[0]; p++) {
+        karma_table *table = draw_labelled(&plans[p], 2);
+        size_t last = 0;
+        for (int effort = KARMA_EFFORT_QUICK; effort < KARMA_N_EFFORTS; effort++) {
+            karma_fit_options o = tight_options(1);
+            racing r;
+            candidates(&r, table, (karma_effort)effort, &o, NULL, 0);
+            assert_string_equal(r.race.entries[0].kernel, "linear(gamma=1)");
+            assert_true(r.race.n_entries > last || p == 3);
+            last = r.race.n_entries;
+            size_t gammas = 0; /* γ > 1 is for holes, ranks for numbers, a subspace for several columns */
+            for (size_t e = 0; e < r.race.n_entries; e++)
+                gammas += (karma_i_candidate_uses(r.race.entries[e].kernel) & KARMA_I_USES_GAMMA) != 0;
+            assert_int_equal(gammas > 0, plans[p].share < 1.0);
+            assert_int_equal(count_with(&r.race, "rank") > 0, plans[p].n_numbers > 0);
+            assert_int_equal(count_with(&r.race, "subspace") > 0, p != 3);
+            finish(&r);
+        }
+        karma_table_free(table);
+    }
+}
+
+static void what_is_fixed_is_kept(void **state) {
+    (void)state;
+    static const char *const kernel[] = {"kernel"}, *const gamma[] = {"gamma"}, *const outer[] = {"outer"},
+                             *const C[] = {"C"}, *const both[] = {"kernel", "outer", "width"}, *const mu[] = {"mu"};
+    table_plan plan = {30, 4, 1, 6, 0.7, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    racing r;
+    o.kernel = "rank";
+    candidates(&r, table, KARMA_EFFORT_QUICK, &o, kernel, 1);
+    assert_int_equal(count_with(&r.race, "rank"), r.race.n_entries);
+    assert_int_equal(count_with(&r.race, "linear") + count_with(&r.race, "subspace"), 0);
+    assert_true(r.race.n_entries > 3);
+    finish(&r);
+    o.kernel = "linear * rank"; /* a formula is one candidate, with every C */
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, kernel, 1);
+    assert_int_equal(r.race.n_entries, 1);
+    assert_string_equal(r.race.entries[0].kernel, "linear * rank");
+    assert_int_equal(r.race.n_runs, 5);
+    finish(&r);
+    o.kernel = "union";
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, kernel, 1);
+    assert_int_equal(count_with(&r.race, "linear"), r.race.n_entries);
+    assert_int_equal(count_with(&r.race, "subspace"), r.race.n_entries);
+    finish(&r);
+    o.kernel = NULL;
+    o.gamma = 3;
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, gamma, 1);
+    assert_int_equal(count_with(&r.race, "gamma="), 0);
+    finish(&r);
+    o = tight_options(1);
+    o.outer = KARMA_OUTER_RBF;
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, outer, 1);
+    assert_int_equal(count_with(&r.race, "outer="), 0);
+    assert_true(count_with(&r.race, "width=") > 0);
+    assert_int_equal(count_with(&r.race, "degree="), 0);
+    finish(&r);
+    o = tight_options(1);
+    o.C = 3;
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, C, 1);
+    assert_int_equal(r.race.n_runs, r.race.n_entries);
+    for (size_t c = 0; c < r.race.n_runs; c++) assert_true(r.race.runs[c].C_factor == 1.0);
+    finish(&r);
+    o = tight_options(1);
+    o.kernel = "rank", o.outer = KARMA_OUTER_RBF, o.width = 3;
+    candidates(&r, table, KARMA_EFFORT_QUICK, &o, both, 3);
+    assert_int_equal(count_with(&r.race, "outer=") + count_with(&r.race, "width="), 0);
+    assert_int_equal(count_with(&r.race, "rank"), r.race.n_entries);
+    finish(&r);
+    o = tight_options(1);
+    o.mu = 17;
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, mu, 1);
+    assert_true(count_with(&r.race, "17*subspace(bias=0)") > 0);
+    assert_int_equal(count_with(&r.race, "10*subspace(bias=0)") + count_with(&r.race, "100*subspace"), 0);
+    finish(&r);
+    karma_table_free(table);
+}
+
+static void a_committee_is_not_searched(void **state) {
+    (void)state;
+    static const char *const kernel[] = {"kernel"};
+    table_plan plan = {30, 4, 1, 6, 0.7, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    karma_names names = {(char **)(uintptr_t)kernel, 1};
+    karma_error err;
+    racing r;
+    o.kernel = "linear | rank";
+    start(&r, table, &o, 1, NULL, 0);
+    assert_int_equal(karma_i_candidates_add(&r.race, KARMA_EFFORT_QUICK, &names, &err), KARMA_ERR_OPTION);
+    assert_non_null(strstr(err.message, "committee"));
+    finish(&r);
+    karma_table_free(table);
+}
+
+/* --- rules --------------------------------------------------------------------------------------------- */
+
+/* Two folds' values by hand; scores are not looked at without a row's loss. Means 0.70, 0.80, 0.78, 0.60; the standard
+ * error of the best's mean is 0.05. */
+static void rules_choose_by_their_definition(void **state) {
+    (void)state;
+    static const double values[4][4] = {
+        {0.70, 0.70, 0.70, 0.70}, {0.70, 0.70, 0.90, 0.90}, {0.78, 0.78, 0.78, 0.78}, {0.60, 0.60, 0.60, 0.60}};
+    static const char *const kernels[] = {"linear(gamma=1)", "rank", "linear(gamma=2)", "subspace"};
+    static const karma_i_C_path one = {1, {1}, {0}};
+    table_plan plan = {20, 3, 0, 0, 0.8, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    racing r;
+    karma_i_choice choice;
+    start(&r, table, &o, 1, NULL, 0);
+    for (size_t k = 0; k < 4; k++) {
+        assert_int_equal(karma_i_race_add(&r.race, kernels[k], &one, NULL), KARMA_OK);
+        memcpy(r.race.runs[k].values, values[k], sizeof values[k]);
+    }
+    r.race.n_done = FOLDS;
+    double error = sqrt(4.0 * 0.01 / 3.0 / 4.0);
+    assert_int_equal(karma_i_choose(&choice, KARMA_RULE_BEST, &r.race, NULL, NULL, NULL, 9, NULL), KARMA_OK);
+    assert_true(choice.n == 1 && choice.runs[0] == 1 && choice.weights[0] == 1.0);
+    karma_i_choice_clear(&choice);
+    assert_int_equal(karma_i_choose(&choice, KARMA_RULE_ONE_SE, &r.race, NULL, NULL, NULL, 9, NULL), KARMA_OK);
+    assert_true(choice.n == 1 && choice.runs[0] == (0.10 <= error ? 0U : 1U));
+    karma_i_choice_clear(&choice);
+    assert_int_equal(karma_i_choose(&choice, KARMA_RULE_COMMITTEE, &r.race, NULL, NULL, NULL, 9, NULL), KARMA_OK);
+    double gaps[] = {0.0, 0.02 / error, 0.10 / error}, sum = 0.0;
+    static const size_t order[] = {1, 2, 0};
+    assert_int_equal(choice.n, 3); /* the last is 3.5 standard errors behind */
+    for (size_t m = 0; m < 3; m++) sum += exp(-0.5 * gaps[m] * gaps[m]);
+    for (size_t m = 0; m < 3; m++) {
+        assert_int_equal(choice.runs[m], order[m]);
+        assert_true(fabs(choice.weights[m] - exp(-0.5 * gaps[m] * gaps[m]) / sum) < 1e-12);
+    }
+    char *text = NULL;
+    assert_int_equal(karma_i_choice_text(&text, &choice, &r.race, NULL), KARMA_OK);
+    char wanted[200];
+    (void)snprintf(wanted, sizeof wanted, "rank @ 1:%.4g | linear(gamma=2) @ 1:%.4g | linear(gamma=1) @ 1:%.4g",
+                   choice.weights[0], choice.weights[1], choice.weights[2]);
+    assert_string_equal(text, wanted);
+    free(text);
+    karma_i_choice_clear(&choice);
+    /* at most two kernels; and of those that are allowed */
+    assert_int_equal(karma_i_choose(&choice, KARMA_RULE_COMMITTEE, &r.race, NULL, NULL, NULL, 2, NULL), KARMA_OK);
+    assert_int_equal(choice.n, 2);
+    karma_i_choice_clear(&choice);
+    unsigned char allowed[] = {1, 0, 0, 1};
+    assert_int_equal(karma_i_choose(&choice, KARMA_RULE_BEST, &r.race, allowed, NULL, NULL, 9, NULL), KARMA_OK);
+    assert_int_equal(choice.runs[0], 0);
+    karma_i_choice_clear(&choice);
+    memset(allowed, 0, sizeof allowed);
+    karma_error err;
+    assert_int_equal(karma_i_choose(&choice, KARMA_RULE_BEST, &r.race, allowed, NULL, NULL, 9, &err), KARMA_ERR_DATA);
+    finish(&r);
+    karma_table_free(table);
+}
+
+/* Of one candidate that is right, one that is half right and one that guesses, stacking takes the first; and where the
+ * truth is a mean of two, both. */
+static void stacking_finds_the_mix(void **state) {
+    (void)state;
+    enum { N = 60 };
+    static const karma_i_C_path one = {1, {1}, {0}};
+    table_plan plan = {N, 3, 0, 0, 0.8, 0, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    racing r;
+    karma_i_choice choice;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 3);
+    start(&r, table, &o, 1, NULL, 0);
+    for (size_t k = 0; k < 3; k++) assert_int_equal(karma_i_race_add(&r.race, KERNELS[k], &one, NULL), KARMA_OK);
+    r.race.n_done = FOLDS;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        for (size_t i = 0; i < N; i++) {
+            double y = table->targets[0].value[i], noise = 5.0 * karma_i_rng_normal(&rng);
+            r.race.runs[0].scores[i] = (float)(y + (mixed ? noise : 0.0));
+            r.race.runs[1].scores[i] = (float)(mixed ? y - 3.0 * noise : 100.0 + 0.5 * (y - 100.0));
+            r.race.runs[2].scores[i] = (float)(100.0 + 7.0 * karma_i_rng_normal(&rng));
+        }
+        assert_int_equal(
+            karma_i_choose(&choice, KARMA_RULE_STACK, &r.race, NULL, karma_i_goal_row_loss, &r.judge, 9, NULL),
+            KARMA_OK);
+        double weight[3] = {0.0, 0.0, 0.0}, sum = 0.0;
+        for (size_t m = 0; m < choice.n; m++) {
+            assert_true(choice.weights[m] > 0.0);
+            weight[choice.runs[m]] += choice.weights[m];
+            sum += choice.weights[m];
+        }
+        assert_true(fabs(sum - 1.0) < 1e-12);
+        assert_true(fabs(weight[0] - (mixed ? 0.75 : 1.0)) < 0.02);
+        assert_true(weight[2] < 0.02);
+        karma_i_choice_clear(&choice);
+    }
+    finish(&r);
+    karma_table_free(table);
+}
+
+/* Whoever is worse on nearly all rows is out after two folds, but for what all are compared with. */
+static void the_hopeless_are_out(void **state) {
+    (void)state;
+    enum { N = 60 };
+    static const karma_i_C_path one = {1, {1}, {0}};
+    table_plan plan = {N, 3, 0, 0, 0.8, 0, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    racing r;
+    start(&r, table, &o, 1, NULL, 0);
+    for (size_t k = 0; k < 4; k++) assert_int_equal(karma_i_race_add(&r.race, KERNELS[k], &one, NULL), KARMA_OK);
+    for (size_t k = 0; k < 4; k++)
+        for (size_t i = 0; i < N; i++) {
+            double off = k == 1 ? 0.1 : k == 2 ? (i % 2 ? 0.0 : 0.17) : 9.0 + (double)(i % 5);
+            r.race.runs[k].scores[i] = (float)(table->targets[0].value[i] + off);
+        }
+    static const double level[] = {-9.0, -0.1, -0.15, -9.0}; /* of the losses, 2 is some 1.8 standard errors behind 1 */
+    for (size_t k = 0; k < 4; k++)
+        for (size_t f = 0; f < FOLDS; f++) r.race.runs[k].values[f] = level[k];
+    size_t n_left;
+    r.race.n_done = 1;
+    assert_int_equal(karma_i_eliminate(&n_left, &r.race, karma_i_goal_row_loss, &r.judge, NULL), KARMA_OK);
+    assert_int_equal(n_left, 4); /* one fold tells too little */
+    r.race.n_done = 2;
+    assert_int_equal(karma_i_eliminate(&n_left, &r.race, karma_i_goal_row_loss, &r.judge, NULL), KARMA_OK);
+    assert_int_equal(n_left, 3);
+    for (size_t k = 0; k < 4; k++) assert_int_equal(r.race.entries[k].is_out, k == 3); /* 0 is 0-imputation */
+    finish(&r);
+    karma_table_free(table);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scores_are_those_of_models_alone),
+        cmocka_unit_test(scores_of_given_kernels_are_too),
+        cmocka_unit_test(scores_of_sparse_rows_are_too),
+        cmocka_unit_test(values_are_those_of_the_scores),
+        cmocka_unit_test(repeats_have_folds_of_their_own),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(rows_that_are_left_out_teach_nothing),
+        cmocka_unit_test(a_stop_in_the_first_fold_keeps_what_was_judged),
+        cmocka_unit_test(zero_imputation_is_always_a_candidate),
+        cmocka_unit_test(what_is_fixed_is_kept),
+        cmocka_unit_test(a_committee_is_not_searched),
+        cmocka_unit_test(rules_choose_by_their_definition),
+        cmocka_unit_test(stacking_finds_the_mix),
+        cmocka_unit_test(the_hopeless_are_out),
+    };
+    return cmocka_run_group_tests_name("race", tests, NULL, NULL);
+}
