@@ -14,7 +14,7 @@
 #include "search/goal.h"
 #include "timing.h"
 
-enum { FOLDS = 5, MOST_KERNELS = 48, MOST_PASSES = 300, REPEATED_ROWS = 400, MOST_REPEATS = 3 };
+enum { FOLDS = 5, MOST_PASSES = 300, REPEATED_ROWS = 400, MOST_REPEATS = 3 };
 
 static const char *const rule_names[KARMA_N_RULES] = {"committee", "best", "one-se", "stack"};
 
@@ -68,7 +68,7 @@ static void tell(const karma_i_race *race, const karma_i_judge *judge, const kar
         char *text = NULL;
         double *values = malloc(race->n_done * sizeof *values), mean = 0.0;
         must(values != NULL, "out of memory");
-        check(karma_i_choose(&choice, (karma_rule)rule, race, NULL, loss, judge, MOST_KERNELS, &err), &err);
+        check(karma_i_choose(&choice, (karma_rule)rule, race, NULL, loss, judge, race->n_runs, &err), &err);
         check(karma_i_choice_text(&text, &choice, race, &err), &err);
         check(karma_i_choice_values(values, &choice, race, &err), &err);
         for (size_t f = 0; f < race->n_done; f++) mean += values[f] / (double)race->n_done;

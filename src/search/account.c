@@ -55,7 +55,7 @@ static karma_status values_of(double *values, const karma_i_search_facts *f, con
                               karma_rule rule, karma_error *err) {
     karma_i_choice choice;
     karma_i_row_loss_fn loss = karma_i_goal_is_mean(f->judge->goal) ? karma_i_goal_row_loss : NULL;
-    KARMA_TRY(karma_i_choose(&choice, rule, f->race, allowed, loss, f->judge, f->most_kernels, err));
+    KARMA_TRY(karma_i_choose(&choice, rule, f->race, allowed, loss, f->judge, f->most_machines, err));
     karma_status st = karma_i_choice_values(values, &choice, f->race, err);
     karma_i_choice_clear(&choice);
     return st;

@@ -10,7 +10,7 @@ typedef struct karma_i_search_facts {
     const karma_i_choice *choice;
     const karma_i_judge *judge;
     karma_rule rule;
-    size_t most_kernels;
+    size_t most_machines;
     size_t n_rows;    /* of the table; the race may be on a sample */
     double seconds;   /* spent on trying */
     int is_cut_short; /* by time or by the user */

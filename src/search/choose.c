@@ -124,27 +124,21 @@ static int by_value(const void *a, const void *b) {
     return (x->run > y->run) - (x->run < y->run);
 }
 
-/* The runs less than `noise` standard errors behind, the best first, of at most `most` kernels. */
+/* The runs less than `noise` standard errors behind, the best first, at most `most`. */
 static karma_status take_within(karma_i_choice *out, const karma_i_race *race, const unsigned char *allowed,
                                 const double *gap, double noise, size_t most, karma_error *err) {
     ranked_run *ranked = karma_i_alloc(race->n_runs, sizeof *ranked);
-    unsigned char *is_in = karma_i_zalloc(race->n_entries, 1);
-    size_t n = 0, n_kernels = 0;
-    for (size_t r = 0; ranked && r < race->n_runs; r++)
+    if (!ranked) return karma_i_fail_memory(err);
+    size_t n = 0;
+    for (size_t r = 0; r < race->n_runs; r++)
         if (is_running(race, r, allowed) && gap[r] < noise) ranked[n++] = (ranked_run){r, karma_i_run_value(race, r)};
     if (n > 1) qsort(ranked, n, sizeof *ranked, by_value);
-    for (size_t i = 0; is_in && i < n; i++) {
-        size_t entry = race->runs[ranked[i].run].entry;
-        if (!is_in[entry] && n_kernels == most) continue;
-        n_kernels += !is_in[entry];
-        is_in[entry] = 1;
+    for (size_t i = 0; i < n && out->n < most; i++) {
         out->weights[out->n] = exp(-0.5 * gap[ranked[i].run] * gap[ranked[i].run]);
         out->runs[out->n++] = ranked[i].run;
     }
-    karma_status st = ranked && is_in ? KARMA_OK : karma_i_fail_memory(err);
     karma_i_free(ranked);
-    karma_i_free(is_in);
-    return st;
+    return KARMA_OK;
 }
 
 /* The simplest run within one standard error: the first kernel of the list, and the smallest C. */
@@ -249,7 +243,7 @@ karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_
     if (st == KARMA_OK && rule == KARMA_RULE_COMMITTEE)
         st = take_within(&choice, race, allowed, gap, NO_SAY, most, err);
     else if (st == KARMA_OK && rule == KARMA_RULE_STACK)
-        st = take_within(&choice, race, allowed, gap, INFINITY, race->n_entries, err);
+        st = take_within(&choice, race, allowed, gap, INFINITY, race->n_runs, err);
     else if (st == KARMA_OK && rule == KARMA_RULE_ONE_SE)
         take_simplest(&choice, race, allowed, gap);
     if (st == KARMA_OK && (rule == KARMA_RULE_BEST || choice.n == 0)) {

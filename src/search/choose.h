@@ -14,7 +14,7 @@ typedef struct karma_i_choice {
 
 /* Of the runs for which `allowed` is not 0 (NULL: all) and that were judged on all folds so far. `row_loss` tells how
  * wrong a row's scores are, or is NULL where the goal is no mean over rows: errors of means then come from the folds.
- * Runs of at most `most` kernels. Fails if there is none. */
+ * At most `most` runs. Fails if there is none. */
 typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_model *like, const karma_table *table,
                                       size_t row, const double *scores);
 karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,

@@ -16,23 +16,23 @@ typedef struct effort_plan {
     size_t most_rows;     /* of the sample that candidates are tried on */
     size_t repeated_rows; /* folds are repeated until this many rows were judged, */
     size_t most_repeats;  /* or so often */
-    size_t most_kernels;  /* of a committee */
 } effort_plan;
 
 static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
-    [KARMA_EFFORT_QUICK] = {1000, 0, 1, 32},
-    [KARMA_EFFORT_NORMAL] = {2000, 400, 3, 48},
-    [KARMA_EFFORT_THOROUGH] = {4000, 2000, 5, 64},
+    [KARMA_EFFORT_QUICK] = {1000, 0, 1},
+    [KARMA_EFFORT_NORMAL] = {2000, 400, 3},
+    [KARMA_EFFORT_THOROUGH] = {4000, 2000, 5},
 };
 
 /* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. */
 static const double TRYING_SHARE = 0.7;
-/* Rows × rows × kernels that the last fit may cost beyond one member: a committee pays where rows are few. */
-static const double MOST_COMMITTEE_PAIRS = 1e9;
+/* Rows × rows × machines that the last fit may cost beyond one machine: a committee pays where rows are few. And rows ×
+ * rows × passes of each. */
+static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_VISITED_PAIRS = 2e10;
 
 /* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which nobody sees in
  * the scores; and what is stopped here is stopped in the last fit too. */
-enum { MOST_PASSES = 300 };
+enum { MOST_PASSES = 300, LEAST_PASSES = 20 };
 
 static double now(void) {
     struct timespec t;
@@ -50,6 +50,7 @@ typedef struct search_state {
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
     double fold_seconds;  /* that the last one took */
+    int passes_are_ours;  /* the user said nothing of them */
     int is_interrupted;   /* by the user */
     int is_out_of_time;
     karma_i_race race;
@@ -159,10 +160,16 @@ static karma_status start_race(search_state *s, karma_goal goal, karma_error *er
 
 /* --- the model ----------------------------------------------------------------------------------------- */
 
-/* As many kernels as the last fit can afford: with more rows there is less noise to average out. */
-static size_t count_kernels(const effort_plan *plan, size_t n_rows) {
+/* As many machines as the last fit can afford: with more rows there is less noise to average out. */
+static size_t count_machines(size_t n_rows) {
     double affordable = MOST_COMMITTEE_PAIRS / ((double)n_rows * (double)n_rows);
-    return affordable >= (double)plan->most_kernels ? plan->most_kernels : affordable < 1.0 ? 1 : (size_t)affordable;
+    return affordable >= 1e6 ? 1000000 : affordable < 1.0 ? 1 : (size_t)affordable;
+}
+
+/* Passes of one of them: a pass over many rows visits the square of their number. */
+static int64_t count_passes(size_t n_rows) {
+    double passes = MOST_VISITED_PAIRS / ((double)n_rows * (double)n_rows);
+    return passes >= MOST_PASSES ? MOST_PASSES : passes <= LEAST_PASSES ? LEAST_PASSES : (int64_t)passes;
 }
 
 /* The last fit stops when the time is over, and keeps what it has. */
@@ -205,6 +212,7 @@ static karma_status fit_choice(karma_model **out, const search_state *s, const c
     karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
     karma_fit_options *options = &s->like->options;
     options->subspace_rank = s->race.subspace_rank;
+    if (s->passes_are_ours) options->passes = count_passes(rows->n_rows);
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->is_interrupted ? &encoding : s->hooks, &solving, err));
@@ -233,7 +241,7 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     karma_i_choice choice = {0};
     char *kernel = NULL, *account = NULL;
     karma_model *model = NULL;
-    size_t most = count_kernels(s->plan, rows->n_rows);
+    size_t most = count_machines(rows->n_rows);
     KARMA_TRY(
         karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
     karma_i_search_facts facts = {&s->race,
@@ -264,7 +272,8 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
 static karma_status start_model(search_state *s, karma_goal *goal, const karma_table *rows,
                                 const karma_fit_options *fit, karma_error *err) {
     karma_fit_options own = *fit; /* borrows its texts */
-    if (own.passes == (int64_t)KARMA_AUTO) own.passes = MOST_PASSES;
+    s->passes_are_ours = own.passes == (int64_t)KARMA_AUTO;
+    if (s->passes_are_ours) own.passes = MOST_PASSES;
     KARMA_TRY(karma_i_model_start(&s->like, rows, &own, s->hooks, err));
     KARMA_TRY(karma_i_goal_resolve(goal, (karma_goal)s->options->goal, s->like, err));
     own.loss = (int)karma_i_goal_loss(*goal);
