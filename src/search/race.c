@@ -273,11 +273,11 @@ static karma_status judge_entry(karma_i_race *race, size_t which, const fold_dat
 /* Entries are independent: the result does not depend on which thread judges which. */
 static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_i_stop_fn stop, void *payload,
                                   int *stopped, karma_error *err) {
-    int threads = karma_i_threads(race->like->options.threads), wants_stop = 0;
+    int wants_stop = 0;
     size_t n_judged = 0;
     karma_error *errors = karma_i_zalloc(race->n_entries, sizeof *errors);
     if (!errors) return karma_i_fail_memory(err);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
+#pragma omp parallel for schedule(dynamic) num_threads(karma_i_threads(race->like->options.threads))
     for (size_t e = 0; e < race->n_entries; e++) {
         int quit;
         size_t so_far;

@@ -381,8 +381,16 @@ karma_status karma_i_rows_validate(const karma_i_rows *rows, karma_error *err) {
     return KARMA_OK;
 }
 
+/* A row of precomputed parts is told by what it was made of. */
+static void to_original(const karma_i_rows **rows, size_t *row) {
+    if (!(*rows)->original) return;
+    *row = (*rows)->matrix_row[*row];
+    *rows = (*rows)->original;
+}
+
 size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t row) {
-    if (rows->is_matrix) return rows->original ? karma_i_rows_n_observed(rows->original, rows->matrix_row[row]) : 0;
+    to_original(&rows, &row);
+    if (rows->is_matrix) return 0;
     if (rows->is_sparse) return rows->cell_start[row + 1] - rows->cell_start[row];
     const uint64_t *mask = karma_i_rows_mask(rows, row);
     return karma_i_mask_overlap(mask, mask, rows->n_words);
@@ -427,7 +435,7 @@ static double square_of_traits(const karma_i_rows *rows, size_t row) {
 }
 
 double karma_i_rows_square(const karma_i_rows *rows, size_t row) {
-    if (rows->original) return karma_i_rows_square(rows->original, rows->matrix_row[row]);
+    to_original(&rows, &row);
     if (rows->is_matrix)
         return (double)rows->matrix[rows->matrix_row[row] * rows->matrix_stride + rows->matrix_column[row]];
     const float *x = rows->is_sparse ? rows->cell_value + rows->cell_start[row] : karma_i_rows_values(rows, row);
