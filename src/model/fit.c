@@ -2,10 +2,15 @@
 #include <math.h>
 #include <string.h>
 
+#include <omp.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/solve_path.h"
 #include "model/supervise.h"
+
+/* Up to so many rows members are learned side by side: each has its kernel matrix in memory. */
+enum { SIDE_BY_SIDE_ROWS = 4000 };
 
 karma_status karma_i_choose_C(double *C, const karma_fit_options *options, const karma_i_kernel *kernel,
                               const karma_i_rows *rows, karma_error *err) {
@@ -71,8 +76,9 @@ static karma_status keep_support(karma_model *model, const karma_i_rows *rows, k
 }
 
 /* The weighted sum of a member's machines is one: they share a kernel. */
-static karma_status solve_member(karma_model *model, size_t which, const karma_i_committee *committee,
-                                 const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
+static karma_status solve_member(karma_model *model, size_t which, karma_fit_info *info,
+                                 const karma_i_committee *committee, const karma_i_outputs *outputs,
+                                 const karma_i_rows *rows, const karma_fit_options *options, const karma_hooks *hooks,
                                  karma_error *err) {
     karma_i_member *member = &model->members[which];
     const karma_i_C_path *path = &committee->paths[which];
@@ -88,14 +94,41 @@ static karma_status solve_member(karma_model *model, size_t which, const karma_i
     member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
     double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
-    karma_fit_info info = {.solver = model->info.solver};
-    if (st == KARMA_OK) st = karma_i_solve_path(all, &info, path, &problem, &model->options, hooks, err);
+    *info = (karma_fit_info){.solver = model->info.solver};
+    if (st == KARMA_OK) st = karma_i_solve_path(all, info, path, &problem, options, hooks, err);
     for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
         for (size_t c = 0; c < path->n; c++)
             for (size_t k = 0; k < K; k++)
                 member->coefficients[i * K + k] += path->weights[c] * all[(i * path->n + c) * K + k];
     karma_i_free(all);
-    if (st == KARMA_OK) karma_i_info_add(&model->info, &info);
+    return st;
+}
+
+/* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too small
+ * for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
+static karma_status solve_members(karma_model *model, const karma_i_committee *committee,
+                                  const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
+                                  karma_error *err) {
+    size_t n = model->n_members;
+    int side_by_side = n > 1 && rows->n_rows <= SIDE_BY_SIDE_ROWS;
+    karma_fit_options options = model->options; /* borrows its texts */
+    karma_fit_info *infos = karma_i_zalloc(n, sizeof *infos);
+    karma_error *errors = karma_i_zalloc(n, sizeof *errors);
+    karma_status st = infos && errors ? KARMA_OK : karma_i_fail_memory(err);
+    if (side_by_side) options.threads = 1;
+    if (st == KARMA_OK) {
+#pragma omp parallel for schedule(dynamic) num_threads(side_by_side ? karma_i_threads(model->options.threads) : 1)
+        for (size_t m = 0; m < n; m++)
+            (void)solve_member(model, m, &infos[m], committee, outputs, rows, &options,
+                               omp_get_thread_num() == 0 ? hooks : NULL, &errors[m]);
+    }
+    for (size_t m = 0; st == KARMA_OK && m < n; m++) {
+        st = errors[m].status;
+        if (st != KARMA_OK && err) *err = errors[m];
+        karma_i_info_add(&model->info, &infos[m]);
+    }
+    karma_i_free(infos);
+    karma_i_free(errors);
     return st;
 }
 
@@ -105,8 +138,7 @@ static karma_status solve(karma_model *model, const karma_i_committee *committee
     if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
         karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
                        rows->n_rows);
-    for (size_t m = 0; m < model->n_members; m++)
-        KARMA_TRY(solve_member(model, m, committee, outputs, rows, hooks, err));
+    KARMA_TRY(solve_members(model, committee, outputs, rows, hooks, err));
     return keep_support(model, rows, err);
 }
 
