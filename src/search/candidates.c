@@ -10,6 +10,7 @@ typedef struct factor_plan {
     const char *kind;  /* NULL: there is no such factor */
     const char *gamma; /* or NULL, as in the subspace, where it has no meaning */
     const char *outer, *width, *degree;
+    const char *scale, *bias; /* NULL: the default */
 } factor_plan;
 
 typedef struct plan {
@@ -23,15 +24,19 @@ typedef struct plan {
 #define NORMAL   KARMA_EFFORT_NORMAL
 #define THOROUGH KARMA_EFFORT_THOROUGH
 #define PLAIN(kind, gamma)                                                                                             \
-    { kind, gamma, NULL, NULL, NULL }
+    { kind, gamma, NULL, NULL, NULL, NULL, NULL }
 #define RBF(kind, gamma, width)                                                                                        \
-    { kind, gamma, "rbf", width, NULL }
+    { kind, gamma, "rbf", width, NULL, NULL, NULL }
 #define LAPLACE(kind, gamma, width)                                                                                    \
-    { kind, gamma, "laplace", width, NULL }
+    { kind, gamma, "laplace", width, NULL, NULL, NULL }
 #define POLY(kind, gamma, degree)                                                                                      \
-    { kind, gamma, "poly", NULL, degree }
+    { kind, gamma, "poly", NULL, degree, NULL, NULL }
+#define SCALED(kind, gamma, scale)                                                                                     \
+    { kind, gamma, NULL, NULL, NULL, scale, NULL }
+#define BIASED(kind, gamma, bias)                                                                                      \
+    { kind, gamma, NULL, NULL, NULL, NULL, bias }
 #define NONE                                                                                                           \
-    { NULL, NULL, NULL, NULL, NULL }
+    { NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* In the order in which they are tried: where time is short the first ones count. */
 static const plan plans[] = {
@@ -82,6 +87,10 @@ static const plan plans[] = {
     {THOROUGH, POLY("linear", "2", "2"), NULL, NONE},
     {THOROUGH, PLAIN("linear", "8"), NULL, NONE},
     {THOROUGH, PLAIN("rank", "8"), NULL, NONE},
+    {THOROUGH, SCALED("linear", "2", "paper"), NULL, NONE},
+    {THOROUGH, SCALED("rank", "2", "paper"), NULL, NONE},
+    {THOROUGH, BIASED("linear", "2", "3"), NULL, NONE},
+    {THOROUGH, BIASED("linear", "1", "0"), NULL, NONE},
 };
 
 /* What the table and the user leave to choose from. */
@@ -130,6 +139,8 @@ static void add_factor(char *text, size_t size, const factor_plan *f, const scop
     add_setting(text, size, "outer", f->outer, s);
     add_setting(text, size, "width", f->width, s);
     add_setting(text, size, "degree", f->degree, s);
+    add_setting(text, size, "scale", f->scale, s);
+    add_setting(text, size, "bias", f->bias, s);
     if (strcmp(f->kind, "subspace") == 0 && !f->outer) add_setting(text, size, "bias", "0", s);
     used = strlen(text);
     if (text[used - 1] == '(')
