@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/* Up to so many rows the whole matrix is worth computing: of more, most rows are never asked for. */
+static const double MATRIX_ROWS = 5000.0;
+
 void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one) {
     if (sum->rounds == 0) { /* the first speaks for what cannot be added */
         sum->C = one->C;
@@ -73,7 +76,8 @@ karma_status karma_i_solve_path(double *coefficients, karma_fit_info *info, cons
     karma_fit_options resolved = *options; /* borrows its texts */
     double n = (double)problem->rows->n_rows;
     KARMA_TRY(karma_i_choose_C(&resolved.C, options, problem->kernel, problem->rows, err));
-    if (path->n > 1 && info->solver == KARMA_SOLVER_BATCH && n * n * sizeof(float) <= karma_i_memory_bytes(options))
+    if (path->n > 1 && info->solver == KARMA_SOLVER_BATCH && n <= MATRIX_ROWS &&
+        n * n * sizeof(float) <= karma_i_memory_bytes(options))
         return walk_matrix(coefficients, info, path, &own, &resolved, hooks, err);
     return walk(coefficients, info, path, &own, &resolved, hooks, err);
 }

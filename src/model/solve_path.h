@@ -6,8 +6,8 @@
 #include "solve/solver.h"
 
 /* coefficients[(row * path->n + c) * n_outputs + output] of machine c. `options` have the C that the path multiplies,
- * or auto; `info` gets the sums of what the solver tells, C that of the first machine. Where the kernel matrix fits the
- * memory limit it is computed once for all of them. */
+ * or auto; `info` gets the sums of what the solver tells, C that of the first machine. Where rows are few, and the
+ * kernel matrix fits the memory limit, it is computed once for all of them. */
 karma_status karma_i_solve_path(double *coefficients, karma_fit_info *info, const karma_i_C_path *path,
                                 const karma_i_problem *problem, const karma_fit_options *options,
                                 const karma_hooks *hooks, karma_error *err);
