@@ -104,8 +104,8 @@ static karma_status solve_member(karma_model *model, size_t which, karma_fit_inf
     return st;
 }
 
-/* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too small
- * for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
+/* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too
+ * small for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
 static karma_status solve_members(karma_model *model, const karma_i_committee *committee,
                                   const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
                                   karma_error *err) {
