@@ -173,11 +173,6 @@ static void solve_weights(double *weights, const double *A, const double *b, siz
     }
 }
 
-/* What output k of a row should be, and its scores made comparable: numbers in standard deviations. */
-static double stack_target(const karma_model *like, const karma_i_outputs *outputs, size_t row, size_t k) {
-    return outputs->targets[row * like->n_outputs + k];
-}
-
 static karma_status stack(karma_i_choice *out, const karma_i_race *race, karma_error *err) {
     size_t n = out->n, rows = race->table->n_rows, K = race->like->n_outputs;
     double *A = karma_i_zalloc(n, n * sizeof *A), *b = karma_i_zalloc(n, sizeof *b), *s = karma_i_alloc(n, sizeof *s);
@@ -191,7 +186,7 @@ static karma_status stack(karma_i_choice *out, const karma_i_race *race, karma_e
         for (size_t at = 0; at < race->n_repeats * rows; at++)
             for (size_t k = head->first_output; k < head->first_output + head->n_outputs; k++) {
                 double weight = outputs.weights[at % rows * K + k];
-                double target = stack_target(race->like, &outputs, at % rows, k);
+                double target = outputs.targets[at % rows * K + k];
                 if (!is_judged(race, at / rows, at % rows) || !(weight > 0.0)) continue;
                 for (size_t i = 0; i < n; i++)
                     s[i] = ((double)race->runs[out->runs[i]].scores[at * K + k] - shift) * factor;
