@@ -249,7 +249,7 @@ int karma_i_candidate_uses(const char *kernel) {
     int uses = 0;
     for (const char *at = kernel; (at = strstr(at, "gamma=")); at++)
         if (strncmp(at, "gamma=1,", 8) != 0 && strncmp(at, "gamma=1)", 8) != 0) uses |= KARMA_I_USES_GAMMA;
-    if (strstr(kernel, "rank")) uses |= KARMA_I_USES_RANK;
+    if (strstr(kernel, "rank") || strstr(kernel, "relevance")) uses |= KARMA_I_USES_RANK;
     if (strstr(kernel, "subspace") || strstr(kernel, "union")) uses |= KARMA_I_USES_SUBSPACE;
     if (strstr(kernel, "outer=")) uses |= KARMA_I_USES_MAP;
     return uses;
