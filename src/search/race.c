@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/rng.h"
 #include "kernel/parts.h"
 #include "model/solve_path.h"
 #include "model/supervise.h"
@@ -167,19 +168,45 @@ static int watch_encoding(void *payload, const char *stage, size_t done, size_t 
     return w->stop && w->stop(w->payload, 0, 0, stage);
 }
 
+/* Rows that the rank of the subspace is chosen by: it takes a dozen estimates, and their cost grows with the rows. */
+enum { RANK_ROWS = 300 };
+
+/* Once for all folds, from training rows of the first; no label is looked at. */
+static karma_status choose_rank(karma_i_race *race, const karma_model *model, const karma_table *train,
+                                const karma_hooks *hooks, karma_error *err) {
+    size_t n = train->n_rows, *index = karma_i_alloc(n, sizeof *index);
+    karma_table *sample = NULL;
+    karma_i_recipe *recipe = NULL;
+    karma_i_rng rng;
+    if (!index) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) index[i] = i;
+    karma_i_rng_init(&rng, (uint64_t)model->options.seed);
+    karma_i_rng_shuffle(&rng, index, n);
+    karma_status st = karma_table_select(&sample, train, index, n < RANK_ROWS ? n : (size_t)RANK_ROWS, err);
+    if (st == KARMA_OK) st = karma_i_recipe_learn(&recipe, sample, KARMA_KERNEL_SUBSPACE, &model->options, hooks, err);
+    if (st == KARMA_OK) race->subspace_rank = (int64_t)recipe->latent->subspace->rank;
+    karma_i_recipe_free(recipe);
+    karma_table_free(sample);
+    karma_i_free(index);
+    return st;
+}
+
 /* Formulas of all entries, and the recipes of their kinds. Where there is no time for a subspace in the first fold, the
  * entries that want one are out. */
 static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     karma_hooks hooks = {watch_encoding, NULL, watch};
-    f->model->options.subspace_rank = race->subspace_rank;
     for (;;) {
         karma_kernel_kind kinds[KARMA_N_KERNELS];
         size_t n_kinds = 0, n_left = 0;
         int has_subspace = 0;
         KARMA_TRY(parse_formulas(f, kinds, &n_kinds, race, err));
         for (size_t k = 0; k < n_kinds; k++) has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
-        karma_status st =
-            karma_i_learn_recipes(&f->encoder, kinds, n_kinds, f->model, &f->outputs, f->train, &hooks, err);
+        karma_status st = has_subspace && race->subspace_rank == (int64_t)KARMA_AUTO
+                              ? choose_rank(race, f->model, f->train, &hooks, err)
+                              : KARMA_OK;
+        f->model->options.subspace_rank = race->subspace_rank;
+        if (st == KARMA_OK)
+            st = karma_i_learn_recipes(&f->encoder, kinds, n_kinds, f->model, &f->outputs, f->train, &hooks, err);
         if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_subspace || n_kinds == 1) return st;
         for (size_t e = 0; e < race->n_entries; e++) {
             karma_i_formula *formula = &f->formulas[e];
@@ -194,17 +221,11 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
     }
 }
 
-static void note_rank(karma_i_race *race, const karma_i_encoder *encoder) {
-    for (size_t e = 0; e < encoder->n; e++)
-        if (encoder->recipes[e]->latent) race->subspace_rank = (int64_t)encoder->recipes[e]->latent->subspace->rank;
-}
-
 static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     int threads = karma_i_threads(race->like->options.threads);
     unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
     karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = learn_encoder(f, race, watch, err);
-    if (st == KARMA_OK) note_rank(race, &f->encoder);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
     if (st == KARMA_OK && !f->rows->is_matrix && f->rows->n_attributes <= UINT16_MAX) {
         st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);

@@ -34,8 +34,8 @@ static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_VISITED_PAIRS = 2e10;
  * the scores; and what is stopped here is stopped in the last fit too. */
 enum { MOST_PASSES = 300, LEAST_PASSES = 20 };
 
-/* Candidates are solved to a gap so many times as large as the last fit is: what is left of it does not show in their
- * scores (docs/search.md). */
+/* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
+ * alone: what is left of it does not show in their scores (docs/search.md). */
 static const double TRYING_TOLERANCE = 10.0;
 
 static double now(void) {
@@ -62,7 +62,7 @@ typedef struct search_state {
     const karma_table *table; /* what is tried on: the rows or a sample of them */
     double best;              /* value so far */
     karma_model *like;
-    double tolerance; /* of the last fit */
+    double tolerance; /* of a machine that stands alone */
 } search_state;
 
 static karma_i_row_loss_fn row_loss_of(const search_state *s) {
@@ -224,14 +224,14 @@ static void pass_notice(void *payload, const char *sentence) {
     t->hooks->notice(t->hooks->payload, sentence);
 }
 
-static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
-                               karma_error *err) {
+static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, size_t n_machines,
+                               const karma_table *rows, karma_error *err) {
     timed_hooks timed = {s->hooks, s->deadline, 0, 0};
     karma_hooks encoding = {progress_to_the_end, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
     karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
     karma_fit_options *options = &s->like->options;
     options->subspace_rank = s->race.subspace_rank;
-    options->tolerance = s->tolerance;
+    if (n_machines == 1) options->tolerance = s->tolerance;
     if (s->passes_are_ours) options->passes = count_passes(rows->n_rows);
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
@@ -274,7 +274,7 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
                                   s->is_interrupted || s->race.n_done < s->race.n_folds * s->race.n_repeats};
     karma_status st = karma_i_choice_text(&kernel, &choice, &s->race, err);
     if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
-    if (st == KARMA_OK) st = fit_choice(&model, s, kernel, rows, err);
+    if (st == KARMA_OK) st = fit_choice(&model, s, kernel, choice.n, rows, err);
     if (st == KARMA_OK) st = calibrate(model, s, &choice, err);
     if (st == KARMA_OK) {
         model->search = account;
