@@ -101,8 +101,8 @@ static karma_status learn_all(karma_i_encoder *encoder, const karma_kernel_kind 
                               const karma_i_outputs *outputs, const karma_table *table, const karma_hooks *hooks,
                               karma_error *err) {
     karma_error errors[KARMA_N_KERNELS] = {0};
-    size_t n = encoder->n, n_threads = (size_t)karma_i_threads(model->options.threads);
-#pragma omp parallel for schedule(dynamic) num_threads(n < n_threads ? (int)n : (int)n_threads)
+    size_t n = encoder->n;
+#pragma omp parallel for schedule(dynamic) num_threads(n > 1 ? karma_i_threads(model->options.threads) : 1)
     for (size_t e = 0; e < n; e++)
         if (karma_i_encoder_learn_kind(encoder, e, kinds[e], table, &model->options, hooks, &errors[e]) == KARMA_OK &&
             kinds[e] == KARMA_KERNEL_RELEVANCE)

@@ -56,6 +56,16 @@ karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karm
     return ppca;
 }
 
+karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
+                                        const karma_hooks *hooks, karma_error *err) {
+    karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
+    karma_i_rank_choice choice;
+    ppca.is_coarse = 1;
+    KARMA_TRY(karma_i_ppca_choose_rank(&choice, karma_i_rows_all(rows), (uint64_t)options->seed, &ppca, err));
+    *rank = choice.rank;
+    return KARMA_OK;
+}
+
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
     karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
