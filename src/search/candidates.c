@@ -90,6 +90,12 @@ static const plan plans[] = {
     {THOROUGH, PLAIN("rank", "8"), NULL, NONE},
     {THOROUGH, SCALED("linear", "2", "paper"), NULL, NONE},
     {THOROUGH, SCALED("rank", "2", "paper"), NULL, NONE},
+    {THOROUGH, PLAIN("relevance", "1"), NULL, NONE},
+    {THOROUGH, PLAIN("relevance", "2"), NULL, NONE},
+    {THOROUGH, RBF("relevance", "1", "2"), NULL, NONE},
+    {THOROUGH, RBF("relevance", "2", "1"), NULL, NONE},
+    {THOROUGH, LAPLACE("relevance", "1", "1"), NULL, NONE},
+    {THOROUGH, POLY("relevance", "1", "2"), NULL, NONE},
     {THOROUGH, BIASED("linear", "2", "3"), NULL, NONE},
     {THOROUGH, BIASED("linear", "1", "0"), NULL, NONE},
 };
