@@ -9,7 +9,7 @@ Panel = collections.namedtuple("Panel", "title x_name marks lines floor", defaul
 Style = collections.namedtuple("Style", "colour shape width dash", defaults=(1.6, ""))
 
 WIDTH, HEIGHT = 250, 200  # of a panel's plot
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 30, 44
+LEFT, RIGHT, TOP, BOTTOM = 52, 14, 30, 44
 ENTRY, LEGEND = 132, 18  # width and height of a name in the legend
 
 

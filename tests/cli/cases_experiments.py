@@ -108,7 +108,7 @@ class Experiments(Case):
         self.write_csv("data/food_world_cup_users.csv", ["user", "age", "gender"],
                        [(u, "30-44", ["Male", "Female"][u % 2] if u > 3 else "") for u in range(90)])
         self.write_csv("data/senate109_rollcall.csv", [f"v{i}" for i in range(30)] + ["target"],
-                       [[[1, -1][(i + u) % 2] if (i + 2 * u) % 5 else None for i in range(30)] + ["I" if u == 7 else "DR"[u % 2]]
+                       [[[1, -1][(i + u) % 2] if (i + 2 * u) % 5 else None for i in range(30)] + ["DR"[u % 2]]
                         for u in range(50)])
         self.movielens("films", "1M")
         run = self.measure("--only", "ratings", "--movielens", "films")
