@@ -20,7 +20,8 @@ extern "C" {
     X(KARMA_KERNEL_LINEAR, "linear")                                                                                   \
     X(KARMA_KERNEL_RANK, "rank")                                                                                       \
     X(KARMA_KERNEL_SUBSPACE, "subspace")                                                                               \
-    X(KARMA_KERNEL_PRECOMPUTED, "precomputed")
+    X(KARMA_KERNEL_PRECOMPUTED, "precomputed")                                                                         \
+    X(KARMA_KERNEL_RELEVANCE, "relevance")
 
 #define KARMA_OUTER_LIST(X)                                                                                            \
     X(KARMA_OUTER_IDENTITY, "identity")                                                                                \

@@ -80,9 +80,9 @@ static const karma_option fit_records[] = {
     CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
     {"kernel", KARMA_OPTION_TEXT, FIELD(F, kernel), 0, 0, 0, NULL, "FORMULA",
      "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; "
-     "subspace: the product of the rows' completions in a hidden subspace; union: linear + mu*subspace; or a formula "
-     "such "
-     "as rank + 0.5*linear(gamma=1)",
+     "subspace: the product of the rows' completions in a hidden subspace; union: linear + mu*subspace; relevance: "
+     "ranks, each column weighed by how much it matters for the label; or a formula such as rank + "
+     "0.5*linear(gamma=1)",
      "linear"},
     NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever --kernel says"),
     NAMES(F, rank, "rank", "COL", "the numbers of this column are ranked, whatever --kernel says"),

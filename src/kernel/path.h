@@ -66,6 +66,8 @@ typedef struct karma_i_path {
     double (*dot)(const float *x, const double *y, size_t n);
     /* y[j] += a · x[j] */
     void (*axpy)(double *y, const float *x, double a, size_t n);
+    /* out[k] = x[index[k]] for k < n */
+    void (*gather)(float *out, const float *x, const uint32_t *index, size_t n);
 } karma_i_path;
 
 /* The paths this machine can run, fastest first; NULL ends the list. At least the portable one is there. */

@@ -25,6 +25,10 @@ static void axpy(double *y, const float *x, double a, size_t n) {
     for (size_t j = 0; j < n; j++) y[j] += a * (double)x[j];
 }
 
+static void gather(float *restrict out, const float *restrict x, const uint32_t *restrict index, size_t n) {
+    for (size_t k = 0; k < n; k++) out[k] = x[index[k]];
+}
+
 /* A code of b, or the largest number there is for a missing one: no code of a equals that, nor does a missing one. Not
  * by a branch, which holes make hard to predict. */
 static uint16_t comparable(uint16_t code) {

@@ -72,4 +72,4 @@ static void tile(float *out, size_t ld, const karma_i_pairs *p) {
         }
 }
 
-const karma_i_path karma_i_path_portable = {"portable", tile, map_tile, dot, axpy};
+const karma_i_path karma_i_path_portable = {"portable", tile, map_tile, dot, axpy, gather};

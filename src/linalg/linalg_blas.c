@@ -20,6 +20,10 @@ void dgesvd_(const char *jobu, const char *jobvt, const int *m, const int *n, do
              double *u, const int *ldu, double *vt, const int *ldvt, double *work, const int *lwork, int *info,
              size_t jobu_length, size_t jobvt_length);
 
+/* Up to this order threads cost more than they bring: OpenBLAS starts them all the same, and those that wait take
+ * processor time from others. */
+enum { SMALL = 128 };
+
 void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
                      size_t n_b, size_t inner) {
     if (n_a == 0 || n_b == 0) return;
@@ -59,7 +63,9 @@ karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, k
     int work_size = (int)best_size;
     double *work = karma_i_alloc((size_t)work_size, sizeof *work);
     if (!work) return karma_i_fail_memory(err);
+    int threads = n <= SMALL ? karma_i_blas_alone() : 0;
     dsyev_("V", "U", &order, matrix, &order, values, work, &work_size, &info, 1, 1);
+    if (n <= SMALL) karma_i_blas_restore(threads);
     karma_i_free(work);
     if (info != 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "the eigenvalues of a matrix of size %zu do not converge", n);

@@ -41,6 +41,10 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
     karma_status st = KARMA_OK;
     if (committee.n > 1)
         st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: the members of a committee have a matrix each; name one");
+    for (size_t k = 0; st == KARMA_OK && k < committee.n_kinds; k++)
+        if (committee.kinds[k] == KARMA_KERNEL_RELEVANCE)
+            st = karma_i_fail(err, KARMA_ERR_OPTION,
+                              "--kernel relevance is learned from labels: a Gram matrix has none");
     const karma_table *teacher = against ? against : table;
     if (st == KARMA_OK)
         st = karma_i_encoder_learn(&encoder, teacher, committee.kinds, committee.n_kinds, options, hooks, err);

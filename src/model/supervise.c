@@ -1,7 +1,12 @@
 #include "model/supervise.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/rng.h"
+#include "prep/relevance.h"
+#include "solve/solver.h"
 
 /* One fold in so many is held out to say whether refining helps; fewer rows have none to hold out. */
 enum { REFINE_FOLDS = 4 };
@@ -34,6 +39,61 @@ static karma_status supervise(supervision *s, const karma_model *model, const ka
     return st;
 }
 
+/* ---- relevance ---- */
+
+/* Some rows of the table, drawn, and their outputs. */
+typedef struct labelled_sample {
+    karma_table *table;
+    double *targets, *weights;
+} labelled_sample;
+
+static void clear_sample(labelled_sample *s) {
+    karma_table_free(s->table);
+    karma_i_free(s->targets);
+    karma_i_free(s->weights);
+}
+
+static karma_status draw_sample(labelled_sample *s, size_t most, const karma_model *model, const karma_i_outputs *o,
+                                const karma_table *table, karma_error *err) {
+    size_t n = table->n_rows, K = model->n_outputs, count = n < most ? n : most,
+           *index = karma_i_alloc(n, sizeof *index);
+    karma_i_rng rng;
+    s->targets = karma_i_alloc(count, K * sizeof *s->targets);
+    s->weights = karma_i_alloc(count, K * sizeof *s->weights);
+    karma_status st = index && s->targets && s->weights ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        karma_i_rng_init(&rng, (uint64_t)model->options.seed);
+        for (size_t i = 0; i < n; i++) index[i] = i;
+        karma_i_rng_shuffle(&rng, index, n);
+        for (size_t i = 0; i < count; i++) {
+            memcpy(s->targets + i * K, o->targets + index[i] * K, K * sizeof *s->targets);
+            memcpy(s->weights + i * K, o->weights + index[i] * K, K * sizeof *s->weights);
+        }
+        st = karma_table_select(&s->table, table, index, count, err);
+    }
+    karma_i_free(index);
+    return st;
+}
+
+static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_model *model, const karma_i_outputs *outputs,
+                                 const karma_table *table, karma_error *err) {
+    size_t n = recipe->n_attributes;
+    labelled_sample sample = {0};
+    karma_i_rows *rows = NULL;
+    double *weights = karma_i_alloc(n, sizeof *weights);
+    karma_status st = weights ? draw_sample(&sample, karma_i_relevance_rows(n), model, outputs, table, err)
+                              : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_recipe_encode(&rows, NULL, recipe, sample.table, NULL, err);
+    if (st == KARMA_OK)
+        st = karma_i_relevance_learn(weights, rows, sample.targets, sample.weights, model->n_outputs,
+                                     karma_i_threads(model->options.threads), err);
+    if (st == KARMA_OK) st = karma_i_recipe_weigh(recipe, weights, table, err);
+    karma_i_rows_free(rows);
+    karma_i_free(weights);
+    clear_sample(&sample);
+    return st;
+}
+
 karma_status karma_i_learn_recipes(karma_i_encoder *out, const karma_kernel_kind *kinds, size_t n_kinds,
                                    const karma_model *model, const karma_i_outputs *outputs, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err) {
@@ -41,7 +101,9 @@ karma_status karma_i_learn_recipes(karma_i_encoder *out, const karma_kernel_kind
     supervision s = {0};
     KARMA_TRY(karma_i_encoder_learn(&encoder, table, kinds, n_kinds, &model->options, hooks, err));
     karma_status st = KARMA_OK;
-    if (model->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
+    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++)
+        if (kinds[e] == KARMA_KERNEL_RELEVANCE) st = weigh_recipe(encoder.recipes[e], model, outputs, table, err);
+    if (st == KARMA_OK && model->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
         st = supervise(&s, model, outputs, table, err);
         if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, &model->options, hooks, err);
     }

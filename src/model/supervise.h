@@ -1,4 +1,5 @@
-/* Recipes that are learned from rows with labels: where the options ask for it, the subspace is refined by them. */
+/* Recipes that are learned from rows with labels: the kernel
+ * `relevance` weighs columns by them, and where the options ask for it, the subspace is refined. */
 #ifndef KARMA_I_SUPERVISE_H
 #define KARMA_I_SUPERVISE_H
 

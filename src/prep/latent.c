@@ -10,7 +10,7 @@
 enum { LARGEST_CHOSEN_RANK = 50 };
 
 /* Feature values from which a pass is worth several threads; below, waiting for one another costs more. */
-enum { PARALLEL_VALUES = 1000000 };
+enum { PARALLEL_VALUES = 50000 };
 
 void karma_i_latent_free(karma_i_latent *latent) {
     if (!latent) return;

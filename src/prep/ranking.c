@@ -51,6 +51,13 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
     return KARMA_OK;
 }
 
+void karma_i_ranking_scale(karma_i_ranking *r, double factor) {
+    for (size_t k = 0; k < r->n; k++) {
+        r->at[k] = byte_of(factor * (double)(r->at[k] - 1) / 254.0);
+        r->beyond[k] = byte_of(factor * (double)(r->beyond[k] - 1) / 254.0);
+    }
+}
+
 uint8_t karma_i_ranking_of(const karma_i_ranking *r, double x) {
     size_t low = 0, high = r->n; /* the first value above x */
     while (low < high) {

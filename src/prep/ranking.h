@@ -31,6 +31,9 @@ enum { KARMA_I_RANK_BYTES = 255 };
 void karma_i_ranking_terms(float terms[KARMA_I_RANK_BYTES], const karma_i_ranking *ranking, const double *cells,
                            size_t n);
 
+/* Ranks become `factor` times as large; factor in [0, 1]. */
+void karma_i_ranking_scale(karma_i_ranking *ranking, double factor);
+
 /* 1 to 255. Cost: log of the number of distinct values. */
 uint8_t karma_i_ranking_of(const karma_i_ranking *ranking, double x);
 

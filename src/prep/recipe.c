@@ -126,12 +126,17 @@ static int is_named(const karma_names *names, const char *name) {
 static int is_ranked(const karma_i_column *column, karma_kernel_kind kind, const karma_fit_options *options) {
     if (column->kind != KARMA_COLUMN_NUMBER || kind == KARMA_KERNEL_SUBSPACE) return 0;
     if (is_named(&options->linear, column->name)) return 0;
-    return kind == KARMA_KERNEL_RANK || is_named(&options->rank, column->name);
+    return kind == KARMA_KERNEL_RANK || kind == KARMA_KERNEL_RELEVANCE || is_named(&options->rank, column->name);
 }
 
 /* Nothing is centred in the polar encoding: a missing cell is not an average one, it is none. */
 static int is_centred(const karma_fit_options *options) {
     return options->standardise && options->encoding != KARMA_ENCODING_POLAR;
+}
+
+/* A weight must make all of κ smaller, its constant too; the plain form's cannot be weighed. */
+static int has_centred_ranks(karma_kernel_kind kind, const karma_fit_options *options) {
+    return options->rank_form == KARMA_RANK_FORM_CENTRED || kind == KARMA_KERNEL_RELEVANCE;
 }
 
 /* Features of a linear number. */
@@ -178,9 +183,10 @@ static size_t n_occurring(const size_t *counts, size_t n_levels) {
     return n;
 }
 
-/* In the unit ball rows are shrunk, and codes cannot be; nor can they be completed. */
+/* In the unit ball rows are shrunk, and codes cannot be; nor can they be completed or weighed. */
 static int should_be_coded(size_t n_levels, karma_kernel_kind kind, const karma_fit_options *options) {
-    return n_levels > MOST_INDICATORS && !options->unit_ball && kind != KARMA_KERNEL_SUBSPACE;
+    return n_levels > MOST_INDICATORS && !options->unit_ball && kind != KARMA_KERNEL_SUBSPACE &&
+           kind != KARMA_KERNEL_RELEVANCE;
 }
 
 /* κ(a, b) = [a = b] - p_a - p_b + s with the shares p and s = Σ p², as that of centred indicators: q(a) = s/2 - p_a. */
@@ -288,7 +294,7 @@ static karma_status check_magnitudes(const karma_table *table, karma_error *err)
     return KARMA_OK;
 }
 
-/* Indicators of many levels: a column of names or free text would fill the memory. Only --unit-ball can lead here. */
+/* Indicators of many levels: a column of names or free text would fill the memory. */
 static karma_status check_room(const karma_table *table, size_t n_features, karma_error *err) {
     double bytes = (double)table->n_rows * (double)n_features * sizeof(float);
     if (bytes < 0.5 * (double)karma_i_memory_limit()) return KARMA_OK;
@@ -311,7 +317,7 @@ typedef struct sizes {
 
 static karma_status take_sizes(sizes *out, const karma_table *table, const moments *m, karma_kernel_kind kind,
                                const karma_fit_options *options, karma_error *err) {
-    int centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
+    int centred = has_centred_ranks(kind, options);
     *out = (sizes){0, 0};
     for (size_t j = 0; j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
@@ -332,7 +338,7 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const momen
             out->n_terms += is_centred(options) ? n_levels : 0;
         }
     }
-    return options->unit_ball || kind == KARMA_KERNEL_SUBSPACE ? check_room(table, out->n_features, err) : KARMA_OK;
+    return should_be_coded(SIZE_MAX, kind, options) ? KARMA_OK : check_room(table, out->n_features, err);
 }
 
 static karma_status make_room(karma_i_recipe *r, size_t n_attributes, const sizes *n, karma_error *err) {
@@ -354,7 +360,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     KARMA_TRY(make_room(r, table->n_attributes, &n, err));
     double *cells = NULL;
     size_t *first = NULL;
-    int any_ranked = 0, centred = options->rank_form == KARMA_RANK_FORM_CENTRED;
+    int any_ranked = 0, centred = has_centred_ranks(kind, options);
     for (size_t j = 0; j < table->n_attributes; j++) any_ranked |= is_ranked(&table->attributes[j], kind, options);
     karma_status st = any_ranked ? cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
     for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
@@ -444,7 +450,7 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
         if (is_named(&options->rank, options->linear.items[i]))
             return karma_i_fail(err, KARMA_ERR_OPTION, "column '%s' cannot be both --linear and --rank",
                                 options->linear.items[i]);
-    if (options->unit_ball && (kind == KARMA_KERNEL_RANK || options->rank.count))
+    if (options->unit_ball && (kind == KARMA_KERNEL_RANK || kind == KARMA_KERNEL_RELEVANCE || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "--unit-ball is for --kernel linear: ranks have no length to shrink");
     if (!options->standardise && kind != KARMA_KERNEL_RANK) KARMA_TRY(check_magnitudes(table, err));
@@ -463,6 +469,34 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
         *out = recipe;
     else
         karma_i_recipe_free(recipe);
+    return st;
+}
+
+karma_status karma_i_recipe_weigh(karma_i_recipe *recipe, const double *weights, const karma_table *table,
+                                  karma_error *err) {
+    size_t n = table->n_attributes, *count = karma_i_zalloc(n, sizeof *count), *first = NULL;
+    ptrdiff_t *match = karma_i_alloc(n, sizeof *match);
+    double *cells = NULL;
+    karma_status st = count && match ? karma_i_recipe_match(match, recipe, table, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        karma_table_count_observed(table, count);
+        st = cells_by_attribute(&cells, &first, table, count, err);
+    }
+    for (size_t j = 0; st == KARMA_OK && j < n; j++) {
+        if (match[j] == KARMA_I_UNKNOWN) continue;
+        size_t to = (size_t)match[j];
+        for (size_t f = recipe->feature_start[to]; f < recipe->feature_start[to + 1]; f++)
+            recipe->factor[f] *= sqrt(weights[to]);
+        if (recipe->rankings[to].n == 0) continue;
+        karma_i_ranking_scale(&recipe->rankings[to], weights[to]);
+        if (karma_i_recipe_has_terms(recipe, to))
+            karma_i_ranking_terms(recipe->term + recipe->term_start[to], &recipe->rankings[to], cells + first[j],
+                                  count[j]);
+    }
+    karma_i_free(cells);
+    karma_i_free(first);
+    karma_i_free(match);
+    karma_i_free(count);
     return st;
 }
 

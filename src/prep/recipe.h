@@ -40,6 +40,11 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 void karma_i_recipe_free(karma_i_recipe *recipe);
 
+/* κ_j becomes weights[j] κ_j, weights in [0, 1]; `table` has the rows that the recipe was learned on. Ranks keep their
+ * step, so their bytes shrink: what weighs less is told apart less finely. Not for codes. */
+karma_status karma_i_recipe_weigh(karma_i_recipe *recipe, const double *weights, const karma_table *table,
+                                  karma_error *err);
+
 /* A category that is a code, not indicators; and whether an attribute has terms. */
 int karma_i_recipe_is_coded(const karma_i_recipe *recipe, size_t attribute);
 int karma_i_recipe_has_terms(const karma_i_recipe *recipe, size_t attribute);

@@ -50,26 +50,27 @@ static const plan plans[] = {
     {QUICK, RBF("rank", "2", "1"), NULL, NONE},
     {QUICK, PLAIN("linear", "1"), "10", PLAIN("subspace", NULL)},
     {QUICK, RBF("linear", "1", "2"), NULL, NONE},
-    {NORMAL, RBF("linear", "1", "1"), "1", RBF("rank", "1", "1")},
     {NORMAL, RBF("rank", "1", "1"), "1", RBF("subspace", NULL, "1")},
-    {NORMAL, RBF("subspace", NULL, "1"), NULL, NONE},
+    {NORMAL, RBF("relevance", "1", "1"), NULL, NONE},
+    {NORMAL, RBF("linear", "1", "1"), "1", RBF("rank", "1", "1")},
     {NORMAL, LAPLACE("rank", "1", "1"), NULL, NONE},
-    {NORMAL, LAPLACE("rank", "1", "2"), NULL, NONE},
-    {NORMAL, LAPLACE("linear", "1", "1"), NULL, NONE},
-    {NORMAL, PLAIN("linear", "1"), "1", PLAIN("rank", "1")},
-    {NORMAL, PLAIN("linear", "1"), "1", RBF("rank", "1", "1")},
-    {NORMAL, PLAIN("rank", "2"), NULL, NONE},
-    {NORMAL, PLAIN("linear", "4"), NULL, NONE},
-    {NORMAL, PLAIN("rank", "4"), NULL, NONE},
-    {NORMAL, RBF("linear", "2", "1"), NULL, NONE},
-    {NORMAL, RBF("rank", "4", "1"), NULL, NONE},
-    {NORMAL, RBF("rank", "1", "0.5"), NULL, NONE},
-    {NORMAL, RBF("linear", "1", "0.5"), NULL, NONE},
     {NORMAL, POLY("rank", "1", "2"), NULL, NONE},
-    {NORMAL, POLY("linear", "1", "2"), NULL, NONE},
-    {NORMAL, POLY("rank", "1", "3"), NULL, NONE},
-    {NORMAL, PLAIN("linear", "1"), "100", PLAIN("subspace", NULL)},
-    {NORMAL, PLAIN("linear", "2"), "10", PLAIN("subspace", NULL)},
+    {NORMAL, LAPLACE("linear", "1", "1"), NULL, NONE},
+    {THOROUGH, RBF("subspace", NULL, "1"), NULL, NONE},
+    {THOROUGH, LAPLACE("rank", "1", "2"), NULL, NONE},
+    {THOROUGH, PLAIN("linear", "1"), "1", PLAIN("rank", "1")},
+    {THOROUGH, PLAIN("linear", "1"), "1", RBF("rank", "1", "1")},
+    {THOROUGH, PLAIN("rank", "2"), NULL, NONE},
+    {THOROUGH, PLAIN("linear", "4"), NULL, NONE},
+    {THOROUGH, PLAIN("rank", "4"), NULL, NONE},
+    {THOROUGH, RBF("linear", "2", "1"), NULL, NONE},
+    {THOROUGH, RBF("rank", "4", "1"), NULL, NONE},
+    {THOROUGH, RBF("rank", "1", "0.5"), NULL, NONE},
+    {THOROUGH, RBF("linear", "1", "0.5"), NULL, NONE},
+    {THOROUGH, POLY("linear", "1", "2"), NULL, NONE},
+    {THOROUGH, POLY("rank", "1", "3"), NULL, NONE},
+    {THOROUGH, PLAIN("linear", "1"), "100", PLAIN("subspace", NULL)},
+    {THOROUGH, PLAIN("linear", "2"), "10", PLAIN("subspace", NULL)},
     {THOROUGH, PLAIN("linear", "1"), "1", PLAIN("subspace", NULL)},
     {THOROUGH, RBF("rank", "1", "4"), NULL, NONE},
     {THOROUGH, RBF("linear", "1", "4"), NULL, NONE},
@@ -98,6 +99,7 @@ typedef struct scope {
     const karma_names *fixed;
     const karma_fit_options *options;
     int has_numbers, has_holes, has_subspace;
+    int is_fine; /* many values of C: for the patient, and where there are few kernels */
 } scope;
 
 static int is_fixed(const scope *s, const char *name) {
@@ -180,7 +182,7 @@ static int fits_kernel(const plan *p, const char *kernel) {
 }
 
 static int is_word(const char *kernel) {
-    static const char *const words[] = {"linear", "rank", "subspace", "union"};
+    static const char *const words[] = {"linear", "rank", "subspace", "union", "relevance"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(kernel, words[i]) == 0) return 1;
     return 0;
@@ -190,7 +192,7 @@ static int is_worth_it(const plan *p, const scope *s) {
     const char *gamma = p->first.gamma;
     if (!s->has_numbers && uses_kind(p, "rank") && !is_fixed(s, "kernel")) return 0;
     if (!s->has_holes && gamma && strcmp(gamma, "1") != 0) return 0;
-    if (!s->has_subspace && uses_kind(p, "subspace")) return 0;
+    if (!s->has_subspace && (uses_kind(p, "subspace") || uses_kind(p, "relevance"))) return 0;
     if (is_fixed(s, "outer") && (p->first.outer || p->second.outer)) {
         /* the map is the user's: a plan of another map is that of a plan without one */
         karma_outer own = (karma_outer)s->options->outer;
@@ -206,12 +208,16 @@ static int stands_already(const karma_i_race *race, const char *kernel) {
     return 0;
 }
 
+/* Multiples of the default C. Many kernels need few of them: on the sets of docs/search.md a committee of 15 kernels at
+ * three values was as good as one of 30 at five. */
 static karma_status add_kernel(karma_i_race *race, const char *kernel, int is_mapped, const scope *s,
                                karma_error *err) {
-    static const karma_i_C_path linear = {5, {0.01, 0.1, 1, 10, 100}, {0}}, mapped = {5, {0.1, 1, 10, 100, 1000}, {0}};
+    static const karma_i_C_path linear[] = {{3, {0.1, 1, 10}, {0}}, {5, {0.01, 0.1, 1, 10, 100}, {0}}};
+    static const karma_i_C_path mapped[] = {{3, {1, 10, 100}, {0}}, {5, {0.1, 1, 10, 100, 1000}, {0}}};
     static const karma_i_C_path given = {1, {1}, {0}};
     if (stands_already(race, kernel)) return KARMA_OK;
-    return karma_i_race_add(race, kernel, is_fixed(s, "C") ? &given : is_mapped ? &mapped : &linear, err);
+    const karma_i_C_path *path = is_mapped ? &mapped[s->is_fine] : &linear[s->is_fine];
+    return karma_i_race_add(race, kernel, is_fixed(s, "C") ? &given : path, err);
 }
 
 karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, const karma_names *fixed,
@@ -219,6 +225,7 @@ karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, con
     scope s = look_at(race, fixed);
     const char *kernel = race->like->options.kernel ? race->like->options.kernel : "linear";
     int keeps_kernel = is_fixed(&s, "kernel") || race->table->gram;
+    s.is_fine = keeps_kernel || effort == KARMA_EFFORT_THOROUGH;
     if (keeps_kernel && strchr(kernel, '|'))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "a committee is chosen, not searched: leave --kernel or --effort out");

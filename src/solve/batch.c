@@ -25,7 +25,7 @@
 #include "solve/solver.h"
 
 enum {
-    BLOCK = 256,              /* rows of a step */
+    BLOCK = 320,              /* rows of a step */
     MOST_SWEEPS = 200,        /* over the block in one step */
     MEMORY = 5,               /* sweeps between two extrapolations */
     PATIENCE = 8,             /* looks without promise before a row is left out */
@@ -244,9 +244,10 @@ static karma_status get_rows(dual_problem *d, karma_error *err) {
 }
 
 static void gather_small(dual_problem *d) {
+    uint32_t column[BLOCK];
+    for (size_t a = 0; a < d->n_block; a++) column[a] = (uint32_t)(d->packed ? d->place[d->block[a]] : d->block[a]);
     for (size_t a = 0; a < d->n_block; a++) {
-        for (size_t b = 0; b < d->n_block; b++)
-            d->small[a * BLOCK + b] = d->rows[a][d->packed ? d->place[d->block[b]] : d->block[b]];
+        d->problem->kernel->path->gather(d->small + a * BLOCK, d->rows[a], column, d->n_block);
         d->small_z[a] = d->z[d->block[a]];
         d->change[a] = 0.0;
     }

@@ -214,12 +214,14 @@ static size_t smallest_good(const karma_i_rank_choice *choice, const trial *t) {
     return rank;
 }
 
-/* 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row. */
+/* 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row, or once by more than its
+ * error: the ranks that would come next are the dearest. */
 static karma_status climb(karma_i_rank_choice *choice, trial *t, size_t most, karma_error *err) {
     size_t falls = 0;
     for (size_t rank = 0, next = 1; rank <= most && falls < FALLS;) {
         KARMA_TRY(try_rank(choice, t, rank, err));
-        falls = choice->scores[best_of(choice)].rank == rank ? 0 : falls + 1;
+        size_t best = best_of(choice), last = choice->n_scores - 1;
+        falls = best == last ? 0 : !is_as_good(t, best, last) ? FALLS : falls + 1;
         size_t sum = rank + next;
         rank = next;
         next = sum > next ? sum : next + 1;

@@ -601,8 +601,8 @@ static void running_out_of_passes_is_said_with_an_honest_gap(void **state) {
             assert_int_equal(b.info.stop, KARMA_STOP_LIMIT);
             check_honesty(&b);
             assert_true(b.info.gap > 1e-12 && b.info.rounds >= 2 * 400);
-            /* one step is at most 201 visits of 256 rows */
-            assert_true(b.info.rounds <= 2 * ((size_t)b.options.passes * 400 + 201 * 256));
+            /* one step is at most 201 visits of 320 rows */
+            assert_true(b.info.rounds <= 2 * ((size_t)b.options.passes * 400 + 201 * 320));
             primal = b.info.primal;
         }
         assert_true(isfinite(primal));
