@@ -16,8 +16,8 @@ static const char *const gamma_2[] = {"linear(gamma=2)", NULL};
 static const char *const gamma_4[] = {"linear(gamma=4)", NULL};
 static const char *const ranks[] = {"rank(gamma=2)", NULL};
 static const char *const subspace[] = {"subspace", NULL};
-static const char *const unions[] = {"linear(gamma=2) + 1*subspace(bias=0)", "linear(gamma=2) + 10*subspace(bias=0)",
-                                     "linear(gamma=2) + 100*subspace(bias=0)", NULL};
+static const char *const unions[] = {"linear(gamma=2) + 1*subspace", "linear(gamma=2) + 10*subspace",
+                                     "linear(gamma=2) + 100*subspace", NULL};
 
 /* Those without help are rivals, and have theirs. */
 static const struct {

@@ -143,7 +143,6 @@ static void add_factor(char *text, size_t size, const factor_plan *f, const scop
     add_setting(text, size, "degree", f->degree, s);
     add_setting(text, size, "scale", f->scale, s);
     add_setting(text, size, "bias", f->bias, s);
-    if (strcmp(f->kind, "subspace") == 0 && !f->outer) add_setting(text, size, "bias", "0", s);
     used = strlen(text);
     if (text[used - 1] == '(')
         text[used - 1] = '\0';
