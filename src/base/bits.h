@@ -21,13 +21,16 @@ static inline void karma_i_mask_clear(uint64_t *mask, size_t bit) {
     mask[bit / 64] &= ~(UINT64_C(1) << (bit % 64));
 }
 
+/* By sums of neighbours: twos, fours, bytes, then all bytes. Where the processor has no instruction for it, compilers
+ * call a function, which is slower and cannot be vectorised. */
 static inline unsigned karma_i_popcount(uint64_t word) {
-#if defined(__GNUC__)
+#if defined(__POPCNT__)
     return (unsigned)__builtin_popcountll(word);
 #else
-    unsigned n = 0;
-    for (; word; word &= word - 1) n++;
-    return n;
+    word -= (word >> 1) & UINT64_C(0x5555555555555555);
+    word = (word & UINT64_C(0x3333333333333333)) + ((word >> 2) & UINT64_C(0x3333333333333333));
+    word = (word + (word >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)((word * UINT64_C(0x0101010101010101)) >> 56);
 #endif
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -38,10 +39,16 @@ static karma_status compute_sums(float *out, const karma_i_rows *rows, const kar
 }
 
 static void compute_overlaps(uint16_t *out, const karma_i_rows *rows, const karma_i_rows *train, int threads) {
-    size_t n = train->n_rows;
+    size_t n = train->n_rows, n_words = rows->n_words;
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (size_t i = 0; i < rows->n_rows; i++)
-        for (size_t j = 0; j < n; j++) out[i * n + j] = (uint16_t)karma_i_rows_overlap(rows, i, train, j);
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        uint16_t *own = out + i * n;
+        if (rows->is_sparse)
+            for (size_t j = 0; j < n; j++) own[j] = (uint16_t)karma_i_rows_overlap(rows, i, train, j);
+        else
+            for (size_t j = 0; j < n; j++) /* no call inside: the compiler makes vectors of it */
+                own[j] = (uint16_t)karma_i_mask_overlap(karma_i_rows_mask(rows, i), train->mask + j * n_words, n_words);
+    }
 }
 
 static karma_status compute_encoding(karma_i_parts *p, size_t e, const karma_i_rows *rows, const size_t *index,

@@ -37,19 +37,23 @@ static uint16_t comparable(uint16_t code) {
 
 /* --- outer maps: rows of a tile at a time, without branches inside the loops --------------------------- */
 
-/* e^-t for t >= 0 to a few units in the last place: 2^n by its bits, the rest by its series around 0. */
+/* e^-t to a few units in the last place: 2^n by its bits, the rest by its series around 0. No branch inside, or the
+ * loops over it are not vectorised; so t must be within 0 and MOST_DISTANCE, where n is the least there can be, whose
+ * bits are those of 0. */
+#define MOST_DISTANCE 88.0F
 static float exp_of_minus(float t) {
-    float x = t < 87.0F ? -t : -87.0F;
-    int32_t n = (int32_t)(x * 1.44269504F - 0.5F);
+    union {
+        int32_t bits;
+        float value;
+    } power;
+    int32_t n = (int32_t)(t * -1.44269504F - 0.5F);
     float r =
-        (x - (float)n * 0.693359375F) + (float)n * 2.12194440e-4F; /* ln 2 in two parts: n times the first is exact */
+        ((float)n * -0.693359375F - t) + (float)n * 2.12194440e-4F; /* ln 2 in two parts: n times the first is exact */
     float p =
         1.0F +
         r * (1.0F + r * (0.5F + r * (1.6666667e-1F + r * (4.1666668e-2F + r * (8.3333377e-3F + r * 1.3888889e-3F)))));
-    int32_t bits = (n + 127) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return t < 87.0F ? p * power : 0.0F;
+    power.bits = (n + 127) << 23;
+    return p * power.value;
 }
 
 static float cut_power(float x) {
@@ -67,6 +71,7 @@ static void map_distances(float *cells, size_t n, const karma_i_map *map, float 
     }
     if (map->kind == KARMA_OUTER_LAPLACE)
         for (size_t j = 0; j < n; j++) cells[j] = sqrtf(cells[j]);
+    for (size_t j = 0; j < n; j++) cells[j] = cells[j] < MOST_DISTANCE ? cells[j] : MOST_DISTANCE;
     for (size_t j = 0; j < n; j++) cells[j] = exp_of_minus(cells[j]);
 }
 

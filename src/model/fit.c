@@ -75,8 +75,8 @@ static karma_status keep_support(karma_model *model, const karma_i_rows *rows, k
     return KARMA_OK;
 }
 
-/* The weighted sum of a member's machines is one: they share a kernel. */
-static karma_status solve_member(karma_model *model, size_t which, karma_fit_info *info,
+/* A member's kernel and its machines, whose weighted sum is one machine: they share the kernel. */
+static karma_status learn_member(karma_model *model, size_t which, karma_fit_info *info,
                                  const karma_i_committee *committee, const karma_i_outputs *outputs,
                                  const karma_i_rows *rows, const karma_fit_options *options, const karma_hooks *hooks,
                                  karma_error *err) {
@@ -91,6 +91,8 @@ static karma_status solve_member(karma_model *model, size_t which, karma_fit_inf
                                .row_weights = outputs->weights,
                                .losses = outputs->losses};
     problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
+    KARMA_TRY(karma_i_kernel_learn(&member->kernel, &committee->formulas[which], rows,
+                                   karma_i_threads(options->threads), err));
     member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
     double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
@@ -106,9 +108,9 @@ static karma_status solve_member(karma_model *model, size_t which, karma_fit_inf
 
 /* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too
  * small for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
-static karma_status solve_members(karma_model *model, const karma_i_committee *committee,
-                                  const karma_i_outputs *outputs, const karma_i_rows *rows, const karma_hooks *hooks,
-                                  karma_error *err) {
+static karma_status learn_all_members(karma_model *model, const karma_i_committee *committee,
+                                      const karma_i_outputs *outputs, const karma_i_rows *rows,
+                                      const karma_hooks *hooks, karma_error *err) {
     size_t n = model->n_members;
     int side_by_side = n > 1 && rows->n_rows <= SIDE_BY_SIDE_ROWS;
     karma_fit_options options = model->options; /* borrows its texts */
@@ -119,7 +121,7 @@ static karma_status solve_members(karma_model *model, const karma_i_committee *c
     if (st == KARMA_OK) {
 #pragma omp parallel for schedule(dynamic) num_threads(side_by_side ? karma_i_threads(model->options.threads) : 1)
         for (size_t m = 0; m < n; m++)
-            (void)solve_member(model, m, &infos[m], committee, outputs, rows, &options,
+            (void)learn_member(model, m, &infos[m], committee, outputs, rows, &options,
                                omp_get_thread_num() == 0 ? hooks : NULL, &errors[m]);
     }
     for (size_t m = 0; st == KARMA_OK && m < n; m++) {
@@ -138,7 +140,9 @@ static karma_status solve(karma_model *model, const karma_i_committee *committee
     if (model->options.solver == KARMA_SOLVER_AUTO && model->info.solver == KARMA_SOLVER_ONLINE)
         karma_i_notice(hooks, "the kernel matrix of %zu rows does not fit the memory limit: the online solver is used",
                        rows->n_rows);
-    KARMA_TRY(solve_members(model, committee, outputs, rows, hooks, err));
+    KARMA_TRY(learn_all_members(model, committee, outputs, rows, hooks, err));
+    model->info.scale = model->members[0].kernel.factors[0].scale;
+    model->info.log_norm = model->members[0].kernel.factors[0].log_norm;
     return keep_support(model, rows, err);
 }
 
@@ -148,11 +152,6 @@ static karma_status learn_members(karma_model *model, const karma_i_committee *c
     model->members = karma_i_zalloc(committee->n, sizeof *model->members);
     if (!model->members) return karma_i_fail_memory(err);
     model->n_members = committee->n;
-    for (size_t m = 0; m < committee->n; m++)
-        KARMA_TRY(karma_i_kernel_learn(&model->members[m].kernel, &committee->formulas[m], rows,
-                                       karma_i_threads(model->options.threads), err));
-    model->info.scale = model->members[0].kernel.factors[0].scale;
-    model->info.log_norm = model->members[0].kernel.factors[0].log_norm;
     if (karma_i_progress(hooks, "learning", 0, 0))
         return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
     return solve(model, committee, outputs, rows, hooks, err);

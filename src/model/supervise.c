@@ -94,15 +94,34 @@ static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_model *mode
     return st;
 }
 
+/* ---- all recipes ---- */
+
+/* Recipes do not know of one another: a subspace is estimated while columns are weighed. */
+static karma_status learn_all(karma_i_encoder *encoder, const karma_kernel_kind *kinds, const karma_model *model,
+                              const karma_i_outputs *outputs, const karma_table *table, const karma_hooks *hooks,
+                              karma_error *err) {
+    karma_error errors[KARMA_N_KERNELS] = {0};
+    size_t n = encoder->n;
+#pragma omp parallel for schedule(dynamic) num_threads(n > 1 ? karma_i_threads(model->options.threads) : 1)
+    for (size_t e = 0; e < n; e++)
+        if (karma_i_encoder_learn_kind(encoder, e, kinds[e], table, &model->options, hooks, &errors[e]) == KARMA_OK &&
+            kinds[e] == KARMA_KERNEL_RELEVANCE)
+            (void)weigh_recipe(encoder->recipes[e], model, outputs, table, &errors[e]);
+    for (size_t e = 0; e < n; e++) {
+        if (errors[e].status == KARMA_OK) continue;
+        if (err) *err = errors[e];
+        return errors[e].status;
+    }
+    return KARMA_OK;
+}
+
 karma_status karma_i_learn_recipes(karma_i_encoder *out, const karma_kernel_kind *kinds, size_t n_kinds,
                                    const karma_model *model, const karma_i_outputs *outputs, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err) {
     karma_i_encoder encoder = {0};
     supervision s = {0};
-    KARMA_TRY(karma_i_encoder_learn(&encoder, table, kinds, n_kinds, &model->options, hooks, err));
-    karma_status st = KARMA_OK;
-    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++)
-        if (kinds[e] == KARMA_KERNEL_RELEVANCE) st = weigh_recipe(encoder.recipes[e], model, outputs, table, err);
+    karma_status st = karma_i_encoder_new(&encoder, n_kinds, err);
+    if (st == KARMA_OK) st = learn_all(&encoder, kinds, model, outputs, table, hooks, err);
     if (st == KARMA_OK && model->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
         st = supervise(&s, model, outputs, table, err);
         if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, &model->options, hooks, err);

@@ -15,17 +15,28 @@ static void report_subspace(const karma_i_recipe *recipe, const karma_fit_option
         karma_i_notice(hooks, "no subspace was found: the columns say nothing of one another");
 }
 
+karma_status karma_i_encoder_new(karma_i_encoder *out, size_t n_kinds, karma_error *err) {
+    *out = (karma_i_encoder){n_kinds, karma_i_zalloc(n_kinds, sizeof(karma_i_recipe *))};
+    return out->recipes ? KARMA_OK : karma_i_fail_memory(err);
+}
+
+karma_status karma_i_encoder_learn_kind(karma_i_encoder *encoder, size_t which, karma_kernel_kind kind,
+                                        const karma_table *table, const karma_fit_options *options,
+                                        const karma_hooks *hooks, karma_error *err) {
+    karma_hooks unheard = hooks ? *hooks : (karma_hooks){0}; /* they can still stop the work */
+    unheard.notice = NULL;
+    KARMA_TRY(karma_i_recipe_learn(&encoder->recipes[which], table, kind, options, which ? &unheard : hooks, err));
+    report_subspace(encoder->recipes[which], options, hooks);
+    return KARMA_OK;
+}
+
 karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
                                    size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
                                    karma_error *err) {
-    karma_i_encoder encoder = {n_kinds, karma_i_zalloc(n_kinds, sizeof(karma_i_recipe *))};
-    karma_hooks unheard = hooks ? *hooks : (karma_hooks){0}; /* they can still stop the work */
-    unheard.notice = NULL;
-    karma_status st = encoder.recipes ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++) {
-        st = karma_i_recipe_learn(&encoder.recipes[e], table, kinds[e], options, e ? &unheard : hooks, err);
-        if (st == KARMA_OK) report_subspace(encoder.recipes[e], options, hooks);
-    }
+    karma_i_encoder encoder = {0};
+    karma_status st = karma_i_encoder_new(&encoder, n_kinds, err);
+    for (size_t e = 0; st == KARMA_OK && e < n_kinds; e++)
+        st = karma_i_encoder_learn_kind(&encoder, e, kinds[e], table, options, hooks, err);
     if (st == KARMA_OK)
         *out = encoder;
     else

@@ -13,6 +13,11 @@ typedef struct karma_i_encoder {
 karma_status karma_i_encoder_learn(karma_i_encoder *out, const karma_table *table, const karma_kernel_kind *kinds,
                                    size_t n_kinds, const karma_fit_options *options, const karma_hooks *hooks,
                                    karma_error *err);
+/* The same, one recipe after the other; these may be learned at the same time. */
+karma_status karma_i_encoder_new(karma_i_encoder *out, size_t n_kinds, karma_error *err);
+karma_status karma_i_encoder_learn_kind(karma_i_encoder *encoder, size_t which, karma_kernel_kind kind,
+                                        const karma_table *table, const karma_fit_options *options,
+                                        const karma_hooks *hooks, karma_error *err);
 /* Improves its subspaces on the labels of the rows that it was learned from (options->refine). */
 karma_status karma_i_encoder_refine(karma_i_encoder *encoder, const karma_table *table,
                                     const karma_i_supervision *labels, const karma_fit_options *options,

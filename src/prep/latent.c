@@ -10,7 +10,7 @@
 enum { LARGEST_CHOSEN_RANK = 50 };
 
 /* Feature values from which a pass is worth several threads; below, waiting for one another costs more. */
-enum { PARALLEL_VALUES = 50000 };
+enum { PARALLEL_VALUES = 1000000 };
 
 void karma_i_latent_free(karma_i_latent *latent) {
     if (!latent) return;
@@ -54,6 +54,16 @@ karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karm
     ppca.threads = choose_threads(rows, options);
     ppca.hooks = hooks;
     return ppca;
+}
+
+karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
+                                        const karma_hooks *hooks, karma_error *err) {
+    karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
+    karma_i_rank_choice choice;
+    ppca.is_coarse = 1;
+    KARMA_TRY(karma_i_ppca_choose_rank(&choice, karma_i_rows_all(rows), (uint64_t)options->seed, &ppca, err));
+    *rank = choice.rank;
+    return KARMA_OK;
 }
 
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,

@@ -20,7 +20,7 @@
 #include "kernel/kernel.h"
 #include "linalg/packed.h"
 
-enum { ROUNDS = 3, MOST_ROWS = 256, LEAST_ROWS = 32 };
+enum { ROUNDS = 2, MOST_ROWS = 256, LEAST_ROWS = 32 };
 
 /* Of κ_j, rows × rows for every attribute. */
 static const double MOST_VALUES = 3e7;

@@ -13,16 +13,20 @@ typedef struct factor_plan {
     const char *scale, *bias; /* NULL: the default */
 } factor_plan;
 
+/* The least effort that a plan is tried with. Where rows are few a candidate costs little, and more of them were better
+ * throughout: the normal search then has more. */
+typedef enum tier { QUICK, NORMAL, FEW_ROWS, THOROUGH } tier;
+
+/* Thirty kernels at five values of C take on so many rows about what thirteen at three take on twice as many. */
+enum { MOST_FEW_ROWS = 700 };
+
 typedef struct plan {
-    karma_effort effort; /* the least that it is tried with */
+    tier tier;
     factor_plan first;
     const char *weight; /* of the second factor */
     factor_plan second;
 } plan;
 
-#define QUICK    KARMA_EFFORT_QUICK
-#define NORMAL   KARMA_EFFORT_NORMAL
-#define THOROUGH KARMA_EFFORT_THOROUGH
 #define PLAIN(kind, gamma)                                                                                             \
     { kind, gamma, NULL, NULL, NULL, NULL, NULL }
 #define RBF(kind, gamma, width)                                                                                        \
@@ -47,30 +51,31 @@ static const plan plans[] = {
     {QUICK, PLAIN("subspace", NULL), NULL, NONE},
     {QUICK, RBF("rank", "1", "2"), NULL, NONE},
     {QUICK, PLAIN("linear", "2"), NULL, NONE},
-    {QUICK, RBF("rank", "2", "1"), NULL, NONE},
     {QUICK, PLAIN("linear", "1"), "10", PLAIN("subspace", NULL)},
-    {QUICK, RBF("linear", "1", "2"), NULL, NONE},
     {NORMAL, RBF("rank", "1", "1"), "1", RBF("subspace", NULL, "1")},
     {NORMAL, RBF("relevance", "1", "1"), NULL, NONE},
-    {NORMAL, RBF("linear", "1", "1"), "1", RBF("rank", "1", "1")},
     {NORMAL, LAPLACE("rank", "1", "1"), NULL, NONE},
     {NORMAL, POLY("rank", "1", "2"), NULL, NONE},
     {NORMAL, LAPLACE("linear", "1", "1"), NULL, NONE},
-    {THOROUGH, RBF("subspace", NULL, "1"), NULL, NONE},
-    {THOROUGH, LAPLACE("rank", "1", "2"), NULL, NONE},
-    {THOROUGH, PLAIN("linear", "1"), "1", PLAIN("rank", "1")},
-    {THOROUGH, PLAIN("linear", "1"), "1", RBF("rank", "1", "1")},
-    {THOROUGH, PLAIN("rank", "2"), NULL, NONE},
-    {THOROUGH, PLAIN("linear", "4"), NULL, NONE},
-    {THOROUGH, PLAIN("rank", "4"), NULL, NONE},
-    {THOROUGH, RBF("linear", "2", "1"), NULL, NONE},
-    {THOROUGH, RBF("rank", "4", "1"), NULL, NONE},
-    {THOROUGH, RBF("rank", "1", "0.5"), NULL, NONE},
-    {THOROUGH, RBF("linear", "1", "0.5"), NULL, NONE},
-    {THOROUGH, POLY("linear", "1", "2"), NULL, NONE},
-    {THOROUGH, POLY("rank", "1", "3"), NULL, NONE},
-    {THOROUGH, PLAIN("linear", "1"), "100", PLAIN("subspace", NULL)},
-    {THOROUGH, PLAIN("linear", "2"), "10", PLAIN("subspace", NULL)},
+    {FEW_ROWS, RBF("linear", "1", "1"), "1", RBF("rank", "1", "1")},
+    {FEW_ROWS, RBF("rank", "2", "1"), NULL, NONE},
+    {FEW_ROWS, RBF("linear", "1", "2"), NULL, NONE},
+    {FEW_ROWS, RBF("subspace", NULL, "1"), NULL, NONE},
+    {FEW_ROWS, LAPLACE("rank", "1", "2"), NULL, NONE},
+    {FEW_ROWS, PLAIN("linear", "1"), "1", PLAIN("rank", "1")},
+    {FEW_ROWS, PLAIN("linear", "1"), "1", RBF("rank", "1", "1")},
+    {FEW_ROWS, PLAIN("rank", "2"), NULL, NONE},
+    {FEW_ROWS, PLAIN("linear", "4"), NULL, NONE},
+    {FEW_ROWS, PLAIN("rank", "4"), NULL, NONE},
+    {FEW_ROWS, RBF("linear", "2", "1"), NULL, NONE},
+    {FEW_ROWS, RBF("rank", "4", "1"), NULL, NONE},
+    {FEW_ROWS, RBF("rank", "1", "0.5"), NULL, NONE},
+    {FEW_ROWS, RBF("linear", "1", "0.5"), NULL, NONE},
+    {FEW_ROWS, POLY("linear", "1", "2"), NULL, NONE},
+    {FEW_ROWS, POLY("rank", "1", "3"), NULL, NONE},
+    {FEW_ROWS, PLAIN("linear", "1"), "100", PLAIN("subspace", NULL)},
+    {FEW_ROWS, PLAIN("linear", "2"), "10", PLAIN("subspace", NULL)},
+    {FEW_ROWS, PLAIN("relevance", "1"), NULL, NONE},
     {THOROUGH, PLAIN("linear", "1"), "1", PLAIN("subspace", NULL)},
     {THOROUGH, RBF("rank", "1", "4"), NULL, NONE},
     {THOROUGH, RBF("linear", "1", "4"), NULL, NONE},
@@ -90,6 +95,11 @@ static const plan plans[] = {
     {THOROUGH, PLAIN("rank", "8"), NULL, NONE},
     {THOROUGH, SCALED("linear", "2", "paper"), NULL, NONE},
     {THOROUGH, SCALED("rank", "2", "paper"), NULL, NONE},
+    {THOROUGH, PLAIN("relevance", "2"), NULL, NONE},
+    {THOROUGH, RBF("relevance", "1", "2"), NULL, NONE},
+    {THOROUGH, RBF("relevance", "2", "1"), NULL, NONE},
+    {THOROUGH, LAPLACE("relevance", "1", "1"), NULL, NONE},
+    {THOROUGH, POLY("relevance", "1", "2"), NULL, NONE},
     {THOROUGH, BIASED("linear", "2", "3"), NULL, NONE},
     {THOROUGH, BIASED("linear", "1", "0"), NULL, NONE},
 };
@@ -201,14 +211,21 @@ static int is_worth_it(const plan *p, const scope *s) {
     return 1;
 }
 
+/* What an effort affords with these rows. */
+static tier largest_tier(karma_effort effort, size_t n_rows) {
+    if (effort == KARMA_EFFORT_QUICK) return QUICK;
+    if (effort == KARMA_EFFORT_THOROUGH) return THOROUGH;
+    return n_rows <= MOST_FEW_ROWS ? FEW_ROWS : NORMAL;
+}
+
 static int stands_already(const karma_i_race *race, const char *kernel) {
     for (size_t e = 0; e < race->n_entries; e++)
         if (strcmp(race->entries[e].kernel, kernel) == 0) return 1;
     return 0;
 }
 
-/* Multiples of the default C. Many kernels need few of them: on the sets of docs/search.md a committee of 15 kernels at
- * three values was as good as one of 30 at five. */
+/* Multiples of the default C. Many kernels need few of them: on the sets of docs/search.md a committee of 13 kernels at
+ * three values was nearly as good as one of 30 at five. */
 static karma_status add_kernel(karma_i_race *race, const char *kernel, int is_mapped, const scope *s,
                                karma_error *err) {
     static const karma_i_C_path linear[] = {{3, {0.1, 1, 10}, {0}}, {5, {0.01, 0.1, 1, 10, 100}, {0}}};
@@ -224,7 +241,9 @@ karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, con
     scope s = look_at(race, fixed);
     const char *kernel = race->like->options.kernel ? race->like->options.kernel : "linear";
     int keeps_kernel = is_fixed(&s, "kernel") || race->table->gram;
-    s.is_fine = keeps_kernel || effort == KARMA_EFFORT_THOROUGH;
+    tier most =
+        keeps_kernel ? THOROUGH : largest_tier(effort, race->table->n_rows); /* who asks for one gets all of it */
+    s.is_fine = most >= FEW_ROWS;
     if (keeps_kernel && strchr(kernel, '|'))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "a committee is chosen, not searched: leave --kernel or --effort out");
@@ -233,8 +252,7 @@ karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, con
     for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
         const plan *p = &plans[i];
         char text[256];
-        /* a user who asks for a kernel gets all there is of it */
-        if ((p->effort > effort && !keeps_kernel) || !is_worth_it(p, &s)) continue;
+        if (p->tier > most || !is_worth_it(p, &s)) continue;
         if (keeps_kernel && !fits_kernel(p, kernel)) continue;
         write_plan(text, sizeof text, p, &s);
         KARMA_TRY(add_kernel(race, text, p->first.outer != NULL || p->second.outer != NULL, &s, err));
@@ -248,7 +266,7 @@ int karma_i_candidate_uses(const char *kernel) {
     int uses = 0;
     for (const char *at = kernel; (at = strstr(at, "gamma=")); at++)
         if (strncmp(at, "gamma=1,", 8) != 0 && strncmp(at, "gamma=1)", 8) != 0) uses |= KARMA_I_USES_GAMMA;
-    if (strstr(kernel, "rank")) uses |= KARMA_I_USES_RANK;
+    if (strstr(kernel, "rank") || strstr(kernel, "relevance")) uses |= KARMA_I_USES_RANK;
     if (strstr(kernel, "subspace") || strstr(kernel, "union")) uses |= KARMA_I_USES_SUBSPACE;
     if (strstr(kernel, "outer=")) uses |= KARMA_I_USES_MAP;
     return uses;

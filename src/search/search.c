@@ -34,6 +34,10 @@ static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_VISITED_PAIRS = 2e10;
  * the scores; and what is stopped here is stopped in the last fit too. */
 enum { MOST_PASSES = 300, LEAST_PASSES = 20 };
 
+/* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
+ * alone: what is left of it does not show in their scores (docs/search.md). */
+static const double TRYING_TOLERANCE = 10.0;
+
 static double now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -58,6 +62,7 @@ typedef struct search_state {
     const karma_table *table; /* what is tried on: the rows or a sample of them */
     double best;              /* value so far */
     karma_model *like;
+    double tolerance; /* of a machine that stands alone */
 } search_state;
 
 static karma_i_row_loss_fn row_loss_of(const search_state *s) {
@@ -106,6 +111,17 @@ static void note_best(search_state *s) {
         if (!s->race.entries[s->race.runs[r].entry].is_out) s->best = fmax(s->best, karma_i_run_value(&s->race, r));
 }
 
+/* What is wrong with a part of the rows need not be wrong with all of them. */
+static karma_status blame_fold(const search_state *s, karma_error *err) {
+    if (!err) return KARMA_ERR_DATA;
+    karma_error cause = *err;
+    return karma_i_fail(
+        err, cause.status,
+        "with part %zu of %zu of the rows left out, to choose a model by: %s (--effort off learns from all "
+        "rows, --folds divides them in another way)",
+        s->race.n_done % s->race.n_folds + 1, s->race.n_folds, cause.message);
+}
+
 /* Judges fold after fold. Where time runs out within the first, what was judged there goes on alone. */
 static karma_status run_race(search_state *s, karma_error *err) {
     size_t n_folds = s->race.n_folds * s->race.n_repeats, n_left = s->race.n_entries;
@@ -117,6 +133,7 @@ static karma_status run_race(search_state *s, karma_error *err) {
         s->is_out_of_time = 0;
         st = karma_i_race_fold(&s->race, watch, s, &stopped, err);
         s->fold_seconds = now() - began;
+        if (st == KARMA_ERR_DATA) st = blame_fold(s, err);
         if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
         note_best(s);
         st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
@@ -151,6 +168,8 @@ static karma_status start_race(search_state *s, karma_goal goal, karma_error *er
     if (n_folds > n) n_folds = n;
     if (n_folds < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model by: see --effort off");
+    s->tolerance = s->like->options.tolerance;
+    s->like->options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(karma_i_judge_init(&s->judge, goal, s->like, s->table, err));
     KARMA_TRY(karma_i_race_start(&s->race, s->like, s->table, n_folds, count_repeats(s->plan, n), karma_i_goal_value,
                                  &s->judge, err));
@@ -205,13 +224,14 @@ static void pass_notice(void *payload, const char *sentence) {
     t->hooks->notice(t->hooks->payload, sentence);
 }
 
-static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, const karma_table *rows,
-                               karma_error *err) {
+static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, size_t n_machines,
+                               const karma_table *rows, karma_error *err) {
     timed_hooks timed = {s->hooks, s->deadline, 0, 0};
     karma_hooks encoding = {progress_to_the_end, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
     karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
     karma_fit_options *options = &s->like->options;
     options->subspace_rank = s->race.subspace_rank;
+    if (n_machines == 1) options->tolerance = s->tolerance;
     if (s->passes_are_ours) options->passes = count_passes(rows->n_rows);
     karma_i_free(options->kernel);
     if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
@@ -254,7 +274,7 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
                                   s->is_interrupted || s->race.n_done < s->race.n_folds * s->race.n_repeats};
     karma_status st = karma_i_choice_text(&kernel, &choice, &s->race, err);
     if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
-    if (st == KARMA_OK) st = fit_choice(&model, s, kernel, rows, err);
+    if (st == KARMA_OK) st = fit_choice(&model, s, kernel, choice.n, rows, err);
     if (st == KARMA_OK) st = calibrate(model, s, &choice, err);
     if (st == KARMA_OK) {
         model->search = account;

@@ -243,7 +243,7 @@ static void set_sigma2(karma_i_subspace *subspace, const karma_i_ppca_stats *sta
 static void absorb_latent(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
     size_t r = stats->rank;
     const double *total = second_of(stats, stats->n_attributes); /* n; Σz_1, Σz_1²; Σz_2, Σz_2z_1, Σz_2²; ... */
-    double n = total[0], *m = karma_i_estep_scratch(&stats->estep), *S = m + r;
+    double n = total[0], *m = stats->estep.scratch, *S = m + r;  /* no team works here: the first one's */
     if (!(n > 0.0)) return;
     for (size_t k = 0; k < r; k++) {
         const double *row = total + karma_i_packed_size(k + 1);

@@ -29,6 +29,7 @@ typedef struct karma_i_ppca_options {
     double tolerance;   /* ends when a pass adds less than this to the log likelihood per observed value */
     int threads;
     const karma_hooks *hooks; /* NULL: none. A progress hook that asks to stop leaves the subspace as it then is. */
+    int is_coarse;            /* of a choice of ranks: 0, 1, 2, 3, 5, 8, 13, ... will do, nothing between them */
     double *history;          /* NULL, or most_passes numbers: the log likelihood at each pass */
 } karma_i_ppca_options;
 
@@ -88,8 +89,8 @@ typedef struct karma_i_rank_choice {
 } karma_i_rank_choice;
 
 /* Hides a tenth of the observed cells, drawn by `seed`, and tries the ranks 0, 1, 2, 3, 5, 8, ... below the numbers of
- * rows and features and up to options->rank (0: no other limit) until the score has fallen twice; then what lies
- * between the best and its neighbours. `options` says the rest; its history is not written. */
+ * rows and features and up to options->rank (0: no other limit) until the score has fallen; then what lies between the
+ * best and its neighbours. `options` says the rest; its history is not written. */
 karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view rows, uint64_t seed,
                                       const karma_i_ppca_options *options, karma_error *err);
 

@@ -20,6 +20,8 @@ enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10 };
 
 /* Ranks are told apart by less than what a pass adds when it is allowed to be the last. */
 #define FINER_TOLERANCE 0.1
+/* In large steps they differ by more. */
+#define COARSE_TOLERANCE 10.0
 
 /* What a value's log density may differ by for nothing: rows without noise have ranks that differ in the rounding
  * errors of a σ² that is as small as it may be. */
@@ -166,7 +168,7 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
     karma_i_subspace *subspace = NULL;
     options.rank = rank;
     options.history = NULL;
-    options.tolerance *= FINER_TOLERANCE;
+    options.tolerance *= options.is_coarse ? COARSE_TOLERANCE : FINER_TOLERANCE;
     if (karma_i_progress(options.hooks, "ranks tried", choice->n_scores, 0))
         return karma_i_fail(err, KARMA_ERR_CANCELLED, "cancelled while the rank was chosen");
     double score = 0.0, *row_scores = karma_i_alloc(t->kept->n_rows, sizeof *row_scores);
@@ -263,7 +265,7 @@ karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view row
     trial t;
     KARMA_TRY(init_trial(&t, rows, seed, options, err));
     karma_status st = climb(&choice, &t, most, err);
-    if (st == KARMA_OK) st = refine(&choice, &t, err);
+    if (st == KARMA_OK && !options->is_coarse) st = refine(&choice, &t, err);
     if (st == KARMA_OK) {
         choice.rank = smallest_good(&choice, &t);
         *out = choice;

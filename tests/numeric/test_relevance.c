@@ -20,7 +20,7 @@
 #include "randomrows.h"
 #include "tempfile.h"
 
-enum { ROWS = 24, ATTRIBUTES = 5, OUTPUTS = 2, ROUNDS = 3 };
+enum { ROWS = 24, ATTRIBUTES = 5, OUTPUTS = 2, ROUNDS = 2 };
 #define RIDGE 0.1
 
 /* --- the definition ------------------------------------------------------------------------------------ */

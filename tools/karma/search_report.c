@@ -77,8 +77,9 @@ void print_search(const karma_model *model) {
     json_t *account = karma_model_search(model) ? json_loads(karma_model_search(model), 0, NULL) : NULL;
     const json_t *zero = json_object_get(account, "zero_imputation");
     if (!account) return;
-    printf("  tried    %.0f candidates of %.0f kernels on %.0f x %.0f folds", number_of(account, "candidates_tried"),
-           number_of(account, "kernels"), number_of(account, "n_repeats"), number_of(account, "n_folds"));
+    printf("  tried    %.0f candidates of %.0f kernel%s on %.0f x %.0f folds", number_of(account, "candidates_tried"),
+           number_of(account, "kernels"), number_of(account, "kernels") == 1.0 ? "" : "s",
+           number_of(account, "n_repeats"), number_of(account, "n_folds"));
     if (number_of(account, "rows_searched") < number_of(account, "rows"))
         printf(" of %.0f rows", number_of(account, "rows_searched"));
     printf(", %.1f s%s\n", number_of(account, "seconds"),
