@@ -4,6 +4,7 @@
 #   make demo     trains on a table with holes, predicts unseen rows, compares
 #   make test     all tests, then all of them again under the address and undefined-behaviour sanitizers
 #   make bench    speed beside peers (docs/benchmarks.md)
+#   make experiments  accuracy beside other ways with holes (docs/experiments.md); DATA=DIR and MOVIELENS=DIR name data
 #   make lint     clang-tidy, clang-format, shellcheck
 #   make install  honours PREFIX and DESTDIR
 
@@ -34,6 +35,11 @@ bench: all
 	@ninja -C build --quiet bench/bench_engine bench/bench_search bench/bench_subspace
 	@bench/run
 
+experiments: all
+	@dev/install-packages python3
+	@experiments/run $(if $(DATA),--data "$(DATA)") $(if $(MOVIELENS),--movielens "$(MOVIELENS)")
+	@experiments/report
+
 lint:
 	@dev/install-packages $(LINT_PACKAGES)
 	@dev/lint
@@ -46,4 +52,4 @@ install: all
 clean:
 	rm -rf build build-sanitize
 
-.PHONY: all demo test bench lint install clean
+.PHONY: all demo test bench experiments lint install clean

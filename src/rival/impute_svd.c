@@ -4,11 +4,17 @@
  *
  *     min over Z of ½ Σ over Ω of (X_ij - Z_ij)² + λ‖Z‖_*,
  *
- * by Z ← S_λ(X on Ω, Z elsewhere), from the largest λ of interest down, each from the last one's Z.
+ * by Z ← S_λ(X on Ω, Z elsewhere), from the largest λ of interest down, each from the last one's Z. That is a proximal
+ * gradient step of length 1, and where few cells are observed it takes hundreds of them. So the step is taken from
+ *
+ *     Y = Z + (t' - 1)/t (Z - Z'),    t = (1 + sqrt(1 + 4t'²))/2,    Z' and t' those of the step before,
+ *
+ * in the place of Z (Beck and Teboulle 2009), t being 1 again where Y led back (O'Donoghue and Candès 2015): the same
+ * minimum in fewer steps.
  *
  * λ = λ₀/2^k, where λ₀ is the largest singular value of X with zeros in its holes (from there on Z = 0). Which k: a
  * tenth of the observed cells is hidden, and the k that predicts them best is taken for all cells, at the same share of
- * their λ₀.
+ * their λ₀. Once two in a row predict worse than the best before them, smaller λ are not tried.
  *
  * New rows. λ‖Z‖_* is the least λ/2 (|A|² + |B|²) over Z = ABᵀ, reached by B = V D^½ for Z = U D Vᵀ (Srebro,
  * Rennie and Jaakkola 2005). With this B held fixed, a row's best coordinates are a ridge regression of its observed
@@ -28,7 +34,7 @@
 #include "rival/imputer.h"
 #include "rival/shrink.h"
 
-enum { PATH_LENGTH = 8, MOST_STEPS = 500 };
+enum { PATH_LENGTH = 8, MOST_WORSE = 2, MOST_STEPS = 500 };
 static const double HIDDEN_SHARE = 0.1;
 
 typedef struct completion {
@@ -85,10 +91,10 @@ static void hide_cells(work *w, uint64_t seed) {
     }
 }
 
-/* filled = X where a cell is shown, z elsewhere. */
-static void put_shown(work *w) {
+/* filled = X where a cell is shown, y elsewhere. */
+static void put_shown(work *w, const double *y) {
     const karma_i_frame *f = w->train->frame;
-    memcpy(w->filled, w->z, w->train->n_rows * f->n_features * sizeof *w->z);
+    memcpy(w->filled, y, w->train->n_rows * f->n_features * sizeof *y);
     for (size_t i = 0; i < w->train->n_rows; i++)
         for (size_t j = 0; j < f->n_attributes; j++) {
             if (!karma_i_grid_has(w->train, i, j) || w->hidden[i * f->n_attributes + j]) continue;
@@ -106,22 +112,39 @@ static void measure(double *change, double *size, const double *a, const double 
     }
 }
 
-/* From the z at hand to the minimum for this λ. */
+/* y, from which a step went from z to `next`, becomes the point from which the next one goes; t as above. */
+static void carry_on(double *y, double *t, const double *next, const double *z, size_t n) {
+    double back = 0.0, before = *t;
+    for (size_t k = 0; k < n; k++) back += (y[k] - next[k]) * (next[k] - z[k]);
+    *t = back > 0.0 ? 1.0 : 0.5 * (1.0 + sqrt(1.0 + 4.0 * before * before));
+    double share = back > 0.0 ? 0.0 : (before - 1.0) / *t;
+    for (size_t k = 0; k < n; k++) y[k] = next[k] + share * (next[k] - z[k]);
+}
+
+/* From the z at hand to the minimum for this λ; `next` and `y` are room. */
+static karma_status iterate_in(work *w, double *next, double *y, double lambda, const karma_hooks *hooks,
+                               karma_error *err) {
+    size_t n = w->train->n_rows, p = w->train->frame->n_features;
+    double change = INFINITY, size = 0.0, t = 1.0;
+    memcpy(y, w->z, n * p * sizeof *y);
+    for (size_t step = 0; step < MOST_STEPS && change > w->tolerance * w->tolerance * size; step++) {
+        karma_i_shrunk left;
+        put_shown(w, y);
+        KARMA_TRY(karma_i_shrink(next, &left, w->filled, n, p, lambda, err));
+        measure(&change, &size, w->z, next, n * p);
+        carry_on(y, &t, next, w->z, n * p);
+        memcpy(w->z, next, n * p * sizeof *next);
+        KARMA_TRY(karma_i_impute_progress(hooks, step, 0, err));
+    }
+    return KARMA_OK;
+}
+
 static karma_status iterate(work *w, double lambda, const karma_hooks *hooks, karma_error *err) {
     size_t n = w->train->n_rows, p = w->train->frame->n_features;
-    double *next = karma_i_alloc(n, p * sizeof *next), change = INFINITY, size = 0.0;
-    if (!next) return karma_i_fail_memory(err);
-    karma_status st = KARMA_OK;
-    for (size_t step = 0; st == KARMA_OK && step < MOST_STEPS && change > w->tolerance * w->tolerance * size; step++) {
-        karma_i_shrunk left;
-        put_shown(w);
-        st = karma_i_shrink(next, &left, w->filled, n, p, lambda, err);
-        if (st != KARMA_OK) break;
-        measure(&change, &size, w->z, next, n * p);
-        memcpy(w->z, next, n * p * sizeof *next);
-        st = karma_i_impute_progress(hooks, step, 0, err);
-    }
+    double *next = karma_i_alloc(n, p * sizeof *next), *y = karma_i_alloc(n, p * sizeof *y);
+    karma_status st = next && y ? iterate_in(w, next, y, lambda, hooks, err) : karma_i_fail_memory(err);
     karma_i_free(next);
+    karma_i_free(y);
     return st;
 }
 
@@ -141,7 +164,7 @@ static double hidden_error(const work *w) {
 static karma_status largest_lambda(double *out, work *w, karma_error *err) {
     size_t n = w->train->n_rows, p = w->train->frame->n_features;
     memset(w->z, 0, n * p * sizeof *w->z);
-    put_shown(w);
+    put_shown(w, w->z);
     return karma_i_spectral_norm(out, w->filled, n, p, err);
 }
 
@@ -152,9 +175,10 @@ static karma_status choose_share(double *share, work *w, uint64_t seed, const ka
     hide_cells(w, seed);
     if (w->n_hidden == 0) return KARMA_OK;
     KARMA_TRY(largest_lambda(&most, w, err));
-    for (int k = 1; k <= PATH_LENGTH; k++) {
+    for (int k = 1, n_worse = 0; k <= PATH_LENGTH && n_worse < MOST_WORSE; k++) {
         KARMA_TRY(iterate(w, ldexp(most, -k), hooks, err));
         double error = hidden_error(w);
+        n_worse = error < best ? 0 : n_worse + 1;
         if (error < best) best = error, *share = ldexp(1.0, -k);
     }
     memset(w->hidden, 0, w->train->n_rows * w->train->frame->n_attributes);

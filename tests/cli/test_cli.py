@@ -13,4 +13,4 @@ import tap
 
 if __name__ == "__main__":
     sys.exit(tap.main("cases_data", "cases_numbers", "cases_speech", "cases_refusal", "cases_model", "cases_explain", "cases_targets",
-                      "cases_search", "cases_subspace", "cases_compare"))
+                      "cases_search", "cases_subspace", "cases_compare", "cases_experiments"))
