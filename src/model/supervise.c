@@ -96,17 +96,36 @@ static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_model *mode
 
 /* ---- all recipes ---- */
 
+static karma_status learn_recipe(karma_i_encoder *encoder, size_t which, karma_kernel_kind kind,
+                                 const karma_model *model, const karma_i_outputs *outputs, const karma_table *table,
+                                 const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(karma_i_encoder_learn_kind(encoder, which, kind, table, &model->options, hooks, err));
+    return kind == KARMA_KERNEL_RELEVANCE ? weigh_recipe(encoder->recipes[which], model, outputs, table, err)
+                                          : KARMA_OK;
+}
+
+/* The first has notices, and a subspace takes long: they ask the hooks, which only the caller's thread may. */
+static int asks_hooks(size_t which, karma_kernel_kind kind) {
+    return which == 0 || kind == KARMA_KERNEL_SUBSPACE;
+}
+
 /* Recipes do not know of one another: a subspace is estimated while columns are weighed. */
 static karma_status learn_all(karma_i_encoder *encoder, const karma_kernel_kind *kinds, const karma_model *model,
                               const karma_i_outputs *outputs, const karma_table *table, const karma_hooks *hooks,
                               karma_error *err) {
     karma_error errors[KARMA_N_KERNELS] = {0};
     size_t n = encoder->n;
-#pragma omp parallel for schedule(dynamic) num_threads(n > 1 ? karma_i_threads(model->options.threads) : 1)
-    for (size_t e = 0; e < n; e++)
-        if (karma_i_encoder_learn_kind(encoder, e, kinds[e], table, &model->options, hooks, &errors[e]) == KARMA_OK &&
-            kinds[e] == KARMA_KERNEL_RELEVANCE)
-            (void)weigh_recipe(encoder->recipes[e], model, outputs, table, &errors[e]);
+#pragma omp parallel num_threads(n > 1 ? karma_i_threads(model->options.threads) : 1)
+    {
+#pragma omp master
+        for (size_t e = 0; e < n; e++)
+            if (asks_hooks(e, kinds[e]))
+                (void)learn_recipe(encoder, e, kinds[e], model, outputs, table, hooks, &errors[e]);
+#pragma omp for schedule(dynamic)
+        for (size_t e = 0; e < n; e++)
+            if (!asks_hooks(e, kinds[e]))
+                (void)learn_recipe(encoder, e, kinds[e], model, outputs, table, NULL, &errors[e]);
+    }
     for (size_t e = 0; e < n; e++) {
         if (errors[e].status == KARMA_OK) continue;
         if (err) *err = errors[e];
