@@ -113,7 +113,7 @@ static void note_best(search_state *s) {
 
 /* What is wrong with a part of the rows need not be wrong with all of them. */
 static karma_status blame_fold(const search_state *s, karma_error *err) {
-    if (!err) return KARMA_ERR_DATA;
+    if (!err || karma_table_n_observed(s->table) == 0) return KARMA_ERR_DATA; /* all rows have nothing either */
     karma_error cause = *err;
     return karma_i_fail(
         err, cause.status,

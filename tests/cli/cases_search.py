@@ -151,6 +151,12 @@ class Searching(Case):
         self.fails("cv", "two.csv", code=2, says="--target")
         self.fails("cv", "one.csv", "--target", "answer", says="one row")
 
+    def test_trouble_in_a_part_is_called_that(self):
+        self.write("part.csv", "a,b,answer\n1,2,yes\n,,no\n")
+        self.write("none.csv", "answer\nyes\nno\nyes\nno\n")
+        self.fails("train", "part.csv", "--target", "answer", "-o", "x.karma", says="part [12] of 2 of the rows left out.*missing.*--effort off")
+        self.fails("train", "none.csv", "--target", "answer", "-o", "x.karma", says="csv: there is no column to learn from$")
+
     def test_interrupting_keeps_what_was_tried(self):
         self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
         code, _, text = self.on_terminal("train", "d.csv", "--target", "target", "--effort", "thorough", "-o", "m.karma",
