@@ -16,7 +16,7 @@
 
 #define HIDDEN_SHARE 0.1
 
-enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10 };
+enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10, FEW_ROWS = 256, CERTAIN_RANK = 8 };
 
 /* Ranks are told apart by less than what a pass adds when it is allowed to be the last. */
 #define FINER_TOLERANCE 0.1
@@ -217,10 +217,11 @@ static size_t smallest_good(const karma_i_rank_choice *choice, const trial *t) {
 }
 
 /* 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row, or once by more than its
- * error: the ranks that would come next are the dearest. */
+ * error: the ranks that would come next are the dearest. Where rows are few they are cheap, and a rank below the right
+ * one often is worse than none, since what it leaves out pulls at its few directions: some are tried in any case. */
 static karma_status climb(karma_i_rank_choice *choice, trial *t, size_t most, karma_error *err) {
-    size_t falls = 0;
-    for (size_t rank = 0, next = 1; rank <= most && falls < FALLS;) {
+    size_t falls = 0, certain = t->kept->n_rows < FEW_ROWS ? CERTAIN_RANK : 0;
+    for (size_t rank = 0, next = 1; rank <= most && (falls < FALLS || rank <= certain);) {
         KARMA_TRY(try_rank(choice, t, rank, err));
         size_t best = best_of(choice), last = choice->n_scores - 1;
         falls = best == last ? 0 : !is_as_good(t, best, last) ? FALLS : falls + 1;
