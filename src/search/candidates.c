@@ -174,20 +174,26 @@ static void write_plan(char *text, size_t size, const plan *p, const scope *s) {
 
 /* --- which of them ------------------------------------------------------------------------------------- */
 
-static int uses_kind(const plan *p, const char *kind) {
-    return strcmp(p->first.kind, kind) == 0 || (p->second.kind && strcmp(p->second.kind, kind) == 0);
+static int is_of(const factor_plan *f, const char *kind) {
+    return f->kind && strcmp(f->kind, kind) == 0;
 }
 
-static int is_plain(const factor_plan *f) {
-    return !f->outer;
+static int uses_kind(const plan *p, const char *kind) {
+    return is_of(&p->first, kind) || is_of(&p->second, kind);
+}
+
+/* F_0 ∪ F_γ: weighted sums of both kernels and, unless the user keeps the weight, each alone, which are their limits.
+ */
+static int fits_union(const plan *p, const scope *s) {
+    if (p->first.outer || p->second.outer) return 0;
+    if (p->second.kind) return is_of(&p->first, "linear") && is_of(&p->second, "subspace");
+    return !is_fixed(s, "mu") && (is_of(&p->first, "linear") || is_of(&p->first, "subspace"));
 }
 
 /* Whether a plan is of the kernel that the user keeps. */
-static int fits_kernel(const plan *p, const char *kernel) {
-    if (strcmp(kernel, "union") == 0)
-        return strcmp(p->first.kind, "linear") == 0 && is_plain(&p->first) && p->second.kind &&
-               strcmp(p->second.kind, "subspace") == 0;
-    return !p->second.kind && strcmp(p->first.kind, kernel) == 0;
+static int fits_kernel(const plan *p, const char *kernel, const scope *s) {
+    if (strcmp(kernel, "union") == 0) return fits_union(p, s);
+    return !p->second.kind && is_of(&p->first, kernel);
 }
 
 static int is_word(const char *kernel) {
@@ -253,7 +259,7 @@ karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, con
         const plan *p = &plans[i];
         char text[256];
         if (p->tier > most || !is_worth_it(p, &s)) continue;
-        if (keeps_kernel && !fits_kernel(p, kernel)) continue;
+        if (keeps_kernel && !fits_kernel(p, kernel, &s)) continue;
         write_plan(text, sizeof text, p, &s);
         KARMA_TRY(add_kernel(race, text, p->first.outer != NULL || p->second.outer != NULL, &s, err));
     }
