@@ -163,40 +163,6 @@ static karma_status run_method(karma_comparison *c, size_t which, const karma_i_
 
 /* --- one part ------------------------------------------------------------------------------------------ */
 
-/* What the classes' counts are among these rows: the task has those of all. */
-static karma_status count_classes(karma_i_labels *labels, const karma_table *train, karma_error *err) {
-    size_t *classes = karma_i_alloc(train->n_rows, sizeof *classes);
-    karma_status st = classes ? karma_i_labels_classes(classes, labels, &train->targets[0], train->n_rows, err)
-                              : karma_i_fail_memory(err);
-    for (size_t k = 0; st == KARMA_OK && k < labels->n_classes; k++) labels->class_count[k] = 0;
-    for (size_t i = 0; st == KARMA_OK && i < train->n_rows; i++)
-        if (classes[i] < labels->n_classes) labels->class_count[classes[i]]++;
-    karma_i_free(classes);
-    return st;
-}
-
-/* The same answer for all rows, the best that the training rows' labels alone suggest. */
-static karma_status judge_constant(double *out, const karma_i_contest *contest, const karma_i_part *part,
-                                   karma_error *err) {
-    size_t K = contest->task->n_outputs, n = part->train->n_rows, n_test = part->test->n_rows;
-    karma_model *model = NULL;
-    double *scores = karma_i_alloc(n > n_test ? n : n_test, K * sizeof *scores);
-    karma_status st =
-        scores ? karma_i_model_start_like(&model, contest->task, part->train, err) : karma_i_fail_memory(err);
-    if (st == KARMA_OK && model->heads[0].labels.task == KARMA_TASK_CLASSIFY)
-        st = count_classes(&model->heads[0].labels, part->train, err);
-    if (st == KARMA_OK) st = karma_i_constant_scores(scores, model, part->train, err);
-    for (size_t i = n; st == KARMA_OK && i < n_test; i++) memcpy(scores + i * K, scores, K * sizeof *scores);
-    if (st == KARMA_OK) st = karma_i_contest_value(out, contest->goal, model, part->test, scores, err);
-    if (st == KARMA_ERR_DATA) { /* a loss without probabilities has none here either */
-        *out = NAN;
-        st = KARMA_OK;
-    }
-    karma_model_free(model);
-    karma_i_free(scores);
-    return st;
-}
-
 static karma_status run_part(karma_comparison *c, const karma_i_contest *contest, const karma_table *train,
                              const karma_table *test, double time, const karma_hooks *hooks, karma_error *err) {
     size_t *inner = karma_i_alloc(train->n_rows, sizeof *inner);
@@ -206,7 +172,7 @@ static karma_status run_part(karma_comparison *c, const karma_i_contest *contest
     karma_status st =
         inner ? karma_i_assign_folds(inner, part.n_inner, contest->task, train, (uint64_t)contest->fit->seed, err)
               : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = judge_constant(&c->constant[c->n_done], contest, &part, err);
+    if (st == KARMA_OK) st = karma_i_contest_constant(&c->constant[c->n_done], contest, &part, err);
     for (size_t m = 0; st == KARMA_OK && m < c->n_methods; m++)
         if (!c->methods[m].failure) st = run_method(c, m, contest, &part, time, hooks, err);
     karma_i_free(inner);
@@ -262,8 +228,9 @@ static void find_best(karma_comparison *c) {
 }
 
 static void compare_with_best(karma_compare_method *m, const karma_comparison *c, double *differences, double ratio) {
+    size_t n_counted = c->goal == KARMA_GOAL_ACCURACY ? c->n_rows / c->n_folds : 0;
     for (size_t f = 0; f < c->n_done; f++) differences[f] = m->folds[f].value - c->methods[c->best].folds[f].value;
-    karma_i_paired test = karma_i_paired_test(differences, c->n_done, ratio);
+    karma_i_paired test = karma_i_paired_test(differences, c->n_done, ratio, n_counted);
     m->difference = test.mean;
     m->difference_error = test.error;
     m->t = test.t;

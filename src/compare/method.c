@@ -89,9 +89,30 @@ karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_mod
     karma_metrics_clear(&metrics);
     if (isnan(value) && goal == KARMA_GOAL_AUC) value = 0.5;
     if (isnan(value))
-        return karma_i_fail(err, KARMA_ERR_DATA, "the %s of its scores cannot be told", karma_i_goal_name(goal));
+        return karma_i_fail(err, KARMA_ERR_DATA,
+                            "the %s of a part of %zu row%s cannot be told: fewer --folds or another --goal may help",
+                            karma_i_goal_name(goal), table->n_rows, table->n_rows == 1 ? "" : "s");
     *out = value;
     return KARMA_OK;
+}
+
+karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_part *part,
+                                      karma_error *err) {
+    size_t K = contest->task->n_outputs, n = part->train->n_rows, n_test = part->test->n_rows;
+    karma_model *model = NULL;
+    double *scores = karma_i_alloc(n > n_test ? n : n_test, K * sizeof *scores);
+    karma_status st =
+        scores ? karma_i_model_start_like(&model, contest->task, part->train, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_constant_scores(scores, model, part->train, err);
+    for (size_t i = n; st == KARMA_OK && i < n_test; i++) memcpy(scores + i * K, scores, K * sizeof *scores);
+    if (st == KARMA_OK) st = karma_i_contest_value(out, contest->goal, model, part->test, scores, err);
+    if (st == KARMA_ERR_DATA) { /* a loss without probabilities has none here either */
+        *out = NAN;
+        st = KARMA_OK;
+    }
+    karma_model_free(model);
+    karma_i_free(scores);
+    return st;
 }
 
 /* --- rivals, and karma with a kernel that was chosen --------------------------------------------------- */
@@ -126,9 +147,8 @@ static karma_status learn_and_judge(karma_compare_fold *out, const karma_i_rival
 static karma_status run_rival(karma_compare_fold *out, const karma_i_rival *rival, const karma_i_contest *contest,
                               const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
     double began = karma_i_seconds();
-    /* its margins are not on the scale of log odds, as the scores of the others' logistic loss are */
-    if (contest->goal == KARMA_GOAL_LOG_LOSS && strcmp(rival->name, "geom") == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "geom tells no probabilities, and log loss is about them");
+    if (contest->goal == KARMA_GOAL_LOG_LOSS && rival->tells_no_odds)
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s tells no probabilities, and log loss is about them", rival->name);
     KARMA_TRY(karma_i_tune_rival(&out->strength, rival, contest, part, hooks, err));
     out->tune_seconds = karma_i_seconds() - began;
     return learn_and_judge(out, rival, contest->task, contest->goal, part, hooks, err);
@@ -171,12 +191,27 @@ static karma_status judge_model(karma_compare_fold *out, const karma_model *mode
     return st;
 }
 
+/* Whether these rows have nothing to tell apart, though all rows have. */
+static karma_status is_of_one_class(int *out, const karma_model *task, const karma_table *train, karma_error *err) {
+    karma_model *model = NULL;
+    KARMA_TRY(karma_i_model_start_like(&model, task, train, err));
+    const karma_i_labels *labels = &model->heads[0].labels;
+    size_t n_seen = 0;
+    for (size_t k = 0; k < labels->n_classes; k++) n_seen += labels->class_count[k] > 0;
+    *out = labels->n_classes > 0 && n_seen < 2;
+    karma_model_free(model);
+    return KARMA_OK;
+}
+
 static karma_status run_search(karma_compare_fold *out, const karma_i_contest *contest, const karma_i_part *part,
                                const karma_hooks *hooks, karma_error *err) {
     karma_fit_options fit = *contest->fit; /* both borrow their texts */
     karma_search_options search = *contest->search;
     karma_model *model = NULL;
     double began = karma_i_seconds();
+    int is_settled;
+    KARMA_TRY(is_of_one_class(&is_settled, contest->task, part->train, err));
+    if (is_settled) return karma_i_contest_constant(&out->value, contest, part, err); /* as the others learn it */
     fit.folds = (int64_t)part->n_inner;
     search.goal = (int)contest->goal;
     search.time = part->time;

@@ -44,6 +44,11 @@ karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *m
 karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_model *like, const karma_table *table,
                                    const double *scores, karma_error *err);
 
+/* What the same answer for all rows reaches, the best that the training rows' labels alone suggest; NaN where the goal
+ * has no such answer. */
+karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_part *part,
+                                      karma_error *err);
+
 /* Of a clock that only goes forward. */
 double karma_i_seconds(void);
 

@@ -6,6 +6,10 @@
  *
  * against Student's distribution with J - 1 degrees of freedom.
  *
+ * Where the values are shares of n rows, few parts often have the same difference by chance, and s² is 0 or next to it.
+ * But two methods that differ by d in a share give other answers on at least |d| of the rows, so a row's difference,
+ * -1, 0 or 1, has at least the variance |d| - d², and its mean over n rows that over n: s² is no less.
+ *
  * Holm, A simple sequentially rejective multiple test procedure, 1979: of m p-values in ascending order the i-th (from
  * 0) is multiplied by m - i, and is no less than those before it. All that is at most 0.05 then is significant, and the
  * chance that any of it is a mistake is at most 5 %. */
@@ -31,15 +35,21 @@ double karma_i_student_tail(double t, size_t degrees) {
     return fmin(1.0, fmax(0.0, 1.0 - inside));
 }
 
-karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio) {
+/* Of sums of numbers that are not exact. */
+static const double ROUNDING = 1e-12;
+
+karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio, size_t n_counted) {
     karma_i_paired test = {0.0, NAN, NAN, NAN};
     double squares = 0.0;
     for (size_t i = 0; i < n; i++) test.mean += differences[i] / (double)n;
     if (n < 2) return test;
     for (size_t i = 0; i < n; i++) squares += pow(differences[i] - test.mean, 2);
-    test.error = sqrt((1.0 / (double)n + ratio) * squares / (double)(n - 1));
-    /* the same difference everywhere: none at all is no evidence, any other is as strong as can be */
-    test.t = test.mean == 0.0 ? 0.0 : test.mean / test.error;
+    double variance = squares / (double)(n - 1), size = fabs(test.mean);
+    if (n_counted) variance = fmax(variance, (size - size * size) / (double)n_counted);
+    test.error = sqrt((1.0 / (double)n + ratio) * variance);
+    /* no difference, or the same everywhere, of which it cannot be told by how much it varies: no evidence */
+    int is_told = test.error > ROUNDING * size;
+    test.t = is_told ? test.mean / test.error : 0.0;
     test.p_value = karma_i_student_tail(fabs(test.t), n - 1);
     return test;
 }

@@ -12,8 +12,9 @@ typedef struct karma_i_paired {
 } karma_i_paired;
 
 /* The corrected resampled t-test of n differences, one a fold; `ratio` is the number of test rows of a fold over that
- * of its training rows. All but the mean are NaN where there are fewer than two differences. */
-karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio);
+ * of its training rows. n_counted: the test rows of a fold, if the differences are of shares of them; otherwise 0. All
+ * but the mean are NaN where there are fewer than two differences. */
+karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio, size_t n_counted);
 
 /* P(|T| > t) for Student's T with so many degrees of freedom, at least 1; t at least 0. Absolute error below 1e-12. */
 double karma_i_student_tail(double t, size_t degrees);

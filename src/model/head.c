@@ -107,7 +107,8 @@ karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *targ
                                   const karma_fit_options *options, karma_error *err) {
     size_t n_labelled = 0;
     for (size_t i = 0; i < n_rows; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
-    if (head->labels.task != KARMA_TASK_REGRESS || n_labelled == 0) return KARMA_OK;
+    if (head->labels.task == KARMA_TASK_CLASSIFY) return karma_i_labels_count(&head->labels, target, n_rows, err);
+    if (n_labelled == 0) return KARMA_OK;
     karma_i_labels labels = {0};
     karma_fit_options as_numbers = *options; /* borrows its texts; few rows may look like classes */
     as_numbers.task = KARMA_TASK_REGRESS;

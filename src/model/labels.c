@@ -107,19 +107,24 @@ static karma_status classes_of_texts(karma_i_labels *out, const karma_i_target *
     return st;
 }
 
+karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+                                  karma_error *err) {
+    size_t *classes = karma_i_alloc(n_rows, sizeof *classes);
+    karma_status st = classes ? karma_i_labels_classes(classes, labels, target, n_rows, err) : karma_i_fail_memory(err);
+    for (size_t k = 0; st == KARMA_OK && k < labels->n_classes; k++) labels->class_count[k] = 0;
+    for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
+        if (classes[i] < labels->n_classes) labels->class_count[classes[i]]++;
+    karma_i_free(classes);
+    return st;
+}
+
 static karma_status count_classes(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
                                   karma_error *err) {
     if (labels->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has one class only, '%s': there is nothing to tell apart",
                             target->column.name, labels->n_classes ? labels->classes[0] : "");
-    size_t *classes = karma_i_alloc(n_rows, sizeof *classes);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
-    karma_status st = classes && labels->class_count ? karma_i_labels_classes(classes, labels, target, n_rows, err)
-                                                     : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
-        if (classes[i] < labels->n_classes) labels->class_count[classes[i]]++;
-    karma_i_free(classes);
-    return st;
+    return labels->class_count ? karma_i_labels_count(labels, target, n_rows, err) : karma_i_fail_memory(err);
 }
 
 static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,

@@ -19,6 +19,10 @@ karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *tar
 karma_status karma_i_labels_copy(karma_i_labels *out, const karma_i_labels *labels, karma_error *err);
 void karma_i_labels_clear(karma_i_labels *labels);
 
+/* Counts the classes anew, in these rows. */
+karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+                                  karma_error *err);
+
 /* The class of each row's label: by its text or, where both are numbers, by its value. n_classes: missing or
  * unknown. */
 karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_i_target *target,

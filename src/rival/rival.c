@@ -37,12 +37,15 @@ karma_status karma_i_rival_fit(karma_model **out, const karma_i_learner *learner
 karma_status karma_i_rival_targets(double **targets, double **weights, const karma_i_learner *learner,
                                    karma_error *err) {
     const karma_table *train = learner->train;
-    size_t n_outputs = learner->task->n_outputs;
-    double *y = karma_i_alloc(train->n_rows, n_outputs * sizeof *y);
-    double *w = karma_i_alloc(train->n_rows, n_outputs * sizeof *w);
-    karma_status st = y && w ? karma_i_head_targets(y, w, n_outputs, &learner->task->heads[0], &train->targets[0],
-                                                    train->row_weight, train->n_rows, &learner->task->options, err)
-                             : karma_i_fail_memory(err);
+    const karma_fit_options *options = &learner->task->options;
+    size_t n = train->n_rows, n_outputs = learner->task->n_outputs;
+    double *y = karma_i_alloc(n, n_outputs * sizeof *y), *w = karma_i_alloc(n, n_outputs * sizeof *w);
+    karma_i_head head = {0}; /* the task's, as these rows have it */
+    karma_status st = y && w ? karma_i_head_copy(&head, &learner->task->heads[0], err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_head_relearn(&head, &train->targets[0], n, options, err);
+    if (st == KARMA_OK)
+        st = karma_i_head_targets(y, w, n_outputs, &head, &train->targets[0], train->row_weight, n, options, err);
+    karma_i_head_clear(&head);
     if (st == KARMA_OK) {
         *targets = y;
         *weights = w;
@@ -55,27 +58,9 @@ karma_status karma_i_rival_targets(double **targets, double **weights, const kar
 
 karma_status karma_i_rival_task(karma_model **out, const karma_table *table, const karma_fit_options *options,
                                 const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
     if (table->n_targets != 1)
         return karma_i_fail(err, KARMA_ERR_DATA, "one target is needed, and there are %zu", table->n_targets);
-    karma_model *task = karma_i_zalloc(1, sizeof *task);
-    if (!task) return karma_i_fail_memory(err);
-    task->heads = karma_i_zalloc(1, sizeof *task->heads);
-    karma_status st = task->heads ? karma_options_copy(karma_fit_option_table(), &task->options, options, err)
-                                  : karma_i_fail_memory(err);
-    size_t n_labelled = 0;
-    for (size_t i = 0; i < table->n_rows; i++) n_labelled += isnan(table->targets[0].value[i]) ? 0 : 1;
-    if (st == KARMA_OK && n_labelled == 0)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'", table->targets[0].column.name);
-    if (st == KARMA_OK)
-        st = karma_i_head_learn(&task->heads[0], &table->targets[0], table->n_rows, &task->options, hooks, err);
-    if (st == KARMA_OK) {
-        task->n_heads = 1;
-        task->n_outputs = task->heads[0].n_outputs;
-        *out = task;
-    } else
-        karma_model_free(task);
-    return st;
+    return karma_i_model_start(out, table, options, hooks, err);
 }
 
 /* --- learners ------------------------------------------------------------------------------------------ */
@@ -181,11 +166,11 @@ static karma_status learn_polar(void **state, const karma_i_learner *learner, co
 }
 
 const karma_i_rival karma_i_rival_karma = {
-    "karma", "the paper's kernel with the options as they are", 0, 0, learn_karma, score_model, forget_model, NULL};
+    "karma", "the paper's kernel with the options as they are", 0, 0, learn_karma, score_model, forget_model, NULL, 0};
 const karma_i_rival karma_i_rival_zero = {
-    "zero", "0 in the place of a hole, after standardising", 0, 0, learn_zero, score_model, forget_model, NULL};
+    "zero", "0 in the place of a hole, after standardising", 0, 0, learn_zero, score_model, forget_model, NULL, 0};
 const karma_i_rival karma_i_rival_polar = {
-    "polar", "numbers as u and 1 - u, 0 and 0 in a hole", 0, 0, learn_polar, score_model, forget_model, NULL};
+    "polar", "numbers as u and 1 - u, 0 and 0 in a hole", 0, 0, learn_polar, score_model, forget_model, NULL, 0};
 
 /* --- those that fill holes first ----------------------------------------------------------------------- */
 
@@ -246,7 +231,7 @@ size_t karma_i_n_rivals(void) {
 karma_i_rival karma_i_rival_at(size_t index) {
     if (index < N_LEARNERS) return *learners[index];
     const karma_i_imputer_kind *kind = karma_i_imputer_kind_at(index - N_LEARNERS);
-    return (karma_i_rival){kind->name, kind->help, 0, 0, learn_filled, score_filled, forget_filled, kind};
+    return (karma_i_rival){kind->name, kind->help, 0, 0, learn_filled, score_filled, forget_filled, kind, 0};
 }
 
 int karma_i_rival_find(karma_i_rival *out, const char *name) {

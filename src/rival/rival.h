@@ -32,6 +32,7 @@ typedef struct karma_i_rival {
                           const karma_hooks *hooks, karma_error *err);
     void (*forget)(void *state);
     const karma_i_imputer_kind *imputer; /* of those that fill holes first; otherwise NULL */
+    int tells_no_odds; /* whatever the loss: its scores are margins, and no log loss can be told of them */
 } karma_i_rival;
 
 /* A rival that has learned. It borrows the task and the training rows, which must live as long. */

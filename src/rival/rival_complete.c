@@ -82,11 +82,11 @@ static karma_status learn(void **state, const karma_i_learner *learner, const ka
 
 /* --- the probability of being complete ----------------------------------------------------------------- */
 
-/* Columns are called by their number: whatever the user calls his, no two are alike. */
+/* Columns have their number in their name: whatever the user calls his, no two are alike. */
 static karma_status add_column(karma_i_builder *b, const karma_i_column *like, karma_error *err) {
     karma_i_column copy;
-    char name[32];
-    (void)snprintf(name, sizeof name, "%zu", b->table->n_attributes);
+    char name[160];
+    (void)snprintf(name, sizeof name, "%.120s #%zu", like->name, b->table->n_attributes);
     KARMA_TRY(karma_i_column_copy(&copy, like, err));
     karma_status st = karma_i_builder_add_attribute(b, name, copy.kind, copy.levels, copy.n_levels, err);
     karma_i_free(copy.name);
@@ -181,7 +181,7 @@ static karma_status score(double *scores, const karma_i_learner *learner, const 
 }
 
 const karma_i_rival karma_i_rival_complete_case = {
-    "complete-case", "learned from complete rows alone", 0, 0, learn, score, forget, NULL};
+    "complete-case", "learned from complete rows alone", 0, 0, learn, score, forget, NULL, 0};
 const karma_i_rival karma_i_rival_horvitz_thompson = {"horvitz-thompson",
                                                       "complete rows, each counted once for every row like it",
                                                       0,
@@ -189,4 +189,5 @@ const karma_i_rival karma_i_rival_horvitz_thompson = {"horvitz-thompson",
                                                       learn_weighted,
                                                       score,
                                                       forget,
-                                                      NULL};
+                                                      NULL,
+                                                      0};

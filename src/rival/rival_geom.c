@@ -150,6 +150,7 @@ static karma_status solve(double *w, work *k, const karma_hooks *hooks, karma_er
     options.standardise = 0;
     options.C = k->C;
     options.tolerance = fmin(task->tolerance, LEAST_TOLERANCE);
+    options.passes = task->passes;
     options.memory = task->memory;
     options.threads = task->threads;
     scale_rows(k);
@@ -274,4 +275,4 @@ static karma_status score(double *scores, const karma_i_learner *learner, const 
 }
 
 const karma_i_rival karma_i_rival_geom = {
-    "geom", "a margin for each row in the subspace of what it has; not convex", 0, 1, learn, score, forget, NULL};
+    "geom", "a margin for each row in the subspace of what it has; not convex", 0, 1, learn, score, forget, NULL, 1};

@@ -108,6 +108,7 @@ static karma_status score_mc_b(double *scores, const karma_i_learner *learner, c
 }
 
 const karma_i_rival karma_i_rival_mc_1 = {
-    "mc-1", "cells and labels completed together, a column of ones for the bias", 1, 1, NULL, score_mc_1, NULL, NULL};
+    "mc-1", "cells and labels completed together, a column of ones for the bias", 1, 1, NULL, score_mc_1, NULL, NULL,
+    0};
 const karma_i_rival karma_i_rival_mc_b = {
-    "mc-b", "cells and labels completed together, an explicit bias", 1, 1, NULL, score_mc_b, NULL, NULL};
+    "mc-b", "cells and labels completed together, an explicit bias", 1, 1, NULL, score_mc_b, NULL, NULL, 0};

@@ -133,6 +133,26 @@ class Compare(Case):
         self.write("few.csv", "a,y\n1,p\n2,q\n3,p\n")
         self.fails("compare", "few.csv", "--target", "y", says="at least 4 rows with a label, and there are 3")
 
+    def test_names_of_rows_are_noted(self):
+        lines = ["name,a,y"] + [f"row {i},{i % 7},{'pq'[i % 3 == 0]}" for i in range(30)]
+        self.write("named.csv", "\n".join(lines) + "\n")
+        says = "column 'name' has 30 different texts in 30 cells; if it names rows, --id 'name' takes it as a name$"
+        for command in (["compare", "--methods", "zero"], ["train", "--effort", "off", "-o", "m.karma"], ["cv", "--effort", "off"]):
+            with self.subTest(command=command[0]):
+                learn = [command[0], "named.csv", "--target", "y", *command[1:]]
+                self.ok(*learn, notes=[says])
+                self.ok(*learn, "--id", "name", notes=[])
+                self.ok(*learn, "--quiet", notes=[])
+
+    def test_output_that_cannot_be_written_is_told_at_once(self):
+        self.low_rank("classify", "80")
+        self.fails("compare", "d.csv", "--target", "target", "--rounds", "1000", "-o", "nowhere/x.csv",
+                   says="nowhere/x.csv: cannot write: No such file")
+        got = self.run_karma("compare", "d.csv", "--target", "target", "--methods", "zero", "-o", "/dev/full")
+        self.assertEqual(got.code, 1, str(got))
+        self.assertRegex(got.err, "/dev/full: cannot write")
+        self.assertRegex(got.out, r"(?m)^  zero  .* best ")  # what was found is not lost
+
     def test_interrupted(self):
         self.low_rank("classify", "80")
         code, out, text = self.on_terminal("compare", "d.csv", "--target", "target", "--methods", "zero,karma-2", "--folds", "40",
@@ -140,5 +160,5 @@ class Compare(Case):
                                            act=lambda p: p.send_signal(signal.SIGINT))
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"(zero|karma-2), part \d+ of 40000, run \d+ of 80000 \(\d+%\)")
-        self.assertRegex(out, r"(?m)^  interrupted after \d+ parts$")
+        self.assertRegex(out, r"(?m)^  interrupted after (1 part|\d+ parts)$")
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)

@@ -51,25 +51,37 @@ static void corrected_t_by_hand(void **state) {
     (void)state;
     /* mean 2, s² = 1, so the error is √(1/3 + 1/2), t² = 4/(5/6) = 4.8, p = 1 - √(4.8/6.8) */
     static const double d[] = {1.0, 2.0, 3.0};
-    karma_i_paired test = karma_i_paired_test(d, 3, 0.5);
+    karma_i_paired test = karma_i_paired_test(d, 3, 0.5, 0);
     assert_near(test.mean, 2.0, 1e-15);
     assert_near(test.error, sqrt(5.0 / 6.0), 1e-15);
     assert_near(test.t, sqrt(4.8), 1e-14);
     assert_near(test.p_value, 1.0 - sqrt(4.8 / 6.8), 1e-14);
     /* the ordinary paired test has no ratio: t² = 12 */
-    assert_near(karma_i_paired_test(d, 3, 0.0).t, sqrt(12.0), 1e-14);
+    assert_near(karma_i_paired_test(d, 3, 0.0, 0).t, sqrt(12.0), 1e-14);
     static const double opposite[] = {-1.0, -2.0, -3.0};
-    assert_near(karma_i_paired_test(opposite, 3, 0.5).p_value, test.p_value, 1e-15);
+    assert_near(karma_i_paired_test(opposite, 3, 0.5, 0).p_value, test.p_value, 1e-15);
 }
 
+/* The same difference everywhere says nothing of how much it varies; rounding does not either. */
 static void differences_without_noise(void **state) {
     (void)state;
-    static const double none[] = {0.0, 0.0, 0.0}, same[] = {0.5, 0.5, 0.5};
-    assert_near(karma_i_paired_test(none, 3, 0.25).p_value, 1.0, 0.0);
-    assert_near(karma_i_paired_test(same, 3, 0.25).p_value, 0.0, 1e-15);
-    karma_i_paired one = karma_i_paired_test(same, 1, 0.25);
+    static const double none[] = {0.0, 0.0, 0.0}, same[] = {0.5, 0.5, 0.5}, rounded[] = {0.7 - 0.6, 0.6 - 0.5};
+    assert_near(karma_i_paired_test(none, 3, 0.25, 0).p_value, 1.0, 0.0);
+    assert_near(karma_i_paired_test(none, 3, 0.25, 20).p_value, 1.0, 0.0);
+    assert_near(karma_i_paired_test(same, 3, 0.25, 0).p_value, 1.0, 0.0);
+    assert_near(karma_i_paired_test(rounded, 2, 1.0, 0).p_value, 1.0, 0.0);
+    karma_i_paired one = karma_i_paired_test(same, 1, 0.25, 0);
     assert_near(one.mean, 0.5, 0.0);
     assert_true(isnan(one.error) && isnan(one.t) && isnan(one.p_value));
+}
+
+/* Of 10 rows each, 0.1 better on both parts: s² ≥ (0.1 - 0.01)/10, the error √((1/2 + 1)·0.009), t = 0.1/√0.0135. And
+ * where the parts differ by more than that, nothing changes. */
+static void shares_vary_at_least_as_their_rows(void **state) {
+    (void)state;
+    static const double same[] = {0.7 - 0.6, 0.6 - 0.5}, apart[] = {0.4, -0.2};
+    assert_near(karma_i_paired_test(same, 2, 1.0, 10).t, 0.1 / sqrt(0.0135), 1e-12);
+    assert_near(karma_i_paired_test(apart, 2, 1.0, 10).t, karma_i_paired_test(apart, 2, 1.0, 0).t, 0.0);
 }
 
 static void holm_by_hand(void **state) {
@@ -178,7 +190,7 @@ static void summaries_follow_from_the_folds(void **state) {
         assert_near(own->mean, mean, 1e-12);
         assert_near(own->error, sqrt(squares / 7.0 / 4.0), 1e-12);
         assert_true(own->mean >= best->mean); /* a loss */
-        if (own != best) assert_near(own->p_value, karma_i_paired_test(d, 8, 15.0 / 45.0).p_value, 1e-12);
+        if (own != best) assert_near(own->p_value, karma_i_paired_test(d, 8, 15.0 / 45.0, 0).p_value, 1e-12);
     }
     tear_down(&s);
 }
@@ -325,6 +337,51 @@ static void both_ways_of_tuning_agree(void **state) {
     tear_down(&s);
 }
 
+/* What is learned of the labels is learned from the rows at hand: of a part of them, not of all. */
+static void classes_are_counted_in_the_training_rows(void **state) {
+    (void)state;
+    setting s;
+    karma_model *task = NULL, *part = NULL;
+    karma_table *few = NULL;
+    size_t rows[10], n[2] = {0, 0};
+    set_up(&s, KARMA_TASK_CLASSIFY, 60, NULL);
+    for (size_t i = 0; i < 10; i++) {
+        rows[i] = 5 * i;
+        n[s.table->targets[0].value[rows[i]] > 0]++;
+    }
+    assert_int_equal(karma_table_select(&few, s.table, rows, 10, &s.err), KARMA_OK);
+    assert_int_equal(karma_i_rival_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
+    assert_int_equal(karma_i_model_start_like(&part, task, few, &s.err), KARMA_OK);
+    assert_int_equal(karma_model_class_count(task, 0, 0) + karma_model_class_count(task, 0, 1), 60);
+    assert_int_equal(karma_model_class_count(part, 0, 0), n[0]);
+    assert_int_equal(karma_model_class_count(part, 0, 1), n[1]);
+    karma_model_free(task);
+    karma_model_free(part);
+    karma_table_free(few);
+    tear_down(&s);
+}
+
+/* One row of a class: the part that has it leaves the others to learn from, who are all alike. */
+static void a_part_of_one_class_is_answered_by_it(void **state) {
+    (void)state;
+    setting s;
+    double cells[40], labels[20];
+    set_up(&s, KARMA_TASK_CLASSIFY, 20, "zero,geom,mc-1,karma-2,karma-auto");
+    for (size_t i = 0; i < 40; i++) cells[i] = (double)(i * 7 % 11);
+    for (size_t i = 0; i < 20; i++) labels[i] = i == 3 ? 1 : 0;
+    karma_table *other = s.table;
+    s.table = NULL;
+    assert_int_equal(karma_table_from_array(&s.table, cells, 20, 2, NULL, &s.err), KARMA_OK);
+    assert_int_equal(karma_table_add_target_numbers(s.table, "y", labels, &s.err), KARMA_OK);
+    must_run(&s);
+    for (size_t m = 0; m < s.got.n_methods; m++) {
+        if (s.got.methods[m].failure) fail_msg("%s: %s", s.got.methods[m].name, s.got.methods[m].failure);
+        assert_near(s.got.methods[m].mean, 0.95, 1e-12);
+    }
+    karma_table_free(other);
+    tear_down(&s);
+}
+
 static void what_cannot_be_compared(void **state) {
     (void)state;
     setting s;
@@ -334,6 +391,10 @@ static void what_cannot_be_compared(void **state) {
     s.search.goal = KARMA_GOAL_RMSE;
     assert_int_equal(run(&s, NULL), KARMA_ERR_OPTION);
     s.search.goal = KARMA_GOAL_AUTO;
+    s.fit.class_weight = (char[]){"nobody=2"};
+    assert_int_equal(run(&s, NULL), KARMA_ERR_OPTION);
+    assert_non_null(strstr(s.err.message, "has no class 'nobody'"));
+    s.fit.class_weight = NULL;
     s.compare.folds = 1;
     assert_int_equal(run(&s, NULL), KARMA_ERR_OPTION);
     s.compare.folds = 5;
@@ -354,6 +415,7 @@ int main(void) {
         cmocka_unit_test(students_tail),
         cmocka_unit_test(corrected_t_by_hand),
         cmocka_unit_test(differences_without_noise),
+        cmocka_unit_test(shares_vary_at_least_as_their_rows),
         cmocka_unit_test(holm_by_hand),
         cmocka_unit_test(zero_imputation_loses_to_the_subspace),
         cmocka_unit_test(summaries_follow_from_the_folds),
@@ -364,6 +426,8 @@ int main(void) {
         cmocka_unit_test(out_of_time),
         cmocka_unit_test(an_interrupted_comparison_keeps_whole_parts),
         cmocka_unit_test(both_ways_of_tuning_agree),
+        cmocka_unit_test(classes_are_counted_in_the_training_rows),
+        cmocka_unit_test(a_part_of_one_class_is_answered_by_it),
         cmocka_unit_test(what_cannot_be_compared),
     };
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);

@@ -115,8 +115,10 @@ static void print_method(const karma_comparison *c, size_t which) {
     char difference[32];
     (void)snprintf(difference, sizeof difference, "%+.4f", m->difference);
     if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and no sign */
-    printf("  %-18s %8.4f +- %-8.4f %10s %s  %8.3f %9.3f", m->name, m->mean, m->error,
-           which == c->best ? "best" : difference, m->is_worse ? "*" : " ", s.fit, s.predict);
+    char error[32] = "";
+    if (!isnan(m->error)) (void)snprintf(error, sizeof error, "+- %.4f", m->error);
+    printf("  %-18s %8.4f %-11s %10s %s  %8.3f %9.3f", m->name, m->mean, error, which == c->best ? "best" : difference,
+           m->is_worse ? "*" : " ", s.fit, s.predict);
     puts(m->is_transductive ? "  transductive" : "");
 }
 
@@ -161,24 +163,26 @@ static void print_table(const karma_comparison *c, const size_t *order) {
 static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
     printf("%s: %zu rows, each left out %zu time%s, in %zu parts; strengths were chosen without them\n",
            t->arguments[0], c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
-    if (c->n_done < c->n_folds * c->n_rounds) printf("  interrupted after %zu parts\n", c->n_done);
+    if (c->n_done < c->n_folds * c->n_rounds)
+        printf("  interrupted after %zu part%s\n", c->n_done, c->n_done == 1 ? "" : "s");
     print_table(c, order);
 }
 
 /* --- the command --------------------------------------------------------------------------------------- */
 
-/* More is better. To twelve decimals: equal scores stay in the order of the methods, whatever the rounding of their
- * sums. */
-static double merit(const karma_comparison *c, size_t method) {
+/* By more than the rounding of sums: equal scores stay in the order of the methods. */
+static int is_before(const karma_comparison *c, size_t method, size_t other) {
+    const karma_compare_method *a = &c->methods[method], *b = &c->methods[other];
     double sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
-    return c->methods[method].failure ? -INFINITY : round(sign * c->methods[method].mean * 1e12) / 1e12;
+    if (a->failure || b->failure) return !a->failure && b->failure;
+    return sign * (a->mean - b->mean) > 1e-12 * fmax(1.0, fabs(b->mean));
 }
 
 /* Methods by their scores, failures last. There are a few: insertion is enough. */
 static void sort_methods(size_t *order, const karma_comparison *c) {
     for (size_t m = 0; m < c->n_methods; m++) {
         size_t at = m;
-        for (; at > 0 && merit(c, order[at - 1]) < merit(c, m); at--) order[at] = order[at - 1];
+        for (; at > 0 && is_before(c, m, order[at - 1]); at--) order[at] = order[at - 1];
         order[at] = m;
     }
 }
@@ -188,13 +192,18 @@ static int wants_table(const tool *t) {
     return !t->options.output || !(t->options.quiet || writes_stdout(t));
 }
 
-static int report_sorted(const tool *t, const karma_comparison *c, const size_t *order) {
-    int code = t->options.output ? write_output(t, write_csv, c) : EXIT_DONE;
-    if (code != EXIT_DONE) return code;
+static int print_report(const tool *t, const karma_comparison *c, const size_t *order) {
     if (t->options.json) return print_json(comparison_json(c, order));
     if (!wants_table(t)) return EXIT_DONE;
     print_comparison(t, c, order);
     return finish_stdout();
+}
+
+/* Where the file cannot be written the table still is. */
+static int report_sorted(const tool *t, const karma_comparison *c, const size_t *order) {
+    int written = t->options.output ? write_output(t, write_csv, c) : EXIT_DONE;
+    int printed = print_report(t, c, order);
+    return written != EXIT_DONE ? written : printed;
 }
 
 static int report(const tool *t, const karma_comparison *c) {
@@ -214,7 +223,7 @@ static int run(tool *t) {
     int code;
     if (t->options.json && t->options.output && writes_stdout(t))
         return fail_usage(t, "-o - and --json both want standard output: say -o FILE");
-    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
+    if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "say which column is the label with --target COL");

@@ -79,7 +79,7 @@ static int run(tool *t) {
     const char *path = t->arguments[0];
     int code;
     resolve_effort(t);
-    if (karma_table_read(&table, path, &t->read, &t->hooks, &err) != KARMA_OK)
+    if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "say which column is the label with --target COL");

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tool.h"
 
@@ -31,6 +32,18 @@ int finish_stdout(void) {
 
 int writes_stdout(const tool *t) {
     return !t->options.output || strcmp(t->options.output, "-") == 0;
+}
+
+int check_output(const tool *t) {
+    struct stat info;
+    karma_error err;
+    karma_output *output = NULL;
+    if (writes_stdout(t)) return EXIT_DONE;
+    /* to open a pipe or a device is an event for who is at its other end */
+    if (stat(t->options.output, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
+    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    karma_output_discard(output);
+    return EXIT_DONE;
 }
 
 int print_json(json_t *object) {

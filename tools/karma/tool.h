@@ -89,6 +89,9 @@ void print_help(const tool_command *command, FILE *stream);
 int print_manual(const char *name);
 int print_completion(const char *shell);
 
+/* learning.c: the table of the first argument, and a note for every column whose texts seem to name the rows. */
+karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
+
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
 void end_progress(void);
@@ -131,6 +134,9 @@ void add_cells_json(json_t *object, const karma_table *table);
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
 int writes_stdout(const tool *t);
+/* EXIT_DONE, or EXIT_FAILED after saying why the file of -o cannot be written: to be known before long work, not after
+ * it. */
+int check_output(const tool *t);
 /* Writes one JSON object to stdout and releases it; NULL is an error. */
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);
