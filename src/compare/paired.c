@@ -6,9 +6,10 @@
  *
  * against Student's distribution with J - 1 degrees of freedom.
  *
- * Where the values are shares of n rows, few parts often have the same difference by chance, and s² is 0 or next to it.
- * But two methods that differ by d in a share give other answers on at least |d| of the rows, so a row's difference,
- * -1, 0 or 1, has at least the variance |d| - d², and its mean over n rows that over n: s² is no less.
+ * Where the values are shares of n_test rows, few parts often have nearly the same difference by chance, and s² is next
+ * to 0. But two methods that differ by d in a share give other answers on at least |d| of the rows, so a row's
+ * difference, -1, 0 or 1, has at least the variance |d| - d², and the mean over a part at least that over n_test. The
+ * same mean over this known error, against the normal distribution, is a second test, and the larger p-value counts.
  *
  * Holm, A simple sequentially rejective multiple test procedure, 1979: of m p-values in ascending order the i-th (from
  * 0) is multiplied by m - i, and is no less than those before it. All that is at most 0.05 then is significant, and the
@@ -44,13 +45,16 @@ karma_i_paired karma_i_paired_test(const double *differences, size_t n, double r
     for (size_t i = 0; i < n; i++) test.mean += differences[i] / (double)n;
     if (n < 2) return test;
     for (size_t i = 0; i < n; i++) squares += pow(differences[i] - test.mean, 2);
-    double variance = squares / (double)(n - 1), size = fabs(test.mean);
-    if (n_counted) variance = fmax(variance, (size - size * size) / (double)n_counted);
-    test.error = sqrt((1.0 / (double)n + ratio) * variance);
-    /* no difference, or the same everywhere, of which it cannot be told by how much it varies: no evidence */
-    int is_told = test.error > ROUNDING * size;
-    test.t = is_told ? test.mean / test.error : 0.0;
-    test.p_value = karma_i_student_tail(fabs(test.t), n - 1);
+    double size = fabs(test.mean), scale = 1.0 / (double)n + ratio;
+    test.error = sqrt(scale * squares / (double)(n - 1));
+    if (size == 0.0)
+        test.t = 0.0;
+    else if (test.error > ROUNDING * size)
+        test.t = test.mean / test.error;
+    /* else it is the same everywhere, and cannot be told by how much it varies */
+    test.p_value = !isnan(test.t) ? karma_i_student_tail(fabs(test.t), n - 1) : n_counted ? 0.0 : 1.0;
+    if (n_counted && size > 0.0)
+        test.p_value = fmax(test.p_value, erfc(size / sqrt(2.0 * scale * (size - size * size) / (double)n_counted)));
     return test;
 }
 
