@@ -288,6 +288,24 @@ class Rivals(unittest.TestCase):
             told = self.scores("zero", train, y[:60], test, f"strength={strength}")
             numpy.testing.assert_allclose(told[:, 0], wanted, atol=2e-3)
 
+    def test_polar(self):
+        """u and 1 - u within the range of the training cells, u cut to [0, 1], nothing centred, 0 and 0 in a hole."""
+        differs = 0
+        for seed in range(4):
+            with self.subTest(seed=seed):
+                X, y = low_rank(seed, n=90)
+                train, test = X[:60], X[60:]
+                low, high = numpy.nanmin(train, 0), numpy.nanmax(train, 0)
+
+                def encoded(rows, least=0, most=1):
+                    u = numpy.clip((rows - low) / (high - low), least, most)
+                    return with_bias(numpy.nan_to_num(numpy.hstack([u, 1 - u])))
+                wanted, w = machine_scores(encoded(train), y[:60], encoded(test))
+                told = self.scores("polar", train, y[:60], test)[:, 0]
+                numpy.testing.assert_allclose(told, wanted, atol=2e-3)
+                differs += numpy.abs(encoded(test, -numpy.inf, numpy.inf) @ w - wanted).max() > 0.02
+        self.assertGreaterEqual(differs, 2)  # or it would not matter that u is cut
+
     def test_filled_rows_are_learned_from(self):
         """An imputer is learned on training rows, and what it fills is standardised again before a machine learns."""
         X, y = low_rank(4, n=90)
