@@ -11,6 +11,7 @@
 
 #include "karma/karma.h"
 #include "linalg/linalg.h"
+#include "rival/joint.h"
 #include "rival/rival.h"
 
 static karma_table *table_of(const double *cells, size_t n_rows, size_t n_columns, const char *const *classes) {
@@ -164,18 +165,44 @@ static void imputers_that_believe_the_line_fail(void **state) {
     karma_table_free(table);
 }
 
+/* Both columns have the mean 0 and the same spread, so that filling in means changes their scale alone, and without a
+ * bias, which has its own, C follows it. */
+static void means_are_gamma_one(void **state) {
+    (void)state;
+    plane p;
+    draw_plane(&p);
+    double filled[PLANE_ROWS][2], scores[2][PLANE_ROWS];
+    for (size_t i = 0; i < PLANE_ROWS; i++)
+        for (size_t j = 0; j < 2; j++) filled[i][j] = isnan(p.seen[i][j]) ? 0.0 : p.seen[i][j];
+    karma_table *tables[] = {table_of(p.seen[0], PLANE_ROWS, 2, p.classes),
+                             table_of(filled[0], PLANE_ROWS, 2, p.classes)};
+    karma_fit_options options = options_with(1, KARMA_AUTO);
+    options.bias = 0.0;
+    for (int k = 0; k < 2; k++) {
+        karma_model *model = NULL;
+        assert_int_equal(karma_fit(&model, tables[k], &options, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_predict(scores[k], model, tables[k], 1, NULL, NULL), KARMA_OK);
+        karma_model_free(model);
+        karma_table_free(tables[k]);
+    }
+    for (size_t i = 0; i < LABELLED; i++) assert_true(fabs(scores[0][i] - scores[1][i]) < 1e-2);
+}
+
 /* --- equation M ---------------------------------------------------------------------------------------- */
 
-enum { M_ROWS = 4, M_COLUMNS = 4 };
+enum { M_ROWS = 4, M_COLUMNS = 4, MOST_COPIES = 60 };
 static const double M[M_ROWS][M_COLUMNS + 1] = {
     {1, NAN, 1, NAN, 1}, {NAN, -1, NAN, -1, -1}, {1, -1, 1, -1, 1}, {1, NAN, 1, NAN, NAN}};
 
-static size_t rank_of(const double matrix[M_ROWS][M_COLUMNS + 1]) {
-    double a[M_ROWS * (M_COLUMNS + 1)], u[M_ROWS * M_ROWS], s[M_ROWS], vt[M_ROWS * (M_COLUMNS + 1)];
-    memcpy(a, matrix, sizeof a);
-    assert_int_equal(karma_i_svd(u, s, vt, a, M_ROWS, M_COLUMNS + 1, NULL), KARMA_OK);
-    size_t rank = 0;
-    while (rank < M_ROWS && s[rank] > 1e-12) rank++;
+/* Of the matrix, its rows `copies` times each. */
+static size_t rank_of(const double matrix[M_ROWS][M_COLUMNS + 1], size_t copies) {
+    double a[MOST_COPIES][M_ROWS][M_COLUMNS + 1], u[MOST_COPIES * M_ROWS * (M_COLUMNS + 1)], s[M_COLUMNS + 1];
+    double vt[(M_COLUMNS + 1) * (M_COLUMNS + 1)];
+    size_t n_rows = copies * M_ROWS, most = n_rows < M_COLUMNS + 1 ? n_rows : M_COLUMNS + 1, rank = 0;
+    assert_true(copies <= MOST_COPIES);
+    for (size_t k = 0; k < copies; k++) memcpy(a[k], matrix, sizeof a[k]);
+    assert_int_equal(karma_i_svd(u, s, vt, a[0][0], n_rows, M_COLUMNS + 1, NULL), KARMA_OK);
+    while (rank < most && s[rank] > 1e-12 * s[0]) rank++;
     return rank;
 }
 
@@ -193,11 +220,109 @@ static void M_has_completions_of_both_labels(void **state) {
         {1, 1, 1, 1, 1}, {-1, -1, -1, -1, -1}, {1, -1, 1, -1, 1}, {1, 1, 1, 1, 1}};
     completes_M(constant_columns);
     completes_M(constant_rows);
-    assert_int_equal(rank_of(constant_columns), 2);
-    assert_int_equal(rank_of(constant_rows), 2);
+    for (size_t copies = 1; copies <= MOST_COPIES; copies++) { /* more rows of the same kinds change nothing */
+        assert_int_equal(rank_of(constant_columns, copies), 2);
+        assert_int_equal(rank_of(constant_rows, copies), 2);
+    }
     assert_true(constant_columns[3][M_COLUMNS] == -constant_rows[3][M_COLUMNS]);
     /* and none of rank one: all of columns 2 and 5 in rows 2 and 3 is seen, and its determinant is not 0 */
     assert_true(M[1][1] * M[2][4] - M[1][4] * M[2][1] != 0.0);
+}
+
+/* The first three rows of M are its kinds. So many of each with their labels, and one more, which is asked for. */
+enum { KINDS = 3, CROWD = KINDS * MOST_COPIES + 1 };
+
+typedef struct crowd {
+    size_t n_rows; /* the last one is asked for */
+    double cells[CROWD][M_COLUMNS], labels[CROWD];
+    const char *classes[CROWD];
+} crowd;
+
+static void add_to(crowd *c, size_t kind, int has_label) {
+    double label = M[kind][M_COLUMNS];
+    assert_true(c->n_rows < CROWD);
+    memcpy(c->cells[c->n_rows], M[kind], sizeof c->cells[0]);
+    c->labels[c->n_rows] = has_label ? label : NAN;
+    c->classes[c->n_rows++] = !has_label ? NULL : label > 0.0 ? "plus" : "minus";
+}
+
+static void gather(crowd *c, const size_t counts[KINDS], size_t asked) {
+    c->n_rows = 0;
+    for (size_t kind = 0; kind < KINDS; kind++)
+        for (size_t k = 0; k < counts[kind]; k++) add_to(c, kind, 1);
+    add_to(c, asked, 0);
+}
+
+/* The label, 1 or -1, that a method of `karma compare` gives to the last row. */
+static int rival_says(const char *name, const crowd *c, double strength) {
+    size_t last = c->n_rows - 1;
+    karma_i_rival rival;
+    karma_i_rival_options options;
+    karma_fit_options fit = options_with(2, KARMA_AUTO);
+    karma_table *train = table_of(c->cells[0], last, M_COLUMNS, c->classes), *test = NULL;
+    karma_model *task = NULL;
+    karma_i_learner *learner = NULL;
+    double score = 0.0;
+    assert_int_equal(karma_table_from_array(&test, c->cells[last], 1, M_COLUMNS, NULL, NULL), KARMA_OK);
+    assert_true(karma_i_rival_find(&rival, name));
+    karma_i_rival_options_init(&options);
+    options.strength = strength;
+    assert_int_equal(karma_i_rival_task(&task, train, &fit, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_learner_fit(&learner, &rival, task, train, &options, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_learner_score(&score, learner, test, NULL, NULL), KARMA_OK);
+    int says_plus = strcmp(karma_model_class(task, 0, karma_model_decide(task, 0, &score)), "plus") == 0;
+    assert_true(fabs(score) > 0.05); /* no tie */
+    karma_i_learner_free(learner);
+    karma_model_free(task);
+    karma_table_free(train);
+    karma_table_free(test);
+    return says_plus ? 1 : -1;
+}
+
+/* The same of the completion itself, with the numbers as they are. */
+static int joint_says(int has_ones, const crowd *c, double mu) {
+    static double z[CROWD * (M_COLUMNS + 2)];
+    double bias = 0.0, absolute_mu = 0.0;
+    karma_i_joint joint = {.n_rows = c->n_rows,
+                           .n_labels = 1,
+                           .n_features = M_COLUMNS,
+                           .labels = c->labels,
+                           .x = c->cells[0],
+                           .has_ones = has_ones,
+                           .lambda = 0.1, /* that of the comparison */
+                           .mu = mu,
+                           .tolerance = 1e-6};
+    assert_int_equal(karma_i_joint_complete(z, &bias, &absolute_mu, &joint, NULL, NULL), KARMA_OK);
+    double score = z[(c->n_rows - 1) * karma_i_joint_width(&joint)] + bias;
+    assert_true(fabs(score) > 0.05);
+    return score > 0.0 ? 1 : -1;
+}
+
+/* Joint completion is right about the last row of M, which has the commoner label, and wrong about a row of the second
+ * kind. Standardised, as in the comparison, every column is constant, and the commoner label is all that is said. */
+static void joint_completion_of_M_is_right_by_luck(void **state) {
+    (void)state;
+    static const char *const names[] = {"mc-b", "mc-1"};
+    static const size_t counts[][KINDS] = {{1, 1, 1}, {20, 20, 20}, {1, 3, 1}};
+    static crowd c;
+    for (int has_ones = 0; has_ones < 2; has_ones++) {
+        for (size_t k = 0; k < 2; k++)
+            for (size_t asked = 0; asked < 2; asked++) { /* both get 1, and -1 is the label of the second */
+                gather(&c, counts[k], asked);
+                for (double strength = 0.1; strength < 200.0; strength *= 10.0)
+                    assert_int_equal(rival_says(names[has_ones], &c, strength), 1);
+                for (double mu = 0.1; mu > 5e-5; mu /= 10.0) assert_int_equal(joint_says(has_ones, &c, mu), 1);
+            }
+        gather(&c, counts[2], 0); /* now -1 is commoner */
+        for (double strength = 0.1; strength < 200.0; strength *= 10.0)
+            assert_int_equal(rival_says(names[has_ones], &c, strength), -1);
+        for (double mu = 0.1; mu > 5e-5; mu /= 10.0) assert_int_equal(joint_says(has_ones, &c, mu), 1);
+    }
+    for (size_t k = 0; k < 3; k++)
+        for (size_t asked = 0; asked < KINDS; asked++) { /* karma, with a C that lets it fit three rows */
+            gather(&c, counts[k], asked);
+            assert_true(rival_says("karma", &c, 10.0) == M[asked][M_COLUMNS]);
+        }
 }
 
 static void the_kernel_classifies_M(void **state) {
@@ -325,7 +450,9 @@ int main(void) {
         cmocka_unit_test(the_kernel_separates_the_plane),
         cmocka_unit_test(its_completion_of_rank_one_is_inseparable),
         cmocka_unit_test(imputers_that_believe_the_line_fail),
+        cmocka_unit_test(means_are_gamma_one),
         cmocka_unit_test(M_has_completions_of_both_labels),
+        cmocka_unit_test(joint_completion_of_M_is_right_by_luck),
         cmocka_unit_test(the_kernel_classifies_M),
         cmocka_unit_test(one_classifier_does_for_both_populations),
         cmocka_unit_test(no_completion_is_right_for_both_worlds),
