@@ -87,6 +87,31 @@ class Experiments(Case):
             figure = xml.etree.ElementTree.fromstring(self.read(f"figures/experiments-{name}.svg"))
             self.assertTrue(figure.findall("{http://www.w3.org/2000/svg}polyline"), name)
 
+    def test_unmeasured_sections_stay(self):
+        """Scores cut off after any line, as by an interruption: what is not whole stays, with a notice, and the rest is written."""
+        self.measure("--only", "synthetic,curves")
+        curves, synthetic = (self.read(f"out/{part}.csv").decode().splitlines(True) for part in ("curves", "synthetic"))
+        n_rows = sum(line.startswith("rows,") for line in curves)
+        for n, written in ((1, []), (n_rows, []), (n_rows + 1, ["rows"]), (len(curves), ["rows", "gamma"])):
+            self.write("out/curves.csv", "".join(curves[:n]))
+            self.write("out/synthetic.csv", "".join(synthetic[:n]))
+            page, said = self.report()
+            for section in ("synthetic", "rows", "gamma"):
+                self.assertEqual(f"old {section}\n" not in page, section in written, (n, section))
+                self.assertEqual(f"section {section} stays as it is; experiments/run --resume" not in said, section in written)
+        self.assertIn(" noisy holes, ", said)
+
+    def test_seeds_are_missing(self):
+        """A cell that another seed has and this one has not, and a cell that was cut off."""
+        line = "rows,mcar,{},{},{},0.9,0.01,no,0.5,400,1,abc\n"
+        whole = [line.format(x, seed, method) for seed in (1, 2) for x in (50, 100) for method in ("zero", "train-union")]
+        os.mkdir(self.path("out"))
+        for n, says in ((8, None), (7, "rows mcar 100:"), (6, "rows mcar 100:"), (3, "rows mcar 100:"), (0, "rows:")):
+            self.write("out/curves.csv", COLUMNS + "\n" + "".join(whole[:n]))
+            page, said = self.report()
+            self.assertEqual("old rows" in page, bool(says))
+            self.assertIn(f"of {says} section rows stays" if says else "section gamma stays", said)
+
     def test_resume(self):
         """Scores of this commit are kept and the rest is measured; otherwise everything is measured anew."""
         self.measure("--only", "curves")
@@ -146,8 +171,9 @@ class Experiments(Case):
         self.assertEqual(self.measure("--only", "published", code=1).stderr.splitlines()[-1],
                          "experiments/run: data/horse_colic.csv has no column 'target'")
         self.write("page.md", "nothing is marked\n")
-        self.write("out/published.csv", COLUMNS + "\n")
-        self.assertIn("no section '<!-- begin", self.script("report", "--results", "out", "--page", "page.md", code=1).stderr)
+        self.write("out/ratings.csv", COLUMNS + "\nfood,gender,5,1,train-union,0.6,0.01,no,0.5,40,1,abc\n")
+        self.assertIn("no section '<!-- begin", self.script("report", "--results", "out", "--page", "page.md", "--figures", "figures",
+                                                            code=1).stderr)
 
     # --- what the page says ---
 
