@@ -125,6 +125,39 @@ class Experiments(Case):
         self.assertEqual(len(self.results("curves")), len(lines) - 1)
         self.assertIn("rows", self.measure("--only", "curves").stdout)
 
+    def test_interrupted(self):
+        """The scores stay as they were until all are there; --resume goes on with what was measured."""
+        self.measure("--only", "curves")
+        before = self.read("out/curves.csv")
+        os.mkdir(self.path("data"))
+        self.write("data/titanic.csv", "a,b\n1,2\n")  # the last table
+        self.measure("--only", "curves", code=1)
+        self.assertEqual(self.read("out/curves.csv"), before)
+        self.assertEqual(len(self.read_rows("out/curves.csv.unfinished")), len(before.splitlines()))
+        self.assertIn("run of curves was interrupted; experiments/run --resume goes on", self.report()[1])
+        os.remove(self.path("data/titanic.csv"))
+        self.assertNotIn("seed 301", self.measure("--only", "curves", "--resume").stdout)
+        self.assertEqual([f for f in self.files() if f.startswith("out")], ["out/curves.csv"])
+        self.assertNotIn("interrupted", self.report()[1])
+
+    def test_scores_of_absent_data_stay(self):
+        """What cannot be measured again, for want of data, is not lost; what can is measured."""
+        os.mkdir(self.path("out"))
+        tail = ",1,zero,0.6,0.01,no,0.5,40,1,abc"
+        self.write("out/curves.csv", "\n".join([COLUMNS, "rows,mnar,100" + tail, "rows,yrbss,100" + tail, "gamma,titanic,2" + tail, ""]))
+        self.write("out/ratings.csv", "\n".join([COLUMNS, "food,gender,5" + tail, "senate,party,10" + tail, ""]))
+        os.mkdir(self.path("data"))
+        self.triplets("data/food_world_cup.csv")
+        self.write_csv("data/food_world_cup_users.csv", ["user", "gender"], [(u, "mf"[u % 2]) for u in range(90)])
+        for options in ((), ("--resume",)):
+            run = self.measure("--only", "curves,ratings", *options)
+            for part, stay in (("curves", ["yrbss", "titanic"]), ("ratings", ["party"])):
+                self.assertEqual([line["setting"] for line in self.results(part) if line["commit"] == "abc"], stay)
+                self.assertGreater(len(self.results(part)), 4)
+            for name in ("yrbss", "titanic", "senate"):
+                self.assertIn(f"experiments/run: kept the scores of {name} from commit abc\n", run.stderr)
+            self.assertEqual(run.stderr.count("kept"), 3)
+
     def test_ratings(self):
         self.triplets("jester1.csv", low=-9.5, high=8)
         os.mkdir(self.path("data"))
