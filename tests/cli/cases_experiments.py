@@ -77,10 +77,18 @@ class Experiments(Case):
         self.assertEqual({line["experiment"] for line in lines}, {"holes", "noisy holes", "rank", "noise"})
         self.assertEqual({line["setting"] for line in lines if line["experiment"] == "holes"}, {"mcar", "mar", "mnar", "block"})
         self.assertTrue(all(.2 <= float(line["score"]) <= 1 for line in lines))
+        by_cell = {}
+        for line in lines:
+            by_cell.setdefault((line["experiment"], line["setting"], line["x"]), set()).add(line["method"])
+        self.assertEqual(len({frozenset(methods) for methods in by_cell.values()}), 1, by_cell)  # the same methods everywhere
+        self.assertLess({"mc-1", "geom", "polar"}, next(iter(by_cell.values())))
         page, said = self.report()
         self.assertIn("no scores of ratings in out", said)
         self.assertRegex(page, r"\| mcar 30% \| 0\.\d{3} ")
         self.assertRegex(page, r"\*\*Rows in the subspace\*\* \(5 cells\)")
+        for method in ("mc-1", "geom", "polar"):
+            self.assertRegex(page, rf"\| rows \|.* {method} \|")
+            self.assertEqual(len(re.findall(rf"(?m)^\| {method} \| 0\.", page)), 2, method)
         self.assertIn("\nold ratings\n", page)
         self.assertNotIn("old gamma", page)
         for name in ("holes", "holes-noisy", "rank-noise", "rows", "gamma"):
