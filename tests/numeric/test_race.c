@@ -385,7 +385,8 @@ static void zero_imputation_is_always_a_candidate(void **state) {
 static void what_is_fixed_is_kept(void **state) {
     (void)state;
     static const char *const kernel[] = {"kernel"}, *const gamma[] = {"gamma"}, *const outer[] = {"outer"},
-                             *const C[] = {"C"}, *const both[] = {"kernel", "outer", "width"}, *const mu[] = {"mu"};
+                             *const C[] = {"C"}, *const both[] = {"kernel", "outer", "width"}, *const mu[] = {"mu"},
+                             *const kernel_and_mu[] = {"kernel", "mu"};
     table_plan plan = {30, 4, 1, 6, 0.7, 2, 1.0};
     karma_table *table = draw_labelled(&plan, 2);
     karma_fit_options o = tight_options(1);
@@ -402,11 +403,20 @@ static void what_is_fixed_is_kept(void **state) {
     assert_string_equal(r.race.entries[0].kernel, "linear * rank");
     assert_int_equal(r.race.n_runs, 5);
     finish(&r);
-    o.kernel = "union";
+    o.kernel = "union"; /* sums, and each part alone: μ = 0 and μ → ∞ */
     candidates(&r, table, KARMA_EFFORT_NORMAL, &o, kernel, 1);
-    assert_int_equal(count_with(&r.race, "linear"), r.race.n_entries);
-    assert_int_equal(count_with(&r.race, "subspace"), r.race.n_entries);
+    assert_true(count_with(&r.race, "linear(gamma=1) + 10*subspace") > 0);
+    assert_int_equal(count_with(&r.race, "subspace") - count_with(&r.race, "*subspace"), 1);
+    assert_true(count_with(&r.race, "linear") > count_with(&r.race, "*subspace"));
+    assert_int_equal(count_with(&r.race, "linear") + 1, r.race.n_entries);
+    assert_int_equal(count_with(&r.race, "outer="), 0);
     finish(&r);
+    o.mu = 7; /* and without them where μ is given */
+    candidates(&r, table, KARMA_EFFORT_NORMAL, &o, kernel_and_mu, 2);
+    assert_int_equal(count_with(&r.race, " + 7*subspace"), r.race.n_entries);
+    assert_true(r.race.n_entries > 1);
+    finish(&r);
+    o = tight_options(1);
     o.kernel = NULL;
     o.gamma = 3;
     candidates(&r, table, KARMA_EFFORT_NORMAL, &o, gamma, 1);

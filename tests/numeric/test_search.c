@@ -347,40 +347,6 @@ static void what_is_fixed_is_in_the_model(void **state) {
     karma_table_free(table);
 }
 
-/* The names of what was tried with a kernel that is kept, and μ if it is too. */
-static int was_tried(json_t *account, const char *kernel) {
-    size_t i;
-    json_t *candidate;
-    json_array_foreach(json_object_get(account, "candidates"), i,
-                       candidate) if (strcmp(json_string_value(json_object_get(candidate, "kernel")), kernel) ==
-                                      0) return 1;
-    return 0;
-}
-
-static void a_union_contains_its_parts(void **state) {
-    (void)state;
-    static char *names[] = {"kernel", "mu"};
-    table_plan plan = {60, 5, 1, 6, 0.8, 2, 1.0};
-    karma_table *table = draw_labelled(&plan, 4);
-    karma_fit_options fit = fit_options(1);
-    karma_search_options search = search_options();
-    fit.kernel = "union";
-    fit.mu = 7;
-    for (size_t keeps_mu = 0; keeps_mu <= 1; keeps_mu++) {
-        search.fixed = (karma_names){names, 1 + keeps_mu};
-        karma_model *model = searched(table, &fit, &search);
-        json_t *account = account_of(model);
-        assert_int_equal(was_tried(account, "linear(gamma=1) + 10*subspace"), !keeps_mu);
-        assert_int_equal(was_tried(account, "linear(gamma=1) + 7*subspace"), keeps_mu);
-        assert_int_equal(was_tried(account, "linear(gamma=1)"), !keeps_mu);
-        assert_int_equal(was_tried(account, "subspace"), !keeps_mu);
-        assert_false(was_tried(account, "rank(gamma=1)"));
-        json_decref(account);
-        karma_model_free(model);
-    }
-    karma_table_free(table);
-}
-
 static void without_effort_it_is_a_fit(void **state) {
     (void)state;
     table_plan plan = {40, 4, 1, 6, 0.8, 2, 1.0};
@@ -677,7 +643,6 @@ int main(void) {
         cmocka_unit_test(goals_that_do_not_fit_are_refused),
         cmocka_unit_test(every_rule_gives_a_model),
         cmocka_unit_test(what_is_fixed_is_in_the_model),
-        cmocka_unit_test(a_union_contains_its_parts),
         cmocka_unit_test(without_effort_it_is_a_fit),
         cmocka_unit_test(a_moment_is_enough_for_a_model),
         cmocka_unit_test(stopping_leaves_a_model_or_a_sentence),
