@@ -37,6 +37,7 @@ void *karma_i_alloc_aligned(size_t count, size_t size) {
 }
 
 void *karma_i_alloc_large(size_t count, size_t size) {
+    if (!product_overflows(count, size) && count * size < LARGE_PAGE) return karma_i_alloc_aligned(count, size);
     void *memory = alloc_multiple(count, size, LARGE_PAGE);
 #ifdef MADV_HUGEPAGE
     if (memory) (void)madvise(memory, count * size, MADV_HUGEPAGE); /* a wish; without it pages are small */
