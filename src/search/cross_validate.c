@@ -89,6 +89,14 @@ static karma_status judge_fold(karma_cv *cv, const karma_model *model, const kar
     return st;
 }
 
+/* What is wrong with the rows that are left need not be wrong with all of them. */
+static karma_status blame_part(const karma_cv *cv, karma_error *err) {
+    if (!err) return KARMA_ERR_DATA;
+    karma_error cause = *err;
+    return karma_i_fail(err, cause.status, "with part %zu of %zu of the rows left out: %s",
+                        cv->n_done % cv->n_folds + 1, cv->n_folds, cause.message);
+}
+
 static karma_status run_fold(karma_cv *cv, const size_t *fold, const karma_table *table, const karma_fit_options *fit,
                              const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
     size_t n = table->n_rows, n_train, n_test;
@@ -103,7 +111,10 @@ static karma_status run_fold(karma_cv *cv, const size_t *fold, const karma_table
         st = karma_table_select(&train_rows, table, train, n_train, err);
     }
     if (st == KARMA_OK) st = karma_table_select(&test_rows, table, test, n_test, err);
-    if (st == KARMA_OK) st = karma_search(&model, train_rows, fit, search, &quiet, err);
+    if (st == KARMA_OK) {
+        st = karma_search(&model, train_rows, fit, search, &quiet, err);
+        if (st == KARMA_ERR_DATA) st = blame_part(cv, err);
+    }
     if (st == KARMA_OK && karma_i_progress(hooks, "judging", cv->n_done, own.n_folds))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
     if (st == KARMA_OK) st = judge_fold(cv, model, test_rows, (size_t)fit->threads, err);

@@ -213,6 +213,12 @@ class Validating(Case):
         self.assertEqual(len(got["kernels"]), 3)
         self.assertGreater(len(set(got["kernels"])), 1)
 
+    def test_the_only_row_of_a_class(self):
+        self.write("lone.csv", "a,y\n" + "".join(f"{i},{'q' if i == 3 else 'p'}\n" for i in range(20)))
+        for effort in ("off", "quick"):
+            self.fails("cv", "lone.csv", "--target", "y", "--effort", effort,
+                       says=r"lone.csv: with part \d of 5 of the rows left out: column 'y' has one class only, 'p'")
+
     def test_rounds_threads_and_seeds(self):
         self.two_classes(n=40)
         base = ["cv", "two.csv", "--target", "answer", "--effort", "off", "--json"]
