@@ -2,7 +2,10 @@
 #
 #   make          builds build/karma, build/libkarma.so and build/libkarma.a
 #   make demo     trains on a table with holes, predicts unseen rows, compares
-#   make test     all tests, then all of them again under the address and undefined-behaviour sanitizers
+#   make test     all tests
+#   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
+#   make test-all  both
+#   make coverage  which lines and branches the tests run
 #   make bench    speed beside peers (docs/benchmarks.md)
 #   make experiments  accuracy beside other ways with holes (docs/experiments.md); DATA=DIR and MOVIELENS=DIR name data
 #   make lint     clang-tidy, clang-format, shellcheck
@@ -11,7 +14,7 @@
 PREFIX ?= /usr/local
 
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
-TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev python3 python3-sklearn
+TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev g++ python3 python3-sklearn
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
 BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
                  r-base-core r-bioc-pcamethods
@@ -30,9 +33,21 @@ test:
 	@dev/install-packages $(TEST_PACKAGES)
 	@dev/run-tests
 
+test-sanitize:
+	@dev/install-packages $(TEST_PACKAGES)
+	@dev/run-tests --sanitize
+
+test-all:
+	@dev/install-packages $(TEST_PACKAGES)
+	@dev/run-tests --all
+
+coverage:
+	@dev/install-packages $(TEST_PACKAGES) gcovr
+	@dev/coverage
+
 bench: all
 	@dev/install-packages $(BENCH_PACKAGES)
-	@ninja -C build --quiet bench/bench_engine bench/bench_search bench/bench_subspace
+	@ninja -C build --quiet bench/bench_engine bench/bench_forest bench/bench_search bench/bench_subspace
 	@bench/run
 
 experiments: all
@@ -50,6 +65,6 @@ install: all
 	@meson install -C build --no-rebuild --quiet
 
 clean:
-	rm -rf build build-sanitize
+	rm -rf build build-sanitize build-coverage
 
-.PHONY: all demo test bench experiments lint install clean
+.PHONY: all demo test test-sanitize test-all coverage bench experiments lint install clean

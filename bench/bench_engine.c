@@ -23,6 +23,8 @@
 #include "karma/karma.h"
 #include "kernel/kernel.h"
 #include "solve/solver.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 #include "timing.h"
 
 enum { MOST_REPEATS = 64, SUBSPACE = 5 };
@@ -96,11 +98,11 @@ static void draw_row(sample *s, size_t i, const double *basis, karma_i_rng *rng)
         double x = 0.3 * karma_i_rng_normal(rng);
         for (size_t k = 0; k < SUBSPACE; k++) x += basis[j * SUBSPACE + k] * z[k] / sqrt(SUBSPACE);
         if (karma_i_rng_uniform(rng) < MISSING) continue;
-        karma_i_mask_set(s->rows->mask + i * s->rows->n_words, j);
-        if (s->rows->rank_stride)
-            s->rows->ranks[i * s->rows->rank_stride + j] = (uint8_t)(1.0 + 254.0 * 0.5 * erfc(-x / sqrt(2.0)));
+        karma_i_mask_set(karma_i_rows_mask(s->rows, i), j);
+        if (karma_i_dense_of(s->rows)->rank_stride)
+            karma_i_rows_ranks(s->rows, i)[j] = (uint8_t)(1.0 + 254.0 * 0.5 * erfc(-x / sqrt(2.0)));
         else
-            s->rows->values[i * d + j] = (float)x;
+            karma_i_dense_of(s->rows)->values[i * d + j] = (float)x;
     }
 }
 
@@ -152,7 +154,7 @@ static int bench_dense(char **arguments) {
     must(out != NULL, "out of memory");
     openblas_set_num_threads(threads);
     karma_i_view all = karma_i_rows_all(s.rows);
-    const float *x = values.rows->values;
+    const float *x = karma_i_dense_of(values.rows)->values;
     times gram = {0}, block = {0}, sgemm = {0};
     for (size_t r = 0; r <= repeats; r++) {
         double start = now();
@@ -218,13 +220,13 @@ static karma_i_rows *draw_categories(size_t n, size_t d, size_t L, int coded) {
         for (size_t j = 0; j < d; j++) {
             size_t level = karma_i_rng_below(&rng, L);
             if (karma_i_rng_uniform(&rng) < MISSING) continue;
-            karma_i_mask_set(rows->mask + i * rows->n_words, j);
+            karma_i_mask_set(karma_i_rows_mask(rows, i), j);
             if (coded) {
-                rows->codes[karma_i_rows_code_at(rows, i, j)] = (uint16_t)(level + 1);
+                *karma_i_rows_code(rows, i, j) = (uint16_t)(level + 1);
                 karma_i_rows_set_term(rows, i, j, -0.5F * share); /* s/2 - p */
             }
             for (size_t f = start[j]; f < start[j + 1]; f++)
-                rows->values[i * rows->n_values + f] = (f - start[j] == level ? 1.0F : 0.0F) - share;
+                karma_i_rows_values(rows, i)[f] = (f - start[j] == level ? 1.0F : 0.0F) - share;
         }
     rows->n_rows = n;
     check(karma_i_rows_validate(rows, &err), &err);
@@ -246,7 +248,7 @@ static int bench_category(char **arguments) {
     float *out = karma_i_alloc_large(n, n * sizeof *out);
     must(out != NULL, "out of memory");
     openblas_set_num_threads(threads);
-    const float *x = values.rows->values;
+    const float *x = karma_i_dense_of(values.rows)->values;
     times codes = {0}, codes_block = {0}, indicators = {0}, indicators_block = {0}, sgemm = {0};
     struct {
         const karma_i_rows *rows;
@@ -289,7 +291,8 @@ static int bench_category(char **arguments) {
 typedef double (*pair_fn)(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j);
 
 static double weigh(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j, float sum) {
-    size_t c = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), rows->n_words);
+    size_t c =
+        karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), karma_i_dense_of(rows)->n_words);
     return (double)((sum + (float)(kernel->factors[0].bias * kernel->factors[0].bias)) * kernel->factors[0].weight[c]);
 }
 
@@ -490,12 +493,22 @@ static int bench_sparse(char **arguments) {
     karma_i_rows *rows = NULL;
     karma_i_kernel kernel;
     check(karma_i_rows_new_sparse(&rows, d, n, &err), &err);
-    read_items(rows->cell_start, n + 1, sizeof *rows->cell_start, directory, "start");
-    rows->n_rows = n;
-    size_t n_cells = karma_i_rows_n_cells(rows);
-    check(karma_i_rows_make_cells(rows, n_cells, &err), &err);
-    read_items(rows->cell_attribute, n_cells, sizeof *rows->cell_attribute, directory, "attribute");
-    read_items(rows->cell_value, n_cells, sizeof *rows->cell_value, directory, "value");
+    size_t *start = karma_i_alloc(n + 1, sizeof *start);
+    must(start != NULL, "out of memory");
+    read_items(start, n + 1, sizeof *start, directory, "start");
+    uint32_t *attribute = karma_i_alloc(start[n], sizeof *attribute);
+    float *value = karma_i_alloc(start[n], sizeof *value);
+    must(attribute && value, "out of memory");
+    read_items(attribute, start[n], sizeof *attribute, directory, "attribute");
+    read_items(value, start[n], sizeof *value, directory, "value");
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = start[i]; k < start[i + 1]; k++)
+            check(karma_i_rows_add_cell(rows, attribute[k], value[k], &err), &err);
+        check(karma_i_rows_end_sparse(rows, &err), &err);
+    }
+    karma_i_free(start);
+    karma_i_free(attribute);
+    karma_i_free(value);
     check(karma_i_rows_validate(rows, &err), &err);
     for (size_t i = 0; i < n; i++) {
         size_t count = karma_i_rows_n_observed(rows, i);

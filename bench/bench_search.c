@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "eval/metric_table.h"
 #include "karma/karma.h"
 #include "search/candidates.h"
 #include "search/choose.h"
@@ -39,7 +40,7 @@ static double score(const char *kernel, const karma_table *train, const char *te
     must(scores != NULL, "out of memory");
     check(karma_predict(scores, model, test, 0, NULL, &err), &err);
     check(karma_evaluate(&metrics, model, 0, test, scores, &err), &err);
-    double value = karma_i_goal_of(&metrics, goal);
+    double value = metrics.values[karma_i_metric_index(karma_i_metric_of_goal(goal))];
     karma_metrics_clear(&metrics);
     free(scores);
     karma_table_free(test);
@@ -50,7 +51,7 @@ static double score(const char *kernel, const karma_table *train, const char *te
 static void race_all(karma_i_race *race, const karma_i_judge *judge) {
     karma_error err = {0};
     karma_i_row_loss_fn loss = karma_i_goal_is_mean(judge->goal) ? karma_i_goal_row_loss : NULL;
-    while (race->n_done < race->n_folds * race->n_repeats) {
+    while (race->n_done < karma_i_folds_count(race->folds)) {
         size_t n_left;
         int stopped;
         check(karma_i_race_fold(race, NULL, NULL, &stopped, &err), &err);
@@ -65,17 +66,20 @@ static void tell(const karma_i_race *race, const karma_i_judge *judge, const kar
     printf("{\"candidates\": %zu", race->n_runs);
     for (int rule = 0; rule < KARMA_N_RULES; rule++) {
         karma_i_choice choice;
+        karma_i_plan plan = {0};
         char *text = NULL;
         double *values = malloc(race->n_done * sizeof *values), mean = 0.0;
         must(values != NULL, "out of memory");
         check(karma_i_choose(&choice, (karma_rule)rule, race, NULL, loss, judge, race->n_runs, &err), &err);
-        check(karma_i_choice_text(&text, &choice, race, &err), &err);
+        check(karma_i_choice_plan(&plan, &choice, race, &err), &err);
+        check(karma_i_plan_print(&text, &plan, &err), &err);
         check(karma_i_choice_values(values, &choice, race, &err), &err);
         for (size_t f = 0; f < race->n_done; f++) mean += values[f] / (double)race->n_done;
         printf(", \"%s\": {\"members\": %zu, \"inner\": %.6f, \"outer\": %.6f}", rule_names[rule], choice.n, mean,
                score(text, train, test_path, fit, judge->goal));
         free(values);
         karma_i_free(text);
+        karma_i_plan_clear(&plan);
         karma_i_choice_clear(&choice);
     }
     puts("}");
@@ -94,28 +98,30 @@ int main(int argc, char **argv) {
     karma_read_options read;
     karma_fit_options fit;
     karma_table *train = NULL;
-    karma_model *like = NULL;
+    karma_i_task task;
     karma_goal goal;
     karma_i_judge judge;
+    karma_i_folds folds;
     karma_i_race race;
     karma_options_init(karma_read_option_table(), &read);
     karma_options_init(karma_fit_option_table(), &fit);
     set(karma_read_option_table(), &read, "target", "target");
     fit.passes = MOST_PASSES;
     check(karma_table_read(&train, argv[1], &read, NULL, &err), &err);
-    check(karma_i_model_start(&like, train, &fit, NULL, &err), &err);
-    check(karma_i_goal_resolve(&goal, KARMA_GOAL_AUTO, like, &err), &err);
-    check(karma_i_judge_init(&judge, goal, like, train, &err), &err);
+    check(karma_i_task_learn(&task, train, &fit, NULL, &err), &err);
+    check(karma_i_goal_resolve(&goal, KARMA_GOAL_AUTO, &task, &err), &err);
+    check(karma_i_judge_init(&judge, goal, &task, train, &err), &err);
     size_t n = karma_table_n_rows(train), repeats = (REPEATED_ROWS + n - 1) / n;
     if (repeats > MOST_REPEATS) repeats = MOST_REPEATS;
-    check(karma_i_race_start(&race, like, train, FOLDS, repeats, karma_i_goal_value, &judge, &err), &err);
-    race.keep = KARMA_I_ZERO_IMPUTATION;
+    check(karma_i_folds_deal(&folds, &task, train, FOLDS, repeats, (uint64_t)fit.seed, 1, &err), &err);
+    race = karma_i_race_start(&task, &folds, karma_i_goal_value, &judge);
     check(karma_i_candidates_add(&race, effort_named(argv[3]), &(karma_names){NULL, 0}, &err), &err);
     race_all(&race, &judge);
     tell(&race, &judge, train, argv[2], &fit);
     karma_i_race_clear(&race);
+    karma_i_folds_clear(&folds);
     karma_i_judge_clear(&judge);
-    karma_model_free(like);
+    karma_i_task_clear(&task);
     karma_table_free(train);
     karma_options_clear(karma_fit_option_table(), &fit);
     karma_options_clear(karma_read_option_table(), &read);

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "subspace/posterior.h"
 #include "subspace/ppca.h"
+#include "table/rows_dense.h"
 #include "timing.h"
 
 static const double NOISE = 0.3;
@@ -34,8 +35,8 @@ static karma_i_rows *draw_rows(size_t n, size_t d, size_t r, double missing) {
             double x = NOISE * karma_i_rng_normal(&rng);
             for (size_t k = 0; k < r; k++) x += basis[j * r + k] * z[k];
             if (karma_i_rng_uniform(&rng) < missing) continue;
-            karma_i_mask_set(rows->mask + i * rows->n_words, j);
-            rows->values[i * d + j] = (float)x;
+            karma_i_mask_set(karma_i_rows_mask(rows, i), j);
+            karma_i_dense_of(rows)->values[i * d + j] = (float)x;
         }
     }
     rows->n_rows = n;

@@ -5,6 +5,7 @@
     peers.py sparse ENGINE DIR ROWS REPEATS THREADS   scipy's sparse product, beside the library's sparse block
     peers.py subspace ROWS PEER_ROWS              a round of IterativeImputer on PEER_ROWS, passes of ppca on ROWS
     peers.py search CSV FITS THREADS              GridSearchCV over IterativeImputer + SVC, FITS of its 180 fits
+    peers.py forest DIR ROWS TREES PEER_TREES LEAVES THREADS BENCH_FOREST   scikit-learn's forests beside ours
 
 Each repetition times the peer, then starts ENGINE, if there is one, for the library's side: the two take turns.
 """
@@ -253,7 +254,54 @@ def search(path, n_fits, threads):
             "score": float(search_cv.cv_results_["mean_test_score"].max())}
 
 
+# ---- forests ----
+
+FOREST_COLUMNS = 50
+
+
+def forest_rows(n_rows):
+    """Numbers with a fifth of the cells missing, and two classes that hang on four of the columns."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(n_rows, FOREST_COLUMNS))
+    y = x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]) + x[:, 3] + random.normal(size=n_rows) / 2 > 0
+    x[random.random(x.shape) < 0.2] = np.nan
+    return x, y
+
+
+def write_ranks(path, x, y):
+    """Bytes of mid-ranks, column by column, and the classes: what bench_forest reads."""
+    with open(path, "wb") as file:
+        for column in x.T:
+            observed = np.flatnonzero(~np.isnan(column))
+            ranks = np.zeros(len(column), np.uint8)
+            place = np.argsort(np.argsort(column[observed]))  # no two cells are equal
+            ranks[observed] = 1 + np.floor(254 * (place + 0.5) / len(observed) + 0.5)
+            file.write(ranks.tobytes())
+        file.write(y.astype(np.uint8).tobytes())
+
+
+def forest(directory, n_rows, n_trees, peer_trees, leaves, threads, program):
+    """Seconds for all trees; those of the peers are measured with peer_trees and scaled."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+
+    x, y = forest_rows(n_rows)
+    path = os.path.join(directory, "ranks")
+    write_ranks(path, x, y)
+    result = {growth: engine(program, path, n_rows, FOREST_COLUMNS, growth, n_trees, leaves, 1, threads)
+              for growth in ("boosted", "bagged")}
+    filled = np.where(np.isnan(x), np.nanmean(x, 0), x)
+    seconds, _ = timed(RandomForestClassifier(peer_trees, max_leaf_nodes=leaves, n_jobs=threads).fit, filled, y)
+    result["random_forest"] = [seconds * n_trees / peer_trees]
+    peer = HistGradientBoostingClassifier(max_iter=peer_trees, max_leaf_nodes=leaves, early_stopping=False)
+    seconds, _ = timed(peer.fit, x, y)
+    result["hist_gradient_boosting"] = [seconds * n_trees / peer_trees]
+    return result
+
+
 def main(kind, *arguments):
+    if kind == "forest":
+        directory, n_rows, n_trees, peer_trees, leaves, threads, program = arguments
+        return forest(directory, int(n_rows), int(n_trees), int(peer_trees), int(leaves), int(threads), program)
     if kind == "search":
         path, n_fits, threads = arguments
         return search(path, int(n_fits), int(threads))

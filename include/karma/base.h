@@ -51,8 +51,15 @@ typedef struct karma_hooks {
     void *payload;
 } karma_hooks;
 
-/* "MAJOR.MINOR.PATCH" of the library that is running. */
+/* The version of these headers, and as one number that grows with it: major * 1000000 + minor * 1000 + patch. */
+#define KARMA_VERSION_MAJOR  0
+#define KARMA_VERSION_MINOR  1
+#define KARMA_VERSION_PATCH  0
+#define KARMA_VERSION_NUMBER (KARMA_VERSION_MAJOR * 1000000 + KARMA_VERSION_MINOR * 1000 + KARMA_VERSION_PATCH)
+
+/* The version of the library that is running: "MAJOR.MINOR.PATCH", and as one number. Constant, any thread. */
 KARMA_API const char *karma_version(void);
+KARMA_API int karma_version_number(void);
 
 /* A short lower-case name such as "format". */
 KARMA_API const char *karma_status_name(karma_status status);

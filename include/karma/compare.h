@@ -40,8 +40,8 @@ typedef struct karma_comparison {
     karma_goal goal;
     size_t n_rows, n_folds, n_rounds, n_inner;
     size_t n_done; /* folds of all rounds that all methods were judged on: fewer than there are if it was interrupted */
-    double *
-        constant; /* the goal of a constant answer, one a fold: the training rows' commonest class, mean or quantiles */
+    double *constant; /* the goal of a constant answer, one per fold: the training rows' commonest class, mean or
+                         quantiles */
     size_t n_methods;
     karma_compare_method *methods;
     size_t best; /* the method of the best mean, the first of several; n_methods if all have failed */

@@ -26,12 +26,60 @@ KARMA_API karma_status karma_table_read_like(karma_table **out, const char *path
                                              const karma_read_options *options, const karma_hooks *hooks,
                                              karma_error *err);
 
-/* A table of numbers from a row-major array; NaN is missing, an infinity is an error. `names` may be NULL
- * (then c1, c2, ...). Copies everything. */
+/* Types of the numbers in a caller's arrays. */
+#define KARMA_NUMBER_TYPE_LIST(X)                                                                                      \
+    X(KARMA_FLOAT64, double)                                                                                           \
+    X(KARMA_FLOAT32, float)                                                                                            \
+    X(KARMA_INT8, int8_t)                                                                                              \
+    X(KARMA_UINT8, uint8_t)                                                                                            \
+    X(KARMA_INT16, int16_t)                                                                                            \
+    X(KARMA_UINT16, uint16_t)                                                                                          \
+    X(KARMA_INT32, int32_t)                                                                                            \
+    X(KARMA_UINT32, uint32_t)                                                                                          \
+    X(KARMA_INT64, int64_t)                                                                                            \
+    X(KARMA_UINT64, uint64_t)
+#define KARMA_ENUM_ITEM(constant, c_type) constant,
+typedef enum karma_number_type { KARMA_NUMBER_TYPE_LIST(KARMA_ENUM_ITEM) } karma_number_type;
+#undef KARMA_ENUM_ITEM
+
+/* A table of numbers from a row-major array; NaN is missing. `names` may be NULL: columns are then c1, c2, ..., and a
+ * model takes only a matrix with as many columns as it was learned from. Copies everything. Fails with KARMA_ERR_DATA
+ * for an infinite value and for two equal names. Cost: one pass over the array. */
 KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
                                               const char *const *names, karma_error *err);
+/* The same from an array of any type and layout: the cell of row i and column j lies i * row_stride + j * column_stride
+ * bytes from `cells`. Strides may be negative or 0. */
+KARMA_API karma_status karma_table_from_strided(karma_table **out, const void *cells, karma_number_type type,
+                                                size_t n_rows, size_t n_columns, ptrdiff_t row_stride,
+                                                ptrdiff_t column_stride, const char *const *names, karma_error *err);
+
+/* A table built column by column, from numbers and categories. Columns are copied as they are added; finish makes the
+ * table of them. One thread at a time may work on one object. */
+typedef struct karma_columns karma_columns;
+KARMA_API karma_status karma_columns_new(karma_columns **out, size_t n_rows, karma_error *err);
+KARMA_API void karma_columns_free(karma_columns *columns);
+/* Numbers, one per row, `stride` bytes apart. NaN is missing, and so is a row whose byte in `missing` is not 0 (NULL:
+ * none). Fails with KARMA_ERR_DATA for an infinite value. */
+KARMA_API karma_status karma_columns_add_numbers(karma_columns *columns, const char *name, const void *values,
+                                                 karma_number_type type, ptrdiff_t stride, const unsigned char *missing,
+                                                 karma_error *err);
+/* Categories: codes[row] is the index of a level, or negative for a missing cell; codes lie `stride` bytes apart.
+ * Levels that no row has are dropped. The empty text is missing. */
+KARMA_API karma_status karma_columns_add_categories(karma_columns *columns, const char *name, const int32_t *codes,
+                                                    ptrdiff_t stride, const char *const *levels, size_t n_levels,
+                                                    karma_error *err);
+/* Categories by their texts, one per row; NULL and the empty text are missing. */
+KARMA_API karma_status karma_columns_add_texts(karma_columns *columns, const char *name, const char *const *texts,
+                                               karma_error *err);
+/* Texts that identify the rows; they are not learned from. */
+KARMA_API karma_status karma_columns_add_ids(karma_columns *columns, const char *name, const char *const *texts,
+                                             karma_error *err);
+/* Makes the table; targets and weights are then given to it by the functions below. Ends `columns` in any case. Fails
+ * with KARMA_ERR_DATA where two columns have the same name. Cost: one pass over the cells. */
+KARMA_API karma_status karma_columns_finish(karma_table **out, karma_columns *columns, karma_error *err);
+
 /* Gives a table one more target, or other values to the target that already has this name: numbers (NaN: missing) or
- * class names (NULL: missing), one a row. */
+ * class names (NULL: missing), one per row. */
 KARMA_API karma_status karma_table_add_target_numbers(karma_table *table, const char *name, const double *values,
                                                       karma_error *err);
 KARMA_API karma_status karma_table_add_target_classes(karma_table *table, const char *name, const char *const *classes,
@@ -40,7 +88,7 @@ KARMA_API karma_status karma_table_add_target_classes(karma_table *table, const 
 KARMA_API karma_status karma_table_set_row_weights(karma_table *table, const double *weights, karma_error *err);
 
 /* Gives the rows kernel values that were computed elsewhere: values[row * n_columns + column], finite. To learn from
- * them there is one column a row, in the same order; to predict, one a training row. */
+ * them there is one column per row, in the same order; to predict, one per training row. */
 KARMA_API karma_status karma_table_set_gram(karma_table *table, const float *values, size_t n_columns,
                                             karma_error *err);
 /* Columns of those values; 0: there are none. */
@@ -117,6 +165,36 @@ typedef struct karma_column_summary {
 
 /* summaries[0..n_attributes). Cost: two passes over the observed cells. */
 KARMA_API void karma_table_summarise(const karma_table *table, karma_column_summary *summaries);
+
+/* What a careful person would notice before learning from a table. */
+typedef enum karma_finding_kind {
+    KARMA_FINDING_EMPTY,         /* a column without observed cells */
+    KARMA_FINDING_CONSTANT,      /* a column with one value */
+    KARMA_FINDING_ID,            /* a column that is different in almost every row */
+    KARMA_FINDING_TEXT,          /* a column of long texts, most of them different */
+    KARMA_FINDING_COPY,          /* a column with the cells of column `other` */
+    KARMA_FINDING_LEAK,          /* a column whose values each go with one label of the first target */
+    KARMA_FINDING_TELLING_HOLES, /* missing rates that differ between labels by `value` */
+    KARMA_FINDING_SINGLE_CLASS   /* a target, number `column`, with `value` classes of one row */
+} karma_finding_kind;
+
+typedef struct karma_finding {
+    karma_finding_kind kind;
+    size_t column, other; /* attributes, where the kind does not say otherwise */
+    double value;
+} karma_finding;
+
+typedef struct karma_review {
+    karma_finding *findings;
+    size_t n_findings;
+} karma_review;
+
+/* Goes through a table of up to 2e8 cells; a larger one has no findings. Fails with KARMA_ERR_MEMORY only. Cost: a sort
+ * of every column. Free with karma_review_clear. */
+KARMA_API karma_status karma_table_review(karma_review *out, const karma_table *table, karma_error *err);
+KARMA_API void karma_review_clear(karma_review *review);
+/* The finding as a sentence without its full stop. Returns the length that snprintf would. */
+KARMA_API int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table);
 
 /* n_observed[0..n_attributes) */
 KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);

@@ -10,27 +10,53 @@
 extern "C" {
 #endif
 
-/* Numbers that do not apply to the task, or cannot be computed (AUC when one class is absent), are NaN. */
+/* How a metric is written for people. */
+typedef enum karma_metric_unit {
+    KARMA_METRIC_SHARE, /* of 1: as a percentage */
+    KARMA_METRIC_PLAIN,
+    KARMA_METRIC_TARGET /* in the units of the target */
+} karma_metric_unit;
+
+/* A number that predictions are judged by. */
+typedef struct karma_metric {
+    const char *key;    /* for programs: "log_loss" */
+    const char *name;   /* in sentences: "log loss" */
+    const char *title;  /* in tables: "mean absolute error"; NULL: reports show it in another way */
+    const char *remark; /* in tables, beside the value; may be empty */
+    size_t remark_from; /* the remark holds for targets of at least this many classes */
+    karma_task task;    /* what it applies to: classes or numbers */
+    int less_is_better;
+    karma_metric_unit unit;
+    /* The value that a constant answer reaches; all NULL where reports do not show it. */
+    const char *constant_key, *constant_title, *constant_remark;
+} karma_metric;
+
+/* The list of metrics. Later versions may have more, so look them up by their key. */
+KARMA_API size_t karma_n_metrics(void);
+/* index < karma_n_metrics(). */
+KARMA_API const karma_metric *karma_metric_at(size_t index);
+
+/* Metrics of one target. What does not apply to the task, or cannot be computed (the AUC when one class is absent), is
+ * NaN. */
 typedef struct karma_metrics {
     size_t n_rows;     /* with a label */
     size_t n_left_out; /* rows without one */
+    size_t n_values;   /* karma_n_metrics() */
+    double *values;    /* one per metric, in the order of karma_metric_at */
+    double *constants; /* the values of a constant answer: the commonest class, or the mean, of the training rows */
     /* classification */
-    double accuracy, majority; /* majority: always saying the commonest class of the training rows */
-    double balanced_accuracy;  /* mean recall over the classes that occur */
-    double f1;                 /* mean F1 over the classes that occur or are predicted */
-    double auc;                /* two classes: of the second one; more: mean over one-against-rest */
-    double log_loss;           /* where the model has probabilities, as are the next two */
-    double brier;              /* mean squared error of the probabilities */
-    double calibration_error;  /* expected calibration error: mean |confidence - accuracy| over ten bins */
     size_t n_classes;
     size_t *confusion; /* row-major: truth, prediction; a last row counts labels that training never saw */
     /* regression */
-    double mae, rmse, r2;
-    double baseline_mae, baseline_rmse; /* always saying the training mean */
     size_t n_quantiles;
     double *pinball, *coverage; /* of each quantile: its loss, and the share of rows that do not pass it */
     double interval_coverage;   /* share of rows between the first and the last of several quantiles */
 } karma_metrics;
+
+/* The value of the metric with this key ("accuracy", "rmse"), and that of a constant answer. NaN also if there is no
+ * such metric. */
+KARMA_API double karma_metrics_value(const karma_metrics *metrics, const char *key);
+KARMA_API double karma_metrics_constant(const karma_metrics *metrics, const char *key);
 
 /* Compares the scores from karma_predict with the table's labels of one of the model's targets: the table's target of
  * that name, or its only one if the model has only one. Rows count by their weights, if the table has them. Free with

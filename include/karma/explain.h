@@ -6,18 +6,11 @@
 #include "karma/base.h"
 #include "karma/data.h"
 #include "karma/learn.h"
+#include "karma/options.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef struct karma_explain_options {
-    size_t
-        samples; /* permutations of a row's attributes, where Shapley values are sampled; at least 4, rounded to even */
-    size_t repeats; /* permutations of a column, of which an importance is the mean; at least 2 */
-    uint64_t seed;
-    size_t threads; /* 0: as many as there are processors */
-} karma_explain_options;
 
 /* --- one row's scores --- */
 

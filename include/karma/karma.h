@@ -16,6 +16,8 @@
 #ifndef KARMA_KARMA_H
 #define KARMA_KARMA_H
 
+#include "karma/array.h"
+#include "karma/arrow.h"
 #include "karma/base.h"
 #include "karma/compare.h"
 #include "karma/data.h"

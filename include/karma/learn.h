@@ -16,8 +16,8 @@ typedef struct karma_model karma_model;
 /* How training ended. None of these is an error. */
 typedef enum karma_stop {
     KARMA_STOP_FINISHED,  /* online: all passes were made */
-    KARMA_STOP_CONVERGED, /* batch: the duality gap is within the tolerance */
-    KARMA_STOP_LIMIT,     /* batch: out of passes before that */
+    KARMA_STOP_CONVERGED, /* the other solvers: the duality gap is within the tolerance */
+    KARMA_STOP_LIMIT,     /* the other solvers: out of passes before that */
     KARMA_STOP_CANCELLED  /* the progress callback asked to stop; the model is the best so far */
 } karma_stop;
 
@@ -34,9 +34,17 @@ typedef struct karma_fit_info {
     /* online */
     double mean_loss;  /* suffered before each update, on the standardised target */
     double error_rate; /* of the decisions taken before each update; 0 for regression */
-    /* batch: sums over the outputs of |v|²/2 + (C/m) sum of losses, and of the dual that bounds it from below */
+    /* all but online: sums over the outputs of |v|²/2 + (C/m) sum of losses, and of the dual that bounds it from below;
+     * nystrom: of all machines that are built of the landmarks */
     double primal, dual;
-    double gap; /* (primal - dual)/primal */
+    double gap;       /* (primal - dual)/primal */
+    size_t n_columns; /* of the training table, with those that are never observed */
+    /* nystrom */
+    size_t n_landmarks;
+    /* Learned without a twentieth of the rows: the mean loss of these rows, the same with half as many landmarks, and
+     * by how much the objective is higher with these, relative. What more landmarks could still bring is less. 0: not
+     * measured */
+    double held_out_loss, half_held_out_loss, half_excess;
 } karma_fit_info;
 
 /* The word for it: "converged". */
@@ -44,14 +52,25 @@ KARMA_API const char *karma_stop_name(karma_stop stop);
 
 /* Learns from the rows of `table` that have a label, all its targets over one kernel. Cost of the online solver: T
  * times the number of kept rows kernel evaluations; of the batch solver: the number of rows times that of rows ever
- * visited. */
+ * visited; of the nystrom solver: rows times landmarks a pass. */
 KARMA_API karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_model_free(karma_model *model);
 
-/* Model files: docs/model-format.md. A file appears whole or not at all; loading checks every field. */
+/* Model files: docs/model-format.md. The same data, options and seed give the same bytes, whatever the number of
+ * threads.
+ *
+ * karma_model_save writes a file that appears whole or not at all. Errors: KARMA_ERR_IO if the system refuses,
+ * KARMA_ERR_DATA if a name of the model is not UTF-8 or a number of it has no place in a file, KARMA_ERR_MEMORY.
+ * karma_model_load takes nothing in the file on trust: whatever was altered, cut or forged is refused with
+ * KARMA_ERR_FORMAT, or makes a model that is safe to use. It reads no more bytes than the file's header announces.
+ * Cost: time and memory in proportion to the size of the file. Any number of threads may save one model. */
 KARMA_API karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err);
 KARMA_API karma_status karma_model_load(karma_model **out, const char *path, karma_error *err);
+/* The same with the bytes of such a file in memory. *out is a new buffer, to be freed with karma_buffer_free. */
+KARMA_API karma_status karma_model_save_buffer(void **out, size_t *size, const karma_model *model, karma_error *err);
+KARMA_API karma_status karma_model_load_buffer(karma_model **out, const void *buffer, size_t size, karma_error *err);
+KARMA_API void karma_buffer_free(void *buffer);
 
 /* Reads data for this model: like karma_table_read, but columns take the types the model learned, and the
  * model's targets, where they are there, are the targets. For a model of a precomputed kernel and no options.gram, the
@@ -62,7 +81,7 @@ KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_mod
 
 /* Scores of every row: scores[row * karma_model_n_outputs + output]. A target's outputs follow those of the target
  * before it: for two classes one, positive for the second class; for more classes one each; for a regression the
- * predicted number, or one a quantile, in order. threads 0: all processors. */
+ * predicted number, or one per quantile, in order. threads 0: all processors. */
 KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table, size_t threads,
                                      const karma_hooks *hooks, karma_error *err);
 
@@ -86,7 +105,8 @@ KARMA_API size_t karma_model_target_n_outputs(const karma_model *model, size_t t
 KARMA_API size_t karma_model_n_classes(const karma_model *model, size_t target); /* 0 for regression */
 KARMA_API const char *karma_model_class(const karma_model *model, size_t target, size_t index);
 KARMA_API size_t karma_model_class_count(const karma_model *model, size_t target, size_t index); /* in training */
-KARMA_API double karma_model_target_mean(const karma_model *model, size_t target);               /* in training */
+/* Mean of the training labels of a regression; 0 for classes. */
+KARMA_API double karma_model_target_mean(const karma_model *model, size_t target);
 KARMA_API size_t karma_model_n_quantiles(const karma_model *model, size_t target); /* 0: not the pinball loss */
 KARMA_API double karma_model_quantile(const karma_model *model, size_t target, size_t index);
 KARMA_API size_t karma_model_n_attributes(const karma_model *model);
@@ -94,6 +114,11 @@ KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_
 KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
 KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
+/* Whether the kernel values came with the table: nothing is known of columns then. */
+KARMA_API int karma_model_is_precomputed(const karma_model *model);
+/* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale are all there is to say of
+ * it. A formula or a committee has factors with their own settings and scales. */
+KARMA_API int karma_model_has_plain_kernel(const karma_model *model);
 KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
 KARMA_API const char *karma_model_solver_name(const karma_model *model); /* as used: never "auto" */
 

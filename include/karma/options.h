@@ -15,14 +15,6 @@ extern "C" {
     X(KARMA_TASK_CLASSIFY, "classify")                                                                                 \
     X(KARMA_TASK_REGRESS, "regress")
 
-/* The names that a kernel formula is made of. */
-#define KARMA_KERNEL_LIST(X)                                                                                           \
-    X(KARMA_KERNEL_LINEAR, "linear")                                                                                   \
-    X(KARMA_KERNEL_RANK, "rank")                                                                                       \
-    X(KARMA_KERNEL_SUBSPACE, "subspace")                                                                               \
-    X(KARMA_KERNEL_PRECOMPUTED, "precomputed")                                                                         \
-    X(KARMA_KERNEL_RELEVANCE, "relevance")
-
 #define KARMA_OUTER_LIST(X)                                                                                            \
     X(KARMA_OUTER_IDENTITY, "identity")                                                                                \
     X(KARMA_OUTER_COSINE, "cosine")                                                                                    \
@@ -53,7 +45,9 @@ extern "C" {
 #define KARMA_SOLVER_LIST(X)                                                                                           \
     X(KARMA_SOLVER_AUTO, "auto")                                                                                       \
     X(KARMA_SOLVER_BATCH, "batch")                                                                                     \
-    X(KARMA_SOLVER_ONLINE, "online")
+    X(KARMA_SOLVER_ONLINE, "online")                                                                                   \
+    X(KARMA_SOLVER_PRIMAL, "primal")                                                                                   \
+    X(KARMA_SOLVER_NYSTROM, "nystrom")
 
 #define KARMA_SCHEDULE_LIST(X)                                                                                         \
     X(KARMA_SCHEDULE_PEGASOS, "pegasos")                                                                               \
@@ -62,6 +56,7 @@ extern "C" {
 #define KARMA_FORMAT_LIST(X)                                                                                           \
     X(KARMA_FORMAT_AUTO, "auto")                                                                                       \
     X(KARMA_FORMAT_CSV, "csv")                                                                                         \
+    X(KARMA_FORMAT_ARFF, "arff")                                                                                       \
     X(KARMA_FORMAT_LIBSVM, "libsvm")                                                                                   \
     X(KARMA_FORMAT_RATINGS, "ratings")
 
@@ -69,6 +64,16 @@ extern "C" {
     X(KARMA_ABSENT_UNSAID, "unsaid")                                                                                   \
     X(KARMA_ABSENT_ZERO, "zero")                                                                                       \
     X(KARMA_ABSENT_MISSING, "missing")
+
+#define KARMA_DECIMAL_LIST(X)                                                                                          \
+    X(KARMA_DECIMAL_AUTO, "auto")                                                                                      \
+    X(KARMA_DECIMAL_POINT, ".")                                                                                        \
+    X(KARMA_DECIMAL_COMMA, ",")
+
+#define KARMA_DATE_ORDER_LIST(X)                                                                                       \
+    X(KARMA_DATE_ORDER_AUTO, "auto")                                                                                   \
+    X(KARMA_DATE_ORDER_DAY, "day")                                                                                     \
+    X(KARMA_DATE_ORDER_MONTH, "month")
 
 #define KARMA_MECHANISM_LIST(X)                                                                                        \
     X(KARMA_MECHANISM_MCAR, "mcar")                                                                                    \
@@ -115,7 +120,6 @@ extern "C" {
 
 #define KARMA_ENUM_ITEM(constant, word) constant,
 typedef enum karma_task { KARMA_TASK_LIST(KARMA_ENUM_ITEM) KARMA_N_TASKS } karma_task;
-typedef enum karma_kernel_kind { KARMA_KERNEL_LIST(KARMA_ENUM_ITEM) KARMA_N_KERNELS } karma_kernel_kind;
 typedef enum karma_outer { KARMA_OUTER_LIST(KARMA_ENUM_ITEM) KARMA_N_OUTERS } karma_outer;
 typedef enum karma_encoding { KARMA_ENCODING_LIST(KARMA_ENUM_ITEM) KARMA_N_ENCODINGS } karma_encoding;
 typedef enum karma_rank_form { KARMA_RANK_FORM_LIST(KARMA_ENUM_ITEM) KARMA_N_RANK_FORMS } karma_rank_form;
@@ -124,6 +128,8 @@ typedef enum karma_solver_kind { KARMA_SOLVER_LIST(KARMA_ENUM_ITEM) KARMA_N_SOLV
 typedef enum karma_schedule { KARMA_SCHEDULE_LIST(KARMA_ENUM_ITEM) KARMA_N_SCHEDULES } karma_schedule;
 typedef enum karma_format { KARMA_FORMAT_LIST(KARMA_ENUM_ITEM) KARMA_N_FORMATS } karma_format;
 typedef enum karma_absent { KARMA_ABSENT_LIST(KARMA_ENUM_ITEM) KARMA_N_ABSENTS } karma_absent;
+typedef enum karma_decimal { KARMA_DECIMAL_LIST(KARMA_ENUM_ITEM) KARMA_N_DECIMALS } karma_decimal;
+typedef enum karma_date_order { KARMA_DATE_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_DATE_ORDERS } karma_date_order;
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
 typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
 typedef enum karma_order { KARMA_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_ORDERS } karma_order;
@@ -143,10 +149,11 @@ typedef struct karma_names {
 
 /* How a file becomes a table. */
 typedef struct karma_read_options {
+    size_t struct_size;                        /* set by karma_options_init */
     int format;                                /* karma_format */
     int delimiter;                             /* a character, or KARMA_COLONS; 0: guessed */
     int header;                                /* the first record names the columns; otherwise they are c1, c2, ... */
-    int absent;                                /* karma_absent; LIBSVM files only, and there it must be said */
+    int absent;                                /* karma_absent; required for LIBSVM files, and only there */
     karma_names missing;                       /* texts that mean "missing" beside the usual ones */
     karma_names numeric, category, ignore, id; /* columns by name */
     karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
@@ -156,6 +163,10 @@ typedef struct karma_read_options {
     char *users;                               /* rating data: the file of users; NULL: none */
     char *item;                                /* rating data: the item whose liking is the label; NULL: none */
     double like;                               /* the least rating that means liking it, or KARMA_LIKE_UNSAID */
+    int decimal;                               /* karma_decimal: the mark before the fraction of a number */
+    int dates;                                 /* columns of dates become numbers: year, month, weekday, hour, days */
+    int date_order;                            /* karma_date_order: of 3/1/2024 */
+    int strict; /* texts in a model's columns of numbers are errors, not missing values */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
@@ -167,8 +178,9 @@ typedef double (*karma_step_fn)(void *payload, size_t t);
 
 /* How a model is learned. Symbols as in the paper and docs/mathematics.md. */
 typedef struct karma_fit_options {
+    size_t struct_size; /* set by karma_options_init */
     int task;           /* karma_task */
-    char *kernel;       /* a formula of karma_kernel_kind names; NULL: "linear" */
+    char *kernel;       /* a formula, docs/mathematics.md; NULL: "linear" */
     int rank_form;      /* karma_rank_form: of the rank kernel, whether the training cells' mean is taken out */
     karma_names linear; /* columns of numbers that are linear, whatever the kernel says of numbers; */
     karma_names rank;   /* columns that are ranked */
@@ -198,7 +210,7 @@ typedef struct karma_fit_options {
     int schedule;          /* karma_schedule: pegasos eta_t = C/t, rho = 1/C; regret eta_t = 1/(rho t) */
     double rho;            /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
     double B;              /* bound on |v|^2 assumed by that choice of rho */
-    double tolerance;      /* relative duality gap at which the batch solver stops */
+    double tolerance;      /* relative duality gap at which all solvers but online stop */
     double memory;         /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
     int64_t passes; /* over the rows, or KARMA_AUTO: 10 online, at most 10000 (more for few rows) in batch; online T =
                        passes * rows */
@@ -208,20 +220,32 @@ typedef struct karma_fit_options {
     int64_t threads;    /* 0: as many as there are processors */
     karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */
     void *step_payload;
+    int64_t landmarks; /* rows that the nystrom solver builds the machine of, or KARMA_AUTO */
 } karma_fit_options;
 
 /* How a model is chosen (karma/search.h). */
 typedef struct karma_search_options {
-    int effort;        /* karma_effort; auto: normal */
-    double time;       /* seconds that all of it may take; 0: as many as it takes */
-    int goal;          /* karma_goal; auto: accuracy, R2, or pinball for quantiles */
-    int rule;          /* karma_rule */
-    karma_names fixed; /* names of fit options that are kept as they are; all others may be chosen. Not on the command
-                          line: there it is what was given */
+    size_t struct_size; /* set by karma_options_init */
+    int effort;         /* karma_effort; auto: normal */
+    double time;        /* seconds that all of it may take; 0: as many as it takes */
+    int goal;           /* karma_goal; auto: accuracy, R2, or pinball for quantiles */
+    int rule;           /* karma_rule */
+    karma_names fixed;  /* names of fit options that are kept as they are; all others may be chosen. Not on the command
+                           line: there it is what was given */
 } karma_search_options;
+
+/* Explanations (karma/explain.h). */
+typedef struct karma_explain_options {
+    size_t struct_size; /* set by karma_options_init */
+    int64_t samples;    /* orders of a row's columns, where Shapley values are sampled; rounded to even */
+    int64_t repeats;    /* permutations of a column; an importance is their mean */
+    int64_t seed;
+    int64_t threads; /* 0: one per processor */
+} karma_explain_options;
 
 /* Methods side by side (karma/compare.h). */
 typedef struct karma_compare_options {
+    size_t struct_size;  /* set by karma_options_init */
     karma_names methods; /* each item a name, or names with commas; none: all there are */
     int64_t folds;       /* parts that are left out in turn, to judge by */
     int64_t rounds;      /* how often, each time in other parts */
@@ -231,6 +255,7 @@ typedef struct karma_compare_options {
 
 /* Low-rank rows with holes: x = U z + noise. */
 typedef struct karma_synth_options {
+    size_t struct_size; /* set by karma_options_init */
     int64_t rows, dim, rank;
     double noise;   /* standard deviation of what is added to every cell */
     double missing; /* share of cells that are hidden */
@@ -242,6 +267,7 @@ typedef struct karma_synth_options {
 
 /* Arguments of the paper's quantities. */
 typedef struct karma_theory_options {
+    size_t struct_size; /* set by karma_options_init */
     double lambda, epsilon, lipschitz, delta;
     int64_t dim;
     int64_t rounds;   /* T of the regret bound */
@@ -251,11 +277,12 @@ typedef struct karma_theory_options {
 
 /* A sequence for Algorithm 1 (karma/regret.h). */
 typedef struct karma_regret_options {
-    int64_t dim, rank; /* of the space and of the hidden subspace; rank <= dim */
-    double lambda;     /* every row is lambda-regular */
-    int64_t gamma;     /* of the embedding, or KARMA_AUTO: ln(T)/lambda, rounded up */
-    int64_t rounds;    /* T */
-    int order;         /* karma_order */
+    size_t struct_size; /* set by karma_options_init */
+    int64_t dim, rank;  /* of the space and of the hidden subspace; rank <= dim */
+    double lambda;      /* every row is lambda-regular */
+    int64_t gamma;      /* of the embedding, or KARMA_AUTO: ln(T)/lambda, rounded up */
+    int64_t rounds;     /* T */
+    int order;          /* karma_order */
     double label_noise;
     int64_t seed;
     int64_t threads; /* 0: as many as there are processors */
@@ -295,25 +322,34 @@ typedef struct karma_option_table {
 KARMA_API const karma_option_table *karma_read_option_table(void);
 KARMA_API const karma_option_table *karma_fit_option_table(void);
 KARMA_API const karma_option_table *karma_search_option_table(void);
+KARMA_API const karma_option_table *karma_explain_option_table(void);
 KARMA_API const karma_option_table *karma_compare_option_table(void);
 KARMA_API const karma_option_table *karma_synth_option_table(void);
 KARMA_API const karma_option_table *karma_theory_option_table(void);
 KARMA_API const karma_option_table *karma_regret_option_table(void);
 
-/* `options` is the struct the table belongs to. */
+/* Every options struct begins with its own size, so that a program compiled against an older header works with a newer
+ * library: options that the program does not know have their defaults. Always fill a struct by karma_options_init
+ * first; functions that take options refuse one that was not, and take NULL for the defaults. A struct that is larger
+ * than the library's, from a newer header, is refused too (docs/abi.md).
+ *
+ * `options` is the struct that the table belongs to. All of these functions may be called from any thread, on different
+ * structs at the same time. */
 
-/* Fills in the defaults; members that no record names become 0. What was there before is not looked at. */
-KARMA_API void karma_options_init(const karma_option_table *table, void *options);
-/* A copy that owns its texts and lists; what no record names is copied as it is. `to` is not looked at before. */
+/* Fills in the defaults; members that no record names become 0. What was there before is ignored. */
+#define karma_options_init(table, options) karma_options_init_size((table), (options), sizeof *(options))
+/* The same for a struct of `size` bytes. */
+KARMA_API void karma_options_init_size(const karma_option_table *table, void *options, size_t size);
+/* A copy that owns its texts and lists; `to` has room for table->struct_size bytes, and what was there is ignored. */
 KARMA_API karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from,
                                           karma_error *err);
 /* Frees texts and lists. The struct can then be filled by karma_options_init again. */
 KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);
 /* Reads `text` into the option; a list gets one more item. Fails with KARMA_ERR_OPTION and a message that says
- * what is allowed. */
+ * what is allowed, or if the struct is too old to have this option. */
 KARMA_API karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err);
-/* Checks every bound (NaN is out of every bound). */
+/* Checks the struct's size and every bound (NaN is out of every bound). */
 KARMA_API karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err);
 /* The value as text that karma_option_set reads back; lists are joined by commas. Returns the length that
  * snprintf would. */

@@ -18,14 +18,71 @@ extern "C" {
 KARMA_API karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                                     const karma_search_options *search, const karma_hooks *hooks, karma_error *err);
 
-/* What was tried and what came of it, as one JSON object; NULL for a model that was not chosen by karma_search. It is
- * kept in model files. docs/search.md tells its members. */
-KARMA_API const char *karma_model_search(const karma_model *model);
+typedef enum karma_search_end {
+    KARMA_SEARCH_COMPLETE,    /* all folds were judged */
+    KARMA_SEARCH_OUT_OF_TIME, /* the time limit came first */
+    KARMA_SEARCH_INTERRUPTED, /* the progress hook asked to stop */
+    KARMA_N_SEARCH_ENDS
+} karma_search_end;
+
+/* A kernel and a value of C that were tried. */
+typedef struct karma_search_candidate {
+    char *kernel;    /* as the option "kernel" takes it */
+    double C_factor; /* C is this multiple of its default */
+    double score, error;
+    int is_chosen;
+} karma_search_candidate;
+
+/* What an ingredient of kernels is worth: the score of the choice, less that of the choice among the candidates without
+ * it. Negative if it is better without, unless less is better. */
+typedef struct karma_search_gain {
+    char *ingredient; /* "gamma": gamma above 1, "rank", "subspace", "outer" */
+    double gain, error;
+} karma_search_gain;
+
+/* A kernel of the committee that was chosen, and its machines: one per value of C. */
+typedef struct karma_search_member {
+    char *kernel;
+    size_t n_machines;
+    double *C_factors, *weights; /* the weights of all members sum to 1 */
+} karma_search_member;
+
+/* What a search tried and what it chose. Scores are means over folds of the goal, as users know it: for some goals less
+ * is better (karma_goal_is_loss). Errors are standard errors of these means; repeats count as one. A number that could
+ * not be computed is NaN. The struct may grow at its end in later versions; those in its arrays keep their layout. */
+typedef struct karma_search_info {
+    karma_goal goal;             /* of all targets; KARMA_GOAL_AUTO: accuracy of classes and R2 of numbers */
+    double score, error;         /* of the choice; optimistic: the same folds made it */
+    size_t n_values;             /* folds that were judged, of all repeats */
+    double *values;              /* the goal of the choice on each of them */
+    size_t n_folds, n_repeats;   /* folds per repeat */
+    size_t n_rows, n_rows_tried; /* with labels, and those that candidates were tried on: all, or a sample */
+    size_t n_kernels;            /* that were judged on some fold */
+    size_t n_kernels_to_the_end; /* that were not given up before the last one */
+    size_t n_tried;              /* candidates that were judged on some fold */
+    size_t n_chosen;             /* machines of the committee, candidates each */
+    double seconds;              /* spent on trying; the last fit comes on top. NaN in a model from a file */
+    karma_search_end end;
+    double constant_score;         /* of always giving the commonest class, the mean or the quantile */
+    int has_zero_imputation;       /* whether 0-imputation (linear, gamma = 1) was among the candidates: */
+    double zero_score, zero_error; /* its scores at its best C, */
+    double *zero_values;           /* n_values of them; 0 without it */
+    size_t n_gains;
+    karma_search_gain *gains;
+    size_t n_candidates; /* those that were judged on all folds, the best first; at most 100 */
+    karma_search_candidate *candidates;
+    size_t n_members; /* of the committee, in the order of the option "kernel" */
+    karma_search_member *members;
+} karma_search_info;
+
+/* What is known of the search that chose this model; NULL for a model that was not chosen by karma_search. It belongs
+ * to the model. Model files keep it. Takes no time; may be called from any thread. */
+KARMA_API const karma_search_info *karma_model_search_info(const karma_model *model);
 
 /* Cross-validated numbers of one target. */
 typedef struct karma_cv_target {
     karma_goal goal;    /* what it is judged by */
-    double *values;     /* of the goal, one a fold */
+    double *values;     /* of the goal, one per fold */
     double *majority;   /* the goal of a constant answer on the same rows, where it has one; else NaN */
     double mean, error; /* of the values; the standard error counts repeats as one */
     double mean_of[KARMA_N_GOALS], error_of[KARMA_N_GOALS]; /* of every goal, NaN where it does not apply */

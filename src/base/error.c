@@ -9,6 +9,10 @@ const char *karma_version(void) {
     return KARMA_VERSION;
 }
 
+int karma_version_number(void) {
+    return KARMA_VERSION_NUMBER;
+}
+
 const char *karma_status_name(karma_status status) {
     switch (status) {
     case KARMA_OK:
@@ -58,4 +62,12 @@ void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
 
 int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total) {
     return hooks && hooks->progress && hooks->progress(hooks->payload, stage, done, total);
+}
+
+void karma_i_list_names(char *text, size_t size, const char *const *names, size_t n) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < n && i < 3 && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s'%s'", i ? ", " : "", names[i]);
+    if (n > 3 && used < size) (void)snprintf(text + used, size - used, " and %zu more", n - 3);
 }

@@ -19,6 +19,9 @@ static inline karma_status karma_i_fail_memory(karma_error *err) {
 /* Sends one formatted sentence to the notice hook, if there is one. */
 void karma_i_notice(const karma_hooks *hooks, const char *format, ...) KARMA_PRINTF(2, 3);
 
+/* Writes up to three of the names for such a sentence: "'a', 'b', 'c' and 4 more". */
+void karma_i_list_names(char *text, size_t size, const char *const *names, size_t n);
+
 /* True when the progress hook asks to stop. */
 int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total);
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/options_accept.h"
 #include "karma/options.h"
 
 static void *field_of(const karma_option *option, void *options) {
@@ -15,10 +16,41 @@ static const void *const_field_of(const karma_option *option, const void *option
     return (const char *)options + option->offset;
 }
 
-void karma_options_init(const karma_option_table *table, void *options) {
-    memset(options, 0, table->struct_size);
+/* Every options struct begins with its size. */
+static size_t size_of(const void *options) {
+    size_t size;
+    memcpy(&size, options, sizeof size);
+    return size;
+}
+
+static size_t field_size(karma_option_kind kind) {
+    switch (kind) {
+    case KARMA_OPTION_INTEGER:
+        return sizeof(int64_t);
+    case KARMA_OPTION_REAL:
+        return sizeof(double);
+    case KARMA_OPTION_CHOICE:
+    case KARMA_OPTION_SWITCH:
+        return sizeof(int);
+    case KARMA_OPTION_TEXT:
+        return sizeof(char *);
+    case KARMA_OPTION_NAMES:
+        return sizeof(karma_names);
+    }
+    return 0;
+}
+
+/* Whether a struct of this size has the option: structs of older headers end before newer options. */
+static int is_within(const karma_option *option, size_t struct_size) {
+    return option->offset + field_size(option->kind) <= struct_size;
+}
+
+void karma_options_init_size(const karma_option_table *table, void *options, size_t size) {
+    memset(options, 0, size);
+    memcpy(options, &size, sizeof size);
     for (size_t i = 0; i < table->count; i++) {
         const karma_option *o = &table->options[i];
+        if (!is_within(o, size)) continue;
         void *field = field_of(o, options);
         switch (o->kind) {
         case KARMA_OPTION_INTEGER:
@@ -39,8 +71,10 @@ void karma_options_init(const karma_option_table *table, void *options) {
 }
 
 void karma_options_clear(const karma_option_table *table, void *options) {
+    size_t size = size_of(options);
     for (size_t i = 0; i < table->count; i++) {
         const karma_option *o = &table->options[i];
+        if (!is_within(o, size)) continue;
         void *field = field_of(o, options);
         if (o->kind == KARMA_OPTION_TEXT) {
             karma_i_free(*(char **)field);
@@ -74,9 +108,36 @@ static karma_status set_text(char **field, const char *text, karma_error *err) {
     return KARMA_OK;
 }
 
+/* A struct that was never initialised is recognised by its size, which is then almost surely out of range. */
+static karma_status check_size(const karma_option_table *table, size_t size, karma_error *err) {
+    if (size < sizeof size || size % sizeof(int) != 0)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "an options struct was not filled by karma_options_init");
+    if (size > table->struct_size)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "an options struct has %zu bytes, this library knows %zu: it was not filled by "
+                            "karma_options_init, or the program needs a newer library",
+                            size, table->struct_size);
+    return KARMA_OK;
+}
+
+karma_status karma_i_options_borrow(const karma_option_table *table, void *to, const void *from, karma_error *err) {
+    if (from) KARMA_TRY(check_size(table, size_of(from), err));
+    karma_options_init_size(table, to, table->struct_size);
+    if (from && to != from) {
+        size_t size = size_of(from);
+        memcpy((char *)to + sizeof size, (const char *)from + sizeof size, size - sizeof size);
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_options_accept(const karma_option_table *table, void *to, const void *from, karma_error *err) {
+    KARMA_TRY(karma_i_options_borrow(table, to, from, err));
+    return karma_options_check(table, to, err);
+}
+
 karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from, karma_error *err) {
-    karma_status st = KARMA_OK;
-    memcpy(to, from, table->struct_size);
+    karma_status st = karma_i_options_borrow(table, to, from, err);
+    if (st != KARMA_OK) return st;
     for (size_t i = 0; i < table->count; i++) { /* first nothing is shared, so that a failure can clear all */
         const karma_option *o = &table->options[i];
         if (o->kind == KARMA_OPTION_TEXT) *(char **)field_of(o, to) = NULL;
@@ -84,6 +145,7 @@ karma_status karma_options_copy(const karma_option_table *table, void *to, const
     }
     for (size_t i = 0; st == KARMA_OK && i < table->count; i++) {
         const karma_option *o = &table->options[i];
+        if (!is_within(o, size_of(from))) continue;
         const void *field = const_field_of(o, from);
         if (o->kind == KARMA_OPTION_TEXT && *(char *const *)field)
             st = set_text(field_of(o, to), *(char *const *)field, err);
@@ -121,13 +183,15 @@ static karma_status fail_value(const karma_option *option, const char *text, kar
     char allowed[256], low[KARMA_NUMBER_SIZE], high[KARMA_NUMBER_SIZE];
     (void)karma_option_values(option, allowed, sizeof allowed);
     if (option->kind == KARMA_OPTION_INTEGER || option->kind == KARMA_OPTION_REAL)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--%s takes %s, numbers from %s to %s; it cannot be '%s'",
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option '%s' takes %s, numbers from %s to %s; it cannot be '%s'",
                             option->name, allowed, karma_number_text(low, option->min),
                             karma_number_text(high, option->max), text);
-    return karma_i_fail(err, KARMA_ERR_OPTION, "--%s takes %s; it cannot be '%s'", option->name, allowed, text);
+    return karma_i_fail(err, KARMA_ERR_OPTION, "option '%s' takes %s; it cannot be '%s'", option->name, allowed, text);
 }
 
 karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err) {
+    if (!is_within(option, size_of(options)))
+        return karma_i_fail(err, KARMA_ERR_OPTION, "this program was compiled without option '%s'", option->name);
     void *field = field_of(option, options);
     const karma_option_word *word = find_word(option, text);
     double value = 0.0;
@@ -162,8 +226,10 @@ karma_status karma_option_set(const karma_option *option, void *options, const c
 }
 
 karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err) {
+    KARMA_TRY(check_size(table, size_of(options), err));
     for (size_t i = 0; i < table->count; i++) {
         const karma_option *o = &table->options[i];
+        if (!is_within(o, size_of(options))) continue;
         const void *field = const_field_of(o, options);
         double value = 0.0;
         int ok = 1;

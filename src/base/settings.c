@@ -17,6 +17,8 @@ static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_
 static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
 static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
 static const karma_option_word absent_words[] = {KARMA_ABSENT_LIST(WORD) END_OF_WORDS};
+static const karma_option_word decimal_words[] = {KARMA_DECIMAL_LIST(WORD) END_OF_WORDS};
+static const karma_option_word date_order_words[] = {KARMA_DATE_ORDER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word mechanism_words[] = {KARMA_MECHANISM_LIST(WORD) END_OF_WORDS};
 static const karma_option_word order_words[] = {KARMA_ORDER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word effort_words[] = {KARMA_EFFORT_LIST(WORD) END_OF_WORDS};
@@ -51,14 +53,15 @@ static const karma_option_word like_words[] = {{"unsaid", KARMA_LIKE_UNSAID}, EN
 #define R karma_read_options
 static const karma_option read_records[] = {
     NAMES(R, target, "target", "COL", "column that holds the label; A,B,C for several"),
-    TEXT(R, row_weight, "row-weight", "COL", "column that tells what each row counts for: numbers of at least 0"),
+    TEXT(R, row_weight, "row-weight", "COL", "column with the weight of each row: numbers of at least 0"),
     NAMES(R, numeric, "numeric", "COL", "read this column as numbers; anything else in it is an error"),
     NAMES(R, category, "category", "COL", "read this column as categories, even if it looks like numbers"),
     NAMES(R, ordered, "ordered", "COL=A<B<C", "a category with an order: learned as numbers 1, 2, 3, linear or ranked"),
     NAMES(R, ignore, "ignore", "COL", "leave this column out"),
     NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions"),
     NAMES(R, missing, "missing", "TOKEN",
-          "one more text that means missing, beside empty, NA, N/A, NaN, nan, ?, null, NULL, None"),
+          "one more text that means missing, beside empty, NA, N/A, NaN, null, #N/A, <NA>, ? and None; in columns of "
+          "numbers also - . missing unknown none"),
     TEXT(R, gram, "gram", "FILE",
          "kernel values computed elsewhere, as karma gram writes them: a row of DATA against every training row"),
     CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words,
@@ -67,11 +70,17 @@ static const karma_option read_records[] = {
      "auto|comma|semicolon|tab|pipe|space|::", "what separates the fields of a CSV file", NULL},
     SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
     {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
-     "what an index that a LIBSVM line leaves out means; must be said for such files", NULL},
+     "what an index that a LIBSVM line leaves out means; required for such files", NULL},
+    CHOICE(R, decimal, "decimal", KARMA_DECIMAL_AUTO, decimal_words,
+           "the mark before the fraction of a number; auto finds decimal commas in files that are not cut by commas"),
+    SWITCH(R, dates, "dates", 1, "columns of dates become numbers: year, month, weekday, hour, days since 1970-01-01"),
+    CHOICE(R, date_order, "date-order", KARMA_DATE_ORDER_AUTO, date_order_words,
+           "whether the day or the month comes first in 3/1/2024; auto goes by all cells of the column"),
+    SWITCH(R, strict, "strict", 0, "with a model: a text in a column of numbers is an error, not a missing value"),
     TEXT(R, users, "users", "FILE", "rating data: a CSV file of users, whose columns may be the label or attributes"),
     TEXT(R, item, "item", "ID", "rating data: the label is whether a user likes this item, which is no attribute then"),
     {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
-     "rating data: the least rating that means liking the item; must be said with --item", NULL},
+     "rating data: the least rating that means liking the item; required with --item", NULL},
 };
 #undef R
 
@@ -113,15 +122,18 @@ static const karma_option fit_records[] = {
     REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
     REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
     {"quantile", KARMA_OPTION_TEXT, FIELD(F, quantile), 0, 0, 0, NULL, "Q,...",
-     "quantiles that the pinball loss asks for, one or several: 0.1,0.5,0.9", "0.5"},
+     "quantiles that the pinball loss asks for: one, or several such as 0.1,0.9, with which the median is learned too",
+     "0.5"},
     TEXT(F, class_weight, "class-weight", "balanced|A=2,B=1",
          "what a row of a class counts for; balanced: every class as much as any other"),
     CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_OFF, calibration_words,
            "calibrate probabilities on scores of rows that were left out of learning in turn"),
     INTEGER(F, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn"),
-    CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
-           "batch: the exact minimum, with a certificate; online: the paper's Algorithm 1; auto: batch while the "
-           "kernel matrix fits the memory limit"),
+    CHOICE(
+        F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
+        "batch: the exact minimum, with a certificate; primal: the same, faster, for kernels with few dimensions; "
+        "nystrom: the best machine built of --landmarks, for many rows; online: the paper's Algorithm 1; auto: primal "
+        "where it can, batch up to 10000 rows, else nystrom"),
     REAL(F, C, "C", KARMA_AUTO, 1e-12, 1e15, auto_words,
          "weight of the loss against the norm; auto: rows / mean of k(x,x)"),
     CHOICE(F, schedule, "schedule", KARMA_SCHEDULE_PEGASOS, schedule_words,
@@ -129,11 +141,14 @@ static const karma_option fit_records[] = {
     REAL(F, rho, "rho", KARMA_AUTO, 1e-12, 1e15, auto_words,
          "shrinkage of the regret schedule; auto: L X sqrt(Gamma) / sqrt(B T)"),
     REAL(F, B, "B", 1, 1e-12, 1e15, NULL, "bound on the squared norm that rho = auto assumes"),
-    REAL(F, tolerance, "tolerance", 1e-3, 1e-12, 1, NULL, "relative duality gap at which the batch solver stops"),
+    REAL(F, tolerance, "tolerance", 1e-3, 1e-12, 1, NULL, "relative duality gap at which all solvers but online stop"),
+    {"landmarks", KARMA_OPTION_INTEGER, FIELD(F, landmarks), KARMA_AUTO, 1, 100000, auto_words, NULL,
+     "rows that --solver nystrom builds the model of; auto: 10 times the root of the rows, between 500 and 2000", NULL},
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
          "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "passes over the rows; auto: 10 online, at most 10000 (more for few rows) in batch", NULL},
+     "passes over the rows; auto: 10 online, at most 10000 (more for few rows) in batch, 2000 in primal and nystrom",
+     NULL},
     SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
     SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),
     INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
@@ -155,6 +170,16 @@ static const karma_option search_records[] = {
            "take one, stack weighs them"),
 };
 #undef H
+
+#define E karma_explain_options
+static const karma_option explain_records[] = {
+    INTEGER(E, samples, "samples", 100, 4, 1000000,
+            "orders of a row's columns to sample, where its parts cannot be exact"),
+    INTEGER(E, repeats, "repeats", 5, 2, 100000, "permutations of a column that an importance is the mean of"),
+    INTEGER(E, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
+    INTEGER(E, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+};
+#undef E
 
 #define P karma_compare_options
 static const karma_option compare_records[] = {
@@ -216,6 +241,7 @@ static const karma_option regret_records[] = {
 static const karma_option_table read_table = TABLE(read_records, karma_read_options);
 static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options);
 static const karma_option_table search_table = TABLE(search_records, karma_search_options);
+static const karma_option_table explain_table = TABLE(explain_records, karma_explain_options);
 static const karma_option_table compare_table = TABLE(compare_records, karma_compare_options);
 static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
 static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
@@ -229,6 +255,9 @@ const karma_option_table *karma_fit_option_table(void) {
 }
 const karma_option_table *karma_search_option_table(void) {
     return &search_table;
+}
+const karma_option_table *karma_explain_option_table(void) {
+    return &explain_table;
 }
 const karma_option_table *karma_compare_option_table(void) {
     return &compare_table;

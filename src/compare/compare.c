@@ -1,15 +1,17 @@
-/* Part by part, method by method: so that an interrupted comparison has judged all methods on the same rows. */
+/* Fold by fold, method by method: so that an interrupted comparison has judged all methods on the same rows. */
 #include "karma/compare.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "compare/method.h"
 #include "compare/paired.h"
-#include "table/folds.h"
+#include "eval/metric_table.h"
 
 /* The chance of calling any difference real that is not, over all methods together. */
 static const double LEVEL = 0.05;
@@ -79,7 +81,7 @@ static karma_status add_method(karma_comparison *c, size_t index, karma_error *e
     karma_compare_method *m = &c->methods[c->n_methods++];
     *m = (karma_compare_method){.name = method.name,
                                 .help = method.help,
-                                .is_transductive = method.is_rival && method.rival.is_transductive,
+                                .is_transductive = method.is_baseline && method.baseline.is_transductive,
                                 .folds = karma_i_zalloc(n, sizeof *m->folds)};
     if (!m->folds) return karma_i_fail_memory(err);
     for (size_t f = 0; f < n; f++) m->folds[f].value = m->folds[f].strength = NAN;
@@ -98,7 +100,7 @@ static karma_status add_methods(karma_comparison *c, const karma_names *names, k
     return st;
 }
 
-/* --- one method on one part ---------------------------------------------------------------------------- */
+/* --- one method on one fold ---------------------------------------------------------------------------- */
 
 /* Tells how far it is, and stops a method that is out of time or all that the user is tired of. */
 typedef struct watch {
@@ -112,13 +114,13 @@ typedef struct watch {
 static int keep_watch(void *payload, const char *stage, size_t done, size_t total) {
     watch *w = payload;
     const karma_comparison *c = w->comparison;
-    size_t n_parts = c->n_folds * c->n_rounds;
+    size_t n_folds = c->n_folds * c->n_rounds;
     char line[128];
     (void)stage, (void)done, (void)total; /* of one fit among hundreds */
-    (void)snprintf(line, sizeof line, "%s, part %zu of %zu, run", c->methods[w->method].name, c->n_done + 1, n_parts);
-    if (karma_i_progress(w->hooks, line, c->n_done * c->n_methods + w->method, n_parts * c->n_methods))
+    (void)snprintf(line, sizeof line, "%s, fold %zu of %zu, run", c->methods[w->method].name, c->n_done + 1, n_folds);
+    if (karma_i_progress(w->hooks, line, c->n_done * c->n_methods + w->method, n_folds * c->n_methods))
         w->is_interrupted = 1;
-    if (karma_i_seconds() > w->deadline) w->is_out_of_time = 1;
+    if (karma_i_now() > w->deadline) w->is_out_of_time = 1;
     return w->is_interrupted || w->is_out_of_time;
 }
 
@@ -141,19 +143,20 @@ static double spent_by(const karma_compare_method *m, size_t n_folds) {
 
 /* CANCELLED if the user wants no more. Whatever else goes wrong is the method's own. */
 static karma_status run_method(karma_comparison *c, size_t which, const karma_i_contest *contest,
-                               const karma_i_part *part, double time, const karma_hooks *hooks, karma_error *err) {
+                               const karma_i_outer_fold *outer, double time, const karma_hooks *hooks,
+                               karma_error *err) {
     karma_compare_method *m = &c->methods[which];
     karma_compare_fold *fold = &m->folds[c->n_done];
     karma_i_method method = karma_i_method_at(karma_i_method_find(m->name));
     double left = time > 0.0 ? time - spent_by(m, c->n_done) : INFINITY;
-    watch w = {hooks, c, which, karma_i_seconds() + left, 0, 0};
+    watch w = {hooks, c, which, karma_i_now() + left, 0, 0};
     karma_hooks watching = {keep_watch, NULL, &w};
-    karma_i_part own = *part;
+    karma_i_outer_fold own = *outer;
     karma_error failure = {KARMA_OK, ""};
     if (time > 0.0) own.time = fmax(0.05, left / (double)(c->n_folds * c->n_rounds - c->n_done));
     karma_status st = karma_i_method_run(fold, &method, contest, &own, &watching, &failure);
     (void)keep_watch(&w, "", 0, 0);
-    if (w.is_interrupted) return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before a part was done");
+    if (w.is_interrupted) return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before a fold was done");
     if (w.is_out_of_time) {
         forget_fold(fold);
         return note_failure(m, "out of time", err);
@@ -161,42 +164,19 @@ static karma_status run_method(karma_comparison *c, size_t which, const karma_i_
     return st == KARMA_OK ? KARMA_OK : note_failure(m, failure.message, err);
 }
 
-/* --- one part ------------------------------------------------------------------------------------------ */
+/* --- one fold ------------------------------------------------------------------------------------------ */
 
-static karma_status run_part(karma_comparison *c, const karma_i_contest *contest, const karma_table *train,
-                             const karma_table *test, double time, const karma_hooks *hooks, karma_error *err) {
-    size_t *inner = karma_i_alloc(train->n_rows, sizeof *inner);
-    karma_i_part part = {.train = train, .test = test, .inner = inner, .n_inner = c->n_inner};
-    if (part.n_inner > train->n_rows) part.n_inner = train->n_rows;
-    /* the seed is the user's: the parts are those that karma_search will take */
-    karma_status st =
-        inner ? karma_i_assign_folds(inner, part.n_inner, contest->task, train, (uint64_t)contest->fit->seed, err)
-              : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_contest_constant(&c->constant[c->n_done], contest, &part, err);
+static karma_status run_fold(karma_comparison *c, const karma_i_contest *contest, const karma_i_fold *fold, double time,
+                             const karma_hooks *hooks, karma_error *err) {
+    size_t n = fold->train->n_rows, n_inner = c->n_inner < n ? c->n_inner : n;
+    karma_i_folds inner;
+    /* the seed is the user's: the inner folds are those that karma_search will take */
+    KARMA_TRY(karma_i_folds_deal(&inner, contest->task, fold->train, n_inner, 1, (uint64_t)contest->fit->seed, 0, err));
+    karma_i_outer_fold outer = {.train = fold->train, .test = fold->test, .inner = &inner};
+    karma_status st = karma_i_contest_constant(&c->constant[c->n_done], contest, &outer, err);
     for (size_t m = 0; st == KARMA_OK && m < c->n_methods; m++)
-        if (!c->methods[m].failure) st = run_method(c, m, contest, &part, time, hooks, err);
-    karma_i_free(inner);
-    return st;
-}
-
-/* Splits the rows and runs the part that is next. `ratio` is that of its test rows to its training rows. */
-static karma_status run_fold(karma_comparison *c, double *ratio, const size_t *fold, const karma_i_contest *contest,
-                             const karma_table *rows, double time, const karma_hooks *hooks, karma_error *err) {
-    size_t n = rows->n_rows, n_train = 0, n_test = 0;
-    size_t *train = karma_i_alloc(n, sizeof *train), *test = karma_i_alloc(n, sizeof *test);
-    karma_table *train_rows = NULL, *test_rows = NULL;
-    karma_status st = train && test ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) {
-        karma_i_folds_split(train, &n_train, test, &n_test, fold, n, c->n_done % c->n_folds);
-        st = karma_table_select(&train_rows, rows, train, n_train, err);
-    }
-    if (st == KARMA_OK) st = karma_table_select(&test_rows, rows, test, n_test, err);
-    if (st == KARMA_OK) st = run_part(c, contest, train_rows, test_rows, time, hooks, err);
-    if (st == KARMA_OK) *ratio = (double)n_test / (double)n_train;
-    karma_table_free(train_rows);
-    karma_table_free(test_rows);
-    karma_i_free(train);
-    karma_i_free(test);
+        if (!c->methods[m].failure) st = run_method(c, m, contest, &outer, time, hooks, err);
+    karma_i_folds_clear(&inner);
     return st;
 }
 
@@ -210,7 +190,7 @@ static void summarise(karma_compare_method *m, const karma_comparison *c) {
     m->error = c->n_done > 1 ? sqrt(squares / (n - 1.0) / folds) : NAN;
 }
 
-/* By more than the rounding of sums: equal methods are equal, whatever the order of the parts. */
+/* By more than the rounding of sums: equal methods are equal, whatever the order of the folds. */
 static int is_better(double a, double b) {
     return a - b > 1e-12 * fmax(1.0, fabs(b));
 }
@@ -228,7 +208,7 @@ static void find_best(karma_comparison *c) {
 }
 
 static void compare_with_best(karma_compare_method *m, const karma_comparison *c, double *differences, double ratio) {
-    size_t n_counted = c->goal == KARMA_GOAL_ACCURACY ? c->n_rows / c->n_folds : 0;
+    size_t n_counted = karma_i_metric_of_goal(c->goal)->is_share_of_rows ? c->n_rows / c->n_folds : 0;
     for (size_t f = 0; f < c->n_done; f++) differences[f] = m->folds[f].value - c->methods[c->best].folds[f].value;
     karma_i_paired test = karma_i_paired_test(differences, c->n_done, ratio, n_counted);
     m->difference = test.mean;
@@ -279,36 +259,48 @@ static karma_status finish(karma_comparison *c, double ratio, karma_error *err) 
 
 /* --- all of it ----------------------------------------------------------------------------------------- */
 
-/* What is learned, and the loss that serves the goal unless the user has one, settled for all parts. */
-static karma_status settle_task(karma_model **task, karma_goal *goal, karma_fit_options *fit, const karma_table *rows,
+/* What is learned, and the loss that serves the goal unless the user has one, settled for all folds. */
+static karma_status settle_task(karma_i_task *task, karma_goal *goal, karma_fit_options *fit, const karma_table *rows,
                                 karma_goal wanted, const karma_hooks *hooks, karma_error *err) {
-    karma_model *first = NULL;
-    KARMA_TRY(karma_i_rival_task(&first, rows, fit, hooks, err));
-    karma_status st = karma_i_goal_resolve(goal, wanted, first, err);
+    karma_i_task first;
+    KARMA_TRY(karma_i_baseline_task(&first, rows, fit, hooks, err));
+    karma_status st = karma_i_goal_resolve(goal, wanted, &first, err);
     if (st == KARMA_OK) {
-        fit->task = (int)first->heads[0].labels.task;
+        fit->task = (int)first.heads[0].labels.task;
         if (fit->loss == KARMA_LOSS_AUTO) fit->loss = (int)karma_i_goal_loss(*goal);
-        st = karma_i_rival_task(task, rows, fit, NULL, err);
+        st = karma_i_baseline_task(task, rows, fit, NULL, err);
     }
-    karma_model_free(first);
+    karma_i_task_clear(&first);
     return st;
 }
 
-static karma_status run_parts(karma_comparison *c, const karma_i_contest *contest, const karma_table *rows,
-                              const karma_compare_options *options, const karma_hooks *hooks, karma_error *err) {
-    size_t *fold = karma_i_alloc(rows->n_rows, sizeof *fold);
-    double ratio, ratios = 0.0;
-    karma_status st = fold ? KARMA_OK : karma_i_fail_memory(err);
-    while (st == KARMA_OK && c->n_done < c->n_folds * c->n_rounds) {
-        if (c->n_done % c->n_folds == 0)
-            st = karma_i_assign_folds(fold, c->n_folds, contest->task, rows,
-                                      (uint64_t)contest->fit->seed + c->n_done / c->n_folds, err);
-        if (st == KARMA_OK) st = run_fold(c, &ratio, fold, contest, rows, options->time, hooks, err);
-        if (st != KARMA_OK) break;
-        ratios += ratio;
-        c->n_done++;
+/* All folds of one round. Adds the ratios of test rows to training rows. */
+static karma_status run_round(karma_comparison *c, double *ratios, const karma_i_contest *contest,
+                              const karma_i_folds *folds, double time, const karma_hooks *hooks, karma_error *err) {
+    karma_status st = KARMA_OK;
+    for (size_t f = 0; st == KARMA_OK && f < folds->n_folds; f++) {
+        karma_i_fold fold = {0};
+        st = karma_i_fold_split(&fold, folds, f, err);
+        if (st == KARMA_OK) st = run_fold(c, contest, &fold, time, hooks, err);
+        if (st == KARMA_OK) {
+            *ratios += (double)fold.test->n_rows / (double)fold.train->n_rows;
+            c->n_done++;
+        }
+        karma_i_fold_clear(&fold);
     }
-    karma_i_free(fold);
+    return st;
+}
+
+static karma_status run_rounds(karma_comparison *c, const karma_i_contest *contest, const karma_table *rows,
+                               double time, const karma_hooks *hooks, karma_error *err) {
+    double ratios = 0.0;
+    karma_status st = KARMA_OK;
+    for (size_t r = 0; st == KARMA_OK && r < c->n_rounds; r++) {
+        karma_i_folds folds = {0};
+        st = karma_i_folds_deal(&folds, contest->task, rows, c->n_folds, 1, (uint64_t)contest->fit->seed + r, 0, err);
+        if (st == KARMA_OK) st = run_round(c, &ratios, contest, &folds, time, hooks, err);
+        karma_i_folds_clear(&folds);
+    }
     if (st == KARMA_ERR_CANCELLED && c->n_done > 0) {
         for (size_t m = 0; m < c->n_methods; m++) forget_fold(&c->methods[m].folds[c->n_done]);
         st = KARMA_OK;
@@ -319,7 +311,7 @@ static karma_status run_parts(karma_comparison *c, const karma_i_contest *contes
 static karma_status compare_rows(karma_comparison *c, const karma_table *rows, const karma_fit_options *fit,
                                  const karma_search_options *search, const karma_compare_options *options,
                                  const karma_hooks *hooks, karma_error *err) {
-    karma_model *task = NULL;
+    karma_i_task task;
     karma_fit_options own = *fit; /* borrows its texts */
     if (own.passes == (int64_t)KARMA_AUTO) own.passes = MOST_PASSES;
     c->n_rows = rows->n_rows;
@@ -328,9 +320,9 @@ static karma_status compare_rows(karma_comparison *c, const karma_table *rows, c
     c->n_inner = (size_t)options->inner;
     KARMA_TRY(add_methods(c, &options->methods, err));
     KARMA_TRY(settle_task(&task, &c->goal, &own, rows, (karma_goal)search->goal, hooks, err));
-    karma_i_contest contest = {task, c->goal, &own, search};
-    karma_status st = run_parts(c, &contest, rows, options, hooks, err);
-    karma_model_free(task);
+    karma_i_contest contest = {&task, c->goal, &own, search};
+    karma_status st = run_rounds(c, &contest, rows, options->time, hooks, err);
+    karma_i_task_clear(&task);
     return st;
 }
 
@@ -339,9 +331,15 @@ karma_status karma_compare(karma_comparison *out, const karma_table *table, cons
                            const karma_hooks *hooks, karma_error *err) {
     karma_table *labelled = NULL;
     karma_comparison c = {0};
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), fit, err));
-    KARMA_TRY(karma_options_check(karma_search_option_table(), search, err));
-    KARMA_TRY(karma_options_check(karma_compare_option_table(), compare, err));
+    karma_fit_options own_fit;
+    karma_search_options own_search;
+    karma_compare_options own_compare;
+    KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, err));
+    KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &own_search, search, err));
+    KARMA_TRY(karma_i_options_accept(karma_compare_option_table(), &own_compare, compare, err));
+    fit = &own_fit;
+    search = &own_search;
+    compare = &own_compare;
     if (table->n_targets != 1)
         return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on one target, and there are %zu",
                             table->n_targets);
@@ -349,7 +347,7 @@ karma_status karma_compare(karma_comparison *out, const karma_table *table, cons
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
     karma_status st;
-    if (rows->n_rows < 4) /* two parts, and two parts of what is learned from */
+    if (rows->n_rows < 4) /* two folds, and two inner folds of what is learned from */
         st = karma_i_fail(err, KARMA_ERR_DATA,
                           "methods are compared on at least 4 rows with a label, and there are %zu", rows->n_rows);
     else

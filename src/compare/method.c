@@ -2,13 +2,12 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
-#include <jansson.h>
-
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "compare/tune.h"
+#include "eval/metric_table.h"
 #include "karma/search.h"
 
 static const char *const gamma_1[] = {"linear(gamma=1)", NULL};
@@ -19,7 +18,7 @@ static const char *const subspace[] = {"subspace", NULL};
 static const char *const unions[] = {"linear(gamma=2) + 1*subspace", "linear(gamma=2) + 10*subspace",
                                      "linear(gamma=2) + 100*subspace", NULL};
 
-/* Those without help are rivals, and have theirs. */
+/* Those without help are baselines, and have theirs. */
 static const struct {
     const char *name, *help;
     const char *const *kernels;
@@ -54,9 +53,9 @@ size_t karma_n_methods(void) {
 karma_i_method karma_i_method_at(size_t index) {
     karma_i_method method = {
         .name = records[index].name, .help = records[index].help, .kernels = records[index].kernels};
-    if (!method.help && karma_i_rival_find(&method.rival, method.name)) {
-        method.is_rival = 1;
-        method.help = method.rival.help;
+    if (!method.help && karma_i_baseline_find(&method.baseline, method.name)) {
+        method.is_baseline = 1;
+        method.help = method.baseline.help;
     }
     return method;
 }
@@ -75,160 +74,149 @@ size_t karma_i_method_find(const char *name) {
     return m;
 }
 
-double karma_i_seconds(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_model *like, const karma_table *table,
+karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                    const double *scores, karma_error *err) {
-    karma_metrics metrics;
-    KARMA_TRY(karma_evaluate(&metrics, like, 0, table, scores, err));
-    double value = karma_i_goal_of(&metrics, goal);
-    karma_metrics_clear(&metrics);
-    if (isnan(value) && goal == KARMA_GOAL_AUC) value = 0.5;
+    const karma_i_metric *metric = karma_i_metric_of_goal(goal);
+    double value;
+    KARMA_TRY(karma_i_metric_value(&value, metric, task, 0, table, scores, err));
+    if (isnan(value) && metric->fallback > 0.0) value = metric->fallback;
     if (isnan(value))
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "the %s of a part of %zu row%s cannot be told: fewer --folds or another --goal may help",
-                            karma_i_goal_name(goal), table->n_rows, table->n_rows == 1 ? "" : "s");
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "the %s of a fold of %zu row%s cannot be computed: fewer --folds or another --goal may help",
+            metric->about.name, table->n_rows, table->n_rows == 1 ? "" : "s");
     *out = value;
     return KARMA_OK;
 }
 
-karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_part *part,
+karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_outer_fold *outer,
                                       karma_error *err) {
-    size_t K = contest->task->n_outputs, n = part->train->n_rows, n_test = part->test->n_rows;
-    karma_model *model = NULL;
+    size_t K = contest->task->n_outputs, n = outer->train->n_rows, n_test = outer->test->n_rows;
+    karma_i_task task = {0}; /* with the labels of the training rows */
     double *scores = karma_i_alloc(n > n_test ? n : n_test, K * sizeof *scores);
-    karma_status st =
-        scores ? karma_i_model_start_like(&model, contest->task, part->train, err) : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_constant_scores(scores, model, part->train, err);
+    karma_status st = scores ? karma_i_task_relearn(&task, contest->task, outer->train, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_constant_scores(scores, &task, outer->train, err);
     for (size_t i = n; st == KARMA_OK && i < n_test; i++) memcpy(scores + i * K, scores, K * sizeof *scores);
-    if (st == KARMA_OK) st = karma_i_contest_value(out, contest->goal, model, part->test, scores, err);
+    if (st == KARMA_OK) st = karma_i_contest_value(out, contest->goal, &task, outer->test, scores, err);
     if (st == KARMA_ERR_DATA) { /* a loss without probabilities has none here either */
         *out = NAN;
         st = KARMA_OK;
     }
-    karma_model_free(model);
+    karma_i_task_clear(&task);
     karma_i_free(scores);
     return st;
 }
 
-/* --- rivals, and karma with a kernel that was chosen --------------------------------------------------- */
+/* --- baselines, and karma with a kernel that was chosen --------------------------------------------------- */
 
 static karma_status score_learner(karma_compare_fold *out, const karma_i_learner *learner, karma_goal goal,
                                   const karma_table *test, const karma_hooks *hooks, karma_error *err) {
-    double began = karma_i_seconds(), *scores = karma_i_alloc(test->n_rows, learner->task->n_outputs * sizeof *scores);
+    double began = karma_i_now(), *scores = karma_i_alloc(test->n_rows, learner->task->n_outputs * sizeof *scores);
     karma_status st = scores ? karma_i_learner_score(scores, learner, test, hooks, err) : karma_i_fail_memory(err);
-    out->predict_seconds = karma_i_seconds() - began;
+    out->predict_seconds = karma_i_now() - began;
     if (st == KARMA_OK) st = karma_i_contest_value(&out->value, goal, learner->task, test, scores, err);
     karma_i_free(scores);
     return st;
 }
 
 /* With the strength in `out`. */
-static karma_status learn_and_judge(karma_compare_fold *out, const karma_i_rival *rival, const karma_model *task,
-                                    karma_goal goal, const karma_i_part *part, const karma_hooks *hooks,
+static karma_status learn_and_judge(karma_compare_fold *out, const karma_i_baseline *baseline, const karma_i_task *task,
+                                    karma_goal goal, const karma_i_outer_fold *outer, const karma_hooks *hooks,
                                     karma_error *err) {
-    karma_i_rival_options options;
+    karma_i_baseline_options options;
     karma_i_learner *learner = NULL;
-    karma_i_rival_options_init(&options);
+    karma_i_baseline_options_init(&options);
     options.strength = out->strength;
     options.impute.seed = (uint64_t)task->options.seed;
-    double began = karma_i_seconds();
-    KARMA_TRY(karma_i_learner_fit(&learner, rival, task, part->train, &options, hooks, err));
-    out->fit_seconds = karma_i_seconds() - began;
-    karma_status st = score_learner(out, learner, goal, part->test, hooks, err);
+    double began = karma_i_now();
+    KARMA_TRY(karma_i_learner_fit(&learner, baseline, task, outer->train, &options, hooks, err));
+    out->fit_seconds = karma_i_now() - began;
+    karma_status st = score_learner(out, learner, goal, outer->test, hooks, err);
     karma_i_learner_free(learner);
     return st;
 }
 
-static karma_status run_rival(karma_compare_fold *out, const karma_i_rival *rival, const karma_i_contest *contest,
-                              const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
-    double began = karma_i_seconds();
-    if (contest->goal == KARMA_GOAL_LOG_LOSS && rival->tells_no_odds)
-        return karma_i_fail(err, KARMA_ERR_DATA, "%s tells no probabilities, and log loss is about them", rival->name);
-    KARMA_TRY(karma_i_tune_rival(&out->strength, rival, contest, part, hooks, err));
-    out->tune_seconds = karma_i_seconds() - began;
-    return learn_and_judge(out, rival, contest->task, contest->goal, part, hooks, err);
+static karma_status run_baseline(karma_compare_fold *out, const karma_i_baseline *baseline,
+                                 const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                 const karma_hooks *hooks, karma_error *err) {
+    double began = karma_i_now();
+    const karma_i_metric *metric = karma_i_metric_of_goal(contest->goal);
+    if (metric->needs == KARMA_I_NEEDS_PROBABILITIES && baseline->tells_no_odds)
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s has no probabilities, and %s needs them", baseline->name,
+                            metric->about.name);
+    KARMA_TRY(karma_i_tune_baseline(&out->strength, baseline, contest, outer, hooks, err));
+    out->tune_seconds = karma_i_now() - began;
+    return learn_and_judge(out, baseline, contest->task, contest->goal, outer, hooks, err);
 }
 
 static karma_status run_kernels(karma_compare_fold *out, const char *const *kernels, const karma_i_contest *contest,
-                                const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
+                                const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err) {
     const char *kernel = kernels[0];
-    double began = karma_i_seconds();
-    karma_model own = *contest->task; /* borrows */
-    KARMA_TRY(karma_i_tune_kernels(&kernel, &out->strength, kernels, KARMA_I_MOST_RACING, contest, part, hooks, err));
-    out->tune_seconds = karma_i_seconds() - began;
-    own.options.kernel = (char *)kernel; /* not written to */
-    KARMA_TRY(learn_and_judge(out, &karma_i_rival_karma, &own, contest->goal, part, hooks, err));
+    double began = karma_i_now();
+    karma_fit_options options = contest->task->options; /* borrows its texts */
+    KARMA_TRY(karma_i_tune_kernels(&kernel, &out->strength, kernels, KARMA_I_MOST_RACING, contest, outer, hooks, err));
+    out->tune_seconds = karma_i_now() - began;
+    options.kernel = (char *)kernel; /* not written to */
+    karma_i_task own = karma_i_task_with(contest->task, &options);
+    KARMA_TRY(learn_and_judge(out, &karma_i_baseline_karma, &own, contest->goal, outer, hooks, err));
     out->kernel = karma_i_strdup(kernel);
     return out->kernel ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 /* --- karma_search -------------------------------------------------------------------------------------- */
 
-/* Seconds that were spent on choosing, as the search's own account has it. */
-static double searching_seconds(const karma_model *model) {
-    const char *account = karma_model_search(model);
-    json_t *object = account ? json_loads(account, 0, NULL) : NULL;
-    double seconds = json_number_value(json_object_get(object, "seconds"));
-    json_decref(object);
-    return seconds;
-}
-
 static karma_status judge_model(karma_compare_fold *out, const karma_model *model, const karma_i_contest *contest,
                                 const karma_table *test, const karma_hooks *hooks, karma_error *err) {
-    double began = karma_i_seconds(), *scores = karma_i_alloc(test->n_rows, model->n_outputs * sizeof *scores);
+    double began = karma_i_now(), *scores = karma_i_alloc(test->n_rows, model->task.n_outputs * sizeof *scores);
     karma_status st = scores ? karma_predict(scores, model, test, (size_t)contest->fit->threads, hooks, err)
                              : karma_i_fail_memory(err);
-    out->predict_seconds = karma_i_seconds() - began;
-    if (st == KARMA_OK) st = karma_i_contest_value(&out->value, contest->goal, model, test, scores, err);
-    if (st == KARMA_OK && !(out->kernel = karma_i_strdup(model->options.kernel ? model->options.kernel : "linear")))
+    out->predict_seconds = karma_i_now() - began;
+    if (st == KARMA_OK) st = karma_i_contest_value(&out->value, contest->goal, &model->task, test, scores, err);
+    if (st == KARMA_OK &&
+        !(out->kernel = karma_i_strdup(model->task.options.kernel ? model->task.options.kernel : "linear")))
         st = karma_i_fail_memory(err);
     karma_i_free(scores);
     return st;
 }
 
 /* Whether these rows have nothing to tell apart, though all rows have. */
-static karma_status is_of_one_class(int *out, const karma_model *task, const karma_table *train, karma_error *err) {
-    karma_model *model = NULL;
-    KARMA_TRY(karma_i_model_start_like(&model, task, train, err));
-    const karma_i_labels *labels = &model->heads[0].labels;
+static karma_status is_of_one_class(int *out, const karma_i_task *task, const karma_table *train, karma_error *err) {
+    karma_i_task own;
+    KARMA_TRY(karma_i_task_relearn(&own, task, train, err));
+    const karma_i_labels *labels = &own.heads[0].labels;
     size_t n_seen = 0;
     for (size_t k = 0; k < labels->n_classes; k++) n_seen += labels->class_count[k] > 0;
     *out = labels->n_classes > 0 && n_seen < 2;
-    karma_model_free(model);
+    karma_i_task_clear(&own);
     return KARMA_OK;
 }
 
-static karma_status run_search(karma_compare_fold *out, const karma_i_contest *contest, const karma_i_part *part,
+static karma_status run_search(karma_compare_fold *out, const karma_i_contest *contest, const karma_i_outer_fold *outer,
                                const karma_hooks *hooks, karma_error *err) {
     karma_fit_options fit = *contest->fit; /* both borrow their texts */
     karma_search_options search = *contest->search;
     karma_model *model = NULL;
-    double began = karma_i_seconds();
+    double began = karma_i_now();
     int is_settled;
-    KARMA_TRY(is_of_one_class(&is_settled, contest->task, part->train, err));
-    if (is_settled) return karma_i_contest_constant(&out->value, contest, part, err); /* as the others learn it */
-    fit.folds = (int64_t)part->n_inner;
+    KARMA_TRY(is_of_one_class(&is_settled, contest->task, outer->train, err));
+    if (is_settled) return karma_i_contest_constant(&out->value, contest, outer, err); /* as the others learn it */
+    fit.folds = (int64_t)outer->inner->n_folds;
     search.goal = (int)contest->goal;
-    search.time = part->time;
-    KARMA_TRY(karma_search(&model, part->train, &fit, &search, hooks, err));
-    out->tune_seconds = searching_seconds(model);
-    out->fit_seconds = karma_i_seconds() - began - out->tune_seconds;
-    karma_status st = judge_model(out, model, contest, part->test, hooks, err);
+    search.time = outer->time;
+    KARMA_TRY(karma_search(&model, outer->train, &fit, &search, hooks, err));
+    out->tune_seconds = model->search ? model->search->seconds : 0.0; /* none without an effort */
+    out->fit_seconds = karma_i_now() - began - out->tune_seconds;
+    karma_status st = judge_model(out, model, contest, outer->test, hooks, err);
     karma_model_free(model);
     return st;
 }
 
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,
-                                const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
+                                const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err) {
     karma_compare_fold fold = {.value = NAN, .strength = NAN};
-    karma_status st = method->is_rival  ? run_rival(&fold, &method->rival, contest, part, hooks, err)
-                      : method->kernels ? run_kernels(&fold, method->kernels, contest, part, hooks, err)
-                                        : run_search(&fold, contest, part, hooks, err);
+    karma_status st = method->is_baseline ? run_baseline(&fold, &method->baseline, contest, outer, hooks, err)
+                      : method->kernels   ? run_kernels(&fold, method->kernels, contest, outer, hooks, err)
+                                          : run_search(&fold, contest, outer, hooks, err);
     if (st == KARMA_OK)
         *out = fold;
     else

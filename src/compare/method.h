@@ -1,16 +1,17 @@
-/* The methods of a comparison under one interface: rivals (rival/rival.h), karma with given kernels, and karma_search.
- * A new one is a line in method.c. */
+/* The methods of a comparison under one interface: baselines (baseline/baseline.h), karma with given kernels, and
+ * karma_search. A new one is a line in method.c. */
 #ifndef KARMA_I_METHOD_H
 #define KARMA_I_METHOD_H
 
 #include "karma/compare.h"
-#include "rival/rival.h"
+#include "baseline/baseline.h"
+#include "model/fold.h"
 #include "search/goal.h"
 
 typedef struct karma_i_method {
     const char *name, *help;
-    int is_rival;
-    karma_i_rival rival;        /* if it is */
+    int is_baseline;
+    karma_i_baseline baseline;  /* if it is */
     const char *const *kernels; /* else formulas to choose from, ending with NULL; NULL: karma_search chooses */
 } karma_i_method;
 
@@ -21,35 +22,31 @@ size_t karma_i_method_find(const char *name);
 
 /* What is asked of all methods alike. */
 typedef struct karma_i_contest {
-    const karma_model *task; /* a rival's task: labels, loss, options */
+    const karma_i_task *task;
     karma_goal goal;
     const karma_fit_options *fit; /* for karma_search, with its options */
     const karma_search_options *search;
 } karma_i_contest;
 
-/* Rows to learn from and rows to judge by; the inner fold of each row to learn from. */
-typedef struct karma_i_part {
+/* Rows to learn from and rows to judge by; inner folds of the rows to learn from, for tuning. */
+typedef struct karma_i_outer_fold {
     const karma_table *train, *test;
-    const size_t *inner;
-    size_t n_inner;
-    double time; /* for karma_search: seconds that this part may take; 0: unlimited */
-} karma_i_part;
+    const karma_i_folds *inner;
+    double time; /* for karma_search: seconds that this fold may take; 0: unlimited */
+} karma_i_outer_fold;
 
 /* `out` has no text yet, and gets one only with success. */
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,
-                                const karma_i_part *part, const karma_hooks *hooks, karma_error *err);
+                                const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err);
 
 /* The goal of scores as users know it. Where an AUC cannot be told, for all rows are of one class, it is that of
  * guessing; any other number that cannot be told is an error. */
-karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_model *like, const karma_table *table,
+karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                    const double *scores, karma_error *err);
 
 /* What the same answer for all rows reaches, the best that the training rows' labels alone suggest; NaN where the goal
  * has no such answer. */
-karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_part *part,
+karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_outer_fold *outer,
                                       karma_error *err);
-
-/* Of a clock that only goes forward. */
-double karma_i_seconds(void);
 
 #endif

@@ -1,14 +1,14 @@
-/* Nadeau and Bengio, Inference for the generalization error, 2003. Training parts of cross-validation overlap, so the
- * differences d_1, ..., d_J of two methods are not independent, and their variance over J is too small an estimate of
- * that of their mean. They put
+/* Nadeau and Bengio, Inference for the generalization error, 2003. Training rows of cross-validation folds overlap, so
+ * the differences d_1, ..., d_J of two methods are not independent, and their variance over J is too small an estimate
+ * of that of their mean. They put
  *
  *     t = mean(d) / sqrt((1/J + n_test/n_train) s²),    s² the sample variance of d,
  *
  * against Student's distribution with J - 1 degrees of freedom.
  *
- * Where the values are shares of n_test rows, few parts often have nearly the same difference by chance, and s² is next
+ * Where the values are shares of n_test rows, few folds often have nearly the same difference by chance, and s² is next
  * to 0. But two methods that differ by d in a share give other answers on at least |d| of the rows, so a row's
- * difference, -1, 0 or 1, has at least the variance |d| - d², and the mean over a part at least that over n_test. The
+ * difference, -1, 0 or 1, has at least the variance |d| - d², and the mean over a fold at least that over n_test. The
  * same mean over this known error, against the normal distribution, is a second test, and the larger p-value counts.
  *
  * Holm, A simple sequentially rejective multiple test procedure, 1979: of m p-values in ascending order the i-th (from

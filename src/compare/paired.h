@@ -11,7 +11,7 @@ typedef struct karma_i_paired {
     double p_value; /* two-sided */
 } karma_i_paired;
 
-/* The corrected resampled t-test of n differences, one a fold; `ratio` is the number of test rows of a fold over that
+/* The corrected resampled t-test of n differences, one per fold; `ratio` is the number of test rows of a fold over that
  * of its training rows. n_counted: the test rows of a fold, if the differences are of shares of them; otherwise 0. All
  * but the mean are NaN where there are fewer than two differences. */
 karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio, size_t n_counted);

@@ -1,12 +1,10 @@
 #include "compare/tune.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "search/choose.h"
-#include "table/folds.h"
 
 /* In the order in which equals are preferred: what the method would take itself, then the less daring. */
 static const double strengths[] = {1.0, 0.1, 10.0, 100.0};
@@ -21,17 +19,17 @@ static size_t best_of(const double *sums) {
 
 /* --- fit by fit ---------------------------------------------------------------------------------------- */
 
-static karma_status add_value(double *sum, double strength, double *scores, const karma_i_rival *rival,
-                              const karma_model *task, karma_goal goal, const karma_table *train,
+static karma_status add_value(double *sum, double strength, double *scores, const karma_i_baseline *baseline,
+                              const karma_i_task *task, karma_goal goal, const karma_table *train,
                               const karma_table *test, const karma_hooks *hooks, karma_error *err) {
     const karma_i_judge judge = {goal, NULL};
-    karma_i_rival_options options;
+    karma_i_baseline_options options;
     karma_i_learner *learner = NULL;
     double value = 0.0;
-    karma_i_rival_options_init(&options);
+    karma_i_baseline_options_init(&options);
     options.strength = strength;
     options.impute.seed = (uint64_t)task->options.seed;
-    KARMA_TRY(karma_i_learner_fit(&learner, rival, task, train, &options, hooks, err));
+    KARMA_TRY(karma_i_learner_fit(&learner, baseline, task, train, &options, hooks, err));
     karma_status st = karma_i_learner_score(scores, learner, test, hooks, err);
     if (st == KARMA_OK) st = karma_i_goal_value(&value, &judge, task, test, scores, err);
     if (st == KARMA_OK) *sum += value;
@@ -40,13 +38,13 @@ static karma_status add_value(double *sum, double strength, double *scores, cons
 }
 
 /* sums[strength] of what each is worth on the rows of `test`. */
-static karma_status add_values(double *sums, const karma_i_rival *rival, const karma_model *task, karma_goal goal,
-                               const karma_table *train, const karma_table *test, const karma_hooks *hooks,
-                               karma_error *err) {
+static karma_status add_values(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
+                               karma_goal goal, const karma_table *train, const karma_table *test,
+                               const karma_hooks *hooks, karma_error *err) {
     double *scores = karma_i_alloc(test->n_rows, task->n_outputs * sizeof *scores);
     karma_status st = scores ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t s = 0; st == KARMA_OK && s < N_STRENGTHS; s++) {
-        st = add_value(&sums[s], strengths[s], scores, rival, task, goal, train, test, hooks, err);
+        st = add_value(&sums[s], strengths[s], scores, baseline, task, goal, train, test, hooks, err);
         if (st == KARMA_OK && karma_i_progress(hooks, "tuning", s, N_STRENGTHS))
             st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
     }
@@ -56,72 +54,64 @@ static karma_status add_values(double *sums, const karma_i_rival *rival, const k
 
 /* What fills holes does so in the same way for every strength: once, then, and what follows is the plain kernel of
  * complete rows. */
-static karma_status add_filled(double *sums, const karma_i_rival *rival, const karma_model *task, karma_goal goal,
-                               const karma_table *train, const karma_table *test, const karma_hooks *hooks,
-                               karma_error *err) {
+static karma_status add_filled(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
+                               karma_goal goal, const karma_table *train, const karma_table *test,
+                               const karma_hooks *hooks, karma_error *err) {
     karma_i_imputer *imputer = NULL;
     karma_table *full_train = NULL, *full_test = NULL;
-    karma_model plain = *task; /* borrows */
+    karma_fit_options gamma_1 = task->options; /* borrows its texts */
     karma_i_impute_options options;
     karma_i_impute_options_init(&options);
     options.seed = (uint64_t)task->options.seed;
-    plain.options.gamma = 1;
-    karma_status st = karma_i_imputer_learn(&imputer, rival->imputer, train, &options, hooks, err);
+    gamma_1.gamma = 1;
+    karma_i_task plain = karma_i_task_with(task, &gamma_1);
+    karma_status st = karma_i_imputer_learn(&imputer, baseline->imputer, train, &options, hooks, err);
     if (st == KARMA_OK) st = karma_i_imputer_apply(&full_train, imputer, train, hooks, err);
     if (st == KARMA_OK) st = karma_i_imputer_apply(&full_test, imputer, test, hooks, err);
-    if (st == KARMA_OK) st = add_values(sums, &karma_i_rival_karma, &plain, goal, full_train, full_test, hooks, err);
+    if (st == KARMA_OK) st = add_values(sums, &karma_i_baseline_karma, &plain, goal, full_train, full_test, hooks, err);
     karma_table_free(full_train);
     karma_table_free(full_test);
     karma_i_imputer_free(imputer);
     return st;
 }
 
-static karma_status add_fold(double *sums, const karma_i_rival *rival, const karma_model *task, karma_goal goal,
-                             const karma_i_part *part, size_t fold, const karma_hooks *hooks, karma_error *err) {
-    size_t n = part->train->n_rows, n_train = 0, n_test = 0;
-    size_t *train = karma_i_alloc(n, sizeof *train), *test = karma_i_alloc(n, sizeof *test);
-    karma_table *train_rows = NULL, *test_rows = NULL;
-    karma_status st = train && test ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) {
-        karma_i_folds_split(train, &n_train, test, &n_test, part->inner, n, fold);
-        st = karma_table_select(&train_rows, part->train, train, n_train, err);
-    }
-    if (st == KARMA_OK) st = karma_table_select(&test_rows, part->train, test, n_test, err);
-    if (st == KARMA_OK)
-        st = (rival->imputer ? add_filled : add_values)(sums, rival, task, goal, train_rows, test_rows, hooks, err);
-    karma_table_free(train_rows);
-    karma_table_free(test_rows);
-    karma_i_free(train);
-    karma_i_free(test);
+static karma_status add_fold(double *sums, const karma_i_baseline *baseline, const karma_i_task *task, karma_goal goal,
+                             const karma_i_folds *folds, size_t number, const karma_hooks *hooks, karma_error *err) {
+    karma_i_fold fold;
+    KARMA_TRY(karma_i_fold_split(&fold, folds, number, err));
+    karma_status st =
+        (baseline->imputer ? add_filled : add_values)(sums, baseline, task, goal, fold.train, fold.test, hooks, err);
+    karma_i_fold_clear(&fold);
     return st;
 }
 
 /* The best strength, and the sum over the folds of what it is worth. */
-static karma_status tune(double *strength, double *sum, const karma_i_rival *rival, const karma_model *task,
-                         karma_goal goal, const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
+static karma_status tune(double *strength, double *sum, const karma_i_baseline *baseline, const karma_i_task *task,
+                         karma_goal goal, const karma_i_folds *folds, const karma_hooks *hooks, karma_error *err) {
     double sums[N_STRENGTHS] = {0};
-    for (size_t f = 0; f < part->n_inner; f++) KARMA_TRY(add_fold(sums, rival, task, goal, part, f, hooks, err));
+    for (size_t f = 0; f < folds->n_folds; f++) KARMA_TRY(add_fold(sums, baseline, task, goal, folds, f, hooks, err));
     size_t best = best_of(sums);
     *strength = strengths[best];
     *sum = sums[best];
     return KARMA_OK;
 }
 
-karma_status karma_i_tune_rival(double *strength, const karma_i_rival *rival, const karma_i_contest *contest,
-                                const karma_i_part *part, const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_tune_baseline(double *strength, const karma_i_baseline *baseline, const karma_i_contest *contest,
+                                   const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err) {
     double sum;
-    return tune(strength, &sum, rival, contest->task, contest->goal, part, hooks, err);
+    return tune(strength, &sum, baseline, contest->task, contest->goal, outer->inner, hooks, err);
 }
 
 static karma_status tune_one_by_one(const char **kernel, double *strength, const char *const *kernels,
-                                    const karma_i_contest *contest, const karma_i_part *part, const karma_hooks *hooks,
-                                    karma_error *err) {
+                                    const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                    const karma_hooks *hooks, karma_error *err) {
     double best = -INFINITY;
     for (size_t k = 0; kernels[k]; k++) {
-        karma_model own = *contest->task; /* borrows */
+        karma_fit_options options = contest->task->options; /* borrows its texts */
         double its_strength, sum;
-        own.options.kernel = (char *)kernels[k]; /* not written to */
-        KARMA_TRY(tune(&its_strength, &sum, &karma_i_rival_karma, &own, contest->goal, part, hooks, err));
+        options.kernel = (char *)kernels[k]; /* not written to */
+        karma_i_task own = karma_i_task_with(contest->task, &options);
+        KARMA_TRY(tune(&its_strength, &sum, &karma_i_baseline_karma, &own, contest->goal, outer->inner, hooks, err));
         if (!(sum > best)) continue;
         best = sum;
         *kernel = kernels[k];
@@ -137,9 +127,15 @@ static int ask(void *payload, size_t n_judged, size_t n_entries, const char *ker
 }
 
 static karma_status add_kernels(karma_i_race *race, const char *const *kernels, karma_error *err) {
-    static const karma_i_C_path ascending = {N_STRENGTHS, {0.1, 1.0, 10.0, 100.0}, {0}};
-    for (size_t k = 0; kernels[k]; k++) KARMA_TRY(karma_i_race_add(race, kernels[k], &ascending, err));
-    return KARMA_OK;
+    static const karma_i_C_grid ascending = {N_STRENGTHS, {0.1, 1.0, 10.0, 100.0}, {0}};
+    karma_status st = KARMA_OK;
+    for (size_t k = 0; st == KARMA_OK && kernels[k]; k++) {
+        karma_i_plan plan = {0};
+        st = karma_i_plan_parse(&plan, kernels[k], &race->task->options, err);
+        if (st == KARMA_OK) st = karma_i_race_add(race, &plan.members[0].kernel, &ascending, err);
+        karma_i_plan_clear(&plan);
+    }
+    return st;
 }
 
 static size_t run_of(const karma_i_race *race, size_t entry, double strength) {
@@ -161,18 +157,17 @@ static void take_best(const char **kernel, double *strength, const karma_i_race 
 }
 
 static karma_status tune_racing(const char **kernel, double *strength, const char *const *kernels,
-                                const karma_i_contest *contest, const karma_i_part *part, const karma_hooks *hooks,
-                                karma_error *err) {
+                                const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                const karma_hooks *hooks, karma_error *err) {
     const karma_i_judge judge = {contest->goal, NULL};
     karma_hooks own = hooks ? *hooks : (karma_hooks){0};
-    karma_i_race race = {0};
-    KARMA_TRY(karma_i_race_start(&race, contest->task, part->train, part->n_inner, 1, karma_i_goal_value, &judge, err));
-    memcpy(race.fold, part->inner, part->train->n_rows * sizeof *race.fold);
+    karma_i_race race = karma_i_race_start(contest->task, outer->inner, karma_i_goal_value, &judge);
+    size_t n_folds = outer->inner->n_folds;
     karma_status st = add_kernels(&race, kernels, err);
-    while (st == KARMA_OK && race.n_done < part->n_inner) {
+    while (st == KARMA_OK && race.n_done < n_folds) {
         int stopped = 0;
         st = karma_i_race_fold(&race, ask, &own, &stopped, err);
-        if (st == KARMA_OK && (stopped || karma_i_progress(hooks, "tuning", race.n_done, part->n_inner)))
+        if (st == KARMA_OK && (stopped || karma_i_progress(hooks, "tuning", race.n_done, n_folds)))
             st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
     }
     if (st == KARMA_OK) take_best(kernel, strength, &race, kernels);
@@ -181,8 +176,8 @@ static karma_status tune_racing(const char **kernel, double *strength, const cha
 }
 
 karma_status karma_i_tune_kernels(const char **kernel, double *strength, const char *const *kernels, size_t most_racing,
-                                  const karma_i_contest *contest, const karma_i_part *part, const karma_hooks *hooks,
-                                  karma_error *err) {
-    int is_racing = part->train->n_rows <= most_racing;
-    return (is_racing ? tune_racing : tune_one_by_one)(kernel, strength, kernels, contest, part, hooks, err);
+                                  const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                  const karma_hooks *hooks, karma_error *err) {
+    int is_racing = outer->train->n_rows <= most_racing;
+    return (is_racing ? tune_racing : tune_one_by_one)(kernel, strength, kernels, contest, outer, hooks, err);
 }

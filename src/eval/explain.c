@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "eval/shapley.h"
 #include "model/model.h"
 #include "solve/solver.h"
@@ -28,9 +29,9 @@ static int is_split(const karma_model *model, const karma_i_member *member) {
 /* Room for the parts of all rows; which attributes they are of is known at once. */
 static karma_status new_explanations(karma_explanations *e, const karma_model *model, const karma_i_rows *rows,
                                      karma_error *err) {
-    size_t n = rows->n_rows, item = model->n_outputs * sizeof(double);
+    size_t n = rows->n_rows, item = model->task.n_outputs * sizeof(double);
     e->n_rows = n;
-    e->n_outputs = model->n_outputs;
+    e->n_outputs = model->task.n_outputs;
     e->is_split = 1;
     for (size_t m = 0; m < model->n_members; m++) e->is_split &= is_split(model, &model->members[m]);
     e->start = karma_i_zalloc(n + 1, sizeof *e->start);
@@ -54,14 +55,14 @@ static uint64_t row_seed(uint64_t seed, size_t row) {
 static karma_status split_row(double *parts, const karma_i_game *game, size_t row, size_t n_attributes,
                               karma_error *err) {
     const karma_model *model = game->model;
-    size_t n = (n_attributes + 1) * model->n_outputs;
+    size_t n = (n_attributes + 1) * model->task.n_outputs;
     double *own = karma_i_alloc(n, sizeof *own);
     karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
     memset(parts, 0, n * sizeof *parts);
     for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++) {
         const karma_i_member *member = &model->members[m];
         st = karma_i_kernel_split(own, &member->kernel, game->rows, row, karma_i_rows_all(model->support),
-                                  member->coefficients, model->n_outputs, game->threads, err);
+                                  member->coefficients, model->task.n_outputs, game->threads, err);
         for (size_t i = 0; st == KARMA_OK && i < n; i++) parts[i] += own[i];
     }
     karma_i_free(own);
@@ -75,8 +76,8 @@ static karma_status explain_row(double *parts, double *errors, const karma_expla
     size_t n = e->start[row + 1] - e->start[row];
     if (e->is_split) return split_row(parts, game, row, n, err);
     if (n <= KARMA_EXACT_SHAPLEY) return karma_i_shapley_exact(parts, errors, game, row, attributes, n, err);
-    return karma_i_shapley_sample(parts, errors, game, row, attributes, n, options->samples,
-                                  row_seed(options->seed, row), err);
+    return karma_i_shapley_sample(parts, errors, game, row, attributes, n, (size_t)options->samples,
+                                  row_seed((uint64_t)options->seed, row), err);
 }
 
 static size_t most_parts(const karma_explanations *e) {
@@ -120,19 +121,20 @@ static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
 
 karma_status karma_explain(karma_explanations *out, const karma_model *model, const karma_table *table,
                            const karma_explain_options *options, const karma_hooks *hooks, karma_error *err) {
-    if (options->samples < 4)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "%zu samples are too few for a standard error: at least 4",
-                            options->samples);
+    karma_explain_options own;
+    KARMA_TRY(karma_i_options_accept(karma_explain_option_table(), &own, options, err));
+    options = &own;
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
     karma_i_rows *rows = NULL;
+    KARMA_TRY(karma_i_encoder_check_matrix(&model->encoder, model->info.n_columns, table, err));
     KARMA_TRY(karma_i_encoder_encode(&rows, &model->encoder, table, hooks, err));
     karma_explanations e = {0};
-    karma_i_game game = {.model = model, .threads = karma_i_threads((int64_t)options->threads), .rows = rows};
+    karma_i_game game = {.model = model, .threads = karma_i_threads(options->threads), .rows = rows};
     karma_status st = karma_i_game_init(&game, err);
     if (st == KARMA_OK) st = new_explanations(&e, model, rows, err);
     if (st == KARMA_OK) st = explain_rows(&e, &game, options, hooks, err);
-    for (size_t t = 0; st == KARMA_OK && t < model->n_heads; t++)
-        if (model->heads[t].labels.task == KARMA_TASK_REGRESS) finish_numbers(&e, &model->heads[t]);
+    for (size_t t = 0; st == KARMA_OK && t < model->task.n_heads; t++)
+        if (model->task.heads[t].labels.task == KARMA_TASK_REGRESS) finish_numbers(&e, &model->task.heads[t]);
     karma_i_game_clear(&game);
     karma_i_rows_free(rows);
     if (st == KARMA_OK)

@@ -7,8 +7,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "base/rng.h"
-#include "karma/evaluate.h"
+#include "eval/metric_table.h"
 #include "karma/explain.h"
 #include "model/model.h"
 
@@ -87,20 +88,19 @@ static karma_status take_cells(column *c, const karma_table *table, size_t attri
 
 /* Deals the values anew, and scores the trial's rows with them. */
 static karma_status permute(trial *t, column *c, karma_error *err) {
-    size_t K = t->model->n_outputs;
+    size_t K = t->model->task.n_outputs;
     karma_i_rng_shuffle(&t->rng, c->order, c->n);
     for (size_t i = 0; i < c->n; i++) c->table->cell_value[c->place[i]] = c->values[c->order[i]];
-    KARMA_TRY(karma_predict(c->scores, t->model, c->table, t->options->threads, NULL, err));
+    KARMA_TRY(karma_predict(c->scores, t->model, c->table, (size_t)t->options->threads, NULL, err));
     memcpy(t->changed, t->scores, t->table->n_rows * K * sizeof *t->changed);
     for (size_t i = 0; i < c->n; i++) memcpy(t->changed + c->rows[i] * K, c->scores + i * K, K * sizeof *t->changed);
     return KARMA_OK;
 }
 
 static karma_status metric_of(double *out, const trial *t, size_t target, const double *scores, karma_error *err) {
-    karma_metrics m;
-    KARMA_TRY(karma_evaluate(&m, t->model, target, t->table, scores, err));
-    *out = karma_model_task(t->model, target) == KARMA_TASK_CLASSIFY ? m.accuracy : m.r2;
-    karma_metrics_clear(&m);
+    int classify = karma_model_task(t->model, target) == KARMA_TASK_CLASSIFY;
+    const karma_i_metric *metric = karma_i_metric_of_goal(classify ? KARMA_GOAL_ACCURACY : KARMA_GOAL_R2);
+    KARMA_TRY(karma_i_metric_value(out, metric, &t->model->task, target, t->table, scores, err));
     if (isfinite(*out)) return KARMA_OK;
     return karma_i_fail(err, KARMA_ERR_DATA, "all labels in column '%s' are the same: there is no R2 that could fall",
                         karma_model_target_name(t->model, target));
@@ -122,11 +122,11 @@ static karma_status take_repeat(karma_importances *out, const trial *t, size_t a
 
 static karma_status measure_attribute(karma_importances *out, trial *t, size_t attribute, karma_error *err) {
     size_t own = find_attribute(t->table, karma_model_attribute_name(t->model, attribute));
-    size_t repeats = t->options->repeats;
+    size_t repeats = (size_t)t->options->repeats;
     column c = {0};
     karma_status st = find_rows(&c, t->table, own, err);
     int can_differ = c.n > 1;
-    if (st == KARMA_OK && can_differ) st = take_cells(&c, t->table, own, t->model->n_outputs, err);
+    if (st == KARMA_OK && can_differ) st = take_cells(&c, t->table, own, t->model->task.n_outputs, err);
     for (size_t r = 0; st == KARMA_OK && can_differ && r < repeats; r++) {
         st = permute(t, &c, err);
         if (st == KARMA_OK) st = take_repeat(out, t, attribute, r, err);
@@ -183,8 +183,8 @@ static karma_status select_labelled(karma_table **out, const karma_table *table,
 }
 
 static karma_status measure(karma_importances *out, trial *t, const karma_hooks *hooks, karma_error *err) {
-    size_t n = t->table->n_rows, item = t->model->n_outputs * sizeof(double);
-    out->n_targets = t->model->n_heads;
+    size_t n = t->table->n_rows, item = t->model->task.n_outputs * sizeof(double);
+    out->n_targets = t->model->task.n_heads;
     out->n_attributes = karma_model_n_attributes(t->model);
     out->n_rows = n;
     out->metric = karma_i_zalloc(out->n_targets, sizeof *out->metric);
@@ -192,22 +192,22 @@ static karma_status measure(karma_importances *out, trial *t, const karma_hooks 
     t->scores = karma_i_alloc(n, item);
     t->changed = karma_i_alloc(n, item);
     if (!out->metric || !out->items || !t->scores || !t->changed) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_predict(t->scores, t->model, t->table, t->options->threads, hooks, err));
+    KARMA_TRY(karma_predict(t->scores, t->model, t->table, (size_t)t->options->threads, hooks, err));
     return measure_attributes(out, t, hooks, err);
 }
 
 karma_status karma_measure_importance(karma_importances *out, const karma_model *model, const karma_table *table,
                                       const karma_explain_options *options, const karma_hooks *hooks,
                                       karma_error *err) {
-    if (options->repeats < 2)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "%zu repeats are too few for a standard error: at least 2",
-                            options->repeats);
+    karma_explain_options own;
+    KARMA_TRY(karma_i_options_accept(karma_explain_option_table(), &own, options, err));
+    options = &own;
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
     karma_table *labelled = NULL;
     KARMA_TRY(select_labelled(&labelled, table, err));
     trial t = {.model = model, .table = labelled, .options = options};
     karma_importances importances = {0};
-    karma_i_rng_init(&t.rng, options->seed);
+    karma_i_rng_init(&t.rng, (uint64_t)options->seed);
     karma_status st = measure(&importances, &t, hooks, err);
     karma_i_free(t.scores);
     karma_i_free(t.changed);

@@ -23,6 +23,7 @@ karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *m
                                    const karma_hooks *hooks, karma_error *err) {
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
+    KARMA_TRY(karma_i_encoder_check_matrix(&model->encoder, model->info.n_columns, table, err));
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
     /* all encodings observe the same attributes, but coordinates of a subspace do not tell which */
     size_t e = 0;

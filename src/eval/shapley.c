@@ -39,7 +39,7 @@ static karma_status add_set_without(karma_i_game *game, size_t from, size_t attr
 
 /* v of all sets that were added; scores[set * n_outputs + output]. */
 static karma_status score_sets(karma_i_game *game, karma_error *err) {
-    size_t needed = game->work->n_rows * game->model->n_outputs;
+    size_t needed = game->work->n_rows * game->model->task.n_outputs;
     if (!karma_i_reserve(&game->scores, &game->score_capacity, needed, sizeof *game->scores))
         return karma_i_fail_memory(err);
     karma_i_placed placed;
@@ -73,7 +73,7 @@ static double set_weight(size_t n, size_t size) {
 
 karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game *game, size_t row,
                                    const size_t *attributes, size_t n, karma_error *err) {
-    size_t K = game->model->n_outputs, all = ((size_t)1 << n) - 1;
+    size_t K = game->model->task.n_outputs, all = ((size_t)1 << n) - 1;
     KARMA_TRY(add_all_sets(game, row, attributes, n, err));
     KARMA_TRY(score_sets(game, err));
     memset(values, 0, n * K * sizeof *values);
@@ -196,7 +196,7 @@ static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, cons
 karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, size_t row,
                                     const size_t *attributes, size_t n, size_t samples, uint64_t seed,
                                     karma_error *err) {
-    size_t n_pairs = (samples + 1) / 2, batch = SETS_AT_A_TIME / (2 * n), K = game->model->n_outputs;
+    size_t n_pairs = (samples + 1) / 2, batch = SETS_AT_A_TIME / (2 * n), K = game->model->task.n_outputs;
     if (batch == 0) batch = 1;
     if (batch > n_pairs) batch = n_pairs;
     karma_i_rng rng;

@@ -1,5 +1,6 @@
-/* Two passes over the text: the first surveys every column, the second fills the table. A third one lies
- * between them only if a column turned from numbers to categories late (survey.c). */
+/* Two passes over the text: the first surveys every column, the second fills the table. Another one lies
+ * between them only if a column turned from numbers to categories late (survey.c), and one before them where decimal
+ * commas are possible. */
 #include "io/csv.h"
 
 #include <math.h>
@@ -9,6 +10,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "io/csv_records.h"
+#include "io/date_parts.h"
+#include "io/missing.h"
+#include "io/numeral.h"
 #include "io/survey.h"
 #include "table/order.h"
 
@@ -16,13 +20,13 @@ typedef enum csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_ID, ROLE_
 
 /* What the options say about a column, one bit each. */
 enum { SAID_TARGET, SAID_WEIGHT, SAID_ID, SAID_IGNORE, SAID_NUMERIC, SAID_CATEGORY, N_SAID };
-static const char *const said_flags[N_SAID] = {"--target", "--row-weight", "--id",
-                                               "--ignore", "--numeric",    "--category"};
+static const char *const said_options[N_SAID] = {"target", "row-weight", "id", "ignore", "numeric", "category"};
 
 typedef struct csv_column {
     unsigned said;
     csv_role role;
-    size_t place; /* the attribute's or the target's number in the table */
+    size_t place;   /* the attribute's or the target's number in the table */
+    unsigned parts; /* of a date: one bit for each karma_i_date_part that is an attribute, from `place` on */
     karma_i_survey survey;
 } csv_column;
 
@@ -44,10 +48,11 @@ typedef struct csv_file {
     size_t *targets; /* their columns in the order they were named in, which need not be that of the file */
     size_t n_targets, target_capacity;
     karma_i_missing missing;
+    karma_i_survey_style style;
     const csv_column *suspect; /* must be numbers, and a cell of this row is none */
     karma_i_builder builder;
     id_row ids;
-    double *labels; /* of the row being read, one a target */
+    double *labels; /* of the row being read, one per target */
     double weight;  /* of the row being read */
     double largest_weight;
 } csv_file;
@@ -63,10 +68,22 @@ static csv_column *find_column(const csv_file *file, const char *name) {
     return karma_i_dictionary_find(&i, &file->records.names, name, strlen(name)) ? &file->columns[i] : NULL;
 }
 
+/* A column that was an identifier or ignored in training need not be there. */
+static int is_remembered(const csv_file *file, const char *name) {
+    const karma_i_expectation *expectation = file->request->expectation;
+    const karma_read_options *reading = expectation ? expectation->reading : NULL;
+    for (size_t i = 0; reading && i < reading->id.count + reading->ignore.count; i++) {
+        const char *known = i < reading->id.count ? reading->id.items[i] : reading->ignore.items[i - reading->id.count];
+        if (strcmp(known, name) == 0) return 1;
+    }
+    return 0;
+}
+
 static karma_status say(csv_file *file, char *const *names, size_t n_names, unsigned what, karma_error *err) {
     for (size_t i = 0; i < n_names; i++) {
         csv_column *column = find_column(file, names[i]);
         if (!column && file->request->names_elsewhere && what >= SAID_IGNORE) continue;
+        if (!column && is_remembered(file, names[i])) continue;
         if (!column) return karma_i_csv_fail_unknown(file->name, "column", names[i], &file->records.names, err);
         column->said |= 1u << what;
     }
@@ -86,13 +103,13 @@ static karma_status say_target(csv_file *file, const char *name, karma_error *er
     char excerpt[KARMA_I_EXCERPT_SIZE];
     if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
     if (column->said >> SAID_TARGET & 1)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by --target", file->name,
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by option 'target'", file->name,
                             karma_i_excerpt(excerpt, name, strlen(name)));
     column->said |= 1u << SAID_TARGET;
     return add_target(file, column, err);
 }
 
-/* A value of --target that is no column's name is several names: names may have commas too. */
+/* A value of `target` that is no column's name is several names: names may have commas too. */
 static karma_status say_targets(csv_file *file, const char *value, karma_error *err) {
     if (find_column(file, value)) return say_target(file, value, err);
     char *list = karma_i_strdup(value);
@@ -114,8 +131,9 @@ static karma_status check_said(const csv_file *file, const csv_column *column, k
             if (a == SAID_TARGET && (b == SAID_NUMERIC || b == SAID_CATEGORY)) continue;
             char excerpt[KARMA_I_EXCERPT_SIZE];
             const char *name = column_name(file, column);
-            return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both %s and %s", file->name,
-                                karma_i_excerpt(excerpt, name, strlen(name)), said_flags[a], said_flags[b]);
+            return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both option '%s' and option '%s'",
+                                file->name, karma_i_excerpt(excerpt, name, strlen(name)), said_options[a],
+                                said_options[b]);
         }
     }
     return KARMA_OK;
@@ -133,15 +151,49 @@ static karma_i_survey_mode said_mode(unsigned said) {
     return said >> SAID_CATEGORY & 1 ? KARMA_I_SURVEY_CATEGORY : KARMA_I_SURVEY_INFER;
 }
 
-/* What a model expects holds where the options say nothing. */
-static void apply_expectation(csv_file *file, const karma_i_expectation *expectation) {
+/* What a model expects of one column holds where the options say nothing. */
+static void expect_column(csv_file *file, csv_column *column, const karma_i_column *expected) {
+    int is_number = expected->kind == KARMA_COLUMN_NUMBER && !karma_i_column_is_ordered(expected);
+    int is_strict = file->request->options->strict;
+    karma_i_survey_init(&column->survey,
+                        !is_number  ? KARMA_I_SURVEY_CATEGORY
+                        : is_strict ? KARMA_I_SURVEY_NUMBER
+                                    : KARMA_I_SURVEY_MODEL_NUMBER,
+                        0, file->style);
+}
+
+static int is_expected(const karma_i_expectation *expectation, const char *name) {
+    for (size_t i = 0; i < expectation->n_columns; i++)
+        if (strcmp(expectation->columns[i].name, name) == 0) return 1;
+    return 0;
+}
+
+/* A model that knows "visit.days" learned from dates in "visit". */
+static karma_status expect_dates(csv_file *file, csv_column *column, const karma_i_expectation *expectation,
+                                 karma_error *err) {
+    const char *name = column_name(file, column);
+    char *part_name = karma_i_alloc(strlen(name) + KARMA_I_PART_NAME_EXTRA, 1);
+    if (!part_name) return karma_i_fail_memory(err);
+    for (unsigned part = 0; part < KARMA_I_N_DATE_PARTS; part++)
+        if (is_expected(expectation, karma_i_date_part_name(part_name, name, (karma_i_date_part)part)))
+            column->parts |= 1u << part;
+    if (column->parts) karma_i_survey_init(&column->survey, KARMA_I_SURVEY_MODEL_DATE, 0, file->style);
+    karma_i_free(part_name);
+    return KARMA_OK;
+}
+
+static karma_status apply_expectation(csv_file *file, const karma_i_expectation *expectation, karma_error *err) {
     for (size_t i = 0; i < expectation->n_columns; i++) {
         csv_column *column = find_column(file, expectation->columns[i].name);
         if (!column || column->role != ROLE_ATTRIBUTE || column->said) continue;
-        int number =
-            expectation->columns[i].kind == KARMA_COLUMN_NUMBER && !karma_i_column_is_ordered(&expectation->columns[i]);
-        karma_i_survey_init(&column->survey, number ? KARMA_I_SURVEY_NUMBER : KARMA_I_SURVEY_CATEGORY, 0);
+        expect_column(file, column, &expectation->columns[i]);
     }
+    for (size_t i = 0; i < file->n_columns; i++) {
+        csv_column *column = &file->columns[i];
+        if (column->role == ROLE_ATTRIBUTE && !column->said && column->survey.mode == KARMA_I_SURVEY_INFER)
+            KARMA_TRY(expect_dates(file, column, expectation, err));
+    }
+    return KARMA_OK;
 }
 
 static karma_status apply_options(csv_file *file, const karma_read_options *o, karma_error *err) {
@@ -174,10 +226,9 @@ static karma_status assign_roles(csv_file *file, karma_error *err) {
     if (expectation && file->n_targets == 0) KARMA_TRY(expect_targets(file, expectation, err));
     for (size_t i = 0; i < file->n_columns; i++) {
         csv_column *column = &file->columns[i];
-        karma_i_survey_init(&column->survey, said_mode(column->said), column->role == ROLE_TARGET);
+        karma_i_survey_init(&column->survey, said_mode(column->said), column->role == ROLE_TARGET, file->style);
     }
-    if (expectation) apply_expectation(file, expectation);
-    return KARMA_OK;
+    return expectation ? apply_expectation(file, expectation, err) : KARMA_OK;
 }
 
 /* --- passes -------------------------------------------------------------------------------------------- */
@@ -221,25 +272,54 @@ static karma_status survey_columns(csv_file *file, karma_error *err) {
     KARMA_TRY(karma_i_csv_walk(&file->records, survey_cell, survey_row, file, err));
     if (file->n_rows == 0) return karma_i_csv_fail_no_rows(&file->records, err);
     for (size_t i = 0; i < file->n_columns; i++) {
-        const csv_column *column = &file->columns[i];
+        csv_column *column = &file->columns[i];
+        if (needs_survey(column)) karma_i_survey_settle(&column->survey);
         KARMA_TRY(karma_i_survey_check(&column->survey, file->name, column_name(file, column), err));
         incomplete |= column->survey.incomplete;
     }
     if (incomplete) KARMA_TRY(karma_i_csv_walk(&file->records, collect_cell, ignore_row, file, err));
     for (size_t i = 0; i < file->n_columns; i++)
-        karma_i_survey_notice(&file->columns[i].survey, file->name, column_name(file, &file->columns[i]),
-                              file->request->hooks);
+        if (needs_survey(&file->columns[i]))
+            karma_i_survey_notice(&file->columns[i].survey, file->name, column_name(file, &file->columns[i]),
+                                  file->request->hooks);
     return KARMA_OK;
 }
 
 /* --- the table ----------------------------------------------------------------------------------------- */
+
+/* A column of dates: one attribute for each of its parts. */
+static karma_status make_parts(csv_file *file, csv_column *column, karma_error *err) {
+    const char *name = column_name(file, column);
+    const karma_i_survey *survey = &column->survey;
+    char *part_name = karma_i_alloc(strlen(name) + KARMA_I_PART_NAME_EXTRA, 1);
+    karma_status st = part_name ? KARMA_OK : karma_i_fail_memory(err);
+    column->place = file->builder.table->n_attributes;
+    for (unsigned part = 0; st == KARMA_OK && part < KARMA_I_N_DATE_PARTS; part++) {
+        if (survey->mode == KARMA_I_SURVEY_INFER &&
+            karma_i_has_date_part((karma_i_date_part)part, survey->n_dates > 0, survey->n_times > 0))
+            column->parts |= 1u << part;
+        if (!(column->parts >> part & 1)) continue;
+        (void)karma_i_date_part_name(part_name, name, (karma_i_date_part)part);
+        if (find_column(file, part_name))
+            st = karma_i_fail(err, KARMA_ERR_DATA,
+                              "%s: dates in column '%.60s' would make a column '%.60s', which there is already: use "
+                              "option 'ignore' for one of them, or option 'dates=off'",
+                              file->name, name, part_name);
+        else
+            st = karma_i_builder_add_attribute(&file->builder, part_name, KARMA_COLUMN_NUMBER, NULL, 0, err);
+    }
+    karma_i_free(part_name);
+    return st;
+}
 
 /* A column that is an attribute or a target. */
 static karma_status make_surveyed(csv_file *file, csv_column *column, karma_error *err) {
     const char *name = column_name(file, column);
     char **levels;
     size_t n_levels;
-    karma_column_kind kind = karma_i_survey_kind(&column->survey);
+    karma_i_survey_kind surveyed = karma_i_survey_kind_of(&column->survey);
+    if (surveyed == KARMA_I_SURVEYED_DATE) return make_parts(file, column, err);
+    karma_column_kind kind = surveyed == KARMA_I_SURVEYED_NUMBER ? KARMA_COLUMN_NUMBER : KARMA_COLUMN_CATEGORY;
     KARMA_TRY(karma_i_survey_levels(&levels, &n_levels, &column->survey, err));
     if (column->role == ROLE_TARGET)
         return karma_i_builder_add_target(&file->builder, name, kind, levels, n_levels, err);
@@ -290,10 +370,27 @@ static karma_status fail_weight(const csv_file *file, const csv_column *column, 
 /* There is nothing to infer about weights, so the survey passes them over and they are judged only here. */
 static karma_status keep_weight(csv_file *file, const csv_column *column, const karma_i_csv_field *field,
                                 karma_error *err) {
+    unsigned how;
     if (karma_i_is_missing(&file->missing, field->text, field->length) ||
-        !karma_i_number_parse(&file->weight, field->text, field->length) || !karma_i_is_weight(file->weight))
+        !karma_i_numeral_parse(&file->weight, &how, field->text, field->length, file->style.decimal_mark) ||
+        !karma_i_is_weight(file->weight))
         return fail_weight(file, column, field, err);
     if (file->weight > file->largest_weight) file->largest_weight = file->weight;
+    return KARMA_OK;
+}
+
+static karma_status fill_parts(csv_file *file, const csv_column *column, const karma_i_csv_field *field,
+                               karma_error *err) {
+    karma_i_moment moment;
+    size_t place = column->place;
+    if (!karma_i_survey_moment(&moment, &column->survey, field->text, field->length)) return KARMA_OK;
+    for (unsigned part = 0; part < KARMA_I_N_DATE_PARTS; part++) {
+        double value;
+        if (!(column->parts >> part & 1)) continue;
+        if (karma_i_date_part_value(&value, &moment, (karma_i_date_part)part))
+            KARMA_TRY(karma_i_builder_add_cell(&file->builder, place, value, err));
+        place++;
+    }
     return KARMA_OK;
 }
 
@@ -304,8 +401,9 @@ static karma_status fill_cell(void *payload, size_t number, const karma_i_csv_fi
     if (column->role == ROLE_ID) return keep_id(&file->ids, field, err);
     if (column->role == ROLE_WEIGHT) return keep_weight(file, column, field, err);
     if (karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
-    double value = karma_i_survey_value(&column->survey, field->text, field->length);
-    if (isnan(value)) return karma_i_fail_memory(err); /* it was a number before: nothing else can have failed */
+    double value;
+    if (column->parts) return fill_parts(file, column, field, err);
+    if (!karma_i_survey_value(&value, &column->survey, field->text, field->length)) return KARMA_OK;
     if (column->role == ROLE_TARGET) {
         file->labels[column->place] = value;
         return KARMA_OK;
@@ -350,6 +448,20 @@ static karma_status fill_table(csv_file *file, karma_error *err) {
     return check_weights(file, err);
 }
 
+/* An order of day and month that all columns of dates have. */
+static void note_date_order(const csv_file *file) {
+    int order = KARMA_DATE_ORDER_AUTO, n_orders = 0;
+    for (size_t i = 0; i < file->n_columns; i++) {
+        const csv_column *column = &file->columns[i];
+        if (!column->parts || column->survey.n_ambiguous == 0) continue;
+        int own = karma_i_survey_day_order(&column->survey) == KARMA_I_DAY_FIRST ? KARMA_DATE_ORDER_DAY
+                                                                                 : KARMA_DATE_ORDER_MONTH;
+        if (own != order) n_orders++;
+        order = own;
+    }
+    if (n_orders == 1 && file->request->found) file->request->found->date_order = order;
+}
+
 static karma_status open_file(csv_file *file, karma_error *err) {
     KARMA_TRY(karma_i_csv_open(&file->records, file->request, err));
     file->n_columns = file->records.names.count;
@@ -369,14 +481,63 @@ static void clear_file(csv_file *file) {
     karma_i_free(file->ids.texts);
 }
 
+/* --- how numbers are written --------------------------------------------------------------------------- */
+
+/* Cells that can only be read with one of the decimal marks. */
+typedef struct mark_count {
+    size_t n_points, n_commas, n_rows;
+} mark_count;
+
+enum { MOST_MARK_ROWS = 10000 };
+
+static karma_status count_mark(void *payload, size_t column, const karma_i_csv_field *field, karma_error *err) {
+    mark_count *count = payload;
+    (void)column, (void)err;
+    if (count->n_rows >= MOST_MARK_ROWS) return KARMA_OK;
+    char mark = karma_i_numeral_mark(field->text, field->length);
+    count->n_points += mark == '.';
+    count->n_commas += mark == ',';
+    return KARMA_OK;
+}
+
+static karma_status count_mark_row(void *payload, karma_error *err) {
+    (void)err;
+    ((mark_count *)payload)->n_rows++;
+    return KARMA_OK;
+}
+
+/* Decimal commas are looked for where commas do not cut the fields: spreadsheets of many countries write 0,5;1,25. */
+static karma_status find_style(csv_file *file, karma_error *err) {
+    const karma_read_options *o = file->request->options;
+    mark_count count = {0};
+    file->style = (karma_i_survey_style){'.', o->dates, -1};
+    if (o->date_order != KARMA_DATE_ORDER_AUTO)
+        file->style.day_order = o->date_order == KARMA_DATE_ORDER_DAY ? KARMA_I_DAY_FIRST : KARMA_I_MONTH_FIRST;
+    if (o->decimal == KARMA_DECIMAL_COMMA) file->style.decimal_mark = ',';
+    if (o->decimal != KARMA_DECIMAL_AUTO || file->records.scan.delimiter == ',') return KARMA_OK;
+    KARMA_TRY(karma_i_csv_walk(&file->records, count_mark, count_mark_row, &count, err));
+    if (count.n_commas > count.n_points) {
+        file->style.decimal_mark = ',';
+        if (file->request->found) file->request->found->decimal = KARMA_DECIMAL_COMMA;
+        karma_i_notice(file->request->hooks,
+                       "%s: numbers are read with decimal commas, as in 0,5 (option 'decimal=.' reads points)",
+                       file->name);
+    }
+    return KARMA_OK;
+}
+
 karma_status karma_i_csv_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     csv_file file = {.request = request, .name = request->source->name};
     karma_status st = open_file(&file, err);
     if (st == KARMA_OK) st = karma_i_missing_init(&file.missing, &request->options->missing, err);
+    if (st == KARMA_OK) st = find_style(&file, err);
     if (st == KARMA_OK) st = assign_roles(&file, err);
     if (st == KARMA_OK) st = survey_columns(&file, err);
     if (st == KARMA_OK) st = fill_table(&file, err);
-    if (st == KARMA_OK) karma_i_builder_finish(out, &file.builder);
+    if (st == KARMA_OK) {
+        note_date_order(&file);
+        karma_i_builder_finish(out, &file.builder);
+    }
     clear_file(&file);
     return st;
 }

@@ -79,7 +79,7 @@ static void write_header(csv_line *line, const karma_table *t) {
 }
 
 static void write_row(csv_line *line, const karma_table *t, size_t row) {
-    karma_i_cells cells = karma_i_table_cells(t, row);
+    karma_i_row_cells cells = karma_i_table_cells(t, row);
     for (size_t i = 0; i < t->n_ids; i++) put_field(line, t->ids[row * t->n_ids + i]);
     for (size_t j = 0, c = 0; j < t->n_attributes; j++) {
         int observed = c < cells.count && cells.attribute[c] == j;

@@ -68,7 +68,7 @@ static const char *keep_text(karma_i_dictionary *dictionary, const char *text, s
 static size_t slot_of(const karma_i_dictionary *d, const char *text, size_t length, uint64_t hash) {
     size_t mask = d->n_slots - 1, slot = (size_t)hash & mask;
     for (; d->slots[slot]; slot = (slot + 1) & mask) {
-        const karma_i_entry *e = &d->entries[d->slots[slot] - 1];
+        const karma_i_dictionary_entry *e = &d->entries[d->slots[slot] - 1];
         if (e->hash == hash && e->length == length && memcmp(e->text, text, length) == 0) break;
     }
     return slot;
@@ -112,7 +112,7 @@ karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary,
     const char *copy = keep_text(dictionary, text, length);
     if (!copy) return karma_i_fail_memory(err);
     slot = slot_of(dictionary, text, length, hash); /* the slots may be new */
-    dictionary->entries[dictionary->count++] = (karma_i_entry){copy, length, hash};
+    dictionary->entries[dictionary->count++] = (karma_i_dictionary_entry){copy, length, hash};
     dictionary->slots[slot] = (uint32_t)dictionary->count;
     if (out) *out = dictionary->count - 1;
     return KARMA_OK;
@@ -126,7 +126,7 @@ int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, c
 }
 
 static int compare_entries(const void *a, const void *b) {
-    return strcmp(((const karma_i_entry *)a)->text, ((const karma_i_entry *)b)->text);
+    return strcmp(((const karma_i_dictionary_entry *)a)->text, ((const karma_i_dictionary_entry *)b)->text);
 }
 
 void karma_i_dictionary_sort(karma_i_dictionary *dictionary) {

@@ -8,15 +8,15 @@
 
 #include "karma/base.h"
 
-typedef struct karma_i_entry {
+typedef struct karma_i_dictionary_entry {
     const char *text; /* ends in '\0' */
     size_t length;
     uint64_t hash;
-} karma_i_entry;
+} karma_i_dictionary_entry;
 
 /* All zero is an empty dictionary. */
 typedef struct karma_i_dictionary {
-    karma_i_entry *entries;
+    karma_i_dictionary_entry *entries;
     size_t count, capacity;
     uint32_t *slots;              /* number of the entry + 1; 0: free */
     size_t n_slots;               /* 0 or a power of two above 4/3 count */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "io/missing.h"
 #include "io/survey.h"
 
 static const char target_name[] = "target";
@@ -256,6 +257,7 @@ static karma_status survey_lines(svm_file *file, karma_error *err) {
     while (next_line(&line, file)) KARMA_TRY(survey_line(file, &line, err));
     if (file->n_rows == 0) return karma_i_fail(err, KARMA_ERR_DATA, "%s: no rows", file->name);
     KARMA_TRY(karma_i_survey_check(&file->labels, file->name, target_name, err));
+    karma_i_survey_settle(&file->labels);
     if (file->labels.incomplete) KARMA_TRY(collect_labels(file, err));
     karma_i_survey_notice(&file->labels, file->name, target_name, file->request->hooks);
     return KARMA_OK;
@@ -285,7 +287,9 @@ static karma_status make_columns(svm_file *file, karma_error *err) {
     char **levels, name[32];
     size_t n_levels;
     if (file->has_target) {
-        karma_column_kind kind = karma_i_survey_kind(&file->labels);
+        karma_column_kind kind = karma_i_survey_kind_of(&file->labels) == KARMA_I_SURVEYED_NUMBER
+                                     ? KARMA_COLUMN_NUMBER
+                                     : KARMA_COLUMN_CATEGORY;
         KARMA_TRY(karma_i_survey_levels(&levels, &n_levels, &file->labels, err));
         KARMA_TRY(karma_i_builder_add_target(&file->builder, target_name, kind, levels, n_levels, err));
     }
@@ -315,8 +319,7 @@ static karma_status fill_line(svm_file *file, svm_line *line, karma_error *err) 
     svm_pair pair = {0, 0.0};
     karma_i_text token;
     if (file->has_target && !means_missing(file, line->label)) {
-        target = karma_i_survey_value(&file->labels, line->label.text, line->label.length);
-        if (isnan(target)) return karma_i_fail_memory(err); /* the first pass could read it */
+        (void)karma_i_survey_value(&target, &file->labels, line->label.text, line->label.length);
     }
     while (next_token(&token, line)) {
         size_t before = pair.index;
@@ -341,7 +344,8 @@ karma_status karma_i_libsvm_read(karma_table **out, const karma_i_read_request *
     svm_file file = {.request = request, .name = request->source->name};
     int numeric = names_has(&request->options->numeric, target_name);
     file.has_target = !names_has(&request->options->ignore, target_name);
-    karma_i_survey_init(&file.labels, numeric ? KARMA_I_SURVEY_NUMBER : KARMA_I_SURVEY_INFER, 1);
+    karma_i_survey_init(&file.labels, numeric ? KARMA_I_SURVEY_NUMBER : KARMA_I_SURVEY_INFER, 1,
+                        (karma_i_survey_style){'.', 0, -1});
     karma_status st = check_options(&file, err);
     if (st == KARMA_OK) st = karma_i_missing_init(&file.missing, &request->options->missing, err);
     if (st == KARMA_OK) st = survey_lines(&file, err);

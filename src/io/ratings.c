@@ -12,6 +12,7 @@
 #include "base/number.h"
 #include "io/csv.h"
 #include "io/csv_records.h"
+#include "io/missing.h"
 #include "io/survey.h"
 
 enum { COLUMN_USER, COLUMN_ITEM, COLUMN_RATING, N_COLUMNS };
@@ -56,7 +57,7 @@ typedef struct ratings_file {
     rating *ratings;
     size_t n_ratings, capacity;
     rating current; /* the one being read */
-    double *labels; /* of the row being filled, one a target */
+    double *labels; /* of the row being filled, one per target */
     size_t n_repeated;
     karma_i_builder builder;
 } ratings_file;
@@ -165,7 +166,7 @@ static karma_status open_ratings(ratings_file *file, karma_error *err) {
     if (n < N_COLUMNS)
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: %zu column%s, but rating data need three: user, item, rating",
                             file->name, n, n == 1 ? "" : "s");
-    const karma_i_entry *third = &file->records.names.entries[COLUMN_RATING];
+    const karma_i_dictionary_entry *third = &file->records.names.entries[COLUMN_RATING];
     if (file->records.header && karma_i_number_parse(&value, third->text, third->length))
         karma_i_notice(file->request->hooks,
                        "%s: the first record is taken for the header, although it looks like a rating; if it is one "
@@ -189,7 +190,7 @@ static karma_status read_value(ratings_file *file, const karma_i_csv_field *fiel
     file->current.value = NAN;
     if (karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     KARMA_TRY(karma_i_survey_add(&file->survey, field->text, field->length, field->line, err));
-    file->current.value = karma_i_survey_value(&file->survey, field->text, field->length);
+    (void)karma_i_survey_value(&file->current.value, &file->survey, field->text, field->length);
     return KARMA_OK;
 }
 
@@ -235,7 +236,7 @@ static void sort_items(ratings_file *file) {
     size_t n = file->item_ids.count;
     int numeric = 1;
     for (size_t i = 0; i < n; i++) {
-        const karma_i_entry *entry = &file->item_ids.entries[i];
+        const karma_i_dictionary_entry *entry = &file->item_ids.entries[i];
         item *it = &file->items[i];
         *it = (item){.id = entry->text, .entry = (uint32_t)i};
         numeric = numeric && karma_i_number_parse(&it->number, entry->text, entry->length);
@@ -423,7 +424,7 @@ static karma_status fill_known(double *weight, ratings_file *file, size_t row, k
 
 /* *next is the first rating of the row, and becomes that of the next one. */
 static karma_status fill_row(ratings_file *file, size_t row, size_t *next, karma_error *err) {
-    const karma_i_entry *user = &file->user_ids.entries[row];
+    const karma_i_dictionary_entry *user = &file->user_ids.entries[row];
     karma_i_text id = {user->text, user->length};
     double weight;
     KARMA_TRY(fill_known(&weight, file, row, err));
@@ -472,7 +473,7 @@ static void clear_file(ratings_file *file) {
 
 karma_status karma_i_ratings_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     ratings_file file = {.request = request, .name = request->source->name, .liked = NO_ITEM};
-    karma_i_survey_init(&file.survey, KARMA_I_SURVEY_NUMBER, 0);
+    karma_i_survey_init(&file.survey, KARMA_I_SURVEY_NUMBER, 0, (karma_i_survey_style){'.', 0, -1});
     karma_status st = check_options(&file, err);
     if (st == KARMA_OK) st = karma_i_missing_init(&file.missing, &request->options->missing, err);
     if (st == KARMA_OK) st = read_users(&file, err);

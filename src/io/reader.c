@@ -4,11 +4,14 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
+#include "io/arff.h"
 #include "io/csv.h"
 #include "io/gram_file.h"
 #include "io/libsvm.h"
 #include "io/ratings.h"
 #include "table/order.h"
+#include "table/reading.h"
 
 enum { MAX_ENDINGS = 4 };
 
@@ -23,6 +26,7 @@ typedef struct reader {
 
 static const reader readers[] = {
     {KARMA_FORMAT_LIBSVM, 0, {".libsvm", ".svm", ".svmlight"}, karma_i_libsvm_read},
+    {KARMA_FORMAT_ARFF, 0, {".arff"}, karma_i_arff_read},
     {KARMA_FORMAT_CSV, '\t', {".tsv", ".tab"}, karma_i_csv_read},
     {KARMA_FORMAT_CSV, 0, {NULL}, karma_i_csv_read},
     {KARMA_FORMAT_RATINGS, 0, {NULL}, karma_i_ratings_read},
@@ -83,27 +87,41 @@ static karma_status order_categories(karma_table *table, const karma_read_option
     return KARMA_OK;
 }
 
-karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
-                                const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
-    karma_read_options defaults;
-    karma_options_init(karma_read_option_table(), &defaults); /* owns nothing */
-    if (!options) options = &defaults;
-    KARMA_TRY(karma_options_check(karma_read_option_table(), options, err));
+static karma_status read_with(karma_table **out, const char *path, const karma_read_options *options,
+                              const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
     const reader *chosen = choose_reader(options->format, path);
     karma_i_source source;
     KARMA_TRY(karma_i_source_load(&source, path, err));
-    karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter, 0};
+    karma_read_options found = *options; /* borrows its texts */
+    karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter, &found, 0};
     karma_table *table = NULL;
     karma_status st = check_options_of_ratings(chosen, &request, err);
     if (st == KARMA_OK) st = karma_i_source_check_text(&source, err);
+    /* standard input has no name, and some files have the wrong one */
+    if (st == KARMA_OK && options->format == KARMA_FORMAT_AUTO && chosen->format == KARMA_FORMAT_CSV &&
+        karma_i_looks_like_arff(&source))
+        chosen = choose_reader(KARMA_FORMAT_ARFF, path);
     if (st == KARMA_OK) st = chosen->read(&table, &request, err);
     karma_i_source_clear(&source);
     if (st == KARMA_OK) st = order_categories(table, options, expectation, err);
     if (st == KARMA_OK && options->gram) st = karma_i_gram_read(table, options->gram, err);
+    if (st == KARMA_OK) st = karma_i_table_set_reading(table, &found, err);
     if (st == KARMA_OK)
         *out = table;
     else
         karma_table_free(table);
+    return st;
+}
+
+karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
+                                const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
+    const karma_option_table *table = karma_read_option_table();
+    karma_read_options own;
+    KARMA_TRY(karma_i_options_accept(table, &own, options, err));
+    if (!expectation || !expectation->reading) return read_with(out, path, &own, expectation, hooks, err);
+    KARMA_TRY(karma_i_reading_merge(&own, options, expectation->reading, hooks, err));
+    karma_status st = read_with(out, path, &own, expectation, hooks, err);
+    karma_options_clear(table, &own);
     return st;
 }
 
@@ -117,7 +135,7 @@ karma_status karma_table_read_like(karma_table **out, const char *path, const ka
     const char **targets = karma_i_alloc(like->n_targets, sizeof *targets);
     if (!targets) return karma_i_fail_memory(err);
     for (size_t t = 0; t < like->n_targets; t++) targets[t] = like->targets[t].column.name;
-    karma_i_expectation expected = {like->attributes, like->n_attributes, targets, like->n_targets};
+    karma_i_expectation expected = {like->attributes, like->n_attributes, targets, like->n_targets, like->reading};
     karma_status st = karma_i_table_read(out, path, options, &expected, hooks, err);
     karma_i_free(targets);
     return st;

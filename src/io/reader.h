@@ -12,6 +12,8 @@ typedef struct karma_i_expectation {
     size_t n_columns;
     const char *const *targets; /* the columns with the labels, if the options name none; those that the file has */
     size_t n_targets;
+    const karma_read_options
+        *reading; /* how the training file was read; holds where the options say nothing. NULL: none */
 } karma_i_expectation;
 
 typedef struct karma_i_read_request {
@@ -19,8 +21,9 @@ typedef struct karma_i_read_request {
     const karma_read_options *options;      /* checked */
     const karma_i_expectation *expectation; /* NULL: nothing is expected */
     const karma_hooks *hooks;
-    int likely_delimiter; /* what the file's name suggests; 0: nothing */
-    int names_elsewhere;  /* --numeric, --category and --ignore may also name what another file has */
+    int likely_delimiter;      /* what the file's name suggests; 0: nothing */
+    karma_read_options *found; /* receives what was not given but found out: the decimal mark, the order of dates */
+    int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 
 /* karma_table_read with an expectation, which may be NULL. `options` NULL: the defaults. */

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 enum { CHUNK = 1 << 16 };
 
@@ -175,22 +176,6 @@ void karma_i_source_clear(karma_i_source *source) {
     source->length = 0;
 }
 
-static int is_continuation(unsigned char c) {
-    return (c & 0xc0) == 0x80;
-}
-
-/* The length of the UTF-8 character at `p`, or 0 if it is none (overlong, a surrogate, beyond U+10FFFF). The
- * '\0' behind the text is no continuation, so nothing is read past it. */
-static size_t utf8_length(const unsigned char *p) {
-    if (p[0] < 0x80) return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || !is_continuation(p[1])) return 0;
-    if (p[0] < 0xe0) return 2;
-    if (!is_continuation(p[2])) return 0;
-    if (p[0] < 0xf0) return (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ? 0 : 3;
-    if (!is_continuation(p[3])) return 0;
-    return (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f) ? 0 : 4;
-}
-
 /* Index of the first byte that does not belong in a text, or `length`. */
 static size_t find_foreign_byte(const char *text, size_t length) {
     size_t i = 0;
@@ -204,7 +189,7 @@ static size_t find_foreign_byte(const char *text, size_t length) {
                 continue;
             }
         }
-        size_t n = text[i] ? utf8_length((const unsigned char *)text + i) : 0;
+        size_t n = text[i] ? karma_i_utf8_length((const unsigned char *)text + i) : 0;
         if (n == 0) return i;
         i += n;
     }
@@ -241,10 +226,12 @@ char *karma_i_excerpt(char out[KARMA_I_EXCERPT_SIZE], const char *text, size_t l
     size_t n = length;
     if (n >= KARMA_I_EXCERPT_SIZE) {
         n = KARMA_I_EXCERPT_SIZE - 4;
-        while (n > 0 && is_continuation((unsigned char)text[n])) n--;
+        while (n > 0 && karma_i_utf8_continues((unsigned char)text[n])) n--;
     }
     for (size_t i = 0; i < n; i++) out[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i];
-    memcpy(out + n, "...", 4);
-    if (n == length) out[n] = '\0';
+    if (n == length)
+        out[n] = '\0';
+    else
+        memcpy(out + n, "...", 4);
     return out;
 }

@@ -1,5 +1,5 @@
 /* A column of categories almost always shows in its first cell, and is collected from there on. Only where
- * numbers come first and a word later must the texts be gone through once more. */
+ * numbers or dates come first and a word later must the texts be gone through once more. */
 #include "io/survey.h"
 
 #include <math.h>
@@ -7,62 +7,60 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/number.h"
+#include "io/missing.h"
+#include "io/numeral.h"
 
-static const char *const usual_tokens[] = {"NA", "N/A", "NaN", "nan", "?", "null", "NULL", "None"};
-enum { N_USUAL = sizeof usual_tokens / sizeof usual_tokens[0] };
-
-static int is_blank(char c) {
-    return c == ' ' || c == '\t';
-}
-
-/* Cells are compared after trimming, so a token must be trimmed too. */
-static karma_i_text trimmed(const char *text) {
-    size_t length = strlen(text);
-    while (length && is_blank(*text)) text++, length--;
-    while (length && is_blank(text[length - 1])) length--;
-    return (karma_i_text){text, length};
-}
-
-karma_status karma_i_missing_init(karma_i_missing *out, const karma_names *extra, karma_error *err) {
-    *out = (karma_i_missing){0};
-    if (extra->count > PTRDIFF_MAX - N_USUAL) return karma_i_fail_memory(err);
-    out->tokens = karma_i_alloc(N_USUAL + extra->count, sizeof *out->tokens);
-    if (!out->tokens) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < N_USUAL + extra->count; i++) {
-        karma_i_text token = trimmed(i < N_USUAL ? usual_tokens[i] : extra->items[i - N_USUAL]);
-        if (token.length == 0) continue;
-        out->starts[(unsigned char)token.text[0]] = 1;
-        out->tokens[out->n_tokens++] = token;
-    }
-    return KARMA_OK;
-}
-
-void karma_i_missing_clear(karma_i_missing *missing) {
-    karma_i_free(missing->tokens);
-    *missing = (karma_i_missing){0};
-}
-
-int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length) {
-    for (size_t i = 0; i < missing->n_tokens; i++)
-        if (missing->tokens[i].length == length && memcmp(missing->tokens[i].text, text, length) == 0) return 1;
-    return 0;
-}
-
-void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int keeps_spellings) {
-    *survey = (karma_i_survey){.mode = mode, .keeps_spellings = keeps_spellings};
-    survey->collects = mode == KARMA_I_SURVEY_CATEGORY || keeps_spellings;
+void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int is_target, karma_i_survey_style style) {
+    *survey = (karma_i_survey){.mode = mode, .is_target = is_target, .style = style};
+    survey->collects = mode == KARMA_I_SURVEY_CATEGORY || is_target;
 }
 
 void karma_i_survey_clear(karma_i_survey *survey) {
     karma_i_dictionary_clear(&survey->texts);
 }
 
-karma_column_kind karma_i_survey_kind(const karma_i_survey *survey) {
-    if (survey->mode == KARMA_I_SURVEY_NUMBER) return KARMA_COLUMN_NUMBER;
-    if (survey->mode == KARMA_I_SURVEY_CATEGORY) return KARMA_COLUMN_CATEGORY;
-    return survey->n_others ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER;
+/* --- the kind ------------------------------------------------------------------------------------------ */
+
+static size_t count_numbers(const karma_i_survey *s) {
+    return s->n_plain + s->n_grouped;
 }
+
+/* Bounds (">100") are numbers only among numbers: "<50" and ">=50" alone are two categories. */
+static int is_number_column(const karma_i_survey *s) {
+    if (s->n_others) return 0;
+    if (s->n_censored && (s->is_target || s->n_censored > count_numbers(s))) return 0;
+    return s->n_holes == 0 || count_numbers(s) > 0;
+}
+
+static int is_date_column(const karma_i_survey *s) {
+    if (!s->style.finds_dates || s->is_target || s->n_others == 0 || count_numbers(s) + s->n_censored) return 0;
+    return s->n_day_first == s->n_others || s->n_month_first == s->n_others;
+}
+
+karma_i_survey_kind karma_i_survey_kind_of(const karma_i_survey *survey) {
+    switch (survey->mode) {
+    case KARMA_I_SURVEY_NUMBER:
+    case KARMA_I_SURVEY_MODEL_NUMBER:
+        return KARMA_I_SURVEYED_NUMBER;
+    case KARMA_I_SURVEY_MODEL_DATE:
+        return KARMA_I_SURVEYED_DATE;
+    case KARMA_I_SURVEY_CATEGORY:
+        return KARMA_I_SURVEYED_CATEGORY;
+    case KARMA_I_SURVEY_INFER:
+        break;
+    }
+    if (is_date_column(survey)) return KARMA_I_SURVEYED_DATE;
+    return is_number_column(survey) ? KARMA_I_SURVEYED_NUMBER : KARMA_I_SURVEYED_CATEGORY;
+}
+
+karma_i_day_order karma_i_survey_day_order(const karma_i_survey *survey) {
+    if (survey->style.day_order >= 0) return (karma_i_day_order)survey->style.day_order;
+    if (survey->n_day_first != survey->n_month_first)
+        return survey->n_day_first > survey->n_month_first ? KARMA_I_DAY_FIRST : KARMA_I_MONTH_FIRST;
+    return survey->n_dotted && survey->n_dotted == survey->n_ambiguous ? KARMA_I_DAY_FIRST : KARMA_I_MONTH_FIRST;
+}
+
+/* --- cells --------------------------------------------------------------------------------------------- */
 
 static void sight(karma_i_sighting *sighting, const char *text, size_t length, size_t line) {
     if (sighting->line) return;
@@ -70,33 +68,90 @@ static void sight(karma_i_sighting *sighting, const char *text, size_t length, s
     (void)karma_i_excerpt(sighting->text, text, length);
 }
 
-/* A word: from now on the column is categories, unless it is forced to be numbers. */
+static void keep_example(karma_i_survey *s, const char *text, size_t length) {
+    char excerpt[KARMA_I_EXCERPT_SIZE];
+    if (s->n_examples == KARMA_I_MOST_EXAMPLES) return;
+    (void)karma_i_excerpt(excerpt, text, length);
+    for (size_t i = 0; i < s->n_examples; i++)
+        if (strcmp(s->examples[i], excerpt) == 0) return;
+    memcpy(s->examples[s->n_examples++], excerpt, sizeof excerpt);
+}
+
+/* Dates are looked for only while all cells so far were dates. */
+static void look_for_date(karma_i_survey *s, const char *text, size_t length) {
+    karma_i_moment moment;
+    int wanted = s->mode == KARMA_I_SURVEY_MODEL_DATE ||
+                 (s->style.finds_dates && !s->is_target && s->mode == KARMA_I_SURVEY_INFER &&
+                  (s->n_day_first == s->n_others || s->n_month_first == s->n_others));
+    if (!wanted) return;
+    karma_i_moment other;
+    int day_first =
+        s->style.day_order != KARMA_I_MONTH_FIRST && karma_i_moment_parse(&moment, text, length, KARMA_I_DAY_FIRST);
+    int month_first =
+        s->style.day_order != KARMA_I_DAY_FIRST && karma_i_moment_parse(&other, text, length, KARMA_I_MONTH_FIRST);
+    if (!day_first && !month_first) return;
+    if (day_first && month_first && moment.day != other.day) {
+        s->n_ambiguous++;
+        s->n_dotted += memchr(text, '.', length) ? 1 : 0;
+    }
+    if (!day_first) moment = other;
+    s->n_dates += moment.has_date ? 1 : 0;
+    s->n_times += moment.has_time ? 1 : 0;
+    s->n_day_first += day_first ? 1 : 0;
+    s->n_month_first += month_first ? 1 : 0;
+}
+
+/* A word: from now on the column is categories, unless it must be something else or is dates. */
 static void add_other(karma_i_survey *s, const char *text, size_t length, size_t line) {
+    look_for_date(s, text, length);
     sight(&s->first_other, text, length, line);
+    keep_example(s, text, length);
     if (s->n_others++ || s->mode != KARMA_I_SURVEY_INFER || s->collects) return;
-    s->collects = s->n_numbers == 0;
-    s->incomplete = !s->collects;
+    s->collects = count_numbers(s) + s->n_censored + s->n_holes == 0 && !is_date_column(s);
+}
+
+/* A label that a double cannot hold must not become the same class as its neighbour. */
+static int is_exact(double value) {
+    return fabs(value) <= 9007199254740992.0 || isinf(value) || value != floor(value);
+}
+
+static void classify_cell(karma_i_survey *s, const char *text, size_t length, size_t line) {
+    double value;
+    unsigned how;
+    if (karma_i_numeral_parse(&value, &how, text, length, s->style.decimal_mark) &&
+        (!s->is_target || is_exact(value))) {
+        if (isinf(value)) sight(&s->first_infinite, text, length, line);
+        *(how & KARMA_I_NUMERAL_CENSORED ? &s->n_censored : how ? &s->n_grouped : &s->n_plain) += 1;
+    } else if (karma_i_is_missing_number(text, length)) {
+        sight(&s->first_hole, text, length, line);
+        s->n_holes++;
+    } else {
+        add_other(s, text, length, line);
+    }
 }
 
 karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t length, size_t line,
                                 karma_error *err) {
     karma_i_survey *s = survey;
-    double value;
-    if (s->mode != KARMA_I_SURVEY_CATEGORY) {
-        if (karma_i_number_parse(&value, text, length)) {
-            s->n_numbers++;
-            if (isinf(value)) sight(&s->first_infinite, text, length, line);
-        } else {
-            add_other(s, text, length, line);
-        }
-    }
-    if (!s->collects) return KARMA_OK;
+    size_t n_holes = s->n_holes;
+    if (s->mode != KARMA_I_SURVEY_CATEGORY) classify_cell(s, text, length, line);
+    if (!s->collects || s->n_holes > n_holes) return KARMA_OK; /* holes are collected later, if they are levels */
     KARMA_TRY(karma_i_dictionary_add(NULL, &s->texts, text, length, err));
-    if (s->texts.count > KARMA_I_MAX_SPELLINGS && karma_i_survey_kind(s) == KARMA_COLUMN_NUMBER) {
+    if (s->texts.count > KARMA_I_MAX_SPELLINGS && karma_i_survey_kind_of(s) == KARMA_I_SURVEYED_NUMBER) {
         karma_i_dictionary_clear(&s->texts);
-        s->collects = s->keeps_spellings = 0;
+        s->collects = 0;
     }
     return KARMA_OK;
+}
+
+void karma_i_survey_settle(karma_i_survey *survey) {
+    karma_i_survey *s = survey;
+    if (karma_i_survey_kind_of(s) != KARMA_I_SURVEYED_CATEGORY) {
+        int keeps = s->is_target && s->n_grouped + s->n_censored == 0 && s->style.decimal_mark == '.';
+        if (!keeps) karma_i_dictionary_clear(&s->texts); /* spellings that do not read back as the number */
+        return;
+    }
+    s->incomplete = s->mode == KARMA_I_SURVEY_INFER && (!s->collects || s->n_holes > 0);
 }
 
 karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length, karma_error *err) {
@@ -106,28 +161,87 @@ karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, si
 karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file, const char *column,
                                   karma_error *err) {
     char name[KARMA_I_EXCERPT_SIZE];
-    if (karma_i_survey_kind(survey) != KARMA_COLUMN_NUMBER) return KARMA_OK;
-    const karma_i_sighting *bad = survey->first_other.line ? &survey->first_other : &survey->first_infinite;
+    if (karma_i_survey_kind_of(survey) != KARMA_I_SURVEYED_NUMBER) return KARMA_OK;
+    int must = survey->mode == KARMA_I_SURVEY_NUMBER;
+    const karma_i_sighting *bad = must && survey->first_other.line ? &survey->first_other : &survey->first_infinite;
     if (bad->line == 0) return KARMA_OK;
     return karma_i_fail(err, KARMA_ERR_DATA, "%s: line %zu, column '%s': '%s' is not a %snumber", file, bad->line,
                         karma_i_excerpt(name, column, strlen(column)), bad->text,
                         bad == &survey->first_other ? "" : "finite ");
 }
 
+/* --- notices ------------------------------------------------------------------------------------------- */
+
+/* "'a', 'b', 'c' and others" */
+static void list_examples(char *out, size_t size, const karma_i_survey *s) {
+    size_t used = 0;
+    for (size_t i = 0; i < s->n_examples && used < size; i++) {
+        int n = snprintf(out + used, size - used, "%s'%s'", i ? ", " : "", s->examples[i]);
+        if (n < 0 || (used += (size_t)n) >= size) return;
+    }
+    if (s->n_examples == KARMA_I_MOST_EXAMPLES && used < size) (void)snprintf(out + used, size - used, ", ...");
+}
+
+static void notice_mixture(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    char examples[220];
+    list_examples(examples, sizeof examples, s);
+    karma_i_notice(hooks,
+                   "%s: column '%s' is read as categories: %zu cells are numbers, %zu are not (%s). If these mean "
+                   "missing, use option 'missing' '%s'; if all cells must be numbers, option 'numeric' '%s'; if "
+                   "categories are right, option 'category' '%s'",
+                   file, name, count_numbers(s) + s->n_censored, s->n_others, examples, s->first_other.text, name,
+                   name);
+}
+
+static void notice_numbers(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    if (s->mode == KARMA_I_SURVEY_MODEL_NUMBER && s->n_others) {
+        char examples[220];
+        list_examples(examples, sizeof examples, s);
+        karma_i_notice(hooks, "%s: column '%s' has %zu cells that are not numbers (%s); they count as missing", file,
+                       name, s->n_others, examples);
+    }
+    if (s->n_holes)
+        karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cells such as '%s' are read as missing", file, name,
+                       s->n_holes, s->first_hole.text);
+    if (s->n_censored)
+        karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cells with <, > or + are read as the number itself",
+                       file, name, s->n_censored);
+}
+
+static void notice_dates(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    if (s->mode == KARMA_I_SURVEY_MODEL_DATE) {
+        size_t n_read = s->n_day_first > s->n_month_first ? s->n_day_first : s->n_month_first;
+        if (n_read < s->n_others)
+            karma_i_notice(hooks, "%s: column '%s' has %zu cells that are not dates; they count as missing", file, name,
+                           s->n_others - n_read + count_numbers(s));
+        return;
+    }
+    int is_ambiguous = s->style.day_order < 0 && s->n_ambiguous && s->n_day_first == s->n_month_first;
+    const char *order = karma_i_survey_day_order(s) == KARMA_I_DAY_FIRST ? "day" : "month";
+    karma_i_notice(hooks, "%s: column '%s' is read as %s%s%s%s; option 'dates=off' reads it as texts", file, name,
+                   s->n_dates ? "dates" : "times of day", is_ambiguous ? ", the " : "", is_ambiguous ? order : "",
+                   is_ambiguous ? " first (see option 'date-order')" : "");
+}
+
 void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const char *column,
                            const karma_hooks *hooks) {
-    size_t numbers = survey->n_numbers, cells = numbers + survey->n_others;
-    if (survey->mode != KARMA_I_SURVEY_INFER || survey->n_others == 0) return;
-    if (numbers < 10 || numbers / 9 < survey->n_others) return; /* 90% is nine numbers to one word */
     char name[KARMA_I_EXCERPT_SIZE];
     (void)karma_i_excerpt(name, column, strlen(column));
-    karma_i_notice(hooks,
-                   "%s: column '%s' is read as categories because of '%s' (line %zu), although %zu of its "
-                   "%zu cells are numbers; if that text means missing say --missing '%s', if all must be "
-                   "numbers say --numeric '%s'",
-                   file, name, survey->first_other.text, survey->first_other.line, numbers, cells,
-                   survey->first_other.text, name);
+    switch (karma_i_survey_kind_of(survey)) {
+    case KARMA_I_SURVEYED_NUMBER:
+        notice_numbers(survey, file, name, hooks);
+        break;
+    case KARMA_I_SURVEYED_CATEGORY:
+        if (survey->mode == KARMA_I_SURVEY_INFER && survey->n_others && count_numbers(survey) + survey->n_censored)
+            notice_mixture(survey, file, name, hooks);
+        break;
+    case KARMA_I_SURVEYED_DATE:
+        notice_dates(survey, file, name, hooks);
+        break;
+    }
 }
+
+/* --- values -------------------------------------------------------------------------------------------- */
 
 karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, karma_error *err) {
     char **texts;
@@ -138,10 +252,16 @@ karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_sur
     return KARMA_OK;
 }
 
-double karma_i_survey_value(const karma_i_survey *survey, const char *text, size_t length) {
-    double value;
+int karma_i_survey_value(double *out, const karma_i_survey *survey, const char *text, size_t length) {
+    unsigned how;
     size_t level;
-    if (karma_i_survey_kind(survey) == KARMA_COLUMN_NUMBER)
-        return karma_i_number_parse(&value, text, length) ? value : NAN;
-    return karma_i_dictionary_find(&level, &survey->texts, text, length) ? (double)level : NAN;
+    if (karma_i_survey_kind_of(survey) == KARMA_I_SURVEYED_NUMBER)
+        return karma_i_numeral_parse(out, &how, text, length, survey->style.decimal_mark);
+    if (!karma_i_dictionary_find(&level, &survey->texts, text, length)) return 0;
+    *out = (double)level;
+    return 1;
+}
+
+int karma_i_survey_moment(karma_i_moment *out, const karma_i_survey *survey, const char *text, size_t length) {
+    return karma_i_moment_parse(out, text, length, karma_i_survey_day_order(survey));
 }

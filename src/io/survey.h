@@ -1,26 +1,12 @@
-/* What the texts of one column say about it: is it numbers or categories, and which levels has it? Every
+/* What the texts of one column say about it: is it numbers, dates or categories, and which levels has it? Every
  * reader that meets untyped text uses this, so that they all decide alike. */
 #ifndef KARMA_I_SURVEY_H
 #define KARMA_I_SURVEY_H
 
+#include "io/calendar.h"
 #include "io/dictionary.h"
 #include "io/source.h"
 #include "table/table.h"
-
-/* The texts that mean "missing": the usual ones and the user's. */
-typedef struct karma_i_missing {
-    karma_i_text *tokens; /* none of them empty; an empty cell is missing anyway */
-    size_t n_tokens;
-    unsigned char starts[256]; /* true for the first byte of a token */
-} karma_i_missing;
-
-karma_status karma_i_missing_init(karma_i_missing *out, const karma_names *extra, karma_error *err);
-void karma_i_missing_clear(karma_i_missing *missing);
-int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length);
-
-static inline int karma_i_is_missing(const karma_i_missing *missing, const char *text, size_t length) {
-    return length == 0 || (missing->starts[(unsigned char)*text] && karma_i_missing_has_token(missing, text, length));
-}
 
 /* A text worth telling the user about. */
 typedef struct karma_i_sighting {
@@ -28,45 +14,74 @@ typedef struct karma_i_sighting {
     char text[KARMA_I_EXCERPT_SIZE];
 } karma_i_sighting;
 
-/* How the kind is found, and whether the spellings of numbers are kept (up to a limit, as class names). */
+/* How the kind of a column is found. */
 typedef enum karma_i_survey_mode {
     KARMA_I_SURVEY_INFER,
-    KARMA_I_SURVEY_NUMBER,  /* forced */
-    KARMA_I_SURVEY_CATEGORY /* forced */
+    KARMA_I_SURVEY_NUMBER,       /* the user says so: any other text is an error */
+    KARMA_I_SURVEY_MODEL_NUMBER, /* the model says so: any other text is a missing cell, and is counted */
+    KARMA_I_SURVEY_MODEL_DATE,   /* the same of dates */
+    KARMA_I_SURVEY_CATEGORY      /* the user or the model says so */
 } karma_i_survey_mode;
 
-enum { KARMA_I_MAX_SPELLINGS = 1000 };
+typedef enum karma_i_survey_kind {
+    KARMA_I_SURVEYED_NUMBER,
+    KARMA_I_SURVEYED_CATEGORY,
+    KARMA_I_SURVEYED_DATE
+} karma_i_survey_kind;
+
+enum { KARMA_I_MAX_SPELLINGS = 1000, KARMA_I_MOST_EXAMPLES = 3 };
+
+/* What the file and the options say about all columns. */
+typedef struct karma_i_survey_style {
+    char decimal_mark; /* '.' or ',' */
+    int finds_dates;
+    int day_order; /* a karma_i_day_order, or -1: found from the cells */
+} karma_i_survey_style;
 
 typedef struct karma_i_survey {
     karma_i_survey_mode mode;
-    int keeps_spellings;
+    karma_i_survey_style style;
+    int is_target;  /* the spellings of its numbers are kept as class names, up to a limit */
     int collects;   /* texts go to the dictionary */
     int incomplete; /* it turned out too late that they should: feed all texts to karma_i_survey_collect */
-    size_t n_numbers;
-    size_t n_others;
+    size_t n_plain, n_grouped, n_censored; /* numbers, by how they are written */
+    size_t n_holes;                        /* texts that are missing in a column of numbers */
+    size_t n_others;                       /* none of these */
+    size_t n_day_first, n_month_first;     /* of the others, those that are dates under either order */
+    size_t n_ambiguous, n_dotted;          /* that are different dates under either; those written 1.2.2024 */
+    size_t n_dates, n_times;               /* cells with a date, with a time of day */
     karma_i_dictionary texts;
-    karma_i_sighting first_other, first_infinite;
+    karma_i_sighting first_other, first_infinite, first_hole;
+    char examples[KARMA_I_MOST_EXAMPLES][KARMA_I_EXCERPT_SIZE]; /* distinct other texts */
+    size_t n_examples;
 } karma_i_survey;
 
-void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int keeps_spellings);
+void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int is_target, karma_i_survey_style style);
 void karma_i_survey_clear(karma_i_survey *survey);
-/* Takes note of one cell that is not missing. */
+/* Takes note of one cell that is not missing in every column. */
 karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t length, size_t line, karma_error *err);
+/* When all cells are seen: sets `incomplete` where the texts must be gone through once more. */
+void karma_i_survey_settle(karma_i_survey *survey);
 /* The second look at an incomplete one. */
 karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length, karma_error *err);
-karma_column_kind karma_i_survey_kind(const karma_i_survey *survey);
+karma_i_survey_kind karma_i_survey_kind_of(const karma_i_survey *survey);
 
 /* "FILE: line L, column 'name': 'text' is not a number" (or: not a finite one), if the column must be numbers
  * and a text so far was not. */
 karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file, const char *column, karma_error *err);
-/* Tells the user when a few texts made categories of what looks like numbers. */
+/* Tells the user what was decided where it may be wrong: numbers and texts mixed, texts taken as missing, bounds taken
+ * as numbers, dates. */
 void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const char *column,
                            const karma_hooks *hooks);
 
 /* When all is seen: the levels in ascending byte order (NULL and 0 where there are none to keep), to be
  * handed to a builder. */
 karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, karma_error *err);
-/* After that: the value of a cell that is not missing. */
-double karma_i_survey_value(const karma_i_survey *survey, const char *text, size_t length);
+/* After that: true and the value of a cell of numbers or categories; false: it is missing. */
+int karma_i_survey_value(double *out, const karma_i_survey *survey, const char *text, size_t length);
+/* The same of a date. */
+int karma_i_survey_moment(karma_i_moment *out, const karma_i_survey *survey, const char *text, size_t length);
+/* The order of day and month that the cells of a column of dates have. */
+karma_i_day_order karma_i_survey_day_order(const karma_i_survey *survey);
 
 #endif

@@ -42,7 +42,7 @@ static karma_i_worker *new_workers(const karma_i_kernel *kernel, karma_i_view a,
 
 karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                   int threads) {
-    size_t rows = karma_i_tile_rows(a), columns = karma_i_tile_columns(b);
+    size_t rows = karma_i_tile_rows(kernel, a), columns = karma_i_tile_columns(kernel, b);
     size_t tiles_down = n_tiles(a.count, rows), tiles_across = n_tiles(b.count, columns);
     karma_i_worker *workers = new_workers(kernel, a, b, threads);
     if (!workers) return KARMA_ERR_MEMORY;
@@ -74,7 +74,8 @@ static void place_tile(float *out, size_t ld, const float *tile, size_t tile_ld,
 }
 
 karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads) {
-    size_t n_rows = karma_i_tile_rows(a), n_columns = karma_i_tile_columns(a), tile_ld = n_columns + TILE_PADDING;
+    size_t n_rows = karma_i_tile_rows(kernel, a), n_columns = karma_i_tile_columns(kernel, a),
+           tile_ld = n_columns + TILE_PADDING;
     size_t tiles_down = n_tiles(a.count, n_rows), tiles_across = n_tiles(a.count, n_columns);
     karma_i_worker *workers = new_workers(kernel, a, a, threads);
     float *scratch = karma_i_alloc_aligned((size_t)threads * n_rows, tile_ld * sizeof *scratch);
@@ -116,7 +117,7 @@ static double *by_output(const double *coefficients, size_t b_count, size_t n_ou
 /* Adds what the support rows b say to the scores of the query rows a; `tile` is scratch. */
 static void add_scores(double *scores, float *tile, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                        const double *coefficients, size_t stride, size_t n_outputs, karma_i_worker *worker) {
-    size_t ld = karma_i_tile_columns(b);
+    size_t ld = karma_i_tile_columns(kernel, b);
     karma_i_kernel_tile(tile, ld, kernel, a, b, worker);
     for (size_t i = 0; i < a.count; i++)
         for (size_t o = 0; o < n_outputs; o++)
@@ -125,7 +126,7 @@ static void add_scores(double *scores, float *tile, const karma_i_kernel *kernel
 
 karma_status karma_i_kernel_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                    const double *coefficients, size_t n_outputs, int threads, karma_error *err) {
-    size_t rows = karma_i_tile_rows(a), columns = karma_i_tile_columns(b);
+    size_t rows = karma_i_tile_rows(kernel, a), columns = karma_i_tile_columns(kernel, b);
     karma_i_worker *workers = new_workers(kernel, a, b, threads);
     float *scratch = karma_i_alloc_aligned((size_t)threads * rows, columns * sizeof *scratch);
     double *sorted = by_output(coefficients, b.count, n_outputs);

@@ -3,29 +3,38 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/mem.h"
 
 /* Products and sums are kept within this, so that none of them leaves single precision. */
 static const double LARGEST_VALUE = 1e37;
 
-static int all_sparse(const karma_i_rows *rows) {
-    for (; rows; rows = rows->next)
-        if (!rows->is_sparse) return 0;
-    return 1;
+static karma_i_view view_of(karma_i_view v, const karma_i_factor *factor) {
+    return (karma_i_view){karma_i_rows_encoding(v.rows, factor->encoding), v.first, v.count};
 }
 
-static int any_sparse(const karma_i_rows *rows) {
-    for (; rows; rows = rows->next)
-        if (rows->is_sparse) return 1;
-    return 0;
+static size_t min_size(size_t a, size_t b) {
+    return a < b ? a : b;
 }
 
-size_t karma_i_tile_rows(karma_i_view a) {
-    return all_sparse(a.rows) ? KARMA_I_SPARSE_ROWS : KARMA_I_TILE_ROWS;
+size_t karma_i_tile_rows(const karma_i_kernel *kernel, karma_i_view a) {
+    size_t n = SIZE_MAX;
+    for (size_t f = 0; f < kernel->n_factors; f++)
+        n = min_size(n, view_of(a, &kernel->factors[f]).rows->ops->tile_rows);
+    return n;
 }
-size_t karma_i_tile_columns(karma_i_view b) {
-    return all_sparse(b.rows) ? KARMA_I_SPARSE_COLUMNS : KARMA_I_TILE_COLUMNS;
+size_t karma_i_tile_columns(const karma_i_kernel *kernel, karma_i_view b) {
+    size_t n = SIZE_MAX;
+    for (size_t f = 0; f < kernel->n_factors; f++)
+        n = min_size(n, view_of(b, &kernel->factors[f]).rows->ops->tile_columns);
+    return n;
+}
+
+static karma_i_weighting weighting_of(const karma_i_factor *factor, const karma_i_path *path) {
+    return (karma_i_weighting){.add = (float)(factor->bias * factor->bias),
+                               .weight = factor->weight,
+                               .n_weights = factor->largest_overlap + 1,
+                               .is_flat = factor->gamma == 1,
+                               .loops = &path->pairs};
 }
 
 static int has_maps(const karma_i_kernel *kernel) {
@@ -34,8 +43,20 @@ static int has_maps(const karma_i_kernel *kernel) {
     return 0;
 }
 
+/* The first factor of the same encoding, which may be this one. */
+static size_t first_of_encoding(const karma_i_kernel *kernel, size_t f) {
+    for (size_t before = 0; before < f; before++)
+        if (kernel->factors[before].encoding == kernel->factors[f].encoding) return before;
+    return f;
+}
+
 void karma_i_worker_clear(karma_i_worker *w) {
-    karma_i_sparse_index_clear(&w->index);
+    for (size_t f = 0; f < w->n_factors; f++) {
+        int is_shared = 0;
+        for (size_t before = 0; before < f; before++) is_shared |= w->scratch[before] == w->scratch[f];
+        if (!is_shared) karma_i_free(w->scratch[f]);
+    }
+    karma_i_free(w->scratch);
     karma_i_free(w->product);
     karma_i_free(w->factor);
     karma_i_free(w->diagonal_a);
@@ -43,22 +64,26 @@ void karma_i_worker_clear(karma_i_worker *w) {
     memset(w, 0, sizeof *w);
 }
 
-/* Room for the largest of the sparse encodings. */
-static int init_index(karma_i_worker *w, karma_i_view a) {
-    size_t n_attributes = 0, most_cells = 0;
-    for (const karma_i_rows *rows = a.rows; rows; rows = rows->next) {
-        if (!rows->is_sparse) continue;
-        size_t cells = karma_i_sparse_most_cells((karma_i_view){rows, a.first, a.count});
-        if (cells > most_cells) most_cells = cells;
-        if (rows->n_attributes > n_attributes) n_attributes = rows->n_attributes;
+/* Scratch of the representations, zeroed. */
+static int init_scratch(karma_i_worker *w, const karma_i_kernel *kernel, karma_i_view a) {
+    w->scratch = karma_i_zalloc(kernel->n_factors, sizeof *w->scratch);
+    if (!w->scratch) return 0;
+    for (; w->n_factors < kernel->n_factors; w->n_factors++) {
+        size_t f = w->n_factors, first = first_of_encoding(kernel, f);
+        karma_i_view own = view_of(a, &kernel->factors[f]);
+        karma_i_weighting weighting = weighting_of(&kernel->factors[f], kernel->path);
+        size_t bytes = first == f ? own.rows->ops->tile_scratch(own, &weighting) : 0;
+        w->scratch[f] = first == f ? karma_i_alloc_aligned(bytes, 1) : w->scratch[first];
+        if (!w->scratch[f]) return 0;
+        memset(w->scratch[f], 0, bytes);
     }
-    return karma_i_sparse_index_init(&w->index, n_attributes, most_cells);
+    return 1;
 }
 
 int karma_i_worker_init(karma_i_worker *w, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b) {
-    size_t rows = karma_i_tile_rows(a), columns = karma_i_tile_columns(b);
+    size_t rows = karma_i_tile_rows(kernel, a), columns = karma_i_tile_columns(kernel, b);
     memset(w, 0, sizeof *w);
-    if (any_sparse(a.rows) && !init_index(w, a)) return 0;
+    if (!init_scratch(w, kernel, a)) return 0;
     if (kernel->n_factors > 1) {
         w->product = karma_i_alloc_aligned(rows, columns * sizeof *w->product);
         w->factor = karma_i_alloc_aligned(rows, columns * sizeof *w->factor);
@@ -70,83 +95,6 @@ int karma_i_worker_init(karma_i_worker *w, const karma_i_kernel *kernel, karma_i
         if (!w->diagonal_a || !w->diagonal_b) return 0;
     }
     return 1;
-}
-
-/* Kernel values that were given. */
-static void matrix_tile(float *out, size_t ld, karma_i_view a, karma_i_view b) {
-    for (size_t i = 0; i < a.count; i++) {
-        const float *row = a.rows->matrix + a.rows->matrix_row[a.first + i] * a.rows->matrix_stride;
-        for (size_t j = 0; j < b.count; j++) out[i * ld + j] = row[b.rows->matrix_column[b.first + j]];
-    }
-}
-
-/* Consecutive columns of a matrix, the usual case, are read in order. */
-static int are_consecutive(const size_t *columns, size_t n) {
-    for (size_t j = 1; j < n; j++)
-        if (columns[j] != columns[0] + j) return 0;
-    return 1;
-}
-
-/* w(c) (Σκ + b²) of parts that were given. */
-static void parts_tile(float *out, size_t ld, const karma_i_factor *factor, karma_i_view a, karma_i_view b) {
-    const size_t *columns = b.rows->matrix_column + b.first;
-    const float *weight = factor->weight, add = (float)(factor->bias * factor->bias);
-    int in_order = are_consecutive(columns, b.count), weighted = factor->gamma > 1;
-    for (size_t i = 0; i < a.count; i++) {
-        size_t at = a.rows->matrix_row[a.first + i] * a.rows->matrix_stride;
-        const float *sum = a.rows->matrix + at;
-        const uint16_t *overlap = a.rows->overlap + at;
-        float *to = out + i * ld;
-        if (!in_order) {
-            for (size_t j = 0; j < b.count; j++) to[j] = (sum[columns[j]] + add) * weight[overlap[columns[j]]];
-            continue;
-        }
-        sum += b.count ? columns[0] : 0;
-        overlap += b.count ? columns[0] : 0;
-        for (size_t j = 0; j < b.count; j++) to[j] = sum[j] + add;
-        if (weighted)
-            for (size_t j = 0; j < b.count; j++) to[j] *= weight[overlap[j]];
-    }
-}
-
-/* w(c) (Σκ + b²) */
-static void base_tile(float *out, size_t ld, const karma_i_factor *factor, const karma_i_path *path, karma_i_view a,
-                      karma_i_view b, karma_i_worker *w) {
-    if (a.rows->is_matrix) {
-        if (a.rows->overlap)
-            parts_tile(out, ld, factor, a, b);
-        else
-            matrix_tile(out, ld, a, b);
-        return;
-    }
-    if (a.rows->is_sparse) {
-        karma_i_sparse_tile(out, ld, factor, a, b, &w->index);
-        return;
-    }
-    karma_i_pairs pairs = {
-        .values_a = karma_i_rows_values(a.rows, a.first),
-        .values_b = karma_i_rows_values(b.rows, b.first),
-        .n_features = a.rows->n_features,
-        .n_terms = a.rows->n_terms,
-        .masks_a = karma_i_rows_mask(a.rows, a.first),
-        .masks_b = karma_i_rows_mask(b.rows, b.first),
-        .n_words = a.rows->n_words,
-        .codes_a = karma_i_rows_codes(a.rows, a.first),
-        .codes_b = karma_i_rows_codes(b.rows, b.first),
-        .n_codes = a.rows->n_codes,
-        .ranks_a = karma_i_rows_ranks(a.rows, a.first),
-        .ranks_b = karma_i_rows_ranks(b.rows, b.first),
-        .rank_stride = a.rows->rank_stride,
-        .ranked = a.rows->ranked,
-        .rank_base = (float)a.rows->rank_base,
-        .rank_step = (float)a.rows->rank_step,
-        .n_a = a.count,
-        .n_b = b.count,
-        .add = (float)(factor->bias * factor->bias),
-        .weight = factor->weight,
-        .n_weights = factor->largest_overlap + 1,
-    };
-    path->tile(out, ld, &pairs);
 }
 
 /* w of a row with itself. A row that is not of the training rows may observe more than any of them. */
@@ -165,15 +113,17 @@ static void factor_squares(float *out, const karma_i_factor *factor, karma_i_vie
     for (size_t i = 0; i < a.count; i++) out[i] = (float)karma_i_factor_square(factor, a.rows, a.first + i);
 }
 
-static void factor_tile(float *out, size_t ld, const karma_i_factor *factor, const karma_i_path *path, karma_i_view a,
-                        karma_i_view b, karma_i_worker *w) {
-    karma_i_view own = {karma_i_rows_encoding(a.rows, factor->encoding), a.first, a.count};
-    karma_i_view other = {karma_i_rows_encoding(b.rows, factor->encoding), b.first, b.count};
-    base_tile(out, ld, factor, path, own, other, w);
+/* One factor; w(c) (Σκ + b²) is what the rows compute, the outer map comes on top. */
+static void factor_tile(float *out, size_t ld, const karma_i_kernel *kernel, size_t f, karma_i_view a, karma_i_view b,
+                        karma_i_worker *w) {
+    const karma_i_factor *factor = &kernel->factors[f];
+    karma_i_view own = view_of(a, factor), other = view_of(b, factor);
+    karma_i_weighting weighting = weighting_of(factor, kernel->path);
+    own.rows->ops->tile(out, ld, own, other, &weighting, w->scratch[f]);
     if (factor->map.kind == KARMA_OUTER_IDENTITY) return;
     factor_squares(w->diagonal_a, factor, own);
     factor_squares(w->diagonal_b, factor, other);
-    path->map(out, ld, a.count, b.count, &factor->map, w->diagonal_a, w->diagonal_b);
+    kernel->path->map(out, ld, a.count, b.count, &factor->map, w->diagonal_a, w->diagonal_b);
 }
 
 static float cut(float x) {
@@ -198,16 +148,16 @@ void karma_i_kernel_tile(float *out, size_t ld, const karma_i_kernel *kernel, ka
                          karma_i_worker *w) {
     if (kernel->n_factors == 1) {
         float weight = (float)kernel->terms[0].weight;
-        factor_tile(out, ld, &kernel->factors[0], kernel->path, a, b, w);
+        factor_tile(out, ld, kernel, 0, a, b, w);
         if (weight != 1.0F) add_tile(out, ld, out, ld, weight, a.count, b.count, 1);
         return;
     }
-    size_t tile_ld = karma_i_tile_columns(b);
+    size_t tile_ld = karma_i_tile_columns(kernel, b);
     for (size_t t = 0; t < kernel->n_terms; t++) {
-        const karma_i_factor *factors = kernel->factors + kernel->terms[t].first_factor;
-        factor_tile(w->product, tile_ld, &factors[0], kernel->path, a, b, w);
+        size_t first = kernel->terms[t].first_factor;
+        factor_tile(w->product, tile_ld, kernel, first, a, b, w);
         for (size_t f = 1; f < kernel->terms[t].n_factors; f++) {
-            factor_tile(w->factor, tile_ld, &factors[f], kernel->path, a, b, w);
+            factor_tile(w->factor, tile_ld, kernel, first + f, a, b, w);
             multiply_tile(w->product, w->factor, tile_ld, a.count, b.count);
         }
         add_tile(out, ld, w->product, tile_ld, (float)kernel->terms[t].weight, a.count, b.count, t == 0);

@@ -3,17 +3,15 @@
 #define KARMA_I_COMPOSE_H
 
 #include "kernel/kernel.h"
-#include "kernel/sparse.h"
 
-/* Sparse tiles are wide: a row of b costs a step for each of its cells however few rows of a there are. */
-enum { KARMA_I_TILE_ROWS = 128, KARMA_I_TILE_COLUMNS = 512, KARMA_I_SPARSE_COLUMNS = 4096 };
-
-size_t karma_i_tile_rows(karma_i_view a);
-size_t karma_i_tile_columns(karma_i_view b);
+/* The largest tile of a kernel over such rows. */
+size_t karma_i_tile_rows(const karma_i_kernel *kernel, karma_i_view a);
+size_t karma_i_tile_columns(const karma_i_kernel *kernel, karma_i_view b);
 
 /* What one thread needs beside the rows. */
 typedef struct karma_i_worker {
-    karma_i_sparse_index index;     /* of sparse rows */
+    size_t n_factors;
+    void **scratch;                 /* of each factor's tiles; factors of one encoding share theirs */
     float *product, *factor;        /* tiles of a kernel with several factors */
     float *diagonal_a, *diagonal_b; /* of a kernel with outer maps */
 } karma_i_worker;

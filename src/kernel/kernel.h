@@ -85,9 +85,6 @@ karma_status karma_i_kernel_split(double *parts, const karma_i_kernel *kernel, c
                                   karma_i_view b, const double *coefficients, size_t n_outputs, int threads,
                                   karma_error *err);
 
-/* κ of one attribute of two rows in double precision; 0 unless both observe it. */
-double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute);
-
 /* The slow twin: one pair, straight from the formula in double precision. The oracle of tests. */
 double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                                 size_t j);

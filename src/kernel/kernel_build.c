@@ -11,7 +11,7 @@ enum { SAMPLE = 512 };
 static const double SMALLEST_SPREAD = 1e-26;
 
 /* ν: the mean number of observed attributes of these rows, the bias among them, or the number that was given. */
-static double learn_scale(const karma_i_factor_plan *plan, const karma_i_rows *rows) {
+static double learn_scale(const karma_i_plan_factor *plan, const karma_i_rows *rows) {
     if (plan->scale != KARMA_SCALE_MEAN) return plan->scale;
     double observed = 0.0;
     for (size_t i = 0; i < rows->n_rows; i++) observed += (double)karma_i_rows_n_observed(rows, i);
@@ -33,7 +33,7 @@ karma_i_factor_facts karma_i_factor_known(const karma_i_factor *factor) {
 }
 
 /* Everything but what an outer map must learn. */
-static karma_status make_factor(karma_i_factor *factor, const karma_i_factor_plan *plan,
+static karma_status make_factor(karma_i_factor *factor, const karma_i_plan_factor *plan,
                                 const karma_i_factor_facts *facts, karma_error *err) {
     *factor = (karma_i_factor){.encoding = plan->encoding,
                                .gamma = plan->gamma,
@@ -52,12 +52,12 @@ static karma_status make_factor(karma_i_factor *factor, const karma_i_factor_pla
     return karma_i_factor_weigh(factor, err);
 }
 
-karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_formula *formula,
+karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_plan_kernel *plan,
                                     const karma_i_factor_facts *facts, karma_error *err) {
-    karma_status st = karma_i_kernel_alloc(kernel, formula->n_terms, formula->n_factors, err);
-    for (size_t t = 0; st == KARMA_OK && t < formula->n_terms; t++) kernel->terms[t] = formula->terms[t];
-    for (size_t f = 0; st == KARMA_OK && f < formula->n_factors; f++)
-        st = make_factor(&kernel->factors[f], &formula->factors[f], &facts[f], err);
+    karma_status st = karma_i_kernel_alloc(kernel, plan->n_terms, plan->n_factors, err);
+    for (size_t t = 0; st == KARMA_OK && t < plan->n_terms; t++) kernel->terms[t] = plan->terms[t];
+    for (size_t f = 0; st == KARMA_OK && f < plan->n_factors; f++)
+        st = make_factor(&kernel->factors[f], &plan->factors[f], &facts[f], err);
     if (st != KARMA_OK) karma_i_kernel_clear(kernel);
     return st;
 }
@@ -80,10 +80,7 @@ static karma_status mean_squared_distance(double *out, const karma_i_factor *fac
     karma_i_rows *sample = NULL;
     float *gram = karma_i_alloc_aligned(n, n * sizeof *gram);
     for (size_t i = 0; i < n; i++) index[i] = i * rows->n_rows / n;
-    karma_i_rows alone = *rows;
-    alone.next = NULL;
-    karma_status st = gram ? karma_i_rows_new_like(&sample, &alone, n, err) : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_rows_gather(sample, &alone, index, n, err);
+    karma_status st = gram ? karma_i_rows_select_encoding(&sample, rows, index, n, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK && karma_i_kernel_gram(gram, n, &kernel, karma_i_rows_all(sample), threads) != KARMA_OK)
         st = karma_i_fail_memory(err);
     double sum = 0.0;
@@ -108,20 +105,34 @@ static karma_status learn_spread(karma_i_factor *factor, const karma_i_rows *row
     return KARMA_OK;
 }
 
-karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_formula *formula, const karma_i_rows *rows,
+karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_plan_kernel *plan, const karma_i_rows *rows,
                                   int threads, karma_error *err) {
-    karma_i_factor_facts *facts = karma_i_alloc(formula->n_factors, sizeof *facts);
+    karma_i_factor_facts *facts = karma_i_alloc(plan->n_factors, sizeof *facts);
     if (!facts) return karma_i_fail_memory(err);
-    for (size_t f = 0; f < formula->n_factors; f++) {
-        const karma_i_rows *encoding = karma_i_rows_encoding(rows, formula->factors[f].encoding);
+    for (size_t f = 0; f < plan->n_factors; f++) {
+        const karma_i_rows *encoding = karma_i_rows_encoding(rows, plan->factors[f].encoding);
         facts[f] =
-            (karma_i_factor_facts){learn_scale(&formula->factors[f], encoding), 1.0, karma_i_largest_overlap(encoding)};
+            (karma_i_factor_facts){learn_scale(&plan->factors[f], encoding), 1.0, karma_i_largest_overlap(encoding)};
     }
-    karma_status st = karma_i_kernel_restore(kernel, formula, facts, err);
+    karma_status st = karma_i_kernel_restore(kernel, plan, facts, err);
     karma_i_free(facts);
     if (st != KARMA_OK) return st;
-    for (size_t f = 0; st == KARMA_OK && f < formula->n_factors; f++)
-        st = learn_spread(&kernel->factors[f], karma_i_rows_encoding(rows, formula->factors[f].encoding), threads, err);
+    for (size_t f = 0; st == KARMA_OK && f < plan->n_factors; f++)
+        st = learn_spread(&kernel->factors[f], karma_i_rows_encoding(rows, plan->factors[f].encoding), threads, err);
     if (st != KARMA_OK) karma_i_kernel_clear(kernel);
     return st;
+}
+
+/* Numbers this far out cannot come from data, and would overflow the weights. */
+static const double LEAST_SCALE = 1e-9, LARGEST_SCALE = 1e18, LEAST_SPREAD = 1e-300, LARGEST_SPREAD = 1e300;
+
+karma_status karma_i_facts_archive(karma_i_archive *a, karma_i_factor_facts *facts, const karma_i_plan_factor *plan,
+                                   const karma_i_rows *rows) {
+    KARMA_TRY(karma_i_archive_number(a, "scale", &facts->scale, LEAST_SCALE, LARGEST_SCALE));
+    KARMA_TRY(karma_i_archive_number(a, "spread", &facts->spread, LEAST_SPREAD, LARGEST_SPREAD));
+    KARMA_TRY(karma_i_archive_size(a, "largest_overlap", &facts->largest_overlap, karma_i_largest_overlap(rows),
+                                   rows->n_attributes));
+    if (plan->scale != KARMA_SCALE_MEAN && plan->scale != facts->scale)
+        return karma_i_archive_fail(a, "its scale is not that of its options");
+    return KARMA_OK;
 }

@@ -1,8 +1,9 @@
-/* From a formula and training rows to a kernel. */
+/* From a planned kernel and training rows to a kernel. */
 #ifndef KARMA_I_KERNEL_BUILD_H
 #define KARMA_I_KERNEL_BUILD_H
 
-#include "kernel/committee.h"
+#include "base/archive.h"
+#include "kernel/plan.h"
 
 /* What a factor learns from the training rows; model files keep it. */
 typedef struct karma_i_factor_facts {
@@ -12,12 +13,17 @@ typedef struct karma_i_factor_facts {
 } karma_i_factor_facts;
 
 /* A kernel whose facts are learned from these rows. */
-karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_formula *formula, const karma_i_rows *rows,
+karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_plan_kernel *plan, const karma_i_rows *rows,
                                   int threads, karma_error *err);
-/* The same with facts that are known, one a factor. */
-karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_formula *formula,
+/* The same with facts that are known, one per factor. */
+karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_plan_kernel *plan,
                                     const karma_i_factor_facts *facts, karma_error *err);
 karma_i_factor_facts karma_i_factor_known(const karma_i_factor *factor);
+
+/* The facts of a factor in a model file. `rows`: the support rows in the factor's encoding, which the facts must fit.
+ */
+karma_status karma_i_facts_archive(karma_i_archive *archive, karma_i_factor_facts *facts,
+                                   const karma_i_plan_factor *plan, const karma_i_rows *rows);
 
 /* The most attributes that one of these rows observes. */
 size_t karma_i_largest_overlap(const karma_i_rows *rows);

@@ -1,6 +1,7 @@
 /* What kernels over the same rows have in common: Σκ of every encoding and |o ∩ o'|, for all pairs of some rows with
- * the training rows. No γ, ν, bias, outer map or weight changes them; so they are computed once, and every kernel over
- * these encodings is composed of them by the same code that composes it of the rows (kernel/compose.h). */
+ * the training rows. No γ, ν, bias, outer map or weight changes them. A search computes them once, and every kernel
+ * over these encodings is composed of them by the same code that composes it of the rows (kernel/compose.h): the rows
+ * of these matrices are one more representation (table/rows.h). */
 #ifndef KARMA_I_PARTS_H
 #define KARMA_I_PARTS_H
 
@@ -8,14 +9,15 @@
 
 typedef struct karma_i_parts {
     size_t n_encodings;
-    float **sums;         /* one an encoding: all rows x training rows */
+    float **sums;         /* one per encoding: all rows x training rows */
     uint16_t **overlaps;  /* likewise; encodings with the same holes share theirs */
     karma_i_rows *train;  /* rows of these matrices, one encoding after the other: */
     karma_i_rows *others; /* the training rows and all others */
 } karma_i_parts;
 
-/* is_train[row]: whether a row is one of the training rows. `rows` is borrowed, and must have fewer than 65536
- * attributes. To be cleared also when it fails. */
+/* Whether there are parts to compute: kernel values that are given have none, and overlaps must fit 16 bits. */
+int karma_i_parts_suit(const karma_i_rows *rows);
+/* is_train[row]: whether a row is one of the training rows. `rows` is borrowed. To be cleared also when it fails. */
 karma_status karma_i_parts_compute(karma_i_parts *out, const karma_i_rows *rows, const unsigned char *is_train,
                                    int threads, karma_error *err);
 void karma_i_parts_clear(karma_i_parts *parts);

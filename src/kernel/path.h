@@ -7,32 +7,7 @@
 #include <stdint.h>
 
 #include "karma/options.h"
-
-/* Small tables of weights are kept in registers, which are loaded whole. */
-enum { KARMA_I_LEAST_WEIGHTS = 64 };
-
-/* Two sets of rows (table/rows.h) and what the kernel does with a pair of them:
- *
- *     (Σ features + Q·O' + O·Q' + Σ [code = code'] + rank_base · |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| +
- * add) · weight[|o ∩ o'|]
- *
- * the sums over codes and ranks where both are not 0. */
-typedef struct karma_i_pairs {
-    const float *values_a, *values_b; /* row-major, n_features + 2 n_terms a row: [features | Q | O] */
-    size_t n_features, n_terms;
-    const uint64_t *masks_a, *masks_b; /* row-major, n_words a row */
-    size_t n_words;
-    const uint16_t *codes_a, *codes_b; /* row-major, n_codes a row; at most KARMA_I_MOST_CODES */
-    size_t n_codes;
-    const uint8_t *ranks_a, *ranks_b; /* row-major, rank_stride a row; a multiple of 8, and 0: no ranks */
-    size_t rank_stride;
-    const uint64_t *ranked; /* n_words */
-    float rank_base, rank_step;
-    size_t n_a, n_b;
-    float add;
-    const float *weight; /* n_weights, and at least KARMA_I_LEAST_WEIGHTS can be read */
-    size_t n_weights;
-} karma_i_pairs;
+#include "table/pairs.h"
 
 #define KARMA_I_LARGEST_POWER 1e30
 
@@ -50,15 +25,9 @@ typedef struct karma_i_map {
     size_t degree; /* also the last power of a series */
     double *coefficients;
 } karma_i_map;
-/* Floats from one row of values to the next. */
-static inline size_t karma_i_pairs_n_values(const karma_i_pairs *pairs) {
-    return pairs->n_features + 2 * pairs->n_terms;
-}
-
 typedef struct karma_i_path {
     const char *name;
-    /* out[i * ld + j] for all i < n_a, j < n_b */
-    void (*tile)(float *out, size_t ld, const karma_i_pairs *pairs);
+    karma_i_pair_loops pairs; /* tiles of dense rows */
     /* Puts a tile of values through an outer map; k(x,x) of its rows and columns are in diagonal_a and diagonal_b. */
     void (*map)(float *tile, size_t ld, size_t n_a, size_t n_b, const karma_i_map *map, const float *diagonal_a,
                 const float *diagonal_b);

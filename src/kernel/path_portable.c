@@ -35,9 +35,10 @@ static void multiply(float *out, size_t ld, const karma_i_pairs *p) {
 /* Σ [code = code'] over some slots, against some rows of b at a time, whose codes of one slot stand side by side. */
 enum { CODE_ROWS = 256, CODE_SLOTS = 64 };
 
+typedef uint16_t code_block[CODE_ROWS];
+
 static void add_some_codes(float *out, size_t ld, const karma_i_pairs *p, size_t j, size_t n_rows, size_t k,
-                           size_t n_slots) {
-    uint16_t other[CODE_SLOTS][CODE_ROWS] = {{0}};
+                           size_t n_slots, code_block *other) {
     for (size_t r = 0; r < n_rows; r++)
         for (size_t s = 0; s < n_slots; s++) other[s][r] = comparable(p->codes_b[(j + r) * p->n_codes + k + s]);
     for (size_t i = 0; i < p->n_a; i++) {
@@ -49,18 +50,22 @@ static void add_some_codes(float *out, size_t ld, const karma_i_pairs *p, size_t
     }
 }
 
-static void add_codes(float *out, size_t ld, const karma_i_pairs *p) {
+static void add_codes(float *out, size_t ld, const karma_i_pairs *p, code_block *scratch) {
     for (size_t j = 0; j < p->n_b; j += CODE_ROWS)
         for (size_t k = 0; k < p->n_codes; k += CODE_SLOTS) {
             size_t n_rows = p->n_b - j < CODE_ROWS ? p->n_b - j : CODE_ROWS;
             size_t n_slots = p->n_codes - k < CODE_SLOTS ? p->n_codes - k : CODE_SLOTS;
-            add_some_codes(out, ld, p, j, n_rows, k, n_slots);
+            add_some_codes(out, ld, p, j, n_rows, k, n_slots, scratch);
         }
 }
 
-static void tile(float *out, size_t ld, const karma_i_pairs *p) {
+static size_t tile_scratch(const karma_i_pairs *p) {
+    return (p->n_codes < CODE_SLOTS ? p->n_codes : CODE_SLOTS) * sizeof(code_block);
+}
+
+static void tile(float *out, size_t ld, const karma_i_pairs *p, void *scratch) {
     multiply(out, ld, p);
-    add_codes(out, ld, p);
+    add_codes(out, ld, p, scratch);
     for (size_t i = 0; i < p->n_a; i++)
         for (size_t j = 0; j < p->n_b; j++) {
             const uint64_t *a = p->masks_a + i * p->n_words, *b = p->masks_b + j * p->n_words;
@@ -72,4 +77,4 @@ static void tile(float *out, size_t ld, const karma_i_pairs *p) {
         }
 }
 
-const karma_i_path karma_i_path_portable = {"portable", tile, map_tile, dot, axpy, gather};
+const karma_i_path karma_i_path_portable = {"portable", {tile_scratch, tile}, map_tile, dot, axpy, gather};

@@ -36,14 +36,17 @@ typedef struct panel {
     uint16_t *codes; /* by slot, then row */
 } panel;
 
-/* Where panels lie: as many side by side as there is room for. */
-typedef struct panel_store {
-    _Alignas(VECTOR_BYTES) float values[DEPTH * PANEL];
-    _Alignas(VECTOR_BYTES) uint64_t masks[WORDS * PANEL];
-    _Alignas(VECTOR_BYTES) uint64_t ranks[RANKS / 8 * PANEL];
-    _Alignas(VECTOR_BYTES) uint64_t has_rank[RANKS / 8 * PANEL];
-    _Alignas(VECTOR_BYTES) uint16_t codes[CODES * PANEL];
-} panel_store;
+/* One code of each row of a strip. */
+typedef struct strip_code {
+    uint32_t twice[STRIP];
+} strip_code;
+
+/* How the scratch of a tile is divided: panels side by side, and the codes of the strip at work. */
+typedef struct scratch_plan {
+    size_t at_once;                                            /* panels */
+    size_t values, masks, ranks, has_rank, codes, strip_codes; /* where they start, in bytes */
+    size_t bytes;
+} scratch_plan;
 
 /* A strip's cells against a panel. */
 typedef struct strip_cells {
@@ -131,19 +134,15 @@ static void pack_codes(panel *p, const karma_i_pairs *pairs, size_t j) {
 }
 
 /* The codes of a strip's rows, each twice: filling a register with 32 bits of memory is free, with 16 it is not. */
-typedef struct strip_codes {
-    uint32_t twice[CODES][STRIP];
-} strip_codes;
-
-static void double_codes(strip_codes *out, const karma_i_pairs *pairs, size_t i) {
+static void double_codes(strip_code *out, const karma_i_pairs *pairs, size_t i) {
     for (size_t s = 0; s < STRIP; s++) { /* beyond the last row: the last one again, not used */
         const uint16_t *codes = pairs->codes_a + at_most(i + s, pairs->n_a - 1) * pairs->n_codes;
-        for (size_t k = 0; k < pairs->n_codes; k++) out->twice[k][s] = codes[k] * UINT32_C(0x10001);
+        for (size_t k = 0; k < pairs->n_codes; k++) out[k].twice[s] = codes[k] * UINT32_C(0x10001);
     }
 }
 
 /* Adds Σ [code = code'] to the cells of a strip; a register holds one code of all rows of the panel. */
-static void add_codes(strip_cells *strip, const strip_codes *own, const panel *p, const karma_i_pairs *pairs) {
+static void add_codes(strip_cells *strip, const strip_code *own, const panel *p, const karma_i_pairs *pairs) {
     code_vector counts[STRIP];
 #pragma GCC unroll 16
     for (size_t s = 0; s < STRIP; s++) counts[s] = (code_vector){0};
@@ -151,7 +150,7 @@ static void add_codes(strip_cells *strip, const strip_codes *own, const panel *p
         code_vector other;
         memcpy(&other, p->codes + k * PANEL, sizeof other);
 #pragma GCC unroll 16
-        for (size_t s = 0; s < STRIP; s++) counts[s] = count_equal(counts[s], other, own->twice[k][s]);
+        for (size_t s = 0; s < STRIP; s++) counts[s] = count_equal(counts[s], other, own[k].twice[s]);
     }
     for (size_t s = 0; s < STRIP; s++)
         for (size_t r = 0; r < PANEL; r++) strip->cells[s][r] += (float)counts[s][r];
@@ -235,7 +234,7 @@ static void long_weights_of(float out[PANEL], const uint64_t *mask, const karma_
 
 /* What is in `strip` goes to out: added to what stands there unless this is the first part of the columns; after the
  * last come codes, ranks and weights. */
-static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_codes *codes, const panel *p,
+static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_code *codes, const panel *p,
                          const karma_i_pairs *pairs, size_t i, size_t j, int is_first, int is_last) {
     size_t n_rows = at_most(pairs->n_a - i, STRIP), n_columns = at_most(pairs->n_b - j, PANEL);
     if (is_last && pairs->n_codes > CODES)
@@ -266,57 +265,90 @@ static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_
     }
 }
 
-/* Panels that fit the store at once; masks, ranks and codes that are too long to be packed do not count. */
-static size_t panels_at_once(const karma_i_pairs *pairs, size_t depth) {
+/* What is packed; rows that are longer are read where they stand. */
+static size_t packed_words(const karma_i_pairs *pairs) {
+    return pairs->n_words <= WORDS ? pairs->n_words : 0;
+}
+static size_t packed_eights(const karma_i_pairs *pairs) {
+    return pairs->rank_stride <= RANKS ? pairs->rank_stride / 8 : 0;
+}
+static size_t packed_codes(const karma_i_pairs *pairs) {
+    return pairs->n_codes <= CODES ? pairs->n_codes : 0;
+}
+static size_t packed_depth(const karma_i_pairs *pairs) {
+    return at_most(karma_i_pairs_n_values(pairs), DEPTH);
+}
+
+/* As many panels as stay in cache together. */
+static size_t panels_at_once(const karma_i_pairs *pairs) {
     size_t n = MOST_PANELS;
-    if (depth) n = at_most(n, DEPTH / depth);
-    if (pairs->n_words && pairs->n_words <= WORDS) n = at_most(n, WORDS / pairs->n_words);
-    if (pairs->rank_stride && pairs->rank_stride <= RANKS) n = at_most(n, RANKS / pairs->rank_stride);
-    if (pairs->n_codes && pairs->n_codes <= CODES) n = at_most(n, CODES / pairs->n_codes);
+    if (packed_depth(pairs)) n = at_most(n, DEPTH / packed_depth(pairs));
+    if (packed_words(pairs)) n = at_most(n, WORDS / packed_words(pairs));
+    if (packed_eights(pairs)) n = at_most(n, RANKS / 8 / packed_eights(pairs));
+    if (packed_codes(pairs)) n = at_most(n, CODES / packed_codes(pairs));
     return n;
 }
 
-/* Fills the g-th place of the store with the panel that starts at row j. */
-static panel pack_panel(panel_store *store, size_t g, const karma_i_pairs *pairs, size_t j, size_t f, size_t depth) {
-    size_t n_words = at_most(pairs->n_words, WORDS), n_eights = at_most(pairs->rank_stride, RANKS) / 8;
-    panel p = {store->values + g * depth * PANEL, store->masks, store->ranks, store->has_rank, store->codes};
+/* The next `bytes` of scratch, rounded up to whole registers. */
+static size_t take(size_t *used, size_t bytes) {
+    size_t at = *used;
+    *used += (bytes + VECTOR_BYTES - 1) / VECTOR_BYTES * VECTOR_BYTES;
+    return at;
+}
+
+static scratch_plan plan_scratch(const karma_i_pairs *pairs) {
+    scratch_plan plan = {.at_once = panels_at_once(pairs)};
+    size_t rows = plan.at_once * PANEL;
+    plan.values = take(&plan.bytes, rows * packed_depth(pairs) * sizeof(float));
+    plan.masks = take(&plan.bytes, rows * packed_words(pairs) * sizeof(uint64_t));
+    plan.ranks = take(&plan.bytes, rows * packed_eights(pairs) * sizeof(uint64_t));
+    plan.has_rank = take(&plan.bytes, rows * packed_eights(pairs) * sizeof(uint64_t));
+    plan.codes = take(&plan.bytes, rows * packed_codes(pairs) * sizeof(uint16_t));
+    plan.strip_codes = take(&plan.bytes, packed_codes(pairs) * sizeof(strip_code));
+    return plan;
+}
+
+static size_t tile_scratch(const karma_i_pairs *pairs) {
+    return plan_scratch(pairs).bytes;
+}
+
+/* Fills the g-th place of the scratch with the panel that starts at row j. */
+static panel pack_panel(char *scratch, const scratch_plan *plan, size_t g, const karma_i_pairs *pairs, size_t j,
+                        size_t f, size_t depth) {
+    size_t eights = g * packed_eights(pairs) * PANEL;
+    panel p = {(float *)(void *)(scratch + plan->values) + g * packed_depth(pairs) * PANEL,
+               (uint64_t *)(void *)(scratch + plan->masks) + g * packed_words(pairs) * PANEL,
+               (uint64_t *)(void *)(scratch + plan->ranks) + eights,
+               (uint64_t *)(void *)(scratch + plan->has_rank) + eights,
+               (uint16_t *)(void *)(scratch + plan->codes) + g * packed_codes(pairs) * PANEL};
     pack_values(&p, pairs, j, f, depth);
-    if (pairs->n_words <= WORDS) {
-        p.masks += g * n_words * PANEL;
-        pack_masks(&p, pairs, j);
-    }
-    if (pairs->rank_stride <= RANKS) {
-        p.ranks += g * n_eights * PANEL;
-        p.has_rank += g * n_eights * PANEL;
-        pack_ranks(&p, pairs, j);
-    }
-    if (pairs->n_codes <= CODES) {
-        p.codes += g * pairs->n_codes * PANEL;
-        pack_codes(&p, pairs, j);
-    }
+    if (packed_words(pairs)) pack_masks(&p, pairs, j);
+    if (packed_eights(pairs)) pack_ranks(&p, pairs, j);
+    if (packed_codes(pairs)) pack_codes(&p, pairs, j);
     return p;
 }
 
-static void tile(float *out, size_t ld, const karma_i_pairs *pairs) {
-    panel_store store;
+static void tile(float *out, size_t ld, const karma_i_pairs *pairs, void *scratch) {
+    scratch_plan plan = plan_scratch(pairs);
+    strip_code *codes = (strip_code *)(void *)((char *)scratch + plan.strip_codes);
     panel panels[MOST_PANELS];
     strip_cells strip;
-    strip_codes codes;
     size_t f = 0, n_values = karma_i_pairs_n_values(pairs);
     do {
-        size_t depth = at_most(n_values - f, DEPTH), at_once = panels_at_once(pairs, depth);
+        size_t depth = at_most(n_values - f, DEPTH);
         int is_last = f + depth == n_values;
-        for (size_t j = 0; j < pairs->n_b; j += at_once * PANEL) {
-            size_t n_panels = at_most(at_once, (pairs->n_b - j + PANEL - 1) / PANEL);
-            for (size_t g = 0; g < n_panels; g++) panels[g] = pack_panel(&store, g, pairs, j + g * PANEL, f, depth);
+        for (size_t j = 0; j < pairs->n_b; j += plan.at_once * PANEL) {
+            size_t n_panels = at_most(plan.at_once, (pairs->n_b - j + PANEL - 1) / PANEL);
+            for (size_t g = 0; g < n_panels; g++)
+                panels[g] = pack_panel(scratch, &plan, g, pairs, j + g * PANEL, f, depth);
             for (size_t i = 0; i < pairs->n_a; i += STRIP) {
                 const float *rows[STRIP];
                 for (size_t s = 0; s < STRIP; s++) /* beyond the last row: the last one again, not used */
                     rows[s] = pairs->values_a + at_most(i + s, pairs->n_a - 1) * n_values + f;
-                if (is_last && pairs->n_codes <= CODES) double_codes(&codes, pairs, i);
+                if (is_last && packed_codes(pairs)) double_codes(codes, pairs, i);
                 for (size_t g = 0; g < n_panels; g++) {
                     multiply(&strip, rows, &panels[g], depth);
-                    finish_strip(out, ld, &strip, &codes, &panels[g], pairs, i, j + g * PANEL, f == 0, is_last);
+                    finish_strip(out, ld, &strip, codes, &panels[g], pairs, i, j + g * PANEL, f == 0, is_last);
                 }
             }
         }

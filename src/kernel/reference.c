@@ -1,47 +1,18 @@
 /* The kernel straight from its formula: attribute by attribute, power by power, in double precision. */
 #include <math.h>
-#include <stdlib.h>
 
-#include "base/bits.h"
 #include "kernel/kernel.h"
 
-static int observes(const karma_i_rows *rows, size_t row, size_t attribute) {
-    if (rows->is_sparse) return karma_i_rows_find_cell(rows, row, attribute) < rows->cell_start[row + 1];
-    return karma_i_mask_get(karma_i_rows_mask(rows, row), attribute);
-}
-
-static double sparse_value(const karma_i_rows *rows, size_t row, size_t attribute) {
-    return (double)rows->cell_value[karma_i_rows_find_cell(rows, row, attribute)];
-}
-
-double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute) {
-    if (!observes(a, i, attribute) || !observes(b, j, attribute)) return 0.0;
-    if (a->is_sparse) return sparse_value(a, i, attribute) * sparse_value(b, j, attribute);
-    const float *x = karma_i_rows_values(a, i), *y = karma_i_rows_values(b, j);
-    double sum = 0.0;
-    for (size_t f = a->feature_start[attribute]; f < a->feature_start[attribute + 1]; f++)
-        sum += (double)x[f] * (double)y[f];
-    if (karma_i_rows_has(a, attribute, KARMA_I_RANKED))
-        sum += a->rank_base -
-               a->rank_step * abs(karma_i_rows_ranks(a, i)[attribute] - karma_i_rows_ranks(b, j)[attribute]);
-    if (karma_i_rows_has(a, attribute, KARMA_I_CODED))
-        sum += a->codes[karma_i_rows_code_at(a, i, attribute)] == b->codes[karma_i_rows_code_at(b, j, attribute)];
-    if (karma_i_rows_has(a, attribute, KARMA_I_HAS_TERM))
-        sum += (double)a->values[karma_i_rows_term_at(a, i, attribute)] +
-               (double)b->values[karma_i_rows_term_at(b, j, attribute)];
-    return sum;
-}
-
-/* w(c) (Σκ + b²) */
+/* w(c) (Σκ + b²), or what is given */
 static double factor_value(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                            size_t j) {
     double c = 0.0, sum = 0.0;
-    if (a->is_matrix) return (double)a->matrix[a->matrix_row[i] * a->matrix_stride + b->matrix_column[j]];
-    size_t first = a->is_sparse ? a->cell_start[i] : 0, end = a->is_sparse ? a->cell_start[i + 1] : a->n_attributes;
-    for (size_t k = first; k < end; k++) { /* a's attributes, or all */
-        size_t attribute = a->is_sparse ? a->cell_attribute[k] : k;
-        c += observes(a, i, attribute) && observes(b, j, attribute);
-        sum += karma_i_kappa(a, i, b, j, attribute);
+    karma_i_cell own, other;
+    const float *given = karma_i_rows_given(a, i, b, j);
+    if (given) return (double)*given;
+    for (size_t from = 0; karma_i_rows_next_cell(&own, a, i, from); from = own.attribute + 1) {
+        c += karma_i_rows_next_cell(&other, b, j, own.attribute) && other.attribute == own.attribute;
+        sum += karma_i_kappa(a, i, b, j, own.attribute);
     }
     if (factor->bias != 0.0) {
         c += 1.0;

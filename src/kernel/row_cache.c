@@ -9,7 +9,7 @@
 enum { SCRATCH_ROWS = 64 };
 
 struct karma_i_row_cache {
-    int is_matrix; /* the kernel is a matrix of these rows in order: its rows are handed out as they stand */
+    int is_given; /* the kernel's values lie in memory, row by row in order: they are handed out as they stand */
     const karma_i_kernel *kernel;
     const karma_i_rows *rows;
     int threads;
@@ -38,11 +38,14 @@ void karma_i_row_cache_free(karma_i_row_cache *c) {
     karma_i_free(c);
 }
 
-/* Kernel rows that lie in memory already, column j belonging to row j. */
-static int is_matrix_in_order(const karma_i_kernel *kernel, const karma_i_rows *rows) {
-    int in_order = rows->is_matrix && rows->matrix && !rows->overlap && !rows->next && kernel->n_factors == 1 &&
-                   kernel->terms[0].weight == 1.0 && kernel->factors[0].map.kind == KARMA_OUTER_IDENTITY;
-    for (size_t i = 0; in_order && i < rows->n_rows; i++) in_order = rows->matrix_column[i] == i;
+/* Whether the kernel rows lie in memory already, column j belonging to row j. */
+static int is_given_in_order(const karma_i_kernel *kernel, const karma_i_rows *rows) {
+    if (rows->next || kernel->n_factors != 1 || kernel->terms[0].weight != 1.0 ||
+        kernel->factors[0].map.kind != KARMA_OUTER_IDENTITY || rows->n_rows == 0)
+        return 0;
+    const float *first = karma_i_rows_given(rows, 0, rows, 0);
+    int in_order = first != NULL;
+    for (size_t j = 1; in_order && j < rows->n_rows; j++) in_order = karma_i_rows_given(rows, 0, rows, j) == first + j;
     return in_order;
 }
 
@@ -54,7 +57,7 @@ karma_status karma_i_row_cache_new(karma_i_row_cache **out, const karma_i_kernel
     c->rows = rows;
     c->threads = threads;
     c->n = rows->n_rows;
-    if ((c->is_matrix = is_matrix_in_order(kernel, rows))) {
+    if ((c->is_given = is_given_in_order(kernel, rows))) {
         *out = c;
         return KARMA_OK;
     }
@@ -130,9 +133,8 @@ static karma_status fill_reused(karma_i_row_cache *c, const size_t *rows, size_t
 karma_status karma_i_row_cache_get(const float **out, karma_i_row_cache *c, const size_t *index, size_t count,
                                    karma_error *err) {
     size_t n_missing = 0, done = 0;
-    if (c->is_matrix) {
-        for (size_t i = 0; i < count; i++)
-            out[i] = c->rows->matrix + c->rows->matrix_row[index[i]] * c->rows->matrix_stride;
+    if (c->is_given) {
+        for (size_t i = 0; i < count; i++) out[i] = karma_i_rows_given(c->rows, index[i], c->rows, 0);
         c->evaluations += (double)count * (double)c->n;
         return KARMA_OK;
     }

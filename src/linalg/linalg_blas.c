@@ -20,10 +20,6 @@ void dgesvd_(const char *jobu, const char *jobvt, const int *m, const int *n, do
              double *u, const int *ldu, double *vt, const int *ldvt, double *work, const int *lwork, int *info,
              size_t jobu_length, size_t jobvt_length);
 
-/* Up to this order threads cost more than they bring: OpenBLAS starts them all the same, and those that wait take
- * processor time from others. */
-enum { SMALL = 128 };
-
 void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
                      size_t n_b, size_t inner) {
     if (n_a == 0 || n_b == 0) return;
@@ -49,6 +45,9 @@ static int all_finite(const double *values, size_t n) {
     return 1;
 }
 
+/* Decompositions work on one thread. They call BLAS thousands of times for little work, so that threads bring nothing
+ * on an idle machine; on a busy one they wait for one another, spinning, for many times the time of the work: of order
+ * 500 it took 100 s instead of 3 beside fifteen other processes. And the result does not depend on their number. */
 karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, karma_error *err) {
     if (n == 0) return KARMA_OK;
     if (n > INT_MAX) return karma_i_fail_memory(err);
@@ -63,9 +62,9 @@ karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, k
     int work_size = (int)best_size;
     double *work = karma_i_alloc((size_t)work_size, sizeof *work);
     if (!work) return karma_i_fail_memory(err);
-    int threads = n <= SMALL ? karma_i_blas_alone() : 0;
+    int threads = karma_i_blas_alone();
     dsyev_("V", "U", &order, matrix, &order, values, work, &work_size, &info, 1, 1);
-    if (n <= SMALL) karma_i_blas_restore(threads);
+    karma_i_blas_restore(threads);
     karma_i_free(work);
     if (info != 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "the eigenvalues of a matrix of size %zu do not converge", n);
@@ -87,7 +86,9 @@ karma_status karma_i_svd(double *u, double *s, double *vt, double *a, size_t n_r
     int work_size = (int)best_size;
     double *work = karma_i_alloc((size_t)work_size, sizeof *work);
     if (!work) return karma_i_fail_memory(err);
+    int threads = karma_i_blas_alone();
     dgesvd_("S", "S", &m, &n, a, &m, s, vt, &m, u, &k, work, &work_size, &info, 1, 1);
+    karma_i_blas_restore(threads);
     karma_i_free(work);
     if (info != 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "the singular values of a matrix of %zu rows do not converge", n_rows);

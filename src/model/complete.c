@@ -1,9 +1,8 @@
-/* Model + table -> the table without holes. Rows are encoded as for the kernel and completed there,
+/* Model + table -> the table without missing cells. Rows are encoded as for the kernel and completed there,
  *
  *     x̂ = mean + W ẑ,
  *
- * and what the encoding did is undone: raw = x̂ · divisor / factor + shift, divisor that of the row (--unit-ball), and
- * the same without the shift for standard errors. */
+ * and decoded by the recipe. */
 #include "karma/subspace.h"
 
 #include <math.h>
@@ -35,14 +34,14 @@ typedef struct column_plan {
 typedef struct plan {
     const karma_i_recipe *recipe;
     const karma_table *table;
-    ptrdiff_t *match; /* of the table's attributes in the recipe */
+    karma_i_matching match;
     column_plan *columns;
 } plan;
 
 static void clear_plan(plan *p) {
     for (size_t j = 0; p->columns && j < p->recipe->n_attributes; j++) karma_i_column_clear(&p->columns[j].out);
     karma_i_free(p->columns);
-    karma_i_free(p->match);
+    karma_i_matching_clear(&p->match);
 }
 
 static size_t level_index(const karma_i_column *column, const char *level) {
@@ -79,13 +78,12 @@ static karma_status plan_column(column_plan *c, karma_error *err) {
 /* To be cleared also when it fails. */
 static karma_status make_plan(plan *p, const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
     *p = (plan){.recipe = recipe, .table = table};
-    p->match = karma_i_alloc(table->n_attributes, sizeof *p->match);
     p->columns = karma_i_zalloc(recipe->n_attributes, sizeof *p->columns);
-    if (!p->match || !p->columns) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_recipe_match(p->match, recipe, table, err));
+    if (!p->columns) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_recipe_match(&p->match, recipe, table, err));
     for (size_t j = 0; j < recipe->n_attributes; j++) p->columns[j].known = &recipe->columns[j];
     for (size_t j = 0; j < table->n_attributes; j++)
-        if (p->match[j] != KARMA_I_UNKNOWN) p->columns[p->match[j]].own = &table->attributes[j];
+        if (p->match.attribute[j] != KARMA_I_UNKNOWN) p->columns[p->match.attribute[j]].own = &table->attributes[j];
     for (size_t j = 0; j < recipe->n_attributes; j++) KARMA_TRY(plan_column(&p->columns[j], err));
     return KARMA_OK;
 }
@@ -99,54 +97,34 @@ typedef struct row_view {
     double divisor;
 } row_view;
 
-/* A value and how uncertain it is. */
-typedef struct cell {
-    double value, error;
-} cell;
-
 static double place_in_order(const column_plan *c, double place) {
     double last = (double)c->known->n_levels;
     size_t level = (size_t)fmin(fmax(floor(place + 0.5), 1.0), last) - 1;
     return (double)level_index(&c->out, c->known->levels[level]);
 }
 
-static cell observed_cell(const column_plan *c, double value) {
+static karma_i_decoded observed_cell(const column_plan *c, double value) {
     if (c->is_ordered)
         value = place_in_order(c, value);
     else if (c->out.kind == KARMA_COLUMN_CATEGORY)
         value = (double)level_index(&c->out, c->own->levels[(size_t)value]);
-    return (cell){value, 0.0};
+    return (karma_i_decoded){value, 0.0};
 }
 
-static double decode(const karma_i_recipe *r, size_t feature, double x, double divisor) {
-    return x * divisor / r->factor[feature] + r->shift[feature];
-}
-
-/* The first of a number's features: in the polar encoding the second says the same again. */
-static cell completed_number(const plan *p, const column_plan *c, size_t feature, const row_view *row) {
-    double value = decode(p->recipe, feature, row->x[feature], row->divisor);
-    double scale = row->divisor / fabs(p->recipe->factor[feature]);
-    double error = row->standard_error ? row->standard_error[feature] * scale : 0.0;
-    return (cell){c->is_ordered && isfinite(value) ? place_in_order(c, value) : value, error};
-}
-
-/* The completed indicators are shares, which sum to 1 and may pass the ends of [0, 1] a little. */
-static cell completed_category(const plan *p, const column_plan *c, size_t first, const row_view *row) {
-    size_t best = 0;
-    double largest = -INFINITY;
-    for (size_t l = 0; l < c->known->n_levels; l++) {
-        double share = decode(p->recipe, first + l, row->x[first + l], row->divisor);
-        if (share > largest) largest = share, best = l;
-    }
-    return (cell){(double)level_index(&c->out, c->known->levels[best]), fmin(fmax(1.0 - largest, 0.0), 1.0)};
-}
-
-static cell cell_of(const plan *p, size_t attribute, const row_view *row) {
+/* The decoded cell in the column's own levels. */
+static karma_i_decoded completed_cell(const plan *p, size_t attribute, const row_view *row) {
     const column_plan *c = &p->columns[attribute];
-    size_t first = p->recipe->feature_start[attribute];
-    if (!isnan(row->observed[attribute])) return observed_cell(c, row->observed[attribute]);
-    return c->known->kind == KARMA_COLUMN_CATEGORY ? completed_category(p, c, first, row)
-                                                   : completed_number(p, c, first, row);
+    karma_i_decoded cell = karma_i_recipe_decode(p->recipe, attribute, row->x, row->standard_error, row->divisor);
+    if (c->known->kind == KARMA_COLUMN_CATEGORY)
+        cell.value = (double)level_index(&c->out, c->known->levels[(size_t)cell.value]);
+    else if (c->is_ordered && isfinite(cell.value))
+        cell.value = place_in_order(c, cell.value);
+    return cell;
+}
+
+static karma_i_decoded cell_of(const plan *p, size_t attribute, const row_view *row) {
+    double observed = row->observed[attribute];
+    return isnan(observed) ? completed_cell(p, attribute, row) : observed_cell(&p->columns[attribute], observed);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
@@ -194,7 +172,7 @@ static karma_status add_columns(work *w, int with_errors, karma_error *err) {
 /* To be cleared also when it fails. */
 static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma_table *table, int with_errors,
                               const karma_hooks *hooks, karma_error *err) {
-    size_t d = recipe->feature_start[recipe->n_attributes];
+    size_t d = karma_i_recipe_n_features(recipe);
     size_t most = table->n_rows < MOST_ROWS ? table->n_rows : MOST_ROWS;
     *w = (work){.divisors = karma_i_alloc(table->n_rows, sizeof *w->divisors),
                 .x = karma_i_alloc(most, d * sizeof *w->x),
@@ -209,10 +187,10 @@ static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma
 
 static void list_observed(const work *w, size_t row) {
     const plan *p = &w->plan;
-    karma_i_cells cells = karma_i_table_cells(p->table, row);
+    karma_i_row_cells cells = karma_i_table_cells(p->table, row);
     for (size_t j = 0; j < p->recipe->n_attributes; j++) w->observed[j] = NAN;
     for (size_t k = 0; k < cells.count; k++) {
-        ptrdiff_t attribute = p->match[cells.attribute[k]];
+        ptrdiff_t attribute = p->match.attribute[cells.attribute[k]];
         if (attribute != KARMA_I_UNKNOWN) w->observed[attribute] = cells.value[k];
     }
 }
@@ -224,7 +202,7 @@ static karma_status write_row(work *w, size_t row, size_t place, karma_error *er
     row_view view = {w->observed, w->x + first, w->standard_error ? w->standard_error + first : NULL, w->divisors[row]};
     list_observed(w, row);
     for (size_t j = 0; j < n; j++) {
-        cell c = cell_of(p, j, &view);
+        karma_i_decoded c = cell_of(p, j, &view);
         if (!isfinite(c.value) || !isfinite(c.error))
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, column '%s': the completion is too large a number",
                                 row + 1, p->recipe->columns[j].name);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "model/model.h"
 #include "solve/solver.h"
 
@@ -35,30 +36,34 @@ static karma_status compute_whole(karma_gram *gram, const karma_fit_options *opt
 static karma_status learn(karma_gram *gram, const karma_table *table, const karma_table *against,
                           const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_encoder encoder = {0};
-    karma_i_committee committee;
+    karma_i_plan plan;
     karma_i_rows **learned = against ? &gram->others : &gram->rows;
-    KARMA_TRY(karma_i_committee_parse(&committee, options, err));
+    KARMA_TRY(karma_i_plan_parse(&plan, options->kernel, options, err));
     karma_status st = KARMA_OK;
-    if (committee.n > 1)
-        st = karma_i_fail(err, KARMA_ERR_OPTION, "--kernel: the members of a committee have a matrix each; name one");
-    for (size_t k = 0; st == KARMA_OK && k < committee.n_kinds; k++)
-        if (committee.kinds[k] == KARMA_KERNEL_RELEVANCE)
+    if (plan.n_members > 1)
+        st = karma_i_fail(err, KARMA_ERR_OPTION,
+                          "option 'kernel': each member of a committee has its own matrix; name one");
+    for (size_t k = 0; st == KARMA_OK && k < plan.n_kinds; k++)
+        if (karma_i_kind_of(plan.kinds[k])->needs_labels)
             st = karma_i_fail(err, KARMA_ERR_OPTION,
-                              "--kernel relevance is learned from labels: a Gram matrix has none");
+                              "option 'kernel': %s is learned from labels, and a Gram matrix has none",
+                              karma_i_kind_of(plan.kinds[k])->name);
     const karma_table *teacher = against ? against : table;
-    if (st == KARMA_OK)
-        st = karma_i_encoder_learn(&encoder, teacher, committee.kinds, committee.n_kinds, options, hooks, err);
+    if (st == KARMA_OK) st = karma_i_encoder_learn(&encoder, teacher, plan.kinds, plan.n_kinds, options, hooks, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(learned, &encoder, teacher, NULL, err);
-    if (st == KARMA_OK) st = karma_i_kernel_learn(&gram->kernel, &committee.formulas[0], *learned, gram->threads, err);
+    if (st == KARMA_OK) st = karma_i_kernel_learn(&gram->kernel, &plan.members[0].kernel, *learned, gram->threads, err);
+    if (st == KARMA_OK && against) st = karma_i_encoder_check_matrix(&encoder, against->n_attributes, table, err);
     if (st == KARMA_OK && against) st = karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err);
     karma_i_encoder_clear(&encoder);
-    karma_i_committee_clear(&committee);
+    karma_i_plan_clear(&plan);
     return st;
 }
 
 karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_table *against,
                             const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    karma_fit_options own;
+    KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
+    options = &own;
     karma_gram *gram = karma_i_zalloc(1, sizeof *gram);
     if (!gram) return karma_i_fail_memory(err);
     gram->threads = karma_i_threads(options->threads);
@@ -98,6 +103,9 @@ karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, s
 
 karma_status karma_check_norms(karma_norm_check *out, const karma_table *table, const karma_fit_options *options,
                                karma_error *err) {
+    karma_fit_options own;
+    KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
+    options = &own;
     karma_i_rows *rows = NULL;
     karma_i_recipe *recipe = NULL;
     KARMA_TRY(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, options, NULL, err));

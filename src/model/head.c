@@ -1,5 +1,6 @@
 #include "model/head.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,17 +39,19 @@ static karma_status fail_quantiles(const char *text, karma_error *err) {
 
 karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fit_options *options, karma_error *err) {
     const char *text = options->quantile ? options->quantile : "0.5";
-    double values[MOST_QUANTILES];
+    double values[MOST_QUANTILES + 1];
     size_t n = 0;
+    int has_median = 0;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         if (n == MOST_QUANTILES || !karma_i_number_parse(&values[n], at, length) ||
             !(values[n] >= 1e-6 && values[n] <= 1.0 - 1e-6))
             return fail_quantiles(text, err);
-        n++;
+        has_median |= values[n++] == 0.5;
         at += length;
         if (!*at) break;
     }
+    if (n > 1 && !has_median) values[n++] = 0.5; /* the prediction: an outer quantile would be a bad one */
     qsort(values, n, sizeof *values, by_value);
     for (size_t i = 1; i < n; i++)
         if (values[i] == values[i - 1]) return fail_quantiles(text, err);
@@ -63,20 +66,24 @@ karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fi
 /* --- learning ------------------------------------------------------------------------------------------ */
 
 static double mean_label(const karma_i_target *target, size_t n_rows) {
-    double sum = 0.0, n = 0.0;
+    double sum = 0.0, n = 0.0, mean = 0.0;
     for (size_t i = 0; i < n_rows; i++)
         if (!isnan(target->value[i])) sum += target->value[i], n += 1.0;
-    return sum / n;
+    if (isfinite(sum)) return sum / n;
+    for (size_t i = 0; i < n_rows; i++)
+        if (!isnan(target->value[i])) mean += target->value[i] / n;
+    return mean;
 }
 
 karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, size_t n_rows,
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
-    karma_i_head head = {.name = karma_i_strdup(target->column.name), .mean = mean_label(target, n_rows)};
+    karma_i_head head = {.name = karma_i_strdup(target->column.name)};
     karma_i_loss loss;
     karma_status st =
         head.name ? karma_i_labels_learn(&head.labels, target, n_rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_loss_make(&loss, head.labels.task, options, 0.5, err);
     if (st == KARMA_OK) head.loss = loss.kind;
+    if (st == KARMA_OK && head.labels.task == KARMA_TASK_REGRESS) head.mean = mean_label(target, n_rows);
     if (st == KARMA_OK && head.loss == KARMA_LOSS_PINBALL)
         st = karma_i_quantiles_parse(&head.quantiles, &head.n_quantiles, options, err);
     head.n_outputs = karma_i_head_count_outputs(&head);
@@ -235,4 +242,36 @@ karma_status karma_i_head_targets(double *targets, double *weights, size_t strid
     karma_i_free(classes);
     karma_i_free(class_weights);
     return st;
+}
+
+/* --- model files --------------------------------------------------------------------------------------- */
+
+static karma_status archive_loss(karma_i_archive *a, karma_i_head *head) {
+    const char *words[KARMA_N_LOSSES] = {0};
+    int loss = (int)head->loss;
+    for (int kind = KARMA_LOSS_AUTO + 1; kind < KARMA_N_LOSSES; kind++)
+        words[kind] = karma_i_loss_name((karma_loss_kind)kind);
+    KARMA_TRY(karma_i_archive_word(a, "loss", &loss, words, KARMA_N_LOSSES));
+    if (karma_i_archive_is_reading(a)) head->loss = (karma_loss_kind)loss;
+    return KARMA_OK;
+}
+
+static karma_status archive_quantiles(karma_i_archive *a, karma_i_head *head) {
+    KARMA_TRY(karma_i_archive_length(a, "quantiles", &head->n_quantiles));
+    KARMA_TRY(karma_i_archive_f64(a, "quantiles", &head->quantiles, karma_i_vector_shape(head->n_quantiles), 1.0));
+    if (head->n_quantiles == 0) return karma_i_archive_fail(a, "its quantiles are missing");
+    for (size_t q = 0; q < head->n_quantiles; q++)
+        if (!(head->quantiles[q] > (q ? head->quantiles[q - 1] : 0.0) && head->quantiles[q] < 1.0))
+            return karma_i_archive_fail(a, "its quantiles are not in order");
+    return KARMA_OK;
+}
+
+karma_status karma_i_head_archive(karma_i_archive *a, karma_i_head *head) {
+    KARMA_TRY(karma_i_archive_text(a, "name", &head->name));
+    KARMA_TRY(karma_i_labels_archive(a, &head->labels));
+    KARMA_TRY(archive_loss(a, head));
+    if (head->labels.task == KARMA_TASK_CLASSIFY)
+        return karma_i_calibration_archive(a, &head->calibration, head->labels.n_classes);
+    KARMA_TRY(karma_i_archive_number(a, "mean", &head->mean, -DBL_MAX, DBL_MAX));
+    return head->loss == KARMA_LOSS_PINBALL ? archive_quantiles(a, head) : KARMA_OK;
 }

@@ -13,7 +13,7 @@ typedef struct karma_i_head {
     karma_loss_kind loss;
     double *quantiles; /* of the pinball loss, ascending */
     size_t n_quantiles;
-    double mean; /* of the training labels; for the baseline of a regression */
+    double mean; /* of the training labels of a regression, for its baseline; 0 for classes */
     size_t first_output;
     /* two classes and a number: 1; more classes: one each; quantiles: one each */
     size_t n_outputs;
@@ -30,6 +30,8 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
 karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
                                   const karma_fit_options *options, karma_error *err);
 void karma_i_head_clear(karma_i_head *head);
+/* One target of a model file, but for its outputs' place; reading fills in a zeroed head. */
+karma_status karma_i_head_archive(karma_i_archive *archive, karma_i_head *head);
 /* From the labels, the loss and the quantiles. */
 size_t karma_i_head_count_outputs(const karma_i_head *head);
 

@@ -1,5 +1,6 @@
 #include "model/labels.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,4 +208,39 @@ karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, c
     }
     karma_i_free(class_of_level);
     return KARMA_OK;
+}
+
+/* --- model files --------------------------------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static karma_status check_classes(karma_i_archive *a, const karma_i_labels *labels) {
+    size_t n = labels->n_classes;
+    int is_sound = n >= 2;
+    const char **sorted = karma_i_alloc(n, sizeof *sorted);
+    if (!sorted) return karma_i_archive_fail_memory(a);
+    for (size_t k = 0; k < n; k++) sorted[k] = labels->classes[k];
+    if (n > 1) qsort(sorted, n, sizeof *sorted, by_text);
+    for (size_t k = 1; k < n; k++) is_sound &= strcmp(sorted[k - 1], sorted[k]) != 0;
+    karma_i_free(sorted);
+    return is_sound ? KARMA_OK : karma_i_archive_fail(a, "its classes are fewer than two, or two are the same");
+}
+
+karma_status karma_i_labels_archive(karma_i_archive *a, karma_i_labels *labels) {
+    static const char *const tasks[] = {[KARMA_TASK_CLASSIFY] = "classify", [KARMA_TASK_REGRESS] = "regress"};
+    int task = (int)labels->task;
+    KARMA_TRY(karma_i_archive_word(a, "task", &task, tasks, sizeof tasks / sizeof tasks[0]));
+    if (karma_i_archive_is_reading(a)) {
+        labels->task = (karma_task)task;
+        labels->factor = 1.0;
+    }
+    if (labels->task == KARMA_TASK_REGRESS) {
+        KARMA_TRY(karma_i_archive_number(a, "shift", &labels->shift, -DBL_MAX, DBL_MAX));
+        return karma_i_archive_number(a, "factor", &labels->factor, DBL_MIN, DBL_MAX);
+    }
+    KARMA_TRY(karma_i_archive_texts(a, "classes", &labels->classes, &labels->n_classes));
+    KARMA_TRY(check_classes(a, labels));
+    return karma_i_archive_sizes(a, "counts", &labels->class_count, karma_i_vector_shape(labels->n_classes));
 }

@@ -19,6 +19,9 @@ karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *tar
 karma_status karma_i_labels_copy(karma_i_labels *out, const karma_i_labels *labels, karma_error *err);
 void karma_i_labels_clear(karma_i_labels *labels);
 
+/* Of a target in a model file; reading fills in zeroed ones. */
+karma_status karma_i_labels_archive(karma_i_archive *archive, karma_i_labels *labels);
+
 /* Counts the classes anew, in these rows. */
 karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
                                   karma_error *err);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "karma/subspace.h"
 #include "prep/recipe.h"
 #include "subspace/regularity.h"
@@ -47,12 +48,12 @@ static void tell_subspace(karma_lowrank *out, const karma_i_latent *latent) {
 /* The recipe leaves out attributes that are never observed: they are never critical. */
 static karma_status tell_critical(karma_lowrank *out, const karma_i_regularity *regularity,
                                   const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
-    ptrdiff_t *match = karma_i_alloc(table->n_attributes, sizeof *match);
-    karma_status st = match ? karma_i_recipe_match(match, recipe, table, err) : karma_i_fail_memory(err);
-    for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++)
-        if (match[j] != KARMA_I_UNKNOWN) out->n_critical[j] = regularity->n_critical[match[j]];
-    karma_i_free(match);
-    return st;
+    karma_i_matching match;
+    KARMA_TRY(karma_i_recipe_match(&match, recipe, table, err));
+    for (size_t j = 0; j < table->n_attributes; j++)
+        if (match.attribute[j] != KARMA_I_UNKNOWN) out->n_critical[j] = regularity->n_critical[match.attribute[j]];
+    karma_i_matching_clear(&match);
+    return KARMA_OK;
 }
 
 static karma_status tell_regularity(karma_lowrank *out, const karma_i_recipe *recipe, const karma_i_rows *rows,
@@ -98,7 +99,9 @@ static karma_status fill_report(karma_lowrank *out, const karma_i_recipe *recipe
 
 karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table, const karma_fit_options *options,
                                const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    karma_fit_options own;
+    KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
+    options = &own;
     karma_i_recipe *recipe = NULL;
     KARMA_TRY(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_SUBSPACE, options, hooks, err));
     karma_lowrank *report = karma_i_zalloc(1, sizeof *report);

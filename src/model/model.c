@@ -1,67 +1,68 @@
-/* A model's life and what it tells of itself. */
+/* A model's life and what it reports about itself. */
 #include "model/model.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "io/gram_file.h"
 #include "io/reader.h"
-#include "karma/search.h"
+#include "model/search_info.h"
 #include "solve/solver.h"
+#include "table/reading.h"
 
 void karma_model_free(karma_model *model) {
     if (!model) return;
-    karma_options_clear(karma_fit_option_table(), &model->options);
     karma_i_encoder_clear(&model->encoder);
     for (size_t m = 0; model->members && m < model->n_members; m++) {
         karma_i_kernel_clear(&model->members[m].kernel);
         karma_i_free(model->members[m].coefficients);
     }
     karma_i_free(model->members);
-    for (size_t t = 0; model->heads && t < model->n_heads; t++) karma_i_head_clear(&model->heads[t]);
-    karma_i_free(model->heads);
+    karma_i_task_clear(&model->task);
     karma_i_rows_free(model->support);
-    karma_i_free(model->search);
+    karma_i_plan_clear(&model->plan);
+    karma_i_search_info_free(model->search);
+    karma_i_reading_free(model->reading);
     karma_i_free(model);
 }
 
 size_t karma_model_n_targets(const karma_model *model) {
-    return model->n_heads;
+    return model->task.n_heads;
 }
 size_t karma_model_n_outputs(const karma_model *model) {
-    return model->n_outputs;
+    return model->task.n_outputs;
 }
 const char *karma_model_target_name(const karma_model *model, size_t target) {
-    return model->heads[target].name;
+    return model->task.heads[target].name;
 }
 karma_task karma_model_task(const karma_model *model, size_t target) {
-    return model->heads[target].labels.task;
+    return model->task.heads[target].labels.task;
 }
 size_t karma_model_first_output(const karma_model *model, size_t target) {
-    return model->heads[target].first_output;
+    return model->task.heads[target].first_output;
 }
 size_t karma_model_target_n_outputs(const karma_model *model, size_t target) {
-    return model->heads[target].n_outputs;
+    return model->task.heads[target].n_outputs;
 }
 size_t karma_model_n_classes(const karma_model *model, size_t target) {
-    return model->heads[target].labels.n_classes;
+    return model->task.heads[target].labels.n_classes;
 }
 const char *karma_model_class(const karma_model *model, size_t target, size_t index) {
-    return model->heads[target].labels.classes[index];
+    return model->task.heads[target].labels.classes[index];
 }
 size_t karma_model_class_count(const karma_model *model, size_t target, size_t index) {
-    return model->heads[target].labels.class_count[index];
+    return model->task.heads[target].labels.class_count[index];
 }
 double karma_model_target_mean(const karma_model *model, size_t target) {
-    return model->heads[target].mean;
+    return model->task.heads[target].mean;
 }
 size_t karma_model_n_quantiles(const karma_model *model, size_t target) {
-    return model->heads[target].n_quantiles;
+    return model->task.heads[target].n_quantiles;
 }
 double karma_model_quantile(const karma_model *model, size_t target, size_t index) {
-    return model->heads[target].quantiles[index];
+    return model->task.heads[target].quantiles[index];
 }
 const char *karma_model_loss_name(const karma_model *model, size_t target) {
-    return karma_i_loss_name(model->heads[target].loss);
+    return karma_i_loss_name(model->task.heads[target].loss);
 }
 size_t karma_model_n_attributes(const karma_model *model) {
     return karma_i_model_recipe(model)->n_attributes;
@@ -76,10 +77,16 @@ size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute
     return karma_i_model_recipe(model)->columns[attribute].n_levels;
 }
 const karma_fit_options *karma_model_options(const karma_model *model) {
-    return &model->options;
+    return &model->task.options;
 }
-const char *karma_model_search(const karma_model *model) {
+const karma_search_info *karma_model_search_info(const karma_model *model) {
     return model->search;
+}
+int karma_model_is_precomputed(const karma_model *model) {
+    return karma_i_plan_is_precomputed(&model->plan);
+}
+int karma_model_has_plain_kernel(const karma_model *model) {
+    return model->plan.n_members == 1 && karma_i_plan_kernel_is_word(&model->plan.members[0].kernel);
 }
 const karma_fit_info *karma_model_info(const karma_model *model) {
     return &model->info;
@@ -90,17 +97,17 @@ const char *karma_model_solver_name(const karma_model *model) {
 
 karma_status karma_i_model_needs_attributes(const karma_model *model, karma_error *err) {
     if (!karma_i_model_recipe(model)->n_matrix_columns) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "the model's kernel is precomputed: it knows no attributes to speak of");
+    return karma_i_fail(err, KARMA_ERR_DATA, "the model's kernel is precomputed: it has no columns to explain");
 }
 
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     const karma_i_recipe *recipe = karma_i_model_recipe(model);
     if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_alone(out, path, err);
-    const char **names = karma_i_alloc(model->n_heads, sizeof *names);
+    const char **names = karma_i_alloc(model->task.n_heads, sizeof *names);
     if (!names) return karma_i_fail_memory(err);
-    for (size_t t = 0; t < model->n_heads; t++) names[t] = model->heads[t].name;
-    karma_i_expectation expected = {recipe->columns, recipe->n_attributes, names, model->n_heads};
+    for (size_t t = 0; t < model->task.n_heads; t++) names[t] = model->task.heads[t].name;
+    karma_i_expectation expected = {recipe->columns, recipe->n_attributes, names, model->task.n_heads, model->reading};
     karma_status st = karma_i_table_read(out, path, options, &expected, hooks, err);
     karma_i_free(names);
     return st;

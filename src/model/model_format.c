@@ -1,140 +1,207 @@
 #include "model/model_format.h"
 
-#include <stdio.h>
+#include <float.h>
 #include <string.h>
 
-#include <zlib.h>
-
-#include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "model/search_info.h"
+#include "solve/solver.h"
+#include "table/reading.h"
 
-uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length) {
-    const unsigned char *p = data;
-    while (length) {
-        uInt part = length > 1U << 30 ? 1U << 30 : (uInt)length;
-        crc = (uint32_t)crc32(crc, p, part);
-        p += part;
-        length -= part;
+/* A kernel value is at most FLT_MAX, so scores stay finite with coefficients up to here. */
+static const double LARGEST_COEFFICIENT = 1e250;
+
+/* --- options ------------------------------------------------------------------------------------------- */
+
+/* How a model is computed is no part of it: the same data, options and seed give the same bytes. */
+static int is_kept(const karma_option *option) {
+    return strcmp(option->name, "threads") != 0;
+}
+
+static karma_status write_option(karma_i_archive *a, const karma_option *option, const karma_fit_options *options) {
+    size_t size = (size_t)karma_option_text(option, options, NULL, 0) + 1;
+    if (size == 1) return KARMA_OK; /* a text that was not given */
+    char *text = karma_i_alloc(size, 1);
+    if (!text) return karma_i_archive_fail_memory(a);
+    (void)karma_option_text(option, options, text, size);
+    karma_status st = karma_i_archive_text(a, option->name, &text);
+    karma_i_free(text);
+    return st;
+}
+
+/* Options that the file lacks keep their default. */
+static karma_status read_option(karma_i_archive *a, const karma_option *option, karma_fit_options *options) {
+    char *text = NULL;
+    karma_error fault = {0};
+    int is_there = 0;
+    karma_i_archive_find(a, option->name, &is_there);
+    if (!is_there) return KARMA_OK;
+    KARMA_TRY(karma_i_archive_text(a, option->name, &text));
+    karma_status st = karma_option_set(option, options, text, &fault);
+    karma_i_free(text);
+    if (st == KARMA_ERR_MEMORY) return karma_i_archive_fail_memory(a);
+    return st == KARMA_OK ? KARMA_OK : karma_i_archive_fail(a, "%s", fault.message);
+}
+
+static karma_status archive_options(karma_i_archive *a, karma_fit_options *options) {
+    const karma_option_table *table = karma_fit_option_table();
+    int is_reading = karma_i_archive_is_reading(a);
+    if (is_reading) karma_options_init_size(table, options, table->struct_size);
+    KARMA_TRY(karma_i_archive_enter(a, "options"));
+    for (size_t i = 0; i < table->count; i++) {
+        if (!is_kept(&table->options[i])) continue;
+        KARMA_TRY(is_reading ? read_option(a, &table->options[i], options)
+                             : write_option(a, &table->options[i], options));
     }
-    return crc;
-}
-
-size_t karma_i_tensor_bytes(const karma_i_tensor *t) {
-    return t->item_size * t->shape[0] * (t->n_dims == 2 ? t->shape[1] : 1);
-}
-
-static void clear_flat(karma_i_flat_rankings *flat) {
-    karma_i_free(flat->value);
-    karma_i_free(flat->at);
-    karma_i_free(flat->beyond);
-}
-
-static karma_status make_flat(karma_i_flat_rankings *flat, const karma_i_recipe *r, karma_error *err) {
-    for (size_t j = 0; j < r->n_attributes; j++) flat->n += r->rankings[j].n;
-    flat->value = karma_i_zalloc(flat->n, sizeof *flat->value);
-    flat->at = karma_i_zalloc(flat->n, 1);
-    flat->beyond = karma_i_zalloc(flat->n, 1);
-    return flat->value && flat->at && flat->beyond ? KARMA_OK : karma_i_fail_memory(err);
-}
-
-void karma_i_flat_from(karma_i_flat_rankings *flat, const karma_i_recipe *r) {
-    for (size_t j = 0, at = 0; j < r->n_attributes; at += r->rankings[j++].n) {
-        const karma_i_ranking *one = &r->rankings[j];
-        if (one->n == 0) continue;
-        memcpy(flat->value + at, one->value, one->n * sizeof *one->value);
-        memcpy(flat->at + at, one->at, one->n);
-        memcpy(flat->beyond + at, one->beyond, one->n);
-    }
-}
-
-void karma_i_flat_to(karma_i_recipe *r, const karma_i_flat_rankings *flat) {
-    for (size_t j = 0, at = 0; j < r->n_attributes; at += r->rankings[j++].n) {
-        const karma_i_ranking *one = &r->rankings[j];
-        if (one->n == 0) continue;
-        memcpy(one->value, flat->value + at, one->n * sizeof *one->value);
-        memcpy(one->at, flat->at + at, one->n);
-        memcpy(one->beyond, flat->beyond + at, one->n);
-    }
-}
-
-/* size_t is stored as U64. */
-_Static_assert(sizeof(size_t) == sizeof(uint64_t), "model files store sizes as 64 bits");
-
-static void describe_encoding(karma_i_tensor *tensors, const karma_i_recipe *recipe, const karma_i_rows *rows,
-                              const karma_i_flat_rankings *flat, size_t number) {
-    size_t n_attributes = recipe->n_attributes, n_features = recipe->feature_start[n_attributes], n = rows->n_rows;
-    size_t n_dense = rows->is_sparse || rows->is_matrix ? 0 : n, n_starts = rows->is_sparse ? n + 1 : 0;
-    size_t n_cells = rows->is_sparse ? karma_i_rows_n_cells(rows) : 0, n_matrix = rows->is_matrix ? n : 0;
-    const karma_i_subspace none = {0}, *subspace = recipe->latent ? recipe->latent->subspace : &none;
-    const karma_i_basis no_basis = {0}, *basis = recipe->latent ? recipe->latent->basis : &no_basis;
-    const karma_i_tensor all[KARMA_I_N_TENSORS] = {
-        [KARMA_I_TENSOR_CELL_ATTRIBUTE] = {"cell_attribute", "U32", 4, {n_cells, 0}, 1, rows->cell_attribute, 0},
-        [KARMA_I_TENSOR_CELL_START] = {"cell_start", "U64", 8, {n_starts, 0}, 1, rows->cell_start, 0},
-        [KARMA_I_TENSOR_CELL_VALUE] = {"cell_value", "F32", 4, {n_cells, 0}, 1, rows->cell_value, 0},
-        [KARMA_I_TENSOR_CODES] = {"codes", "U16", 2, {n_dense, rows->n_codes}, 2, rows->codes, 0},
-        [KARMA_I_TENSOR_FACTOR] = {"factor", "F64", 8, {n_features, 0}, 1, recipe->factor, 0},
-        [KARMA_I_TENSOR_FEATURE_START] =
-            {"feature_start", "U64", 8, {n_attributes + 1, 0}, 1, recipe->feature_start, 0},
-        [KARMA_I_TENSOR_MASK] = {"mask", "U64", 8, {n_dense, rows->n_words}, 2, rows->mask, 0},
-        [KARMA_I_TENSOR_MATRIX_COLUMN] = {"matrix_column", "U64", 8, {n_matrix, 0}, 1, rows->matrix_column, 0},
-        [KARMA_I_TENSOR_RANKING_AT] = {"ranking_at", "U8", 1, {flat->n, 0}, 1, flat->at, 0},
-        [KARMA_I_TENSOR_RANKING_BEYOND] = {"ranking_beyond", "U8", 1, {flat->n, 0}, 1, flat->beyond, 0},
-        [KARMA_I_TENSOR_RANKING_VALUE] = {"ranking_value", "F64", 8, {flat->n, 0}, 1, flat->value, 0},
-        [KARMA_I_TENSOR_RANKS] = {"ranks", "U8", 1, {n_dense, rows->rank_stride}, 2, rows->ranks, 0},
-        [KARMA_I_TENSOR_SHIFT] = {"shift", "F64", 8, {n_features, 0}, 1, recipe->shift, 0},
-        [KARMA_I_TENSOR_SUBSPACE_BASIS] =
-            {"subspace_basis", "F64", 8, {basis->rank, subspace->rank}, 2, basis->to_coordinates, 0},
-        [KARMA_I_TENSOR_SUBSPACE_MEAN] = {"subspace_mean", "F64", 8, {subspace->n_features, 0}, 1, subspace->mean, 0},
-        [KARMA_I_TENSOR_SUBSPACE_W] =
-            {"subspace_W", "F64", 8, {subspace->n_features, subspace->rank}, 2, subspace->W, 0},
-        [KARMA_I_TENSOR_TERM] = {"term", "F32", 4, {recipe->term_start[n_attributes], 0}, 1, recipe->term, 0},
-        [KARMA_I_TENSOR_VALUES] = {"values", "F32", 4, {n_dense, rows->n_values}, 2, rows->values, 0},
-    };
-    for (size_t i = 0; i < KARMA_I_N_TENSORS; i++) {
-        tensors[i] = all[i];
-        if (number) (void)snprintf(tensors[i].name, sizeof tensors[i].name, "%.20s.%zu", all[i].name, number % 100);
-    }
-}
-
-karma_i_tensor *karma_i_tensors_of(const karma_i_tensor_list *list, size_t encoding) {
-    return list->tensors + list->n_members + encoding * KARMA_I_N_TENSORS;
-}
-
-void karma_i_tensors_clear(karma_i_tensor_list *list) {
-    for (size_t e = 0; list->flat && e < list->n_encodings; e++) clear_flat(&list->flat[e]);
-    karma_i_free(list->flat);
-    karma_i_free(list->tensors);
-    *list = (karma_i_tensor_list){0};
-}
-
-karma_status karma_i_tensors_describe(karma_i_tensor_list *list, const karma_model *m, karma_error *err) {
-    size_t n_encodings = m->encoder.n, offset = 0;
-    *list =
-        (karma_i_tensor_list){m->n_members + n_encodings * KARMA_I_N_TENSORS, m->n_members, n_encodings, NULL, NULL};
-    list->tensors = karma_i_zalloc(list->n, sizeof *list->tensors);
-    list->flat = karma_i_zalloc(n_encodings, sizeof *list->flat);
-    if (!list->tensors || !list->flat) return karma_i_fail_memory(err);
-    for (size_t e = 0; e < n_encodings; e++) KARMA_TRY(make_flat(&list->flat[e], m->encoder.recipes[e], err));
-    for (size_t k = 0; k < m->n_members; k++) {
-        karma_i_tensor *t = &list->tensors[k];
-        *t = (karma_i_tensor){
-            "coefficients", "F64", 8, {m->support->n_rows, m->n_outputs}, 2, m->members[k].coefficients, 0};
-        if (k) (void)snprintf(t->name, sizeof t->name, "coefficients.%zu", k % 100);
-    }
-    for (size_t e = 0; e < n_encodings; e++)
-        describe_encoding(karma_i_tensors_of(list, e), m->encoder.recipes[e], karma_i_rows_encoding(m->support, e),
-                          &list->flat[e], e);
-    for (size_t i = 0; i < list->n; i++) {
-        list->tensors[i].offset = offset;
-        offset += karma_i_tensor_bytes(&list->tensors[i]);
-    }
+    karma_i_archive_leave(a);
     return KARMA_OK;
 }
 
-#define INFO(member, is_size)                                                                                          \
-    { #member, offsetof(karma_fit_info, member), is_size }
-const karma_i_info_field karma_i_info_fields[] = {
-    INFO(n_rows, 1), INFO(n_unlabelled, 1), INFO(n_support, 1), INFO(rounds, 1),     INFO(kernel_evaluations, 0),
-    INFO(C, 0),      INFO(rho, 0),          INFO(mean_loss, 0), INFO(error_rate, 0), INFO(primal, 0),
-    INFO(dual, 0),   INFO(gap, 0),          {NULL, 0, 0}};
+/* --- how training went --------------------------------------------------------------------------------- */
+
+static karma_status archive_words(karma_i_archive *a, karma_fit_info *info) {
+    const char *solvers[KARMA_N_SOLVERS] = {0}, *stops[KARMA_STOP_CANCELLED + 1];
+    int solver = (int)info->solver, stop = (int)info->stop;
+    for (int s = KARMA_SOLVER_AUTO + 1; s < KARMA_N_SOLVERS; s++)
+        solvers[s] = karma_i_solver_name((karma_solver_kind)s);
+    for (int s = KARMA_STOP_FINISHED; s <= KARMA_STOP_CANCELLED; s++) stops[s] = karma_stop_name((karma_stop)s);
+    KARMA_TRY(karma_i_archive_word(a, "solver", &solver, solvers, KARMA_N_SOLVERS));
+    KARMA_TRY(karma_i_archive_word(a, "stop", &stop, stops, KARMA_STOP_CANCELLED + 1));
+    if (!karma_i_archive_is_reading(a)) return KARMA_OK;
+    info->solver = (karma_solver_kind)solver;
+    info->stop = (karma_stop)stop;
+    return KARMA_OK;
+}
+
+static karma_status archive_info(karma_i_archive *a, karma_fit_info *info) {
+    const struct {
+        const char *name;
+        size_t *value;
+    } sizes[] = {{"n_rows", &info->n_rows},           {"n_unlabelled", &info->n_unlabelled},
+                 {"n_columns", &info->n_columns},     {"n_support", &info->n_support},
+                 {"n_landmarks", &info->n_landmarks}, {"rounds", &info->rounds}};
+    const struct {
+        const char *name;
+        double *value;
+    } numbers[] = {{"kernel_evaluations", &info->kernel_evaluations},
+                   {"C", &info->C},
+                   {"rho", &info->rho},
+                   {"mean_loss", &info->mean_loss},
+                   {"error_rate", &info->error_rate},
+                   {"primal", &info->primal},
+                   {"dual", &info->dual},
+                   {"gap", &info->gap},
+                   {"held_out_loss", &info->held_out_loss},
+                   {"half_held_out_loss", &info->half_held_out_loss},
+                   {"half_excess", &info->half_excess}};
+    KARMA_TRY(karma_i_archive_enter(a, "info"));
+    KARMA_TRY(archive_words(a, info));
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        KARMA_TRY(karma_i_archive_size(a, sizes[i].name, sizes[i].value, 0, SIZE_MAX));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        KARMA_TRY(karma_i_archive_number(a, numbers[i].name, numbers[i].value, -DBL_MAX, DBL_MAX));
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
+/* --- targets ------------------------------------------------------------------------------------------- */
+
+/* The outputs of a target follow those of the one before. */
+static void number_outputs(karma_i_task *task) {
+    task->n_outputs = 0;
+    for (size_t t = 0; t < task->n_heads; t++) {
+        karma_i_head *head = &task->heads[t];
+        head->first_output = task->n_outputs;
+        head->n_outputs = karma_i_head_count_outputs(head);
+        task->n_outputs += head->n_outputs;
+    }
+}
+
+static karma_status archive_head(karma_i_archive *a, void *head) {
+    return karma_i_head_archive(a, head);
+}
+
+static karma_status archive_heads(karma_i_archive *a, karma_i_task *task) {
+    KARMA_TRY(karma_i_archive_list(a, "targets", &task->heads, &task->n_heads, sizeof *task->heads, archive_head));
+    if (task->n_heads == 0) return karma_i_archive_fail(a, "it has no target");
+    if (karma_i_archive_is_reading(a)) number_outputs(task);
+    return KARMA_OK;
+}
+
+/* --- members ------------------------------------------------------------------------------------------- */
+
+static karma_status archive_factors(karma_i_archive *a, karma_i_factor_facts *facts, const karma_i_plan_kernel *plan,
+                                    const karma_i_rows *support) {
+    size_t n = plan->n_factors;
+    KARMA_TRY(karma_i_archive_enter_list(a, "factors", &n));
+    if (n != plan->n_factors) return karma_i_archive_fail(a, "its factors are not those of its kernel");
+    for (size_t f = 0; f < n; f++) {
+        const karma_i_plan_factor *factor = &plan->factors[f];
+        KARMA_TRY(karma_i_archive_item(a, f));
+        KARMA_TRY(karma_i_facts_archive(a, &facts[f], factor, karma_i_rows_encoding(support, factor->encoding)));
+        karma_i_archive_leave(a);
+    }
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
+static karma_status archive_kernel(karma_i_archive *a, karma_i_kernel *kernel, const karma_i_plan_kernel *plan,
+                                   const karma_i_rows *support) {
+    int is_reading = karma_i_archive_is_reading(a);
+    karma_i_factor_facts *facts = karma_i_alloc(plan->n_factors, sizeof *facts);
+    if (!facts) return karma_i_archive_fail_memory(a);
+    for (size_t f = 0; !is_reading && f < plan->n_factors; f++) facts[f] = karma_i_factor_known(&kernel->factors[f]);
+    karma_status st = archive_factors(a, facts, plan, support);
+    if (st == KARMA_OK && is_reading && karma_i_kernel_restore(kernel, plan, facts, NULL) != KARMA_OK)
+        st = karma_i_archive_fail_memory(a);
+    karma_i_free(facts);
+    return st;
+}
+
+static karma_status archive_members(karma_i_archive *a, karma_model *m) {
+    size_t n = m->plan.n_members;
+    KARMA_TRY(karma_i_archive_enter_list(a, "members", &n));
+    if (n != m->plan.n_members) return karma_i_archive_fail(a, "its members are not those of its kernel");
+    if (karma_i_archive_is_reading(a)) {
+        if (!(m->members = karma_i_zalloc(n, sizeof *m->members))) return karma_i_archive_fail_memory(a);
+        m->n_members = n;
+    }
+    karma_i_shape shape = karma_i_matrix_shape(m->info.n_support, m->task.n_outputs);
+    for (size_t k = 0; k < n; k++) {
+        karma_i_member *member = &m->members[k];
+        KARMA_TRY(karma_i_archive_item(a, k));
+        KARMA_TRY(karma_i_archive_f64(a, "coefficients", &member->coefficients, shape, LARGEST_COEFFICIENT));
+        KARMA_TRY(archive_kernel(a, &member->kernel, &m->plan.members[k].kernel, m->support));
+        karma_i_archive_leave(a);
+    }
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------- */
+
+/* The plan's text is an option. */
+static karma_status read_plan(karma_i_archive *a, karma_i_plan *plan, const karma_fit_options *options) {
+    karma_error fault = {0};
+    if (!karma_i_archive_is_reading(a)) return KARMA_OK;
+    karma_status st = karma_i_plan_parse(plan, options->kernel, options, &fault);
+    if (st == KARMA_ERR_MEMORY) return karma_i_archive_fail_memory(a);
+    return st == KARMA_OK ? KARMA_OK : karma_i_archive_fail(a, "%s", fault.message);
+}
+
+karma_status karma_i_model_archive(karma_i_archive *a, karma_model *m) {
+    KARMA_TRY(archive_options(a, &m->task.options));
+    KARMA_TRY(archive_info(a, &m->info));
+    KARMA_TRY(karma_i_reading_archive(a, &m->reading));
+    KARMA_TRY(archive_heads(a, &m->task));
+    KARMA_TRY(read_plan(a, &m->plan, &m->task.options));
+    KARMA_TRY(karma_i_encoder_archive(a, &m->encoder, m->plan.kinds, m->plan.n_kinds));
+    KARMA_TRY(karma_i_encoder_archive_rows(a, &m->support, &m->encoder, m->info.n_support));
+    KARMA_TRY(archive_members(a, m));
+    KARMA_TRY(karma_i_search_info_archive(a, &m->search));
+    if (!karma_i_archive_is_reading(a)) return KARMA_OK;
+    m->info.scale = m->members[0].kernel.factors[0].scale;
+    m->info.log_norm = m->members[0].kernel.factors[0].log_norm;
+    return KARMA_OK;
+}

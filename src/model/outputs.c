@@ -27,9 +27,9 @@ static karma_status mean_one_weights(double **out, const karma_table *table, kar
     return KARMA_OK;
 }
 
-karma_status karma_i_outputs_fill(karma_i_outputs *out, const karma_model *model, const karma_table *table,
+karma_status karma_i_outputs_fill(karma_i_outputs *out, const karma_i_task *task, const karma_table *table,
                                   karma_error *err) {
-    size_t n = model->n_outputs;
+    size_t n = task->n_outputs;
     double *row_weights;
     *out = (karma_i_outputs){0};
     KARMA_TRY(mean_one_weights(&row_weights, table, err));
@@ -37,12 +37,12 @@ karma_status karma_i_outputs_fill(karma_i_outputs *out, const karma_model *model
     out->weights = karma_i_alloc(table->n_rows, n * sizeof *out->weights);
     out->losses = karma_i_alloc(n, sizeof *out->losses);
     karma_status st = out->targets && out->weights && out->losses ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t t = 0; st == KARMA_OK && t < model->n_heads; t++) {
-        const karma_i_head *head = &model->heads[t];
-        st = karma_i_head_losses(out->losses + head->first_output, head, &model->options, err);
+    for (size_t t = 0; st == KARMA_OK && t < task->n_heads; t++) {
+        const karma_i_head *head = &task->heads[t];
+        st = karma_i_head_losses(out->losses + head->first_output, head, &task->options, err);
         if (st == KARMA_OK)
             st = karma_i_head_targets(out->targets, out->weights, n, head, &table->targets[t], row_weights,
-                                      table->n_rows, &model->options, err);
+                                      table->n_rows, &task->options, err);
     }
     karma_i_free(row_weights);
     return st;

@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "prep/relevance.h"
+#include "model/fold.h"
+#include "model/relevance.h"
 #include "solve/solver.h"
 
 /* One fold in so many is held out to say whether refining helps; fewer rows have none to hold out. */
@@ -23,18 +24,19 @@ static void clear_supervision(supervision *s) {
     karma_i_free(s->is_held_out);
 }
 
-static karma_status supervise(supervision *s, const karma_model *model, const karma_i_outputs *o,
+static karma_status supervise(supervision *s, const karma_i_task *task, const karma_i_outputs *o,
                               const karma_table *table, karma_error *err) {
-    size_t n = table->n_rows, K = model->n_outputs, *fold = karma_i_alloc(n, sizeof *fold);
+    size_t n = table->n_rows, K = task->n_outputs;
+    karma_i_folds folds = {0};
     s->losses = karma_i_alloc(K, sizeof *s->losses);
     s->is_held_out = karma_i_alloc(n, sizeof *s->is_held_out);
-    karma_status st = fold && s->losses && s->is_held_out
-                          ? karma_i_assign_folds(fold, REFINE_FOLDS, model, table, (uint64_t)model->options.seed, err)
-                          : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < n; i++) s->is_held_out[i] = fold[i] == 0;
+    karma_status st = s->losses && s->is_held_out ? karma_i_folds_deal(&folds, task, table, REFINE_FOLDS, 1,
+                                                                       (uint64_t)task->options.seed, 0, err)
+                                                  : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) s->is_held_out[i] = karma_i_folds_number(&folds, 0, i) == 0;
     for (size_t k = 0; st == KARMA_OK && k < K; k++)
         s->losses[k] = (karma_i_task_loss){o->losses[k].value, o->losses[k].prox, o->losses[k].parameter};
-    karma_i_free(fold);
+    karma_i_folds_clear(&folds);
     s->labels = (karma_i_supervision){K, o->targets, o->weights, s->losses, s->is_held_out};
     return st;
 }
@@ -53,16 +55,16 @@ static void clear_sample(labelled_sample *s) {
     karma_i_free(s->weights);
 }
 
-static karma_status draw_sample(labelled_sample *s, size_t most, const karma_model *model, const karma_i_outputs *o,
+static karma_status draw_sample(labelled_sample *s, size_t most, const karma_i_task *task, const karma_i_outputs *o,
                                 const karma_table *table, karma_error *err) {
-    size_t n = table->n_rows, K = model->n_outputs, count = n < most ? n : most,
+    size_t n = table->n_rows, K = task->n_outputs, count = n < most ? n : most,
            *index = karma_i_alloc(n, sizeof *index);
     karma_i_rng rng;
     s->targets = karma_i_alloc(count, K * sizeof *s->targets);
     s->weights = karma_i_alloc(count, K * sizeof *s->weights);
     karma_status st = index && s->targets && s->weights ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        karma_i_rng_init(&rng, (uint64_t)model->options.seed);
+        karma_i_rng_init(&rng, (uint64_t)task->options.seed);
         for (size_t i = 0; i < n; i++) index[i] = i;
         karma_i_rng_shuffle(&rng, index, n);
         for (size_t i = 0; i < count; i++) {
@@ -75,18 +77,18 @@ static karma_status draw_sample(labelled_sample *s, size_t most, const karma_mod
     return st;
 }
 
-static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_model *model, const karma_i_outputs *outputs,
+static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
                                  const karma_table *table, karma_error *err) {
     size_t n = recipe->n_attributes;
     labelled_sample sample = {0};
     karma_i_rows *rows = NULL;
     double *weights = karma_i_alloc(n, sizeof *weights);
-    karma_status st = weights ? draw_sample(&sample, karma_i_relevance_rows(n), model, outputs, table, err)
-                              : karma_i_fail_memory(err);
+    karma_status st =
+        weights ? draw_sample(&sample, karma_i_relevance_rows(n), task, outputs, table, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_recipe_encode(&rows, NULL, recipe, sample.table, NULL, err);
     if (st == KARMA_OK)
-        st = karma_i_relevance_learn(weights, rows, sample.targets, sample.weights, model->n_outputs,
-                                     karma_i_threads(model->options.threads), err);
+        st = karma_i_relevance_learn(weights, rows, sample.targets, sample.weights, task->n_outputs,
+                                     karma_i_threads(task->options.threads), err);
     if (st == KARMA_OK) st = karma_i_recipe_weigh(recipe, weights, table, err);
     karma_i_rows_free(rows);
     karma_i_free(weights);
@@ -96,35 +98,39 @@ static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_model *mode
 
 /* ---- all recipes ---- */
 
+/* What the kinds that need labels (kernel_kind.c) learn from them, after what they learn from the table alone. */
+typedef karma_status (*teach_fn)(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
+                                 const karma_table *table, karma_error *err);
+static const teach_fn teachers[KARMA_N_KERNELS] = {[KARMA_KERNEL_RELEVANCE] = weigh_recipe};
+
 static karma_status learn_recipe(karma_i_encoder *encoder, size_t which, karma_kernel_kind kind,
-                                 const karma_model *model, const karma_i_outputs *outputs, const karma_table *table,
+                                 const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                                  const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(karma_i_encoder_learn_kind(encoder, which, kind, table, &model->options, hooks, err));
-    return kind == KARMA_KERNEL_RELEVANCE ? weigh_recipe(encoder->recipes[which], model, outputs, table, err)
-                                          : KARMA_OK;
+    KARMA_TRY(karma_i_encoder_learn_kind(encoder, which, kind, table, &task->options, hooks, err));
+    return teachers[kind] ? teachers[kind](encoder->recipes[which], task, outputs, table, err) : KARMA_OK;
 }
 
-/* The first has notices, and a subspace takes long: they ask the hooks, which only the caller's thread may. */
+/* The first has notices, and slow ones can be stopped: they ask the hooks, which only the caller's thread may. */
 static int asks_hooks(size_t which, karma_kernel_kind kind) {
-    return which == 0 || kind == KARMA_KERNEL_SUBSPACE;
+    return which == 0 || karma_i_kind_of(kind)->is_slow;
 }
 
 /* Recipes do not know of one another: a subspace is estimated while columns are weighed. */
-static karma_status learn_all(karma_i_encoder *encoder, const karma_kernel_kind *kinds, const karma_model *model,
+static karma_status learn_all(karma_i_encoder *encoder, const karma_kernel_kind *kinds, const karma_i_task *task,
                               const karma_i_outputs *outputs, const karma_table *table, const karma_hooks *hooks,
                               karma_error *err) {
     karma_error errors[KARMA_N_KERNELS] = {0};
     size_t n = encoder->n;
-#pragma omp parallel num_threads(n > 1 ? karma_i_threads(model->options.threads) : 1)
+#pragma omp parallel num_threads(n > 1 ? karma_i_threads(task->options.threads) : 1)
     {
 #pragma omp master
         for (size_t e = 0; e < n; e++)
             if (asks_hooks(e, kinds[e]))
-                (void)learn_recipe(encoder, e, kinds[e], model, outputs, table, hooks, &errors[e]);
+                (void)learn_recipe(encoder, e, kinds[e], task, outputs, table, hooks, &errors[e]);
 #pragma omp for schedule(dynamic)
         for (size_t e = 0; e < n; e++)
             if (!asks_hooks(e, kinds[e]))
-                (void)learn_recipe(encoder, e, kinds[e], model, outputs, table, NULL, &errors[e]);
+                (void)learn_recipe(encoder, e, kinds[e], task, outputs, table, NULL, &errors[e]);
     }
     for (size_t e = 0; e < n; e++) {
         if (errors[e].status == KARMA_OK) continue;
@@ -135,15 +141,15 @@ static karma_status learn_all(karma_i_encoder *encoder, const karma_kernel_kind 
 }
 
 karma_status karma_i_learn_recipes(karma_i_encoder *out, const karma_kernel_kind *kinds, size_t n_kinds,
-                                   const karma_model *model, const karma_i_outputs *outputs, const karma_table *table,
+                                   const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err) {
     karma_i_encoder encoder = {0};
     supervision s = {0};
     karma_status st = karma_i_encoder_new(&encoder, n_kinds, err);
-    if (st == KARMA_OK) st = learn_all(&encoder, kinds, model, outputs, table, hooks, err);
-    if (st == KARMA_OK && model->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
-        st = supervise(&s, model, outputs, table, err);
-        if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, &model->options, hooks, err);
+    if (st == KARMA_OK) st = learn_all(&encoder, kinds, task, outputs, table, hooks, err);
+    if (st == KARMA_OK && task->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
+        st = supervise(&s, task, outputs, table, err);
+        if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, &task->options, hooks, err);
     }
     clear_supervision(&s);
     if (st == KARMA_OK)

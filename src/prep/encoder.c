@@ -1,5 +1,7 @@
 #include "prep/encoder.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -93,6 +95,23 @@ static karma_status make_room(karma_i_rows **out, const karma_i_recipe *recipe, 
     return karma_i_recipe_new_rows(out, recipe, *(const size_t *)capacity, err);
 }
 
+karma_status karma_i_encoder_check_matrix(const karma_i_encoder *encoder, size_t n_columns, const karma_table *table,
+                                          karma_error *err) {
+    if (!table->is_matrix || table->gram || encoder->n == 0) return KARMA_OK;
+    const karma_i_recipe *recipe = encoder->recipes[0];
+    if (table->n_attributes != n_columns)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the matrix has %zu columns, but the model was learned from %zu",
+                            table->n_attributes, n_columns);
+    for (size_t j = 0, at = 0; j < recipe->n_attributes; j++, at++) { /* in the order of the training table */
+        while (at < n_columns && strcmp(recipe->columns[j].name, table->attributes[at].name) != 0) at++;
+        if (at == n_columns)
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "the model was learned from columns with names ('%.60s'): name the matrix's columns",
+                                recipe->columns[j].name);
+    }
+    return KARMA_OK;
+}
+
 karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err) {
     return chain(out, encoder, encode, table, hooks, err);
@@ -140,4 +159,60 @@ karma_status karma_i_encoder_place(karma_i_placed *out, const karma_i_encoder *e
 karma_status karma_i_encoder_new_rows(karma_i_rows **out, const karma_i_encoder *encoder, size_t capacity,
                                       karma_error *err) {
     return chain(out, encoder, make_room, &capacity, NULL, err);
+}
+
+/* --- model files --------------------------------------------------------------------------------------- */
+
+static karma_status read_room(karma_i_archive *a, karma_i_encoder *encoder, size_t n) {
+    if (karma_i_encoder_new(encoder, n, NULL) != KARMA_OK) return karma_i_archive_fail_memory(a);
+    for (size_t e = 0; e < n; e++)
+        if (!(encoder->recipes[e] = karma_i_zalloc(1, sizeof *encoder->recipes[e])))
+            return karma_i_archive_fail_memory(a);
+    return KARMA_OK;
+}
+
+/* All recipes have the same columns, which are stored once. */
+static karma_status archive_columns(karma_i_archive *a, const karma_i_encoder *encoder) {
+    karma_i_recipe *first = encoder->recipes[0];
+    KARMA_TRY(karma_i_columns_archive(a, "columns", &first->columns, &first->n_attributes));
+    for (size_t e = 1; karma_i_archive_is_reading(a) && e < encoder->n; e++) {
+        karma_i_recipe *recipe = encoder->recipes[e];
+        recipe->columns = karma_i_zalloc(first->n_attributes, sizeof *recipe->columns);
+        if (!recipe->columns) return karma_i_archive_fail_memory(a);
+        for (; recipe->n_attributes < first->n_attributes; recipe->n_attributes++)
+            if (karma_i_column_copy(&recipe->columns[recipe->n_attributes], &first->columns[recipe->n_attributes],
+                                    NULL) != KARMA_OK)
+                return karma_i_archive_fail_memory(a);
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_encoder_archive(karma_i_archive *a, karma_i_encoder *encoder, const karma_kernel_kind *kinds,
+                                     size_t n_kinds) {
+    size_t n = n_kinds;
+    if (karma_i_archive_is_reading(a)) KARMA_TRY(read_room(a, encoder, n));
+    KARMA_TRY(archive_columns(a, encoder));
+    KARMA_TRY(karma_i_archive_enter_list(a, "encodings", &n));
+    if (n != n_kinds) return karma_i_archive_fail(a, "its encodings are not those of its kernel");
+    for (size_t e = 0; e < n; e++) {
+        KARMA_TRY(karma_i_archive_item(a, e));
+        KARMA_TRY(karma_i_recipe_archive(a, encoder->recipes[e], kinds[e]));
+        karma_i_archive_leave(a);
+    }
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
+karma_status karma_i_encoder_archive_rows(karma_i_archive *a, karma_i_rows **rows, const karma_i_encoder *encoder,
+                                          size_t n_rows) {
+    size_t n = encoder->n;
+    KARMA_TRY(karma_i_archive_enter_list(a, "support", &n));
+    if (n != encoder->n) return karma_i_archive_fail(a, "its support rows are not those of its encodings");
+    for (size_t e = 0; e < n; e++, rows = &(*rows)->next) {
+        KARMA_TRY(karma_i_archive_item(a, e));
+        KARMA_TRY(karma_i_recipe_archive_rows(a, rows, encoder->recipes[e], n_rows));
+        karma_i_archive_leave(a);
+    }
+    karma_i_archive_leave(a);
+    return KARMA_OK;
 }

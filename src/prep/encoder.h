@@ -24,7 +24,12 @@ karma_status karma_i_encoder_refine(karma_i_encoder *encoder, const karma_table 
                                     const karma_hooks *hooks, karma_error *err);
 void karma_i_encoder_clear(karma_i_encoder *encoder);
 
-/* New rows, one a table row, with as many encodings as there are recipes. */
+/* Columns of a matrix have no names and are matched by their place: fails unless it has the n_columns columns of the
+ * training table, which had no names either. Columns that were never observed are counted, though no recipe has them.
+ */
+karma_status karma_i_encoder_check_matrix(const karma_i_encoder *encoder, size_t n_columns, const karma_table *table,
+                                          karma_error *err);
+/* New rows, one per table row, with as many encodings as there are recipes. */
 karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err);
 /* The rows before they are placed in subspaces: features with holes, in as many encodings. More cells can be hidden in
@@ -44,5 +49,13 @@ void karma_i_placed_clear(karma_i_placed *placed);
 /* Room for rows of these recipes. */
 karma_status karma_i_encoder_new_rows(karma_i_rows **out, const karma_i_encoder *encoder, size_t capacity,
                                       karma_error *err);
+
+/* The columns and recipes of a model file, one recipe for each of kinds[0..n_kinds); reading fills in a zeroed encoder.
+ */
+karma_status karma_i_encoder_archive(karma_i_archive *archive, karma_i_encoder *encoder, const karma_kernel_kind *kinds,
+                                     size_t n_kinds);
+/* n_rows encoded rows in a model file, in all encodings; reading makes new ones. */
+karma_status karma_i_encoder_archive_rows(karma_i_archive *archive, karma_i_rows **rows, const karma_i_encoder *encoder,
+                                          size_t n_rows);
 
 #endif

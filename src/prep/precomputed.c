@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "linalg/linalg.h"
+#include "table/rows_matrix.h"
 
 /* Rows up to which eigenvalues are computed; beyond, their cost would pass that of learning. */
 enum { MOST_CHECKED = 1500 };

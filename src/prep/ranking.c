@@ -1,7 +1,9 @@
 #include "prep/ranking.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -13,7 +15,8 @@ void karma_i_ranking_clear(karma_i_ranking *ranking) {
     *ranking = (karma_i_ranking){0};
 }
 
-karma_status karma_i_ranking_new(karma_i_ranking *out, size_t n, karma_error *err) {
+/* Room for n values. */
+static karma_status new_ranking(karma_i_ranking *out, size_t n, karma_error *err) {
     karma_i_ranking r = {n, karma_i_alloc(n, sizeof *r.value), karma_i_alloc(n, 1), karma_i_alloc(n, 1)};
     if (!r.value || !r.at || !r.beyond) {
         karma_i_ranking_clear(&r);
@@ -37,7 +40,7 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
     qsort(cells, n, sizeof *cells, by_value);
     for (size_t i = 0; i < n; i++) distinct += i == 0 || cells[i] != cells[i - 1];
     karma_i_ranking r;
-    KARMA_TRY(karma_i_ranking_new(&r, distinct, err));
+    KARMA_TRY(new_ranking(&r, distinct, err));
     size_t k = 0;
     for (size_t first = 0; first < n; k++) {
         size_t end = first;
@@ -82,4 +85,90 @@ void karma_i_ranking_terms(float terms[KARMA_I_RANK_BYTES], const karma_i_rankin
     }
     for (size_t u = 0; u < KARMA_I_RANK_BYTES; u++) mean += share[u] * A[u];
     for (size_t u = 0; u < KARMA_I_RANK_BYTES; u++) terms[u] = (float)(3.0 * (A[u] - 0.5 * mean));
+}
+
+/* --- model files --------------------------------------------------------------------------------------- */
+
+/* The rankings of all attributes, one after the other. */
+typedef struct flat_rankings {
+    size_t *size; /* of each attribute */
+    size_t n;     /* their sum */
+    double *value;
+    uint8_t *at, *beyond;
+} flat_rankings;
+
+static void clear_flat(flat_rankings *flat) {
+    karma_i_free(flat->size);
+    karma_i_free(flat->value);
+    karma_i_free(flat->at);
+    karma_i_free(flat->beyond);
+}
+
+static karma_status archive_flat(karma_i_archive *a, flat_rankings *flat, size_t n_attributes) {
+    KARMA_TRY(karma_i_archive_sizes(a, "ranking_size", &flat->size, karma_i_vector_shape(n_attributes)));
+    KARMA_TRY(karma_i_archive_length(a, "ranking_value", &flat->n));
+    KARMA_TRY(karma_i_archive_u8(a, "ranking_at", &flat->at, karma_i_vector_shape(flat->n)));
+    KARMA_TRY(karma_i_archive_u8(a, "ranking_beyond", &flat->beyond, karma_i_vector_shape(flat->n)));
+    return karma_i_archive_f64(a, "ranking_value", &flat->value, karma_i_vector_shape(flat->n), DBL_MAX);
+}
+
+/* Values ascend; ranks do not descend and are not 0. */
+static int is_sound(const karma_i_ranking *r) {
+    for (size_t k = 0; k < r->n; k++) {
+        if (r->at[k] == 0 || r->beyond[k] < r->at[k]) return 0;
+        if (k && (r->value[k] <= r->value[k - 1] || r->at[k] < r->beyond[k - 1])) return 0;
+    }
+    return 1;
+}
+
+static karma_status read_rankings(karma_i_archive *a, karma_i_ranking *rankings, const flat_rankings *flat, size_t n) {
+    size_t first = 0;
+    for (size_t j = 0; j < n; first += flat->size[j++]) {
+        karma_i_ranking *r = &rankings[j];
+        if (flat->size[j] > flat->n - first) return karma_i_archive_fail(a, "its rankings are not complete");
+        if (flat->size[j] == 0) continue;
+        if (new_ranking(r, flat->size[j], NULL) != KARMA_OK) return karma_i_archive_fail_memory(a);
+        memcpy(r->value, flat->value + first, r->n * sizeof *r->value);
+        memcpy(r->at, flat->at + first, r->n);
+        memcpy(r->beyond, flat->beyond + first, r->n);
+        if (!is_sound(r)) return karma_i_archive_fail(a, "a ranking is not in order");
+    }
+    return first == flat->n ? KARMA_OK : karma_i_archive_fail(a, "it has more rankings than columns");
+}
+
+/* The archive then owns the arrays. */
+static karma_status write_rankings(karma_i_archive *a, const karma_i_ranking *rankings, size_t n) {
+    flat_rankings flat = {.size = karma_i_alloc(n, sizeof *flat.size)};
+    for (size_t j = 0; j < n; j++) flat.n += rankings[j].n;
+    flat.value = karma_i_alloc(flat.n, sizeof *flat.value);
+    flat.at = karma_i_alloc(flat.n, 1);
+    flat.beyond = karma_i_alloc(flat.n, 1);
+    if (!flat.size || !flat.value || !flat.at || !flat.beyond) {
+        clear_flat(&flat);
+        return karma_i_archive_fail_memory(a);
+    }
+    for (size_t j = 0, first = 0; j < n; first += rankings[j++].n) {
+        const karma_i_ranking *r = &rankings[j];
+        flat.size[j] = r->n;
+        if (r->n == 0) continue;
+        memcpy(flat.value + first, r->value, r->n * sizeof *r->value);
+        memcpy(flat.at + first, r->at, r->n);
+        memcpy(flat.beyond + first, r->beyond, r->n);
+    }
+    void *const arrays[] = {flat.size, flat.value, flat.at, flat.beyond};
+    karma_status st = archive_flat(a, &flat, n);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        karma_status kept = karma_i_archive_keep(a, arrays[i]);
+        if (st == KARMA_OK) st = kept;
+    }
+    return st;
+}
+
+karma_status karma_i_rankings_archive(karma_i_archive *a, karma_i_ranking *rankings, size_t n) {
+    if (!karma_i_archive_is_reading(a)) return write_rankings(a, rankings, n);
+    flat_rankings flat = {0};
+    karma_status st = archive_flat(a, &flat, n);
+    if (st == KARMA_OK) st = read_rankings(a, rankings, &flat, n);
+    clear_flat(&flat);
+    return st;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "karma/base.h"
+#include "base/archive.h"
 
 typedef struct karma_i_ranking {
     size_t n;        /* distinct training values; 0: the attribute is not ranked */
@@ -18,8 +18,6 @@ typedef struct karma_i_ranking {
 
 /* From the observed training cells, which are sorted in place; n > 0. */
 karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n, karma_error *err);
-/* Room for n values, for readers of model files. */
-karma_status karma_i_ranking_new(karma_i_ranking *out, size_t n, karma_error *err);
 void karma_i_ranking_clear(karma_i_ranking *ranking);
 
 /* The centred kernel of ranks, κ(u, v) = q(u) + q(v) - 3|u - v|, has over the training cells mean 0 for every u:
@@ -33,6 +31,9 @@ void karma_i_ranking_terms(float terms[KARMA_I_RANK_BYTES], const karma_i_rankin
 
 /* Ranks become `factor` times as large; factor in [0, 1]. */
 void karma_i_ranking_scale(karma_i_ranking *ranking, double factor);
+
+/* The rankings of n attributes in a model file; reading fills in zeroed ones. */
+karma_status karma_i_rankings_archive(karma_i_archive *archive, karma_i_ranking *rankings, size_t n);
 
 /* 1 to 255. Cost: log of the number of distinct values. */
 uint8_t karma_i_ranking_of(const karma_i_ranking *ranking, double x);

@@ -1,10 +1,10 @@
-/* The recipe: how a table becomes encoded rows. Learned on training rows only, kept in the model, applied to
+/* The recipe: how a table becomes encoded rows, and back. Learned on training rows only, kept in the model, applied to
  * any table: attributes are matched by name.
  *
- *   number    one feature, (x - mean)/sd over the observed training cells (population sd; 1 where that is 0); under the
- *             rank kernel no feature but the rank among the observed training cells, with a term if it is centred
- *   category  of few levels: one indicator a level, centred by the level's share but not scaled. Of more: a code and,
- *             centred, a term. Both are the same κ. A level that training did not know is missing
+ *   number    one feature, (x - mean)/sd over the observed training cells (population sd; 1 where that is 0). Under the
+ *             rank kernel it has no feature but its rank among the observed training cells, with a term if it is
+ * centred category  with few levels: one indicator per level, centred by the level's share but not scaled. With more: a
+ * code and, if it is centred, a term. Both give the same κ. A level that training rows did not have is missing
  *
  *   polar     a number is two features, u and 1 - u with u = (x - least)/(largest - least), and no category is centred
  *             (Lenz, Cornelis, Peralta: Polar encoding, 2022)
@@ -15,66 +15,120 @@
 #define KARMA_I_RECIPE_H
 
 #include "karma/options.h"
-#include "prep/latent.h"
+#include "kernel/kernel_kind.h"
+#include "subspace/latent.h"
 #include "prep/ranking.h"
-#include "table/rows.h"
+#include "table/rows_dense.h"
+#include "table/rows_matrix.h"
+#include "table/rows_sparse.h"
 #include "table/table.h"
+
+/* Encoded values stay within ± this, so that inner products stay in the range of single precision. */
+#define KARMA_I_LARGEST_VALUE 1e9
 
 typedef struct karma_i_recipe {
     size_t n_attributes;
     karma_i_column *columns;   /* the attributes observed in training, with the levels seen there */
-    size_t *feature_start;     /* n_attributes + 1; a coded or ranked attribute has none */
+    size_t *feature_start;     /* n_attributes + 1; a coded or ranked attribute has no features */
     double *shift, *factor;    /* per feature: encoded = (raw - shift) * factor */
-    karma_i_ranking *rankings; /* one an attribute; empty where it is not ranked */
-    size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all or none */
-    float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one a level), from 1 on */
-    karma_i_latent *latent;    /* rows become coordinates in a hidden subspace; NULL: they stay what they are */
+    karma_i_ranking *rankings; /* one per attribute; empty where it is not ranked */
+    size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all of them or none */
+    float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one per level), from 1 on */
+    karma_i_latent *latent;    /* rows become coordinates in a hidden subspace; NULL: they stay as they are */
     size_t n_matrix_columns;   /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
     int is_polar;              /* numbers are two features, u and 1 - u in [0, 1] */
     int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
     double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
 
-/* `kind`: what kind of factor the rows are for. */
-karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
-                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 void karma_i_recipe_free(karma_i_recipe *recipe);
-
-/* κ_j becomes weights[j] κ_j, weights in [0, 1]; `table` has the rows that the recipe was learned on. Ranks keep their
- * step, so their bytes shrink: what weighs less is told apart less finely. Not for codes. */
-karma_status karma_i_recipe_weigh(karma_i_recipe *recipe, const double *weights, const karma_table *table,
-                                  karma_error *err);
 
 /* A category that is a code, not indicators; and whether an attribute has terms. */
 int karma_i_recipe_is_coded(const karma_i_recipe *recipe, size_t attribute);
 int karma_i_recipe_has_terms(const karma_i_recipe *recipe, size_t attribute);
 /* How many terms it has if it has any. */
 size_t karma_i_recipe_n_terms(const karma_i_recipe *recipe, size_t attribute);
+static inline size_t karma_i_recipe_n_features(const karma_i_recipe *recipe) {
+    return recipe->feature_start[recipe->n_attributes];
+}
 
-/* New rows, one a table row. Attributes of the table that the recipe does not know are left out, attributes it
+/* ---- learning (recipe_learn.c) ---- */
+
+/* `kind`: the kind of factor that the rows are for. */
+karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table, karma_kernel_kind kind,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+/* Standardised numbers and centred indicators of every level, whatever the number of levels: all attributes have
+ * features, which methods that fill in missing cells work on. */
+karma_status karma_i_recipe_learn_indicators(karma_i_recipe **out, const karma_table *table, karma_error *err);
+
+/* κ_j becomes weights[j] κ_j, weights in [0, 1]; `table` has the rows that the recipe was learned on. Ranks keep their
+ * step, so their bytes shrink: a smaller weight distinguishes fewer values. Not for codes. */
+karma_status karma_i_recipe_weigh(karma_i_recipe *recipe, const double *weights, const karma_table *table,
+                                  karma_error *err);
+
+/* ---- applying (recipe_apply.c) ---- */
+
+/* Where the columns and levels of a table are in a recipe. */
+enum { KARMA_I_UNKNOWN = -1 };
+typedef struct karma_i_matching {
+    size_t n_attributes;  /* of the table */
+    ptrdiff_t *attribute; /* of each: its index in the recipe, or KARMA_I_UNKNOWN */
+    ptrdiff_t **level;    /* of each known category: the recipe's index of each level, or KARMA_I_UNKNOWN; else NULL */
+} karma_i_matching;
+/* Fails if the table has numbers where the recipe has categories, or the reverse. */
+karma_status karma_i_recipe_match(karma_i_matching *out, const karma_i_recipe *recipe, const karma_table *table,
+                                  karma_error *err);
+void karma_i_matching_clear(karma_i_matching *matching);
+
+/* The value of one feature: of a number itself, of an indicator where raw is 1 for its own level and 0 for others. */
+static inline double karma_i_recipe_feature(const karma_i_recipe *recipe, size_t feature, double raw) {
+    return (raw - recipe->shift[feature]) * recipe->factor[feature];
+}
+
+/* New rows, one per table row. Attributes of the table that the recipe does not know are left out, attributes it
  * knows but the table lacks are missing, each with a notice; a table that has none of them is an error. */
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err);
 
-/* The rows as they are before they are placed in a subspace: features with holes. divisors[row], unless NULL: what
+/* The rows before they are placed in a subspace: features with missing cells. divisors[row], unless NULL: what
  * shrinking into the ball divided the row by, 1 where nothing is shrunk. Not for a precomputed kernel. */
 karma_status karma_i_recipe_encode(karma_i_rows **out, double *divisors, const karma_i_recipe *recipe,
                                    const karma_table *table, const karma_hooks *hooks, karma_error *err);
-
-/* For every attribute of the table its index in the recipe, or KARMA_I_UNKNOWN. */
-enum { KARMA_I_UNKNOWN = -1 };
-karma_status karma_i_recipe_match(ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
-                                  karma_error *err);
 
 /* Room for rows of this recipe. */
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err);
 
-/* Largest |P_o x| and how many rows pass 1 (assumption of definition regularity). */
+/* Largest |P_o x| and how many rows exceed 1 (assumption of definition regularity). */
 typedef struct karma_i_norms {
     double largest;
     size_t n_above_one;
 } karma_i_norms;
 karma_i_norms karma_i_rows_norms(const karma_i_rows *rows);
+
+/* ---- the inverse (recipe_decode.c) ---- */
+
+/* A cell as the recipe's column has it: a number, or the index of a level; and how uncertain it is. */
+typedef struct karma_i_decoded {
+    double value;
+    double error; /* of a number: its standard error; of a category: 1 - the share of the level, in [0, 1] */
+} karma_i_decoded;
+
+/* The cell of an attribute that has features, from all features of a row:
+ *
+ *     number    x · divisor / factor + shift; in the polar encoding from the first feature alone
+ *     category  the level whose decoded indicator is largest, the first of equal ones
+ *
+ * `divisor`: that of karma_i_recipe_encode. `standard_errors` are those of the features, or NULL: then 0. */
+karma_i_decoded karma_i_recipe_decode(const karma_i_recipe *recipe, size_t attribute, const double *features,
+                                      const double *standard_errors, double divisor);
+
+/* ---- model files (recipe_archive.c) ---- */
+
+/* A recipe for this kind of factor; reading fills in one that has its columns and is otherwise zeroed. */
+karma_status karma_i_recipe_archive(karma_i_archive *archive, karma_i_recipe *recipe, karma_kernel_kind kind);
+/* n_rows rows of the recipe, one encoding; reading makes new ones. */
+karma_status karma_i_recipe_archive_rows(karma_i_archive *archive, karma_i_rows **rows, const karma_i_recipe *recipe,
+                                         size_t n_rows);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "karma/theory.h"
 #include "regret/comparator.h"
 #include "regret/sequence.h"
@@ -153,7 +154,9 @@ static karma_status run(karma_regret *regret, const karma_i_sequence *sequence, 
 
 karma_status karma_regret_run(karma_regret **out, const karma_regret_options *options, const karma_hooks *hooks,
                               karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_regret_option_table(), options, err));
+    karma_regret_options own;
+    KARMA_TRY(karma_i_options_accept(karma_regret_option_table(), &own, options, err));
+    options = &own;
     if (options->rank > options->dim)
         return karma_i_fail(err, KARMA_ERR_OPTION, "rank: a subspace of %lld dimensions has no room in %lld attributes",
                             (long long)options->rank, (long long)options->dim);

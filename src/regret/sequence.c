@@ -30,7 +30,7 @@ typedef struct draft {
     double *x;           /* d */
     unsigned char *seen; /* d */
     size_t *order;       /* d: in which attributes may be hidden */
-    double *g, *V;       /* r, r × r: eigenvalues of G_o, ascending, and eigenvectors, one a row */
+    double *g, *V;       /* r, r × r: eigenvalues of G_o, ascending, and eigenvectors, one per row */
     double *scratch;     /* r */
 } draft;
 
@@ -113,8 +113,8 @@ static void put_cells(karma_i_sequence *s, size_t t, const draft *row) {
     for (size_t j = 0; j < s->dim; j++) {
         if (!row->seen[j]) continue;
         float cell = (float)row->x[j];
-        karma_i_mask_set(rows->mask + t * rows->n_words, j);
-        rows->values[t * rows->n_values + j] = cell;
+        karma_i_mask_set(karma_i_rows_mask(rows, t), j);
+        karma_i_rows_values(rows, t)[j] = cell;
         s->magnitude = fmax(s->magnitude, fabs((double)cell));
     }
     rows->n_rows = t + 1;

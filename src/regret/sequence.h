@@ -3,7 +3,7 @@
 #define KARMA_I_SEQUENCE_H
 
 #include "karma/options.h"
-#include "table/rows.h"
+#include "table/rows_dense.h"
 
 typedef struct karma_i_sequence {
     size_t n_rows, dim, rank;

@@ -4,52 +4,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/error.h"
 #include "base/mem.h"
-#include "search/candidates.h"
+#include "model/search_info.h"
 
 /* Candidates that the account lists; the others are counted. */
 enum { MOST_LISTED = 100 };
 
-typedef struct summary {
-    double mean, error;
-} summary;
+/* What kernels may be made of, and whether one is. */
+typedef struct ingredient {
+    const char *name;
+    int (*is_used)(const karma_i_plan_kernel *kernel);
+} ingredient;
 
-/* The standard error is that of one repeat: repeats leave the same rows out. */
-static summary summarise(const double *values, const karma_i_race *race, double sign) {
-    summary s = {0.0, 0.0};
-    double n = (double)race->n_done, squares = 0.0;
-    for (size_t f = 0; f < race->n_done; f++) s.mean += values[f] / n;
-    for (size_t f = 0; f < race->n_done; f++) squares += pow(values[f] - s.mean, 2);
-    double folds = fmin(n, (double)race->n_folds);
-    s.error = n > 1.0 ? sqrt(squares / (n - 1.0) / folds) : 0.0;
-    s.mean *= sign;
-    return s;
+static int uses_subspace(const karma_i_plan_kernel *kernel) {
+    return karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_SUBSPACE);
 }
 
-/* Numbers beyond all bounds, as of labels that nearly are, have no JSON. */
-static json_t *number_json(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
+static const ingredient ingredients[] = {
+    {"gamma", karma_i_plan_kernel_sets_gamma},
+    {"rank", karma_i_plan_kernel_is_ranked},
+    {"subspace", uses_subspace},
+    {"outer", karma_i_plan_kernel_sets_outer},
+};
+enum { N_INGREDIENTS = sizeof ingredients / sizeof ingredients[0] };
 
-/* NULL when memory is out, as everything here. */
-static json_t *values_json(const double *values, size_t n, double sign) {
-    json_t *array = json_array();
-    for (size_t i = 0; array && i < n; i++)
-        if (json_array_append_new(array, number_json(sign * values[i]))) {
-            json_decref(array);
-            array = NULL;
-        }
-    return array;
-}
-
-static karma_status put(json_t *object, const char *name, json_t *value, karma_error *err) {
-    return json_object_set_new(object, name, value) ? karma_i_fail_memory(err) : KARMA_OK;
+/* The mean over folds, in the goal's own sign, and its standard error, which is that of one repeat: repeats leave the
+ * same rows out. */
+static void summarise(double *mean, double *error, const double *values, const karma_i_search_facts *f) {
+    double n = (double)f->race->n_done, sum = 0.0, squares = 0.0;
+    for (size_t i = 0; i < f->race->n_done; i++) sum += values[i] / n;
+    for (size_t i = 0; i < f->race->n_done; i++) squares += pow(values[i] - sum, 2);
+    double folds = fmin(n, (double)f->race->folds->n_folds);
+    *error = n > 1.0 ? sqrt(squares / (n - 1.0) / folds) : 0.0;
+    *mean = sum * karma_i_goal_sign(f->judge->goal);
 }
 
 /* --- what a choice among some candidates is worth ------------------------------------------------------ */
+
+static const karma_i_plan_kernel *kernel_of(const karma_i_race *race, size_t run) {
+    return &race->entries[race->runs[run].entry].kernel;
+}
+
+static int is_out(const karma_i_race *race, size_t run) {
+    return race->entries[race->runs[run].entry].is_out;
+}
 
 static karma_status values_of(double *values, const karma_i_search_facts *f, const unsigned char *allowed,
                               karma_rule rule, karma_error *err) {
@@ -61,73 +60,68 @@ static karma_status values_of(double *values, const karma_i_search_facts *f, con
     return st;
 }
 
-/* The choice without the candidates that use something: what that brought is the difference, fold by fold. */
-static karma_status add_worth(json_t *object, const char *name, const karma_i_search_facts *f, const double *chosen,
-                              int use, karma_error *err) {
-    const karma_i_race *race = f->race;
-    double sign = karma_i_goal_sign(f->judge->goal);
-    unsigned char *allowed = karma_i_zalloc(race->n_runs, 1);
-    double *values = karma_i_alloc(race->n_done, sizeof *values);
-    karma_status st = allowed && values ? KARMA_OK : karma_i_fail_memory(err);
+/* Marks the candidates without an ingredient. False where a choice with and one without it cannot be compared. */
+static int allow_without(unsigned char *allowed, const ingredient *i, const karma_i_race *race) {
     size_t n_without = 0, n_with = 0;
-    for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
-        const karma_i_entry *entry = &race->entries[race->runs[r].entry];
-        allowed[r] = !(karma_i_candidate_uses(entry->kernel) & use);
-        n_without += !entry->is_out && allowed[r];
-        n_with += entry->was_judged && !allowed[r];
+    for (size_t r = 0; r < race->n_runs; r++) {
+        allowed[r] = !i->is_used(kernel_of(race, r));
+        n_without += allowed[r] && !is_out(race, r);
+        n_with += !allowed[r] && race->entries[race->runs[r].entry].was_judged;
     }
-    if (st == KARMA_OK && n_with && n_without) {
+    return n_with && n_without;
+}
+
+/* The choice without the candidates that use an ingredient: what it brought is the difference, fold by fold. `chosen`
+ * are the values of the choice. */
+static karma_status add_gain(karma_search_info *info, const ingredient *i, const karma_i_search_facts *f,
+                             const double *chosen, karma_error *err) {
+    unsigned char *allowed = karma_i_zalloc(f->race->n_runs, 1);
+    double *values = karma_i_alloc(f->race->n_done, sizeof *values);
+    karma_status st = allowed && values ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK && allow_without(allowed, i, f->race)) {
+        karma_search_gain *gain = &info->gains[info->n_gains++];
         st = values_of(values, f, allowed, f->rule, err);
-        if (st == KARMA_OK) {
-            for (size_t i = 0; i < race->n_done; i++) values[i] = chosen[i] - values[i];
-            summary s = summarise(values, race, sign);
-            st = put(object, name, json_pack("{s:o, s:o}", "gain", number_json(s.mean), "error", number_json(s.error)),
-                     err);
-        }
+        for (size_t n = 0; st == KARMA_OK && n < f->race->n_done; n++) values[n] = chosen[n] - values[n];
+        if (st == KARMA_OK) summarise(&gain->gain, &gain->error, values, f);
+        if (st == KARMA_OK && !(gain->ingredient = karma_i_strdup(i->name))) st = karma_i_fail_memory(err);
     }
     karma_i_free(allowed);
     karma_i_free(values);
     return st;
+}
+
+/* In the race more is always better; users know the goal as it is. */
+static void restore_sign(double *values, const karma_i_search_facts *f) {
+    for (size_t i = 0; i < f->race->n_done; i++) values[i] *= karma_i_goal_sign(f->judge->goal);
 }
 
 /* 0-imputation at its best C: what γ = 1 and the linear kernel reach on the same folds. */
-static karma_status add_zero_imputation(json_t *object, const karma_i_search_facts *f, karma_error *err) {
+static karma_status add_zero_imputation(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     const karma_i_race *race = f->race;
-    double sign = karma_i_goal_sign(f->judge->goal);
     unsigned char *allowed = karma_i_zalloc(race->n_runs, 1);
-    double *values = karma_i_alloc(race->n_done, sizeof *values);
-    karma_status st = allowed && values ? KARMA_OK : karma_i_fail_memory(err);
-    int any = 0;
+    info->zero_values = karma_i_zalloc(race->n_done, sizeof *info->zero_values);
+    karma_status st = allowed && info->zero_values ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
-        const karma_i_entry *entry = &race->entries[race->runs[r].entry];
-        allowed[r] = strcmp(entry->kernel, KARMA_I_ZERO_IMPUTATION) == 0 && !entry->is_out;
-        any |= allowed[r];
+        allowed[r] = karma_i_plan_kernel_is_zero_imputation(kernel_of(race, r)) && !is_out(race, r);
+        info->has_zero_imputation |= allowed[r];
     }
-    if (st == KARMA_OK && any) {
-        st = values_of(values, f, allowed, KARMA_RULE_BEST, err);
-        if (st == KARMA_OK) {
-            summary s = summarise(values, race, sign);
-            st = put(object, "zero_imputation",
-                     json_pack("{s:o, s:o, s:o}", "score", number_json(s.mean), "error", number_json(s.error), "folds",
-                               values_json(values, race->n_done, sign)),
-                     err);
-        }
+    if (st == KARMA_OK && info->has_zero_imputation) {
+        st = values_of(info->zero_values, f, allowed, KARMA_RULE_BEST, err);
+        if (st == KARMA_OK) summarise(&info->zero_score, &info->zero_error, info->zero_values, f);
+        restore_sign(info->zero_values, f);
     }
     karma_i_free(allowed);
-    karma_i_free(values);
     return st;
 }
 
-/* Always saying the commonest class, or the mean. */
-static karma_status add_constant(json_t *object, const karma_i_search_facts *f, karma_error *err) {
+/* Always giving the commonest class, or the mean. */
+static karma_status add_constant(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     const karma_i_race *race = f->race;
-    size_t K = race->like->n_outputs;
-    double sign = karma_i_goal_sign(f->judge->goal), value;
-    double *scores = karma_i_zalloc(race->table->n_rows, K * sizeof *scores);
+    double value = 0.0, *scores = karma_i_zalloc(race->table->n_rows, race->task->n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
-    karma_status st = karma_i_constant_scores(scores, race->like, race->table, err);
-    if (st == KARMA_OK) st = karma_i_goal_value(&value, f->judge, race->like, race->table, scores, err);
-    if (st == KARMA_OK) st = put(object, "constant_answer", number_json(sign * value), err);
+    karma_status st = karma_i_constant_scores(scores, race->task, race->table, err);
+    if (st == KARMA_OK) st = karma_i_goal_value(&value, f->judge, race->task, race->table, scores, err);
+    info->constant_score = karma_i_goal_sign(f->judge->goal) * value;
     karma_i_free(scores);
     return st;
 }
@@ -145,82 +139,97 @@ static int by_value(const void *a, const void *b) {
     return (x->run > y->run) - (x->run < y->run);
 }
 
-static json_t *run_json(const karma_i_search_facts *f, size_t r) {
-    const karma_i_race *race = f->race;
-    double sign = karma_i_goal_sign(f->judge->goal);
-    summary s = summarise(race->runs[r].values, race, sign);
-    int is_chosen = 0;
-    for (size_t m = 0; m < f->choice->n; m++) is_chosen |= f->choice->runs[m] == r;
-    return json_pack("{s:s, s:f, s:o, s:o, s:b}", "kernel", race->entries[race->runs[r].entry].kernel, "C_factor",
-                     race->runs[r].C_factor, "score", number_json(s.mean), "error", number_json(s.error), "chosen",
-                     is_chosen);
+static karma_status add_candidate(karma_search_info *info, size_t run, const karma_i_search_facts *f,
+                                  karma_error *err) {
+    const karma_i_race_run *r = &f->race->runs[run];
+    karma_search_candidate *c = &info->candidates[info->n_candidates++];
+    c->C_factor = r->C_factor;
+    summarise(&c->score, &c->error, r->values, f);
+    for (size_t m = 0; m < f->choice->n; m++) c->is_chosen |= f->choice->runs[m] == run;
+    c->kernel = karma_i_plan_kernel_text(kernel_of(f->race, run));
+    return c->kernel ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-static karma_status add_candidates(json_t *object, const karma_i_search_facts *f, karma_error *err) {
+static karma_status add_candidates(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     const karma_i_race *race = f->race;
     listed *runs = karma_i_alloc(race->n_runs, sizeof *runs);
-    if (!runs) return karma_i_fail_memory(err);
+    info->candidates = karma_i_zalloc(MOST_LISTED, sizeof *info->candidates);
+    karma_status st = runs && info->candidates ? KARMA_OK : karma_i_fail_memory(err);
     size_t n = 0;
-    for (size_t r = 0; r < race->n_runs; r++)
-        if (!race->entries[race->runs[r].entry].is_out) runs[n++] = (listed){r, karma_i_run_value(race, r)};
+    for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++)
+        if (!is_out(race, r)) runs[n++] = (listed){r, karma_i_run_value(race, r)};
     if (n > 1) qsort(runs, n, sizeof *runs, by_value);
-    json_t *array = json_array();
-    karma_status st = KARMA_OK;
-    for (size_t i = 0; st == KARMA_OK && i < n && i < MOST_LISTED; i++)
-        if (json_array_append_new(array, run_json(f, runs[i].run))) st = karma_i_fail_memory(err);
-    if (st == KARMA_OK)
-        st = put(object, "candidates", array, err);
-    else
-        json_decref(array);
+    for (size_t i = 0; st == KARMA_OK && i < n && i < MOST_LISTED; i++) st = add_candidate(info, runs[i].run, f, err);
     karma_i_free(runs);
     return st;
 }
 
-karma_status karma_i_account(char **out, const karma_i_search_facts *f, karma_error *err) {
+/* --- the choice ---------------------------------------------------------------------------------------- */
+
+static karma_status add_member(karma_search_info *info, const karma_i_plan_member *planned, double total_weight,
+                               karma_error *err) {
+    karma_search_member *m = &info->members[info->n_members++];
+    m->n_machines = planned->machines.n;
+    m->kernel = karma_i_plan_kernel_text(&planned->kernel);
+    m->C_factors = karma_i_alloc(m->n_machines, sizeof *m->C_factors);
+    m->weights = karma_i_alloc(m->n_machines, sizeof *m->weights);
+    if (!m->kernel || !m->C_factors || !m->weights) return karma_i_fail_memory(err);
+    for (size_t c = 0; c < m->n_machines; c++) {
+        m->C_factors[c] = planned->machines.factors[c];
+        m->weights[c] = planned->machines.weights[c] / total_weight;
+    }
+    return KARMA_OK;
+}
+
+static karma_status add_members(karma_search_info *info, const karma_i_plan *plan, karma_error *err) {
+    info->members = karma_i_zalloc(plan->n_members, sizeof *info->members);
+    if (!info->members) return karma_i_fail_memory(err);
+    for (size_t m = 0; m < plan->n_members; m++)
+        KARMA_TRY(add_member(info, &plan->members[m], karma_i_plan_total_weight(plan), err));
+    return KARMA_OK;
+}
+
+/* What is known without any computation. Time may have been too short for some kernels. */
+static void count(karma_search_info *info, const karma_i_search_facts *f) {
     const karma_i_race *race = f->race;
-    double sign = karma_i_goal_sign(f->judge->goal);
-    double *values = karma_i_alloc(race->n_done, sizeof *values);
-    if (!values) return karma_i_fail_memory(err);
-    karma_status st = karma_i_choice_values(values, f->choice, race, err);
-    size_t n_left = 0, n_kernels = 0, n_runs = 0; /* time may have been too short for some kernels */
+    info->goal = f->judge->goal;
+    info->n_values = race->n_done;
+    info->n_folds = race->folds->n_folds;
+    info->n_repeats = race->folds->n_repeats;
+    info->n_rows = f->n_rows;
+    info->n_rows_tried = race->table->n_rows;
+    info->n_chosen = f->choice->n;
+    info->seconds = f->seconds;
+    info->end = f->end;
     for (size_t e = 0; e < race->n_entries; e++) {
-        n_left += race->entries[e].is_out ? 0 : 1;
-        n_kernels += race->entries[e].was_judged ? 1 : 0;
-        n_runs += race->entries[e].was_judged ? race->entries[e].path.n : 0;
+        info->n_kernels_to_the_end += race->entries[e].is_out ? 0 : 1;
+        info->n_kernels += race->entries[e].was_judged ? 1 : 0;
+        info->n_tried += race->entries[e].was_judged ? race->entries[e].path.n : 0;
     }
-    json_t *gains = json_object(), *object = NULL;
-    if (st == KARMA_OK) {
-        summary s = summarise(values, race, sign);
-        object = json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}", "goal",
-                           karma_i_goal_name(f->judge->goal), "less_is_better", sign < 0.0, "score",
-                           number_json(s.mean), "error", number_json(s.error), "folds",
-                           values_json(values, race->n_done, sign), "n_folds", (json_int_t)race->n_folds, "n_repeats",
-                           (json_int_t)race->n_repeats, "rows", (json_int_t)f->n_rows, "rows_searched",
-                           (json_int_t)race->table->n_rows, "kernels", (json_int_t)n_kernels, "kernels_to_the_end",
-                           (json_int_t)n_left, "candidates_tried", (json_int_t)n_runs, "members",
-                           (json_int_t)f->choice->n, "seconds", f->seconds, "cut_short", f->is_cut_short);
-        st = object ? add_constant(object, f, err) : karma_i_fail_memory(err);
-    }
-    if (st == KARMA_OK) st = add_zero_imputation(object, f, err);
-    if (st == KARMA_OK) st = add_worth(gains, "gamma", f, values, KARMA_I_USES_GAMMA, err);
-    if (st == KARMA_OK) st = add_worth(gains, "rank", f, values, KARMA_I_USES_RANK, err);
-    if (st == KARMA_OK) st = add_worth(gains, "subspace", f, values, KARMA_I_USES_SUBSPACE, err);
-    if (st == KARMA_OK) st = add_worth(gains, "outer", f, values, KARMA_I_USES_MAP, err);
-    if (st == KARMA_OK) st = add_candidates(object, f, err);
+}
+
+static karma_status fill(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
+    count(info, f);
+    info->values = karma_i_alloc(f->race->n_done, sizeof *info->values);
+    info->gains = karma_i_zalloc(N_INGREDIENTS, sizeof *info->gains);
+    if (!info->values || !info->gains) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_choice_values(info->values, f->choice, f->race, err));
+    summarise(&info->score, &info->error, info->values, f);
+    KARMA_TRY(add_constant(info, f, err));
+    KARMA_TRY(add_zero_imputation(info, f, err));
+    for (size_t i = 0; i < N_INGREDIENTS; i++) KARMA_TRY(add_gain(info, &ingredients[i], f, info->values, err));
+    KARMA_TRY(add_candidates(info, f, err));
+    KARMA_TRY(add_members(info, f->plan, err));
+    restore_sign(info->values, f);
+    return KARMA_OK;
+}
+
+karma_status karma_i_account(karma_search_info **out, const karma_i_search_facts *f, karma_error *err) {
+    karma_search_info *info = karma_i_zalloc(1, sizeof *info);
+    karma_status st = info ? fill(info, f, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK)
-        st = put(object, "gains", gains, err);
+        *out = info;
     else
-        json_decref(gains);
-    if (st == KARMA_OK) {
-        size_t n = json_dumpb(object, NULL, 0, JSON_COMPACT);
-        *out = n ? karma_i_zalloc(n + 1, 1) : NULL;
-        if (!*out || json_dumpb(object, *out, n, JSON_COMPACT) != n) {
-            karma_i_free(*out);
-            *out = NULL;
-            st = karma_i_fail_memory(err);
-        }
-    }
-    json_decref(object);
-    karma_i_free(values);
+        karma_i_search_info_free(info);
     return st;
 }

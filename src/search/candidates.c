@@ -1,112 +1,125 @@
 #include "search/candidates.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 
-/* One candidate: up to two factors. What the user keeps is left to the options. */
-typedef struct factor_plan {
-    const char *kind;  /* NULL: there is no such factor */
-    const char *gamma; /* or NULL, as in the subspace, where it has no meaning */
-    const char *outer, *width, *degree;
-    const char *scale, *bias; /* NULL: the default */
-} factor_plan;
+/* A factor of a candidate: a kind, and settings in the place of the options'. */
+typedef struct factor_sketch {
+    karma_kernel_kind kind; /* KARMA_N_KERNELS: there is no such factor */
+    unsigned settings;      /* bits of karma_i_setting: which of these it sets */
+    int64_t gamma;
+    karma_outer outer;
+    double width;
+    int64_t degree;
+    double scale, bias;
+} factor_sketch;
 
-/* The least effort that a plan is tried with. Where rows are few a candidate costs little, and more of them were better
- * throughout: the normal search then has more. */
+/* The least effort that a sketch is tried with. Where rows are few a candidate costs little, and more of them were
+ * better throughout: the normal search then has more. */
 typedef enum tier { QUICK, NORMAL, FEW_ROWS, THOROUGH } tier;
 
 /* Thirty kernels at five values of C take on so many rows about what thirteen at three take on twice as many. */
 enum { MOST_FEW_ROWS = 700 };
 
-typedef struct plan {
+/* One candidate: one factor, or the sum of two. */
+typedef struct sketch {
     tier tier;
-    factor_plan first;
-    const char *weight; /* of the second factor */
-    factor_plan second;
-} plan;
+    factor_sketch first;
+    double weight; /* of the second factor */
+    factor_sketch second;
+} sketch;
+
+enum {
+    GAMMA = KARMA_I_SETTING_GAMMA,
+    OUTER = KARMA_I_SETTING_OUTER,
+    WIDTH = KARMA_I_SETTING_WIDTH,
+    DEGREE = KARMA_I_SETTING_DEGREE,
+    SCALE = KARMA_I_SETTING_SCALE,
+    BIAS = KARMA_I_SETTING_BIAS
+};
 
 #define PLAIN(kind, gamma)                                                                                             \
-    { kind, gamma, NULL, NULL, NULL, NULL, NULL }
+    { KARMA_KERNEL_##kind, GAMMA, gamma, KARMA_OUTER_IDENTITY, 0, 0, 0, 0 }
 #define RBF(kind, gamma, width)                                                                                        \
-    { kind, gamma, "rbf", width, NULL, NULL, NULL }
+    { KARMA_KERNEL_##kind, GAMMA | OUTER | WIDTH, gamma, KARMA_OUTER_RBF, width, 0, 0, 0 }
 #define LAPLACE(kind, gamma, width)                                                                                    \
-    { kind, gamma, "laplace", width, NULL, NULL, NULL }
+    { KARMA_KERNEL_##kind, GAMMA | OUTER | WIDTH, gamma, KARMA_OUTER_LAPLACE, width, 0, 0, 0 }
 #define POLY(kind, gamma, degree)                                                                                      \
-    { kind, gamma, "poly", NULL, degree, NULL, NULL }
+    { KARMA_KERNEL_##kind, GAMMA | OUTER | DEGREE, gamma, KARMA_OUTER_POLY, 0, degree, 0, 0 }
 #define SCALED(kind, gamma, scale)                                                                                     \
-    { kind, gamma, NULL, NULL, NULL, scale, NULL }
+    { KARMA_KERNEL_##kind, GAMMA | SCALE, gamma, KARMA_OUTER_IDENTITY, 0, 0, scale, 0 }
 #define BIASED(kind, gamma, bias)                                                                                      \
-    { kind, gamma, NULL, NULL, NULL, NULL, bias }
+    { KARMA_KERNEL_##kind, GAMMA | BIAS, gamma, KARMA_OUTER_IDENTITY, 0, 0, 0, bias }
 #define NONE                                                                                                           \
-    { NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+    { KARMA_N_KERNELS, 0, 1, KARMA_OUTER_IDENTITY, 0, 0, 0, 0 }
 
-/* In the order in which they are tried: where time is short the first ones count. */
-static const plan plans[] = {
-    {QUICK, PLAIN("linear", "1"), NULL, NONE},
-    {QUICK, RBF("rank", "1", "1"), NULL, NONE},
-    {QUICK, PLAIN("rank", "1"), NULL, NONE},
-    {QUICK, RBF("linear", "1", "1"), NULL, NONE},
-    {QUICK, PLAIN("subspace", NULL), NULL, NONE},
-    {QUICK, RBF("rank", "1", "2"), NULL, NONE},
-    {QUICK, PLAIN("linear", "2"), NULL, NONE},
-    {QUICK, PLAIN("linear", "1"), "10", PLAIN("subspace", NULL)},
-    {NORMAL, RBF("rank", "1", "1"), "1", RBF("subspace", NULL, "1")},
-    {NORMAL, RBF("relevance", "1", "1"), NULL, NONE},
-    {NORMAL, LAPLACE("rank", "1", "1"), NULL, NONE},
-    {NORMAL, POLY("rank", "1", "2"), NULL, NONE},
-    {NORMAL, LAPLACE("linear", "1", "1"), NULL, NONE},
-    {FEW_ROWS, RBF("linear", "1", "1"), "1", RBF("rank", "1", "1")},
-    {FEW_ROWS, RBF("rank", "2", "1"), NULL, NONE},
-    {FEW_ROWS, RBF("linear", "1", "2"), NULL, NONE},
-    {FEW_ROWS, RBF("subspace", NULL, "1"), NULL, NONE},
-    {FEW_ROWS, LAPLACE("rank", "1", "2"), NULL, NONE},
-    {FEW_ROWS, PLAIN("linear", "1"), "1", PLAIN("rank", "1")},
-    {FEW_ROWS, PLAIN("linear", "1"), "1", RBF("rank", "1", "1")},
-    {FEW_ROWS, PLAIN("rank", "2"), NULL, NONE},
-    {FEW_ROWS, PLAIN("linear", "4"), NULL, NONE},
-    {FEW_ROWS, PLAIN("rank", "4"), NULL, NONE},
-    {FEW_ROWS, RBF("linear", "2", "1"), NULL, NONE},
-    {FEW_ROWS, RBF("rank", "4", "1"), NULL, NONE},
-    {FEW_ROWS, RBF("rank", "1", "0.5"), NULL, NONE},
-    {FEW_ROWS, RBF("linear", "1", "0.5"), NULL, NONE},
-    {FEW_ROWS, POLY("linear", "1", "2"), NULL, NONE},
-    {FEW_ROWS, POLY("rank", "1", "3"), NULL, NONE},
-    {FEW_ROWS, PLAIN("linear", "1"), "100", PLAIN("subspace", NULL)},
-    {FEW_ROWS, PLAIN("linear", "2"), "10", PLAIN("subspace", NULL)},
-    {FEW_ROWS, PLAIN("relevance", "1"), NULL, NONE},
-    {THOROUGH, PLAIN("linear", "1"), "1", PLAIN("subspace", NULL)},
-    {THOROUGH, RBF("rank", "1", "4"), NULL, NONE},
-    {THOROUGH, RBF("linear", "1", "4"), NULL, NONE},
-    {THOROUGH, RBF("linear", "4", "1"), NULL, NONE},
-    {THOROUGH, RBF("rank", "2", "0.5"), NULL, NONE},
-    {THOROUGH, RBF("rank", "2", "2"), NULL, NONE},
-    {THOROUGH, LAPLACE("rank", "2", "1"), NULL, NONE},
-    {THOROUGH, LAPLACE("rank", "1", "0.5"), NULL, NONE},
-    {THOROUGH, LAPLACE("linear", "1", "2"), NULL, NONE},
-    {THOROUGH, RBF("subspace", NULL, "2"), NULL, NONE},
-    {THOROUGH, RBF("subspace", NULL, "0.5"), NULL, NONE},
-    {THOROUGH, RBF("linear", "1", "1"), "1", RBF("subspace", NULL, "1")},
-    {THOROUGH, PLAIN("linear", "1"), "1", RBF("linear", "1", "1")},
-    {THOROUGH, POLY("linear", "1", "3"), NULL, NONE},
-    {THOROUGH, POLY("linear", "2", "2"), NULL, NONE},
-    {THOROUGH, PLAIN("linear", "8"), NULL, NONE},
-    {THOROUGH, PLAIN("rank", "8"), NULL, NONE},
-    {THOROUGH, SCALED("linear", "2", "paper"), NULL, NONE},
-    {THOROUGH, SCALED("rank", "2", "paper"), NULL, NONE},
-    {THOROUGH, PLAIN("relevance", "2"), NULL, NONE},
-    {THOROUGH, RBF("relevance", "1", "2"), NULL, NONE},
-    {THOROUGH, RBF("relevance", "2", "1"), NULL, NONE},
-    {THOROUGH, LAPLACE("relevance", "1", "1"), NULL, NONE},
-    {THOROUGH, POLY("relevance", "1", "2"), NULL, NONE},
-    {THOROUGH, BIASED("linear", "2", "3"), NULL, NONE},
-    {THOROUGH, BIASED("linear", "1", "0"), NULL, NONE},
+/* In the order in which they are tried: where time is short the first ones count. γ has no meaning for a subspace. */
+static const sketch sketches[] = {
+    {QUICK, PLAIN(LINEAR, 1), 0, NONE},
+    {QUICK, RBF(RANK, 1, 1), 0, NONE},
+    {QUICK, PLAIN(RANK, 1), 0, NONE},
+    {QUICK, RBF(LINEAR, 1, 1), 0, NONE},
+    {QUICK, PLAIN(SUBSPACE, 1), 0, NONE},
+    {QUICK, RBF(RANK, 1, 2), 0, NONE},
+    {QUICK, PLAIN(LINEAR, 2), 0, NONE},
+    {QUICK, PLAIN(LINEAR, 1), 10, PLAIN(SUBSPACE, 1)},
+    {NORMAL, RBF(RANK, 1, 1), 1, RBF(SUBSPACE, 1, 1)},
+    {NORMAL, RBF(RELEVANCE, 1, 1), 0, NONE},
+    {NORMAL, LAPLACE(RANK, 1, 1), 0, NONE},
+    {NORMAL, POLY(RANK, 1, 2), 0, NONE},
+    {NORMAL, LAPLACE(LINEAR, 1, 1), 0, NONE},
+    {FEW_ROWS, RBF(LINEAR, 1, 1), 1, RBF(RANK, 1, 1)},
+    {FEW_ROWS, RBF(RANK, 2, 1), 0, NONE},
+    {FEW_ROWS, RBF(LINEAR, 1, 2), 0, NONE},
+    {FEW_ROWS, RBF(SUBSPACE, 1, 1), 0, NONE},
+    {FEW_ROWS, LAPLACE(RANK, 1, 2), 0, NONE},
+    {FEW_ROWS, PLAIN(LINEAR, 1), 1, PLAIN(RANK, 1)},
+    {FEW_ROWS, PLAIN(LINEAR, 1), 1, RBF(RANK, 1, 1)},
+    {FEW_ROWS, PLAIN(RANK, 2), 0, NONE},
+    {FEW_ROWS, PLAIN(LINEAR, 4), 0, NONE},
+    {FEW_ROWS, PLAIN(RANK, 4), 0, NONE},
+    {FEW_ROWS, RBF(LINEAR, 2, 1), 0, NONE},
+    {FEW_ROWS, RBF(RANK, 4, 1), 0, NONE},
+    {FEW_ROWS, RBF(RANK, 1, 0.5), 0, NONE},
+    {FEW_ROWS, RBF(LINEAR, 1, 0.5), 0, NONE},
+    {FEW_ROWS, POLY(LINEAR, 1, 2), 0, NONE},
+    {FEW_ROWS, POLY(RANK, 1, 3), 0, NONE},
+    {FEW_ROWS, PLAIN(LINEAR, 1), 100, PLAIN(SUBSPACE, 1)},
+    {FEW_ROWS, PLAIN(LINEAR, 2), 10, PLAIN(SUBSPACE, 1)},
+    {FEW_ROWS, PLAIN(RELEVANCE, 1), 0, NONE},
+    {THOROUGH, PLAIN(LINEAR, 1), 1, PLAIN(SUBSPACE, 1)},
+    {THOROUGH, RBF(RANK, 1, 4), 0, NONE},
+    {THOROUGH, RBF(LINEAR, 1, 4), 0, NONE},
+    {THOROUGH, RBF(LINEAR, 4, 1), 0, NONE},
+    {THOROUGH, RBF(RANK, 2, 0.5), 0, NONE},
+    {THOROUGH, RBF(RANK, 2, 2), 0, NONE},
+    {THOROUGH, LAPLACE(RANK, 2, 1), 0, NONE},
+    {THOROUGH, LAPLACE(RANK, 1, 0.5), 0, NONE},
+    {THOROUGH, LAPLACE(LINEAR, 1, 2), 0, NONE},
+    {THOROUGH, RBF(SUBSPACE, 1, 2), 0, NONE},
+    {THOROUGH, RBF(SUBSPACE, 1, 0.5), 0, NONE},
+    {THOROUGH, RBF(LINEAR, 1, 1), 1, RBF(SUBSPACE, 1, 1)},
+    {THOROUGH, PLAIN(LINEAR, 1), 1, RBF(LINEAR, 1, 1)},
+    {THOROUGH, POLY(LINEAR, 1, 3), 0, NONE},
+    {THOROUGH, POLY(LINEAR, 2, 2), 0, NONE},
+    {THOROUGH, PLAIN(LINEAR, 8), 0, NONE},
+    {THOROUGH, PLAIN(RANK, 8), 0, NONE},
+    {THOROUGH, SCALED(LINEAR, 2, KARMA_SCALE_PAPER), 0, NONE},
+    {THOROUGH, SCALED(RANK, 2, KARMA_SCALE_PAPER), 0, NONE},
+    {THOROUGH, PLAIN(RELEVANCE, 2), 0, NONE},
+    {THOROUGH, RBF(RELEVANCE, 1, 2), 0, NONE},
+    {THOROUGH, RBF(RELEVANCE, 2, 1), 0, NONE},
+    {THOROUGH, LAPLACE(RELEVANCE, 1, 1), 0, NONE},
+    {THOROUGH, POLY(RELEVANCE, 1, 2), 0, NONE},
+    {THOROUGH, BIASED(LINEAR, 2, 3), 0, NONE},
+    {THOROUGH, BIASED(LINEAR, 1, 0), 0, NONE},
 };
 
 /* What the table and the user leave to choose from. */
 typedef struct scope {
     const karma_names *fixed;
+    unsigned fixed_settings; /* bits of karma_i_setting: these are the options' */
     const karma_fit_options *options;
     int has_numbers, has_holes, has_subspace;
     int is_fine; /* many values of C: for the patient, and where there are few kernels */
@@ -123,7 +136,7 @@ enum { MOST_SUBSPACE_FEATURES = 1000 };
 
 static scope look_at(const karma_i_race *race, const karma_names *fixed) {
     const karma_table *table = race->table;
-    scope s = {.fixed = fixed, .options = &race->like->options};
+    scope s = {.fixed = fixed, .options = &race->task->options};
     size_t n_features = 0, n_numbers = 0;
     for (size_t j = 0; j < table->n_attributes; j++) {
         int is_number = table->attributes[j].kind == KARMA_COLUMN_NUMBER;
@@ -133,88 +146,74 @@ static scope look_at(const karma_i_race *race, const karma_names *fixed) {
     s.has_numbers = n_numbers > 0;
     s.has_holes = table->row_start[table->n_rows] < table->n_rows * table->n_attributes;
     s.has_subspace = n_features > 2 && n_features <= MOST_SUBSPACE_FEATURES;
+    for (size_t i = 0; i < KARMA_I_N_SETTINGS; i++)
+        if (is_fixed(&s, karma_i_setting_names[i].name)) s.fixed_settings |= karma_i_setting_names[i].setting;
     return s;
 }
 
-/* --- texts --------------------------------------------------------------------------------------------- */
+/* --- from sketches to kernels -------------------------------------------------------------------------- */
 
-static void add_setting(char *text, size_t size, const char *name, const char *value, const scope *s) {
-    size_t used = strlen(text);
-    if (!value || is_fixed(s, name)) return;
-    (void)snprintf(text + used, size - used, "%s%s=%s", text[used - 1] == '(' ? "" : ",", name, value);
+static karma_status add_factor(karma_i_plan_kernel *kernel, double weight, const factor_sketch *f, const scope *s,
+                               karma_error *err) {
+    karma_fit_options settings = *s->options; /* borrows its texts */
+    unsigned own = f->settings & ~s->fixed_settings;
+    if (own & GAMMA) settings.gamma = f->gamma;
+    if (own & OUTER) settings.outer = (int)f->outer;
+    if (own & WIDTH) settings.width = f->width;
+    if (own & DEGREE) settings.degree = f->degree;
+    if (own & SCALE) settings.scale = f->scale;
+    if (own & BIAS) settings.bias = f->bias;
+    KARMA_TRY(karma_i_plan_kernel_add_term(kernel, weight, err));
+    return karma_i_plan_kernel_add_factor(kernel, f->kind, &settings, own, err);
 }
 
-static void add_factor(char *text, size_t size, const factor_plan *f, const scope *s) {
-    size_t used = strlen(text);
-    (void)snprintf(text + used, size - used, "%s(", f->kind);
-    add_setting(text, size, "gamma", f->gamma, s);
-    add_setting(text, size, "outer", f->outer, s);
-    add_setting(text, size, "width", f->width, s);
-    add_setting(text, size, "degree", f->degree, s);
-    add_setting(text, size, "scale", f->scale, s);
-    add_setting(text, size, "bias", f->bias, s);
-    used = strlen(text);
-    if (text[used - 1] == '(')
-        text[used - 1] = '\0';
-    else
-        (void)snprintf(text + used, size - used, ")");
+static int has_second(const sketch *k) {
+    return k->second.kind != KARMA_N_KERNELS;
 }
 
-static void write_plan(char *text, size_t size, const plan *p, const scope *s) {
-    text[0] = '\0';
-    add_factor(text, size, &p->first, s);
-    if (!p->second.kind) return;
-    size_t used = strlen(text);
-    char mu[32];
-    int is_union = strcmp(p->second.kind, "subspace") == 0 && !p->second.outer;
-    (void)snprintf(mu, sizeof mu, "%g", s->options->mu);
-    (void)snprintf(text + used, size - used, " + %s*", is_union && is_fixed(s, "mu") ? mu : p->weight);
-    add_factor(text, size, &p->second, s);
+static int is_mapped(const sketch *k) {
+    return ((k->first.settings | k->second.settings) & OUTER) != 0;
+}
+
+static karma_status draw_up(karma_i_plan_kernel *kernel, const sketch *k, const scope *s, karma_error *err) {
+    KARMA_TRY(add_factor(kernel, 1.0, &k->first, s, err));
+    if (!has_second(k)) return KARMA_OK;
+    int is_union = k->second.kind == KARMA_KERNEL_SUBSPACE && !(k->second.settings & OUTER);
+    return add_factor(kernel, is_union && is_fixed(s, "mu") ? s->options->mu : k->weight, &k->second, s, err);
 }
 
 /* --- which of them ------------------------------------------------------------------------------------- */
 
-static int is_of(const factor_plan *f, const char *kind) {
-    return f->kind && strcmp(f->kind, kind) == 0;
-}
-
-static int uses_kind(const plan *p, const char *kind) {
-    return is_of(&p->first, kind) || is_of(&p->second, kind);
+static int uses_kind(const sketch *k, karma_kernel_kind kind) {
+    return k->first.kind == kind || k->second.kind == kind;
 }
 
 /* F_0 ∪ F_γ: weighted sums of both kernels and, unless the user keeps the weight, each alone, which are their limits.
  */
-static int fits_union(const plan *p, const scope *s) {
-    if (p->first.outer || p->second.outer) return 0;
-    if (p->second.kind) return is_of(&p->first, "linear") && is_of(&p->second, "subspace");
-    return !is_fixed(s, "mu") && (is_of(&p->first, "linear") || is_of(&p->first, "subspace"));
+static int fits_union(const sketch *k, const scope *s) {
+    if (is_mapped(k)) return 0;
+    if (has_second(k)) return k->first.kind == KARMA_KERNEL_LINEAR && k->second.kind == KARMA_KERNEL_SUBSPACE;
+    return !is_fixed(s, "mu") && (k->first.kind == KARMA_KERNEL_LINEAR || k->first.kind == KARMA_KERNEL_SUBSPACE);
 }
 
-/* Whether a plan is of the kernel that the user keeps. */
-static int fits_kernel(const plan *p, const char *kernel, const scope *s) {
-    if (strcmp(kernel, "union") == 0) return fits_union(p, s);
-    return !p->second.kind && is_of(&p->first, kernel);
+/* Whether a sketch is of the kernel that the user keeps. */
+static int fits_kernel(const sketch *k, const karma_i_plan_kernel *kept, const scope *s) {
+    if (kept->is_union) return fits_union(k, s);
+    return !has_second(k) && k->first.kind == kept->factors[0].kind;
 }
 
-static int is_word(const char *kernel) {
-    static const char *const words[] = {"linear", "rank", "subspace", "union", "relevance"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(kernel, words[i]) == 0) return 1;
-    return 0;
+/* An outer map that the user keeps has a place only where the sketch's own setting is one of it: a sketch of another
+ * map is that of a sketch without one. */
+static int fits_outer(const sketch *k, karma_outer kept) {
+    if (kept == KARMA_OUTER_RBF || kept == KARMA_OUTER_LAPLACE) return (k->first.settings & WIDTH) != 0;
+    return kept == KARMA_OUTER_POLY && k->first.settings & DEGREE;
 }
 
-static int is_worth_it(const plan *p, const scope *s) {
-    const char *gamma = p->first.gamma;
-    if (!s->has_numbers && uses_kind(p, "rank") && !is_fixed(s, "kernel")) return 0;
-    if (!s->has_holes && gamma && strcmp(gamma, "1") != 0) return 0;
-    if (!s->has_subspace && (uses_kind(p, "subspace") || uses_kind(p, "relevance"))) return 0;
-    if (is_fixed(s, "outer") && (p->first.outer || p->second.outer)) {
-        /* the map is the user's: a plan of another map is that of a plan without one */
-        karma_outer own = (karma_outer)s->options->outer;
-        int has_width = own == KARMA_OUTER_RBF || own == KARMA_OUTER_LAPLACE;
-        if (!(has_width && p->first.width) && !(own == KARMA_OUTER_POLY && p->first.degree)) return 0;
-    }
-    return 1;
+static int is_worth_it(const sketch *k, const scope *s) {
+    if (!s->has_numbers && uses_kind(k, KARMA_KERNEL_RANK) && !is_fixed(s, "kernel")) return 0;
+    if (!s->has_holes && k->first.gamma != 1) return 0;
+    if (!s->has_subspace && (uses_kind(k, KARMA_KERNEL_SUBSPACE) || uses_kind(k, KARMA_KERNEL_RELEVANCE))) return 0;
+    return !is_mapped(k) || !is_fixed(s, "outer") || fits_outer(k, (karma_outer)s->options->outer);
 }
 
 /* What an effort affords with these rows. */
@@ -224,56 +223,73 @@ static tier largest_tier(karma_effort effort, size_t n_rows) {
     return n_rows <= MOST_FEW_ROWS ? FEW_ROWS : NORMAL;
 }
 
-static int stands_already(const karma_i_race *race, const char *kernel) {
+/* --- all of them --------------------------------------------------------------------------------------- */
+
+static int is_there(const karma_i_race *race, const karma_i_plan_kernel *kernel) {
     for (size_t e = 0; e < race->n_entries; e++)
-        if (strcmp(race->entries[e].kernel, kernel) == 0) return 1;
+        if (karma_i_plan_kernel_equal(&race->entries[e].kernel, kernel)) return 1;
     return 0;
 }
 
 /* Multiples of the default C. Many kernels need few of them: on the sets of docs/search.md a committee of 13 kernels at
  * three values was nearly as good as one of 30 at five. */
-static karma_status add_kernel(karma_i_race *race, const char *kernel, int is_mapped, const scope *s,
+static karma_status add_kernel(karma_i_race *race, const karma_i_plan_kernel *kernel, int has_map, const scope *s,
                                karma_error *err) {
-    static const karma_i_C_path linear[] = {{3, {0.1, 1, 10}, {0}}, {5, {0.01, 0.1, 1, 10, 100}, {0}}};
-    static const karma_i_C_path mapped[] = {{3, {1, 10, 100}, {0}}, {5, {0.1, 1, 10, 100, 1000}, {0}}};
-    static const karma_i_C_path given = {1, {1}, {0}};
-    if (stands_already(race, kernel)) return KARMA_OK;
-    const karma_i_C_path *path = is_mapped ? &mapped[s->is_fine] : &linear[s->is_fine];
-    return karma_i_race_add(race, kernel, is_fixed(s, "C") ? &given : path, err);
+    static const karma_i_C_grid linear[] = {{3, {0.1, 1, 10}, {0}}, {5, {0.01, 0.1, 1, 10, 100}, {0}}};
+    static const karma_i_C_grid mapped[] = {{3, {1, 10, 100}, {0}}, {5, {0.1, 1, 10, 100, 1000}, {0}}};
+    static const karma_i_C_grid given = {1, {1}, {0}};
+    if (is_there(race, kernel)) return KARMA_OK;
+    const karma_i_C_grid *path = has_map ? &mapped[s->is_fine] : &linear[s->is_fine];
+    KARMA_TRY(karma_i_race_add(race, kernel, is_fixed(s, "C") ? &given : path, err));
+    race->entries[race->n_entries - 1].is_kept = karma_i_plan_kernel_is_zero_imputation(kernel);
+    return KARMA_OK;
+}
+
+/* The sketches up to this tier, and only those of the kernel that is kept, if one is. */
+static karma_status add_sketches(karma_i_race *race, tier most, const karma_i_plan_kernel *kept, const scope *s,
+                                 karma_error *err) {
+    karma_status st = KARMA_OK;
+    for (size_t i = 0; st == KARMA_OK && i < sizeof sketches / sizeof sketches[0]; i++) {
+        const sketch *k = &sketches[i];
+        karma_i_plan_kernel kernel = {0};
+        if (k->tier > most || !is_worth_it(k, s) || (kept && !fits_kernel(k, kept, s))) continue;
+        st = draw_up(&kernel, k, s, err);
+        if (st == KARMA_OK) st = add_kernel(race, &kernel, is_mapped(k), s, err);
+        karma_i_plan_kernel_clear(&kernel);
+    }
+    return st;
+}
+
+/* Who asks for a kernel by its name gets all candidates of it. A formula is one candidate, as is what leaves nothing to
+ * choose but C. */
+static karma_status add_kept(karma_i_race *race, const karma_i_plan *plan, scope *s, karma_error *err) {
+    const karma_i_plan_kernel *kernel = &plan->members[0].kernel;
+    const karma_i_C_grid *machines = &plan->members[0].machines;
+    s->is_fine = 1;
+    if (plan->n_members > 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "a committee is what a search chooses: set option 'kernel' or option 'effort', not both");
+    if (machines->n > 1 || machines->factors[0] != 1.0)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "option 'kernel': a search chooses the values of C; leave out what follows '@', or set "
+                            "option 'effort=off'");
+    if (kernel->is_union || karma_i_plan_kernel_is_word(kernel))
+        KARMA_TRY(add_sketches(race, THOROUGH, kernel, s, err));
+    if (race->n_entries > 0) return KARMA_OK;
+    return add_kernel(race, kernel, s->options->outer != KARMA_OUTER_IDENTITY, s, err);
 }
 
 karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, const karma_names *fixed,
                                     karma_error *err) {
     scope s = look_at(race, fixed);
-    const char *kernel = race->like->options.kernel ? race->like->options.kernel : "linear";
-    int keeps_kernel = is_fixed(&s, "kernel") || race->table->gram;
-    tier most =
-        keeps_kernel ? THOROUGH : largest_tier(effort, race->table->n_rows); /* who asks for one gets all of it */
-    s.is_fine = most >= FEW_ROWS;
-    if (keeps_kernel && strchr(kernel, '|'))
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "a committee is chosen, not searched: leave --kernel or --effort out");
-    if (keeps_kernel && !is_word(kernel))
-        return add_kernel(race, kernel, race->like->options.outer != KARMA_OUTER_IDENTITY, &s, err);
-    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
-        const plan *p = &plans[i];
-        char text[256];
-        if (p->tier > most || !is_worth_it(p, &s)) continue;
-        if (keeps_kernel && !fits_kernel(p, kernel, &s)) continue;
-        write_plan(text, sizeof text, p, &s);
-        KARMA_TRY(add_kernel(race, text, p->first.outer != NULL || p->second.outer != NULL, &s, err));
+    if (is_fixed(&s, "kernel") || race->table->gram) {
+        karma_i_plan plan = {0};
+        karma_status st = karma_i_plan_parse(&plan, s.options->kernel, s.options, err);
+        if (st == KARMA_OK) st = add_kept(race, &plan, &s, err);
+        karma_i_plan_clear(&plan);
+        return st;
     }
-    if (race->n_entries == 0) /* what is kept leaves nothing to choose but C */
-        return add_kernel(race, kernel, race->like->options.outer != KARMA_OUTER_IDENTITY, &s, err);
-    return KARMA_OK;
-}
-
-int karma_i_candidate_uses(const char *kernel) {
-    int uses = 0;
-    for (const char *at = kernel; (at = strstr(at, "gamma=")); at++)
-        if (strncmp(at, "gamma=1,", 8) != 0 && strncmp(at, "gamma=1)", 8) != 0) uses |= KARMA_I_USES_GAMMA;
-    if (strstr(kernel, "rank") || strstr(kernel, "relevance")) uses |= KARMA_I_USES_RANK;
-    if (strstr(kernel, "subspace") || strstr(kernel, "union")) uses |= KARMA_I_USES_SUBSPACE;
-    if (strstr(kernel, "outer=")) uses |= KARMA_I_USES_MAP;
-    return uses;
+    tier most = largest_tier(effort, race->table->n_rows);
+    s.is_fine = most >= FEW_ROWS;
+    return add_sketches(race, most, NULL, &s, err);
 }

@@ -7,9 +7,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "table/folds.h"
 
-/* A candidate that is g standard errors behind the best has a say of exp(-g²/2), and none from here on. */
+/* A candidate that is g standard errors behind the best gets the weight exp(-g²/2), and 0 from here on. */
 static const double NO_SAY = 2.5;
 /* Beyond this many standard errors of the difference there is no hope of being as good. */
 static const double HOPELESS = 3.0;
@@ -36,21 +35,20 @@ static int is_running(const karma_i_race *race, size_t run, const unsigned char 
 
 /* Rows that were left out so far, repeat by repeat; all of them at the end. */
 static int is_judged(const karma_i_race *race, size_t repeat, size_t row) {
-    size_t n = race->table->n_rows;
-    return repeat * race->n_folds + race->fold[repeat * n + row] < race->n_done;
+    return karma_i_folds_number(race->folds, repeat, row) < race->n_done;
 }
 
 /* losses[row]: means over the repeats so far; NaN where a row was not judged. */
 static void fill_losses(double *losses, double *scores, const karma_i_race *race, size_t run,
                         karma_i_row_loss_fn row_loss, const void *payload) {
-    size_t n = race->table->n_rows, K = race->like->n_outputs;
+    size_t n = race->table->n_rows, K = race->task->n_outputs;
     for (size_t i = 0; i < n; i++) {
         double sum = 0.0, count = 0.0;
-        for (size_t r = 0; r < race->n_repeats; r++) {
+        for (size_t r = 0; r < race->folds->n_repeats; r++) {
             if (!is_judged(race, r, i)) continue;
             const float *own = race->runs[run].scores + (r * n + i) * K;
             for (size_t k = 0; k < K; k++) scores[k] = (double)own[k];
-            sum += row_loss(payload, race->like, race->table, i, scores);
+            sum += row_loss(payload, race->task, race->table, i, scores);
             count += 1.0;
         }
         losses[i] = count > 0.0 ? sum / count : NAN;
@@ -87,7 +85,7 @@ static size_t find_best(const karma_i_race *race, const unsigned char *allowed) 
 static karma_status measure_gaps(double *gap, const karma_i_race *race, const unsigned char *allowed, size_t best,
                                  karma_i_row_loss_fn row_loss, const void *payload, karma_error *err) {
     size_t n = race->table->n_rows;
-    double *losses = karma_i_alloc(n, sizeof *losses), *scores = karma_i_alloc(race->like->n_outputs, sizeof *scores);
+    double *losses = karma_i_alloc(n, sizeof *losses), *scores = karma_i_alloc(race->task->n_outputs, sizeof *scores);
     karma_status st = losses && scores ? KARMA_OK : karma_i_fail_memory(err);
     double level = 0.0, error = 0.0;
     if (st == KARMA_OK && row_loss) {
@@ -95,7 +93,7 @@ static karma_status measure_gaps(double *gap, const karma_i_race *race, const un
         mean_and_error(&level, &error, losses, NULL, n);
     } else if (st == KARMA_OK) {
         mean_and_error(&level, &error, race->runs[best].values, NULL, race->n_done);
-        error *= sqrt((double)race->n_repeats); /* repeats tell little that is new */
+        error *= sqrt((double)race->folds->n_repeats); /* repeats tell little that is new */
     }
     for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
         double mean, ignored, behind;
@@ -174,16 +172,16 @@ static void solve_weights(double *weights, const double *A, const double *b, siz
 }
 
 static karma_status stack(karma_i_choice *out, const karma_i_race *race, karma_error *err) {
-    size_t n = out->n, rows = race->table->n_rows, K = race->like->n_outputs;
+    size_t n = out->n, rows = race->table->n_rows, K = race->task->n_outputs;
     double *A = karma_i_zalloc(n, n * sizeof *A), *b = karma_i_zalloc(n, sizeof *b), *s = karma_i_alloc(n, sizeof *s);
     karma_i_outputs outputs = {0};
     karma_status st =
-        A && b && s ? karma_i_outputs_fill(&outputs, race->like, race->table, err) : karma_i_fail_memory(err);
-    for (size_t t = 0; st == KARMA_OK && t < race->like->n_heads; t++) {
-        const karma_i_head *head = &race->like->heads[t];
+        A && b && s ? karma_i_outputs_fill(&outputs, race->task, race->table, err) : karma_i_fail_memory(err);
+    for (size_t t = 0; st == KARMA_OK && t < race->task->n_heads; t++) {
+        const karma_i_head *head = &race->task->heads[t];
         double shift = head->labels.task == KARMA_TASK_REGRESS ? head->labels.shift : 0.0;
         double factor = head->labels.task == KARMA_TASK_REGRESS ? head->labels.factor : 1.0;
-        for (size_t at = 0; at < race->n_repeats * rows; at++)
+        for (size_t at = 0; at < race->folds->n_repeats * rows; at++)
             for (size_t k = head->first_output; k < head->first_output + head->n_outputs; k++) {
                 double weight = outputs.weights[at % rows * K + k];
                 double target = outputs.targets[at % rows * K + k];
@@ -263,11 +261,11 @@ karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_l
     for (size_t e = 0; e < race->n_entries; e++) *n_left += race->entries[e].is_out ? 0 : 1;
     if (race->n_done < LEAST_FOLDS || !row_loss || best == race->n_runs) return KARMA_OK;
     double *losses = karma_i_alloc(n, sizeof *losses), *least = karma_i_alloc(n, sizeof *least);
-    double *scores = karma_i_alloc(race->like->n_outputs, sizeof *scores);
+    double *scores = karma_i_alloc(race->task->n_outputs, sizeof *scores);
     karma_status st = losses && least && scores ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) fill_losses(least, scores, race, best, row_loss, payload);
     for (size_t e = 0; st == KARMA_OK && e < race->n_entries; e++) {
-        karma_i_entry *entry = &race->entries[e];
+        karma_i_race_entry *entry = &race->entries[e];
         int hopeless = 1;
         for (size_t r = entry->first_run; !entry->is_out && hopeless && r < entry->first_run + entry->path.n; r++) {
             double mean, error;
@@ -275,7 +273,7 @@ karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_l
             mean_and_error(&mean, &error, losses, least, n);
             hopeless = mean > HOPELESS * error;
         }
-        if (entry->is_out || !hopeless || strcmp(entry->kernel, race->keep) == 0) continue;
+        if (entry->is_out || !hopeless || entry->is_kept) continue;
         entry->is_out = 1;
         --*n_left;
     }
@@ -288,7 +286,7 @@ karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_l
 /* --- what a choice is worth ---------------------------------------------------------------------------- */
 
 void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const karma_i_race *race, size_t repeat) {
-    size_t n = race->table->n_rows * race->like->n_outputs;
+    size_t n = race->table->n_rows * race->task->n_outputs;
     for (size_t i = 0; i < n; i++) scores[i] = 0.0;
     for (size_t m = 0; m < choice->n; m++) {
         const float *own = race->runs[choice->runs[m]].scores + repeat * n;
@@ -299,72 +297,64 @@ void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const k
 /* The goal on the rows of one fold. */
 static karma_status value_of_fold(double *value, const double *scores, const karma_i_race *race, size_t number,
                                   karma_error *err) {
-    size_t n = race->table->n_rows, K = race->like->n_outputs, n_train, n_test;
-    const size_t *fold = race->fold + number / race->n_folds * n;
-    size_t *train = karma_i_alloc(n, sizeof *train), *test = karma_i_alloc(n, sizeof *test);
-    double *own = karma_i_alloc(n, K * sizeof *own);
-    karma_table *rows = NULL;
-    karma_status st = train && test && own ? KARMA_OK : karma_i_fail_memory(err);
+    size_t K = race->task->n_outputs;
+    karma_i_fold fold;
+    KARMA_TRY(karma_i_fold_test(&fold, race->folds, number, err));
+    double *own = karma_i_alloc(fold.test->n_rows, K * sizeof *own);
+    karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        karma_i_folds_split(train, &n_train, test, &n_test, fold, n, number % race->n_folds);
-        for (size_t i = 0; i < n_test; i++) memcpy(own + i * K, scores + test[i] * K, K * sizeof *own);
-        st = karma_table_select(&rows, race->table, test, n_test, err);
+        karma_i_fold_take_scores(own, &fold, scores, K);
+        st = race->goal(value, race->goal_payload, race->task, fold.test, own, err);
     }
-    if (st == KARMA_OK) st = race->goal(value, race->goal_payload, race->like, rows, own, err);
-    karma_table_free(rows);
-    karma_i_free(train);
-    karma_i_free(test);
     karma_i_free(own);
+    karma_i_fold_clear(&fold);
     return st;
 }
 
 karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
                                    karma_error *err) {
-    double *scores = karma_i_alloc(race->table->n_rows, race->like->n_outputs * sizeof *scores);
+    double *scores = karma_i_alloc(race->table->n_rows, race->task->n_outputs * sizeof *scores);
     karma_status st = scores ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t f = 0; st == KARMA_OK && f < race->n_done; f++) {
-        if (f % race->n_folds == 0) karma_i_choice_scores(scores, choice, race, f / race->n_folds);
+        if (f % race->folds->n_folds == 0) karma_i_choice_scores(scores, choice, race, f / race->folds->n_folds);
         st = value_of_fold(&values[f], scores, race, f, err);
     }
     karma_i_free(scores);
     return st;
 }
 
-/* --- as text ------------------------------------------------------------------------------------------- */
+/* --- as a plan ----------------------------------------------------------------------------------------- */
 
-/* The member of one entry: its machines that were chosen, ascending in C. */
-static size_t write_member(char *text, size_t size, const karma_i_choice *choice, const karma_i_race *race, size_t e) {
-    const karma_i_entry *entry = &race->entries[e];
-    size_t used = (size_t)snprintf(text, size, "%s @", entry->kernel);
-    char separator = ' ';
+/* Four significant digits: the text in a model file is short, and what is learned is exactly what it says. */
+static double round_weight(double weight) {
+    double unit = pow(10.0, 3.0 - floor(log10(weight)));
+    return round(weight * unit) / unit;
+}
+
+/* The machines of one entry that were chosen, ascending in C. */
+static karma_i_C_grid chosen_machines(const karma_i_choice *choice, const karma_i_race *race, size_t e) {
+    const karma_i_race_entry *entry = &race->entries[e];
+    karma_i_C_grid machines = {0};
     for (size_t r = entry->first_run; r < entry->first_run + entry->path.n; r++)
         for (size_t m = 0; m < choice->n; m++) {
             if (choice->runs[m] != r) continue;
-            used += (size_t)snprintf(text + used, size - used, "%c%g", separator, race->runs[r].C_factor);
-            if (choice->n > 1) used += (size_t)snprintf(text + used, size - used, ":%.4g", choice->weights[m]);
-            separator = ',';
+            machines.factors[machines.n] = race->runs[r].C_factor;
+            machines.weights[machines.n++] = choice->n > 1 ? round_weight(choice->weights[m]) : 1.0;
         }
-    return used;
+    return machines;
 }
 
-karma_status karma_i_choice_text(char **out, const karma_i_choice *choice, const karma_i_race *race, karma_error *err) {
-    size_t size = 1;
-    for (size_t m = 0; m < choice->n; m++) size += strlen(race->entries[race->runs[choice->runs[m]].entry].kernel) + 64;
-    char *text = karma_i_zalloc(size, 1);
-    if (!text) return karma_i_fail_memory(err);
-    unsigned char *is_written = karma_i_zalloc(race->n_entries, 1);
-    karma_status st = is_written ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t m = 0, used = 0; st == KARMA_OK && m < choice->n; m++) {
+karma_status karma_i_choice_plan(karma_i_plan *out, const karma_i_choice *choice, const karma_i_race *race,
+                                 karma_error *err) {
+    unsigned char *is_there = karma_i_zalloc(race->n_entries, 1);
+    karma_status st = is_there ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t m = 0; st == KARMA_OK && m < choice->n; m++) {
         size_t e = race->runs[choice->runs[m]].entry;
-        if (is_written[e]) continue;
-        is_written[e] = 1;
-        if (used) used += (size_t)snprintf(text + used, size - used, " | ");
-        used += write_member(text + used, size - used, choice, race, e);
+        if (is_there[e]) continue;
+        is_there[e] = 1;
+        karma_i_C_grid machines = chosen_machines(choice, race, e);
+        st = karma_i_plan_add_member(out, &race->entries[e].kernel, &machines, err);
     }
-    karma_i_free(is_written);
-    if (st == KARMA_OK)
-        *out = text;
-    else
-        karma_i_free(text);
+    karma_i_free(is_there);
     return st;
 }

@@ -15,7 +15,7 @@ typedef struct karma_i_choice {
 /* Of the runs for which `allowed` is not 0 (NULL: all) and that were judged on all folds so far. `row_loss` tells how
  * wrong a row's scores are, or is NULL where the goal is no mean over rows: errors of means then come from the folds.
  * At most `most` runs. Fails if there is none. */
-typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_model *like, const karma_table *table,
+typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_i_task *task, const karma_table *table,
                                       size_t row, const double *scores);
 karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,
                             const unsigned char *allowed, karma_i_row_loss_fn row_loss, const void *payload,
@@ -34,7 +34,8 @@ void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const k
 /* The goal's value of these scores on every fold that was judged. */
 karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
                                    karma_error *err);
-/* The committee as text for --kernel. Caller frees. */
-karma_status karma_i_choice_text(char **out, const karma_i_choice *choice, const karma_i_race *race, karma_error *err);
+/* The committee: one member per kernel, in the order of the choice. To be cleared also when it fails. */
+karma_status karma_i_choice_plan(karma_i_plan *out, const karma_i_choice *choice, const karma_i_race *race,
+                                 karma_error *err);
 
 #endif

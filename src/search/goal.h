@@ -1,23 +1,20 @@
-/* What a model is chosen by: one number of karma_metrics, turned so that more is better, averaged over the targets that
- * the rows in question have labels of. */
+/* What a model is chosen by: one metric (eval/metric_table.h), turned so that more is better, averaged over the targets
+ * that the rows in question have labels of. */
 #ifndef KARMA_I_GOAL_H
 #define KARMA_I_GOAL_H
 
-#include "karma/evaluate.h"
-#include "model/model.h"
+#include "model/task.h"
 
 /* The goal itself, or for auto what suits the targets: it stays auto, for accuracy and R2, if they are classes and
  * numbers. Fails if the goal is not one of the targets' tasks. */
-karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_model *like, karma_error *err);
+karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_i_task *task, karma_error *err);
 /* What one of them is judged by. */
-karma_goal karma_i_goal_of_target(karma_goal goal, const karma_model *like, size_t target);
+karma_goal karma_i_goal_of_target(karma_goal goal, const karma_i_task *task, size_t target);
 /* Fails if what candidates say has no such number: their scores are neither probabilities nor quantiles. */
-karma_status karma_i_goal_check(karma_goal goal, const karma_model *like, karma_error *err);
+karma_status karma_i_goal_check(karma_goal goal, const karma_i_task *task, karma_error *err);
 /* The loss that serves a goal, where the user has none. */
 karma_loss_kind karma_i_goal_loss(karma_goal goal);
 
-/* The goal of metrics, as users know it. */
-double karma_i_goal_of(const karma_metrics *metrics, karma_goal goal);
 /* 1 if more is better, otherwise -1. */
 double karma_i_goal_sign(karma_goal goal);
 const char *karma_i_goal_name(karma_goal goal);
@@ -27,7 +24,7 @@ typedef struct karma_i_judge {
     karma_goal goal;
     size_t *truth; /* classes of the rows, target by target */
 } karma_i_judge;
-karma_status karma_i_judge_init(karma_i_judge *out, karma_goal goal, const karma_model *like, const karma_table *table,
+karma_status karma_i_judge_init(karma_i_judge *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                 karma_error *err);
 void karma_i_judge_clear(karma_i_judge *judge);
 
@@ -35,19 +32,19 @@ void karma_i_judge_clear(karma_i_judge *judge);
 int karma_i_goal_has_labels(const karma_table *table, size_t target);
 /* A karma_i_goal_fn; the payload is a karma_i_judge. A number that cannot be told of these rows (the AUC of one class)
  * is taken for that of guessing. */
-karma_status karma_i_goal_value(double *out, const void *judge, const karma_model *like, const karma_table *table,
+karma_status karma_i_goal_value(double *out, const void *judge, const karma_i_task *task, const karma_table *table,
                                 const double *scores, karma_error *err);
 
 /* How wrong one row's scores are, a karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a
  * mean over rows. */
-double karma_i_goal_row_loss(const void *judge, const karma_model *like, const karma_table *table, size_t row,
+double karma_i_goal_row_loss(const void *judge, const karma_i_task *task, const karma_table *table, size_t row,
                              const double *scores);
 /* Whether a goal is a mean over rows, or follows from one: R2 and RMSE from that of the squared errors. */
 int karma_i_goal_is_mean(karma_goal goal);
 
 /* Scores of a constant answer: of classes their shares among the training rows, so that the commonest is said; of
  * numbers the mean; of quantiles those of the labels in `table`. */
-karma_status karma_i_constant_scores(double *scores, const karma_model *like, const karma_table *table,
+karma_status karma_i_constant_scores(double *scores, const karma_i_task *task, const karma_table *table,
                                      karma_error *err);
 
 #endif

@@ -8,75 +8,58 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "kernel/parts.h"
-#include "model/solve_path.h"
+#include "model/answers.h"
+#include "model/fold.h"
+#include "model/solve_grid.h"
 #include "model/supervise.h"
-#include "table/folds.h"
 
 void karma_i_race_clear(karma_i_race *race) {
-    for (size_t e = 0; e < race->n_entries; e++) {
-        karma_i_free(race->entries[e].kernel);
-    }
+    for (size_t e = 0; e < race->n_entries; e++) karma_i_plan_kernel_clear(&race->entries[e].kernel);
     for (size_t r = 0; r < race->n_runs; r++) {
         karma_i_free(race->runs[r].scores);
         karma_i_free(race->runs[r].values);
     }
     karma_i_free(race->entries);
     karma_i_free(race->runs);
-    karma_i_free(race->fold);
     *race = (karma_i_race){0};
 }
 
-/* A seed of its own for every repeat; the first is the user's. */
-static uint64_t repeat_seed(int64_t seed, size_t repeat) {
-    return (uint64_t)seed + (uint64_t)repeat * UINT64_C(0x9e3779b97f4a7c15);
-}
-
-karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, const karma_table *table, size_t n_folds,
-                                size_t n_repeats, karma_i_goal_fn goal, const void *goal_payload, karma_error *err) {
-    karma_i_race race = {.like = like,
-                         .table = table,
-                         .n_folds = n_folds,
-                         .n_repeats = n_repeats,
-                         .goal = goal,
-                         .goal_payload = goal_payload,
-                         .subspace_rank = like->options.subspace_rank,
-                         .fold = karma_i_alloc(table->n_rows, n_repeats * sizeof *race.fold)};
-    karma_status st = race.fold ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++)
-        st = karma_i_assign_folds(race.fold + r * table->n_rows, n_folds, like, table,
-                                  repeat_seed(like->options.seed, r), err);
-    if (st == KARMA_OK)
-        *out = race;
-    else
-        karma_i_race_clear(&race);
-    return st;
+karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *folds, karma_i_goal_fn goal,
+                                const void *goal_payload) {
+    return (karma_i_race){.task = task,
+                          .folds = folds,
+                          .table = folds->table,
+                          .goal = goal,
+                          .goal_payload = goal_payload,
+                          .subspace_rank = task->options.subspace_rank};
 }
 
 static karma_status add_run(karma_i_race *race, double C_factor, karma_error *err) {
-    karma_i_run *runs = karma_i_zalloc(race->n_runs + 1, sizeof *runs);
+    karma_i_race_run *runs = karma_i_zalloc(race->n_runs + 1, sizeof *runs);
     if (!runs) return karma_i_fail_memory(err);
     if (race->n_runs) memcpy(runs, race->runs, race->n_runs * sizeof *runs);
     karma_i_free(race->runs);
     race->runs = runs;
-    karma_i_run *run = &runs[race->n_runs++];
+    karma_i_race_run *run = &runs[race->n_runs++];
     run->entry = race->n_entries - 1;
     run->C_factor = C_factor;
-    run->scores = karma_i_zalloc(race->n_repeats * race->table->n_rows, race->like->n_outputs * sizeof *run->scores);
-    run->values = karma_i_zalloc(race->n_folds * race->n_repeats, sizeof *run->values);
+    run->scores =
+        karma_i_zalloc(race->folds->n_repeats * race->table->n_rows, race->task->n_outputs * sizeof *run->scores);
+    run->values = karma_i_zalloc(karma_i_folds_count(race->folds), sizeof *run->values);
     return run->scores && run->values ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karma_i_C_path *path, karma_error *err) {
-    karma_i_entry *entries = karma_i_zalloc(race->n_entries + 1, sizeof *entries);
+karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *kernel, const karma_i_C_grid *path,
+                              karma_error *err) {
+    karma_i_race_entry *entries = karma_i_zalloc(race->n_entries + 1, sizeof *entries);
     if (!entries) return karma_i_fail_memory(err);
     if (race->n_entries) memcpy(entries, race->entries, race->n_entries * sizeof *entries);
     karma_i_free(race->entries);
     race->entries = entries;
-    karma_i_entry *entry = &entries[race->n_entries++];
+    karma_i_race_entry *entry = &entries[race->n_entries++];
     entry->first_run = race->n_runs;
     entry->path = *path;
-    entry->kernel = karma_i_strdup(kernel);
-    if (!entry->kernel) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_plan_kernel_copy(&entry->kernel, kernel, err));
     for (size_t c = 0; c < path->n; c++) KARMA_TRY(add_run(race, path->factors[c], err));
     return KARMA_OK;
 }
@@ -85,63 +68,52 @@ karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karm
 
 /* What all entries share in a fold. */
 typedef struct fold_data {
-    karma_table *train, *test;
-    karma_model *model; /* the fold's own heads */
+    karma_i_fold tables;
+    karma_i_task task; /* with what is known of labels from the fold's training rows */
     karma_i_outputs outputs;
-    karma_i_formula *formulas; /* one an entry */
     karma_i_encoder encoder;
     karma_i_rows *rows; /* all of the table, encoded as the training rows taught */
     karma_i_parts parts;
     karma_i_rows *train_rows, *test_rows; /* of a kernel that has no parts: gathered here */
     const karma_i_rows *learned, *asked;  /* training and test rows that kernels are computed of */
-    size_t *test_index;
 } fold_data;
 
-static void clear_fold(fold_data *f, size_t n_entries) {
-    for (size_t e = 0; f->formulas && e < n_entries; e++) karma_i_formula_clear(&f->formulas[e]);
-    karma_i_free(f->formulas);
+static void clear_fold(fold_data *f) {
     karma_i_parts_clear(&f->parts);
     karma_i_rows_free(f->train_rows);
     karma_i_rows_free(f->test_rows);
     karma_i_rows_free(f->rows);
     karma_i_encoder_clear(&f->encoder);
     karma_i_outputs_clear(&f->outputs);
-    karma_model_free(f->model);
-    karma_table_free(f->train);
-    karma_table_free(f->test);
-    karma_i_free(f->test_index);
+    karma_i_task_clear(&f->task);
+    karma_i_fold_clear(&f->tables);
 }
 
-/* The tables of the fold, and its heads. */
+/* The tables of the fold, and its task. */
 static karma_status split_table(fold_data *f, unsigned char *is_train, const karma_i_race *race, karma_error *err) {
-    size_t n = race->table->n_rows, which = race->n_done % race->n_folds, n_train, n_test;
-    size_t *train_index = karma_i_alloc(n, sizeof *train_index);
-    f->test_index = karma_i_alloc(n, sizeof *f->test_index);
-    karma_status st = train_index && f->test_index ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) {
-        const size_t *fold = race->fold + race->n_done / race->n_folds * n;
-        karma_i_folds_split(train_index, &n_train, f->test_index, &n_test, fold, n, which);
-        for (size_t i = 0; i < n; i++) is_train[i] = fold[i] != which;
-        st = karma_table_select(&f->train, race->table, train_index, n_train, err);
-    }
-    if (st == KARMA_OK) st = karma_table_select(&f->test, race->table, f->test_index, n_test, err);
-    if (st == KARMA_OK) st = karma_i_model_start_like(&f->model, race->like, f->train, err);
-    if (st == KARMA_OK) st = karma_i_outputs_fill(&f->outputs, f->model, f->train, err);
-    karma_i_free(train_index);
-    return st;
+    KARMA_TRY(karma_i_fold_split(&f->tables, race->folds, race->n_done, err));
+    memset(is_train, 1, race->table->n_rows);
+    for (size_t i = 0; i < f->tables.test->n_rows; i++) is_train[f->tables.test_rows[i]] = 0;
+    KARMA_TRY(karma_i_task_relearn(&f->task, race->task, f->tables.train, err));
+    return karma_i_outputs_fill(&f->outputs, &f->task, f->tables.train, err);
 }
 
-/* Formulas of the entries that are judged, numbered by one list of kinds. */
-static karma_status parse_formulas(fold_data *f, karma_kernel_kind *kinds, size_t *n_kinds, const karma_i_race *race,
-                                   karma_error *err) {
-    f->formulas = karma_i_zalloc(race->n_entries, sizeof *f->formulas);
-    if (!f->formulas) return karma_i_fail_memory(err);
+/* The kinds of the entries that are judged, which number the encodings of their factors. */
+static size_t number_encodings(karma_kernel_kind *kinds, karma_i_race *race) {
+    size_t n_kinds = 0;
+    for (size_t e = 0; e < race->n_entries; e++)
+        if (!race->entries[e].is_out) karma_i_plan_kernel_number(&race->entries[e].kernel, kinds, &n_kinds);
+    return n_kinds;
+}
+
+/* Returns how many entries are left. */
+static size_t drop_slow_entries(karma_i_race *race) {
+    size_t n_left = 0;
     for (size_t e = 0; e < race->n_entries; e++) {
-        if (race->entries[e].is_out) continue;
-        KARMA_TRY(karma_i_formula_parse(&f->formulas[e], race->entries[e].kernel, &race->like->options, err));
-        karma_i_formula_number(&f->formulas[e], kinds, n_kinds);
+        race->entries[e].is_out |= karma_i_plan_kernel_is_slow(&race->entries[e].kernel);
+        n_left += race->entries[e].is_out ? 0 : 1;
     }
-    return KARMA_OK;
+    return n_left;
 }
 
 /* Kernel values that were given, and rows with very many attributes, have no parts. */
@@ -169,9 +141,9 @@ static int watch_encoding(void *payload, const char *stage, size_t done, size_t 
 
 /* Once for all folds, from the training rows of the first; no label is looked at. (Fewer rows would suggest a smaller
  * rank: of 300 of 768 rows of digits with half of the cells hidden one that costs a point and a half of accuracy.) */
-static karma_status choose_rank(karma_i_race *race, const karma_model *model, const karma_table *train,
+static karma_status choose_rank(karma_i_race *race, const karma_i_task *task, const karma_table *train,
                                 const karma_hooks *hooks, karma_error *err) {
-    karma_fit_options options = model->options; /* borrows its texts */
+    karma_fit_options options = task->options; /* borrows its texts */
     karma_i_recipe *recipe = NULL;
     karma_i_rows *rows = NULL;
     size_t rank = 0;
@@ -185,43 +157,37 @@ static karma_status choose_rank(karma_i_race *race, const karma_model *model, co
     return st;
 }
 
-/* Formulas of all entries, and the recipes of their kinds. Where there is no time for a subspace in the first fold, the
- * entries that want one are out. */
+/* The recipes of the kinds of all entries. Where there is no time for a slow one in the first fold, the entries that
+ * want it are out. */
 static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     karma_hooks hooks = {watch_encoding, NULL, watch};
     for (;;) {
         karma_kernel_kind kinds[KARMA_N_KERNELS];
-        size_t n_kinds = 0, n_left = 0;
-        int has_subspace = 0;
-        KARMA_TRY(parse_formulas(f, kinds, &n_kinds, race, err));
-        for (size_t k = 0; k < n_kinds; k++) has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
-        karma_status st = has_subspace && race->subspace_rank == (int64_t)KARMA_AUTO
-                              ? choose_rank(race, f->model, f->train, &hooks, err)
-                              : KARMA_OK;
-        f->model->options.subspace_rank = race->subspace_rank;
-        if (st == KARMA_OK)
-            st = karma_i_learn_recipes(&f->encoder, kinds, n_kinds, f->model, &f->outputs, f->train, &hooks, err);
-        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_subspace || n_kinds == 1) return st;
-        for (size_t e = 0; e < race->n_entries; e++) {
-            karma_i_formula *formula = &f->formulas[e];
-            for (size_t k = 0; k < formula->n_factors; k++)
-                race->entries[e].is_out |= formula->factors[k].kind == KARMA_KERNEL_SUBSPACE;
-            n_left += race->entries[e].is_out ? 0 : 1;
-            karma_i_formula_clear(formula);
+        size_t n_kinds = number_encodings(kinds, race);
+        int has_subspace = 0, has_slow = 0;
+        for (size_t k = 0; k < n_kinds; k++) {
+            has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
+            has_slow |= karma_i_kind_of(kinds[k])->is_slow;
         }
-        karma_i_free(f->formulas);
-        f->formulas = NULL;
-        if (n_left == 0) return st;
+        karma_status st = has_subspace && race->subspace_rank == (int64_t)KARMA_AUTO
+                              ? choose_rank(race, &f->task, f->tables.train, &hooks, err)
+                              : KARMA_OK;
+        f->task.options.subspace_rank = race->subspace_rank;
+        if (st == KARMA_OK)
+            st =
+                karma_i_learn_recipes(&f->encoder, kinds, n_kinds, &f->task, &f->outputs, f->tables.train, &hooks, err);
+        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1) return st;
+        if (drop_slow_entries(race) == 0) return st;
     }
 }
 
 static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
-    int threads = karma_i_threads(race->like->options.threads);
+    int threads = karma_i_threads(race->task->options.threads);
     unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
     karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = learn_encoder(f, race, watch, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
-    if (st == KARMA_OK && !f->rows->is_matrix && f->rows->n_attributes <= UINT16_MAX) {
+    if (st == KARMA_OK && karma_i_parts_suit(f->rows)) {
         st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);
         f->learned = f->parts.train;
         f->asked = f->parts.others;
@@ -235,18 +201,19 @@ static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watc
 
 /* Scores of the test rows become part of a run's; their value is that of this fold. */
 static karma_status record(karma_i_race *race, size_t run, double *scores, const fold_data *f, karma_error *err) {
-    size_t K = race->like->n_outputs;
-    float *all = race->runs[run].scores + race->n_done / race->n_folds * race->table->n_rows * K;
-    karma_i_finish_scores(scores, f->model, f->test->n_rows);
-    for (size_t i = 0; i < f->test->n_rows; i++)
-        for (size_t k = 0; k < K; k++) all[f->test_index[i] * K + k] = (float)scores[i * K + k];
-    return race->goal(&race->runs[run].values[race->n_done], race->goal_payload, race->like, f->test, scores, err);
+    size_t K = race->task->n_outputs;
+    float *all = race->runs[run].scores + race->n_done / race->folds->n_folds * race->table->n_rows * K;
+    karma_i_finish_scores(scores, &f->task, f->tables.test->n_rows);
+    for (size_t i = 0; i < f->tables.test->n_rows; i++)
+        for (size_t k = 0; k < K; k++) all[f->tables.test_rows[i] * K + k] = (float)scores[i * K + k];
+    return race->goal(&race->runs[run].values[race->n_done], race->goal_payload, race->task, f->tables.test, scores,
+                      err);
 }
 
 static karma_status judge_scores(karma_i_race *race, size_t which, const double *scores, const fold_data *f,
                                  karma_error *err) {
-    const karma_i_entry *entry = &race->entries[which];
-    size_t K = race->like->n_outputs, n = f->test->n_rows;
+    const karma_i_race_entry *entry = &race->entries[which];
+    size_t K = race->task->n_outputs, n = f->tables.test->n_rows;
     double *own = karma_i_alloc(n, K * sizeof *own);
     karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t c = 0; st == KARMA_OK && c < entry->path.n; c++) {
@@ -258,23 +225,23 @@ static karma_status judge_scores(karma_i_race *race, size_t which, const double 
 }
 
 static karma_status judge_entry(karma_i_race *race, size_t which, const fold_data *f, karma_error *err) {
-    const karma_i_entry *entry = &race->entries[which];
-    size_t n = f->learned->n_rows, n_outputs = entry->path.n * race->like->n_outputs;
+    const karma_i_race_entry *entry = &race->entries[which];
+    size_t n = f->learned->n_rows, n_outputs = entry->path.n * race->task->n_outputs;
     karma_i_kernel kernel = {0};
     double *coefficients = karma_i_alloc(n, n_outputs * sizeof *coefficients);
     double *scores = karma_i_alloc(f->asked->n_rows, n_outputs * sizeof *scores);
     karma_status st = coefficients && scores ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_kernel_learn(&kernel, &f->formulas[which], f->learned, 1, err);
+    if (st == KARMA_OK) st = karma_i_kernel_learn(&kernel, &entry->kernel, f->learned, 1, err);
     karma_i_problem problem = {.kernel = &kernel,
                                .rows = f->learned,
-                               .n_outputs = race->like->n_outputs,
+                               .n_outputs = race->task->n_outputs,
                                .targets = f->outputs.targets,
                                .row_weights = f->outputs.weights,
                                .losses = f->outputs.losses};
-    karma_fit_options options = f->model->options; /* borrows its texts */
+    karma_fit_options options = f->task.options; /* borrows its texts */
     options.threads = 1;
     karma_fit_info info = {.solver = KARMA_SOLVER_BATCH};
-    if (st == KARMA_OK) st = karma_i_solve_path(coefficients, &info, &entry->path, &problem, &options, NULL, err);
+    if (st == KARMA_OK) st = karma_i_solve_grid(coefficients, &info, &entry->path, &problem, &options, NULL, err);
     if (st == KARMA_OK)
         st = karma_i_kernel_scores(scores, &kernel, karma_i_rows_all(f->asked), karma_i_rows_all(f->learned),
                                    coefficients, n_outputs, 1, err);
@@ -285,6 +252,12 @@ static karma_status judge_entry(karma_i_race *race, size_t which, const fold_dat
     return st;
 }
 
+static int wants_to_stop(const karma_i_race *race, size_t which, size_t n_judged, karma_i_stop_fn stop, void *payload) {
+    char kernel[200];
+    (void)karma_i_plan_kernel_print(kernel, sizeof kernel, &race->entries[which].kernel);
+    return stop(payload, n_judged, race->n_entries, kernel);
+}
+
 /* Entries are independent: the result does not depend on which thread judges which. */
 static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_i_stop_fn stop, void *payload,
                                   int *stopped, karma_error *err) {
@@ -292,7 +265,7 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
     size_t n_judged = 0;
     karma_error *errors = karma_i_zalloc(race->n_entries, sizeof *errors);
     if (!errors) return karma_i_fail_memory(err);
-#pragma omp parallel for schedule(dynamic) num_threads(karma_i_threads(race->like->options.threads))
+#pragma omp parallel for schedule(dynamic) num_threads(karma_i_threads(race->task->options.threads))
     for (size_t e = 0; e < race->n_entries; e++) {
         int quit;
         size_t so_far;
@@ -301,8 +274,7 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
 #pragma omp atomic read
         so_far = n_judged;
         if (quit || race->entries[e].is_out) continue;
-        quit = stop && omp_get_thread_num() == 0 && so_far > 0 &&
-               stop(payload, so_far, race->n_entries, race->entries[e].kernel);
+        quit = stop && omp_get_thread_num() == 0 && so_far > 0 && wants_to_stop(race, e, so_far, stop, payload);
         race->entries[e].is_judged = !quit && judge_entry(race, e, f, &errors[e]) == KARMA_OK;
 #pragma omp atomic
         n_judged += race->entries[e].is_judged ? 1 : 0;
@@ -333,7 +305,7 @@ karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *p
         st = KARMA_OK;
     } else if (st == KARMA_OK)
         st = judge_entries(race, &f, stop, payload, stopped, err);
-    clear_fold(&f, race->n_entries);
+    clear_fold(&f);
     if (st != KARMA_OK) return st;
     if (*stopped && race->n_done == 0)
         for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_out |= !race->entries[e].is_judged;

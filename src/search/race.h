@@ -5,51 +5,53 @@
 #ifndef KARMA_I_RACE_H
 #define KARMA_I_RACE_H
 
+#include "model/fold.h"
 #include "model/model.h"
 
 /* A kernel and the values of C that are tried with it; weights have no meaning here. */
-typedef struct karma_i_entry {
-    char *kernel;
-    karma_i_C_path path;
-    size_t first_run; /* its runs are those from here on, one a C */
+typedef struct karma_i_race_entry {
+    karma_i_plan_kernel kernel;
+    karma_i_C_grid path;
+    size_t first_run; /* its runs are those from here on, one per C */
+    int is_kept;      /* never out for being hopeless: what all are compared with */
     int is_out;       /* hopeless, or there was no time for it: not judged any more */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
     int was_judged;   /* on any fold that counts */
-} karma_i_entry;
+} karma_i_race_entry;
 
 /* What one candidate did. */
-typedef struct karma_i_run {
+typedef struct karma_i_race_run {
     size_t entry;
     double C_factor;
-    float *scores;  /* of all rows by models that have not seen them, repeat by repeat: row-major, one an output;
+    float *scores;  /* of all rows by models that have not seen them, repeat by repeat: row-major, one per output;
                        numbers in their units */
-    double *values; /* of the goal, one a fold; larger is better */
-} karma_i_run;
+    double *values; /* of the goal, one per fold; larger is better */
+} karma_i_race_run;
 
 /* How good scores of some rows are; larger is better. `table` has these rows, in order. */
-typedef karma_status (*karma_i_goal_fn)(double *out, const void *payload, const karma_model *like,
+typedef karma_status (*karma_i_goal_fn)(double *out, const void *payload, const karma_i_task *task,
                                         const karma_table *table, const double *scores, karma_error *err);
 
 typedef struct karma_i_race {
-    const karma_model *like;           /* options, heads; borrowed, as is the table */
-    const karma_table *table;          /* all its rows have labels */
-    size_t n_folds, n_repeats, n_done; /* folds of a repeat; folds of all repeats that were judged */
-    size_t *fold;                      /* repeat by repeat: the fold of every row */
+    const karma_i_task *task;   /* borrowed, as are the folds */
+    const karma_i_folds *folds; /* of rows that all have labels */
+    const karma_table *table;   /* that of the folds */
+    size_t n_done;              /* folds of all repeats that were judged */
     karma_i_goal_fn goal;
     const void *goal_payload;
     size_t n_entries, n_runs;
-    karma_i_entry *entries;
-    karma_i_run *runs;
+    karma_i_race_entry *entries;
+    karma_i_race_run *runs;
     /* That of the options or, where it is to be chosen, the rank that hidden cells of the first fold's training rows
-     * suggest: choosing it costs many estimates, and no label has a part in it. */
+     * suggest: choosing it costs many estimates, and it does not depend on labels. */
     int64_t subspace_rank;
-    const char *keep; /* the kernel that is never out: what all are compared with */
 } karma_i_race;
 
-karma_status karma_i_race_start(karma_i_race *out, const karma_model *like, const karma_table *table, size_t n_folds,
-                                size_t n_repeats, karma_i_goal_fn goal, const void *goal_payload, karma_error *err);
-/* One more kernel, before the first fold is judged. */
-karma_status karma_i_race_add(karma_i_race *race, const char *kernel, const karma_i_C_path *path, karma_error *err);
+karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *folds, karma_i_goal_fn goal,
+                                const void *goal_payload);
+/* One more kernel, before the first fold is judged. It is copied. */
+karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *kernel, const karma_i_C_grid *path,
+                              karma_error *err);
 /* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while a
  * subspace is estimated (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not
  * count, unless it is the first: what was judged there is in the race then, and all other entries are out. */

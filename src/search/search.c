@@ -4,10 +4,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
+#include "model/fit_task.h"
+#include "model/fold.h"
+#include "model/probabilities.h"
+#include "model/search_info.h"
 #include "search/account.h"
 #include "search/candidates.h"
 
@@ -28,21 +33,18 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
 static const double TRYING_SHARE = 0.7;
 /* Rows × rows × machines that the last fit may cost beyond one machine: a committee pays where rows are few. And rows ×
  * rows × passes of each. */
-static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_VISITED_PAIRS = 2e10;
+static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_VISITED_PAIRS = 2e10, CHEAP_PAIRS = 2e9;
 
 /* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which nobody sees in
  * the scores; and what is stopped here is stopped in the last fit too. */
-enum { MOST_PASSES = 300, LEAST_PASSES = 20 };
+enum { MOST_PASSES = 300, LEAST_PASSES = 20, MOST_CHEAP_PASSES = 100000 };
 
 /* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
  * alone: what is left of it does not show in their scores (docs/search.md). */
 static const double TRYING_TOLERANCE = 10.0;
 
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+/* Between the seeds of two repeats: they are far from those of other seeds that users may take. */
+static const uint64_t SEED_STEP = UINT64_C(0x9e3779b97f4a7c15);
 
 /* --- one search ---------------------------------------------------------------------------------------- */
 
@@ -57,12 +59,13 @@ typedef struct search_state {
     int passes_are_ours;  /* the user said nothing of them */
     int is_interrupted;   /* by the user */
     int is_out_of_time;
+    karma_i_folds folds;
     karma_i_race race;
     karma_i_judge judge;
     const karma_table *table; /* what is tried on: the rows or a sample of them */
     double best;              /* value so far */
-    karma_model *like;
-    double tolerance; /* of a machine that stands alone */
+    karma_i_task task;        /* its options change while the search goes on */
+    double tolerance;         /* of a machine that stands alone */
 } search_state;
 
 static karma_i_row_loss_fn row_loss_of(const search_state *s) {
@@ -73,35 +76,35 @@ static karma_i_row_loss_fn row_loss_of(const search_state *s) {
 static int watch(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
     search_state *s = payload;
     char line[256], best[64] = "";
-    size_t n_folds = s->race.n_folds * s->race.n_repeats, n_left = 0;
+    size_t n_folds = karma_i_folds_count(&s->folds), n_left = 0;
     for (size_t e = 0; e < n_entries; e++) n_left += s->race.entries[e].is_out ? 0 : 1;
     if (n_entries == 0) { /* a subspace is being estimated */
         (void)snprintf(line, sizeof line, "fold %zu of %zu, estimating a subspace: %.100s", s->race.n_done + 1, n_folds,
                        kernel);
         s->is_interrupted |= karma_i_progress(s->hooks, line, 0, 0) != 0;
-        return s->is_interrupted || now() > s->fold_deadline;
+        return s->is_interrupted || karma_i_now() > s->fold_deadline;
     }
     double done = (double)s->race.n_done + (n_left ? (double)n_judged / (double)n_left : 0.0);
-    double spent = now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
-    if (isfinite(s->deadline)) left = fmin(left, s->deadline - now());
+    double spent = karma_i_now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
+    if (isfinite(s->deadline)) left = fmin(left, s->deadline - karma_i_now());
     if (s->race.n_done)
         (void)snprintf(best, sizeof best, ", %s %.4g so far", karma_i_goal_name(s->judge.goal),
                        karma_i_goal_sign(s->judge.goal) * s->best);
     (void)snprintf(line, sizeof line, "fold %zu of %zu, kernel %zu of %zu%s, about %.0f s left: %s", s->race.n_done + 1,
                    n_folds, n_judged + 1, n_left, best, fmax(1.0, left), kernel);
     if (karma_i_progress(s->hooks, line, 0, 0)) s->is_interrupted = 1;
-    if (now() > s->fold_deadline) s->is_out_of_time = 1;
+    if (karma_i_now() > s->fold_deadline) s->is_out_of_time = 1;
     return s->is_interrupted || s->is_out_of_time;
 }
 
-/* A time limit for the next fold: its part of what is left, all of it after the first, whose entries are those that
+/* A time limit for the next fold: its share of what is left, all of it after the first, whose entries are those that
  * there is time for. False where a fold like the last one would take too long. */
 static int set_fold_deadline(search_state *s) {
-    double trying_ends = s->started + TRYING_SHARE * (s->deadline - s->started), t = now();
+    double trying_ends = s->started + TRYING_SHARE * (s->deadline - s->started), t = karma_i_now();
     s->fold_deadline = INFINITY;
     if (!isfinite(s->deadline)) return 1;
     s->fold_deadline = trying_ends;
-    if (s->race.n_done == 0) s->fold_deadline = t + (trying_ends - t) / (double)s->race.n_folds;
+    if (s->race.n_done == 0) s->fold_deadline = t + (trying_ends - t) / (double)s->folds.n_folds;
     return s->race.n_done == 0 || t + s->fold_seconds < trying_ends;
 }
 
@@ -111,28 +114,28 @@ static void note_best(search_state *s) {
         if (!s->race.entries[s->race.runs[r].entry].is_out) s->best = fmax(s->best, karma_i_run_value(&s->race, r));
 }
 
-/* What is wrong with a part of the rows need not be wrong with all of them. */
+/* What is wrong with some of the rows need not be wrong with all of them. */
 static karma_status blame_fold(const search_state *s, karma_error *err) {
     if (!err || karma_table_n_observed(s->table) == 0) return KARMA_ERR_DATA; /* all rows have nothing either */
     karma_error cause = *err;
     return karma_i_fail(
         err, cause.status,
-        "with part %zu of %zu of the rows left out, to choose a model by: %s (--effort off learns from all "
+        "with fold %zu of %zu of the rows left out, to choose a model by: %s (--effort off learns from all "
         "rows, --folds divides them in another way)",
-        s->race.n_done % s->race.n_folds + 1, s->race.n_folds, cause.message);
+        s->race.n_done % s->folds.n_folds + 1, s->folds.n_folds, cause.message);
 }
 
 /* Judges fold after fold. Where time runs out within the first, what was judged there goes on alone. */
 static karma_status run_race(search_state *s, karma_error *err) {
-    size_t n_folds = s->race.n_folds * s->race.n_repeats, n_left = s->race.n_entries;
+    size_t n_folds = karma_i_folds_count(&s->folds), n_left = s->race.n_entries;
     karma_status st = KARMA_OK;
     while (st == KARMA_OK && s->race.n_done < n_folds && !s->is_interrupted) {
         int stopped;
-        double began = now();
+        double began = karma_i_now();
         if (!set_fold_deadline(s)) break;
         s->is_out_of_time = 0;
         st = karma_i_race_fold(&s->race, watch, s, &stopped, err);
-        s->fold_seconds = now() - began;
+        s->fold_seconds = karma_i_now() - began;
         if (st == KARMA_ERR_DATA) st = blame_fold(s, err);
         if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
         note_best(s);
@@ -141,20 +144,20 @@ static karma_status run_race(search_state *s, karma_error *err) {
     return st;
 }
 
-/* A sample that has the classes, or the numbers, of the whole. */
-static karma_status take_sample(karma_table **out, const karma_model *like, const karma_table *table, size_t most,
+/* A sample that has the classes, or the numbers, of the whole: one fold of many. */
+static karma_status take_sample(karma_table **out, const karma_i_task *task, const karma_table *table, size_t most,
                                 karma_error *err) {
-    size_t n = table->n_rows, n_parts = (n + most - 1) / most, taken = 0;
+    size_t n_folds = (table->n_rows + most - 1) / most;
+    karma_i_folds folds;
+    karma_i_fold fold = {0};
     *out = NULL;
-    if (n_parts < 2) return KARMA_OK;
-    size_t *part = karma_i_alloc(n, sizeof *part), *rows = karma_i_alloc(n, sizeof *rows);
-    karma_status st = part && rows ? karma_i_assign_folds(part, n_parts, like, table, (uint64_t)like->options.seed, err)
-                                   : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < n; i++)
-        if (part[i] == 0) rows[taken++] = i;
-    if (st == KARMA_OK) st = karma_table_select(out, table, rows, taken, err);
-    karma_i_free(part);
-    karma_i_free(rows);
+    if (n_folds < 2) return KARMA_OK;
+    KARMA_TRY(karma_i_folds_deal(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
+    karma_status st = karma_i_fold_test(&fold, &folds, 0, err);
+    *out = fold.test;
+    fold.test = NULL;
+    karma_i_fold_clear(&fold);
+    karma_i_folds_clear(&folds);
     return st;
 }
 
@@ -164,16 +167,16 @@ static size_t count_repeats(const effort_plan *plan, size_t n_rows) {
 }
 
 static karma_status start_race(search_state *s, karma_goal goal, karma_error *err) {
-    size_t n = s->table->n_rows, n_folds = (size_t)s->like->options.folds;
+    size_t n = s->table->n_rows, n_folds = (size_t)s->task.options.folds;
     if (n_folds > n) n_folds = n;
     if (n_folds < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model by: see --effort off");
-    s->tolerance = s->like->options.tolerance;
-    s->like->options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
-    KARMA_TRY(karma_i_judge_init(&s->judge, goal, s->like, s->table, err));
-    KARMA_TRY(karma_i_race_start(&s->race, s->like, s->table, n_folds, count_repeats(s->plan, n), karma_i_goal_value,
-                                 &s->judge, err));
-    s->race.keep = KARMA_I_ZERO_IMPUTATION;
+    s->tolerance = s->task.options.tolerance;
+    s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
+    KARMA_TRY(karma_i_judge_init(&s->judge, goal, &s->task, s->table, err));
+    KARMA_TRY(karma_i_folds_deal(&s->folds, &s->task, s->table, n_folds, count_repeats(s->plan, n),
+                                 (uint64_t)s->task.options.seed, SEED_STEP, err));
+    s->race = karma_i_race_start(&s->task, &s->folds, karma_i_goal_value, &s->judge);
     return karma_i_candidates_add(&s->race, (karma_effort)s->options->effort, &s->options->fixed, err);
 }
 
@@ -185,10 +188,17 @@ static size_t count_machines(size_t n_rows) {
     return affordable >= 1e6 ? 1000000 : affordable < 1.0 ? 1 : (size_t)affordable;
 }
 
-/* Passes of one of them: a pass over many rows visits the square of their number. */
+/* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant answer.
+ */
+static const double MOST_USABLE_GAP = 0.1;
+
+/* Passes of one of them: a pass over many rows visits the square of their number. Few rows may have as many as it takes
+ * to converge, since they cost next to nothing. */
 static int64_t count_passes(size_t n_rows) {
-    double passes = MOST_VISITED_PAIRS / ((double)n_rows * (double)n_rows);
-    return passes >= MOST_PASSES ? MOST_PASSES : passes <= LEAST_PASSES ? LEAST_PASSES : (int64_t)passes;
+    double pairs = (double)n_rows * (double)n_rows;
+    double passes = fmin(MOST_VISITED_PAIRS / pairs, MOST_PASSES);
+    passes = fmax(passes, fmin(CHEAP_PAIRS / pairs, MOST_CHEAP_PASSES));
+    return (int64_t)fmax(passes, LEAST_PASSES);
 }
 
 /* The last fit stops when the time is over, and keeps what it has. */
@@ -201,7 +211,7 @@ typedef struct timed_hooks {
 
 static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
-    if (t->n_asked++ > 0 && now() > t->deadline) return t->ran_out = 1; /* something must be learned */
+    if (t->n_asked++ > 0 && karma_i_now() > t->deadline) return t->ran_out = 1; /* something must be learned */
     return karma_i_progress(t->hooks, stage, done, total);
 }
 
@@ -216,7 +226,7 @@ static int progress_to_the_end(void *payload, const char *stage, size_t done, si
 static int progress_after_stop(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
     (void)progress_to_the_end(payload, stage, done, total);
-    return t->n_asked++ > 0 && now() > t->deadline ? t->ran_out = 1 : 0;
+    return t->n_asked++ > 0 && karma_i_now() > t->deadline ? t->ran_out = 1 : 0;
 }
 
 static void pass_notice(void *payload, const char *sentence) {
@@ -224,18 +234,16 @@ static void pass_notice(void *payload, const char *sentence) {
     t->hooks->notice(t->hooks->payload, sentence);
 }
 
-static karma_status fit_choice(karma_model **out, const search_state *s, const char *kernel, size_t n_machines,
-                               const karma_table *rows, karma_error *err) {
+static karma_status fit_choice(karma_model **out, search_state *s, const karma_i_plan *plan, const karma_table *rows,
+                               karma_error *err) {
     timed_hooks timed = {s->hooks, s->deadline, 0, 0};
     karma_hooks encoding = {progress_to_the_end, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
     karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
-    karma_fit_options *options = &s->like->options;
+    karma_fit_options *options = &s->task.options;
     options->subspace_rank = s->race.subspace_rank;
-    if (n_machines == 1) options->tolerance = s->tolerance;
+    if (karma_i_plan_n_machines(plan) == 1) options->tolerance = s->tolerance;
     if (s->passes_are_ours) options->passes = count_passes(rows->n_rows);
-    karma_i_free(options->kernel);
-    if (!(options->kernel = karma_i_strdup(kernel))) return karma_i_fail_memory(err);
-    KARMA_TRY(karma_i_fit_like(out, s->like, rows, s->is_interrupted ? &encoding : s->hooks, &solving, err));
+    KARMA_TRY(karma_i_fit_task(out, &s->task, plan, rows, s->is_interrupted ? &encoding : s->hooks, &solving, err));
     if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
     return KARMA_OK;
 }
@@ -243,38 +251,79 @@ static karma_status fit_choice(karma_model **out, const search_state *s, const c
 /* Probabilities come from the scores of rows that were left out: no further fit is needed. */
 static karma_status calibrate(karma_model *model, const search_state *s, const karma_i_choice *choice,
                               karma_error *err) {
-    if (model->options.probabilities == KARMA_CALIBRATE_OFF) return KARMA_OK;
-    if (s->race.n_done < s->race.n_folds) {
+    if (model->task.options.probabilities == KARMA_CALIBRATE_OFF) return KARMA_OK;
+    if (s->race.n_done < s->folds.n_folds) {
         karma_i_notice(s->hooks,
                        "not all rows were left out once before the search ended: the model has no probabilities");
         return KARMA_OK;
     }
-    double *scores = karma_i_alloc(s->table->n_rows, model->n_outputs * sizeof *scores);
+    double *scores = karma_i_alloc(s->table->n_rows, model->task.n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
     karma_i_choice_scores(scores, choice, &s->race, 0);
-    karma_status st = karma_i_calibrate_heads(model, s->table, scores, err);
+    karma_status st = karma_i_calibrate_heads(&model->task, s->table, scores, err);
     karma_i_free(scores);
     return st;
 }
 
+static int is_usable(const karma_model *model) {
+    return model->info.stop != KARMA_STOP_LIMIT || model->info.gap <= MOST_USABLE_GAP;
+}
+
+/* The choice learned from all rows. Where that did not converge, the model is learned from the search's own sample
+ * instead, to its tolerance: no default run ends worse than what the search has judged. */
+static karma_status fit_usable(karma_model **out, search_state *s, const karma_i_plan *plan, const karma_table *rows,
+                               karma_error *err) {
+    KARMA_TRY(fit_choice(out, s, plan, rows, err));
+    if (is_usable(*out)) return KARMA_OK;
+    if (s->table == rows && s->passes_are_ours) { /* not wrong: candidates were judged under the same limit */
+        karma_i_notice(s->hooks,
+                       "the model did not converge: its objective may be %.0f%% above the minimum. Its cross-validated "
+                       "score was measured under the same limit; option 'passes=100000' goes on",
+                       100.0 * (*out)->info.gap);
+        return KARMA_OK;
+    }
+    if (!s->passes_are_ours) {
+        karma_i_notice(s->hooks,
+                       "warning: the model did not converge: its objective may be %.0f%% above the minimum, and it may "
+                       "predict badly. Try option 'passes=10000', a smaller value of option 'C', or fewer rows",
+                       100.0 * (*out)->info.gap);
+        return KARMA_OK;
+    }
+    karma_i_notice(s->hooks,
+                   "warning: learning from all %zu rows did not converge (gap %.0f%%), so the model was learned from a "
+                   "random sample of %zu of them. To use all rows, try option 'effort=off' with your own option "
+                   "'kernel' and option 'C'",
+                   rows->n_rows, 100.0 * (*out)->info.gap, s->table->n_rows);
+    karma_model_free(*out);
+    *out = NULL;
+    return fit_choice(out, s, plan, s->table, err);
+}
+
+static karma_search_end how_it_ended(const search_state *s) {
+    if (s->is_interrupted) return KARMA_SEARCH_INTERRUPTED;
+    return s->race.n_done < karma_i_folds_count(&s->folds) ? KARMA_SEARCH_OUT_OF_TIME : KARMA_SEARCH_COMPLETE;
+}
+
 static karma_status finish(karma_model **out, search_state *s, const karma_table *rows, karma_error *err) {
     karma_i_choice choice = {0};
-    char *kernel = NULL, *account = NULL;
+    karma_i_plan plan = {0};
+    karma_search_info *account = NULL;
     karma_model *model = NULL;
     size_t most = count_machines(rows->n_rows);
     KARMA_TRY(
         karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
-    karma_i_search_facts facts = {&s->race,
-                                  &choice,
-                                  &s->judge,
-                                  (karma_rule)s->options->rule,
-                                  most,
-                                  rows->n_rows,
-                                  now() - s->started,
-                                  s->is_interrupted || s->race.n_done < s->race.n_folds * s->race.n_repeats};
-    karma_status st = karma_i_choice_text(&kernel, &choice, &s->race, err);
+    karma_i_search_facts facts = {.race = &s->race,
+                                  .choice = &choice,
+                                  .plan = &plan,
+                                  .judge = &s->judge,
+                                  .rule = (karma_rule)s->options->rule,
+                                  .most_machines = most,
+                                  .n_rows = rows->n_rows,
+                                  .seconds = karma_i_now() - s->started,
+                                  .end = how_it_ended(s)};
+    karma_status st = karma_i_choice_plan(&plan, &choice, &s->race, err);
     if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
-    if (st == KARMA_OK) st = fit_choice(&model, s, kernel, choice.n, rows, err);
+    if (st == KARMA_OK) st = fit_usable(&model, s, &plan, rows, err);
     if (st == KARMA_OK) st = calibrate(model, s, &choice, err);
     if (st == KARMA_OK) {
         model->search = account;
@@ -283,60 +332,63 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     } else
         karma_model_free(model);
     karma_i_choice_clear(&choice);
-    karma_i_free(kernel);
-    karma_i_free(account);
+    karma_i_plan_clear(&plan);
+    karma_i_search_info_free(account);
     return st;
 }
 
 /* The options that the race starts from: the loss serves the goal, and passes are few, if the user says nothing. */
-static karma_status start_model(search_state *s, karma_goal *goal, const karma_table *rows,
-                                const karma_fit_options *fit, karma_error *err) {
+static karma_status start_task(search_state *s, karma_goal *goal, const karma_table *rows, const karma_fit_options *fit,
+                               karma_error *err) {
     karma_fit_options own = *fit; /* borrows its texts */
     s->passes_are_ours = own.passes == (int64_t)KARMA_AUTO;
     if (s->passes_are_ours) own.passes = MOST_PASSES;
-    KARMA_TRY(karma_i_model_start(&s->like, rows, &own, s->hooks, err));
-    KARMA_TRY(karma_i_goal_resolve(goal, (karma_goal)s->options->goal, s->like, err));
+    KARMA_TRY(karma_i_task_learn(&s->task, rows, &own, s->hooks, err));
+    KARMA_TRY(karma_i_goal_resolve(goal, (karma_goal)s->options->goal, &s->task, err));
     own.loss = (int)karma_i_goal_loss(*goal);
-    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return karma_i_goal_check(*goal, s->like, err);
-    karma_model_free(s->like);
-    s->like = NULL;
-    return karma_i_model_start(&s->like, rows, &own, NULL, err);
+    if (fit->loss != KARMA_LOSS_AUTO || own.loss == KARMA_LOSS_AUTO) return karma_i_goal_check(*goal, &s->task, err);
+    karma_i_task_clear(&s->task);
+    return karma_i_task_learn(&s->task, rows, &own, NULL, err);
 }
 
 static karma_status search_rows(karma_model **out, const karma_table *rows, const karma_fit_options *fit,
                                 const karma_search_options *options, const karma_hooks *hooks, karma_error *err) {
-    search_state s = {.options = options, .plan = &effort_plans[options->effort], .hooks = hooks, .started = now()};
+    search_state s = {
+        .options = options, .plan = &effort_plans[options->effort], .hooks = hooks, .started = karma_i_now()};
     s.deadline = options->time > 0.0 ? s.started + options->time : INFINITY;
     karma_goal goal;
     karma_table *sample = NULL;
-    karma_status st = start_model(&s, &goal, rows, fit, err);
-    if (st == KARMA_OK) st = take_sample(&sample, s.like, rows, s.plan->most_rows, err);
+    karma_status st = start_task(&s, &goal, rows, fit, err);
+    if (st == KARMA_OK) st = take_sample(&sample, &s.task, rows, s.plan->most_rows, err);
     s.table = sample ? sample : rows;
     if (st == KARMA_OK) st = start_race(&s, goal, err);
     if (st == KARMA_OK) st = run_race(&s, err);
     if (st == KARMA_OK) st = finish(out, &s, rows, err);
     karma_i_race_clear(&s.race);
+    karma_i_folds_clear(&s.folds);
     karma_i_judge_clear(&s.judge);
-    karma_model_free(s.like);
+    karma_i_task_clear(&s.task);
     karma_table_free(sample);
     return st;
 }
 
 karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                           const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
-    karma_search_options options = *search; /* borrows its names */
-    KARMA_TRY(karma_options_check(karma_search_option_table(), search, err));
+    karma_search_options options;
+    karma_fit_options own_fit;
+    KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &options, search, err));
+    KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, err));
+    fit = &own_fit;
     if (options.effort == KARMA_EFFORT_OFF) return karma_fit(out, table, fit, hooks, err);
     if (options.effort == KARMA_EFFORT_AUTO) options.effort = KARMA_EFFORT_NORMAL;
     karma_table *labelled = NULL;
-    KARMA_TRY(karma_options_check(karma_fit_option_table(), fit, err));
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
     karma_status st = search_rows(out, rows, fit, &options, hooks, err);
     if (st == KARMA_OK) {
         (*out)->info.n_unlabelled = table->n_rows - rows->n_rows;
-        (*out)->options.step = NULL;
-        (*out)->options.step_payload = NULL;
+        (*out)->task.options.step = NULL;
+        (*out)->task.options.step_payload = NULL;
     }
     karma_table_free(labelled);
     return st;

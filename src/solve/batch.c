@@ -69,6 +69,7 @@ typedef struct dual_problem {
     const float **rows;
     float *small;             /* BLOCK x BLOCK: K inside the block */
     double *small_z, *change; /* of the block's rows */
+    double (*past)[BLOCK];    /* the last MEMORY + 1 changes */
     double primal, dual;      /* when all rows were last looked at */
     double gap;               /* of the active rows */
 } dual_problem;
@@ -91,6 +92,7 @@ static void free_dual(dual_problem *d) {
     karma_i_free(d->small);
     karma_i_free(d->small_z);
     karma_i_free(d->change);
+    karma_i_free(d->past);
 }
 
 /* Kernel rows that the memory limit allows. */
@@ -120,8 +122,9 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     d->small = karma_i_alloc_aligned(BLOCK, BLOCK * sizeof *d->small);
     d->small_z = karma_i_alloc(BLOCK, sizeof *d->small_z);
     d->change = karma_i_alloc(BLOCK, sizeof *d->change);
+    d->past = karma_i_alloc(MEMORY + 1, sizeof *d->past);
     if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->columns || !d->place ||
-        !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change)
+        !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change || !d->past)
         return karma_i_fail_memory(err);
     d->C = options->C;
     karma_i_kernel_diagonal(d->q, problem->kernel, karma_i_rows_all(problem->rows));
@@ -268,16 +271,16 @@ static double small_objective(const dual_problem *d, const double *change, const
 
 /* Jumps to where the last MEMORY sweeps seem to lead, cut to the domain, if D gains by it. Scores are computed anew:
  * weights are large and of both signs, and combining scores by them would lose digits. */
-static void extrapolate_small(dual_problem *d, double (*past)[BLOCK]) {
+static void extrapolate_small(dual_problem *d) {
     const double *iterates[MEMORY + 1];
     double weights[MEMORY], change[BLOCK], z[BLOCK];
-    for (size_t k = 0; k <= MEMORY; k++) iterates[k] = past[k];
+    for (size_t k = 0; k <= MEMORY; k++) iterates[k] = d->past[k];
     if (!karma_i_extrapolate(weights, iterates, MEMORY, d->n_block)) return;
     for (size_t a = 0; a < d->n_block; a++) z[a] = d->z[d->block[a]];
     for (size_t a = 0; a < d->n_block; a++) {
         size_t i = d->block[a];
         double beta = d->beta[i], c = d->c[i];
-        for (size_t k = 0; k < MEMORY; k++) beta += weights[k] * past[k + 1][a];
+        for (size_t k = 0; k < MEMORY; k++) beta += weights[k] * d->past[k + 1][a];
         change[a] = -c * d->loss->project(-beta / c, d->y[i * d->stride], d->loss->parameter) - d->beta[i];
         if (change[a] != 0.0) d->problem->kernel->path->axpy(z, d->small + a * BLOCK, change[a], d->n_block);
     }
@@ -303,15 +306,15 @@ static double sweep_small(dual_problem *d) {
 
 /* Solves the block's own problem, the other rows fixed. Returns the rows visited. */
 static size_t solve_small(dual_problem *d) {
-    double past[MEMORY + 1][BLOCK], first_sum = 0.0;
+    double first_sum = 0.0;
     size_t n_past = 0, sweep = 0;
     for (; sweep < MOST_SWEEPS; sweep++) {
         double sum = sweep_small(d);
         if (sweep == 0) first_sum = sum;
         if (sum <= INNER_REDUCTION * first_sum) break;
-        memcpy(past[n_past], d->change, d->n_block * sizeof *d->change);
+        memcpy(d->past[n_past], d->change, d->n_block * sizeof *d->change);
         if (n_past++ < MEMORY) continue;
-        extrapolate_small(d, past);
+        extrapolate_small(d);
         n_past = 0;
     }
     return (sweep + 1) * d->n_block;

@@ -111,6 +111,37 @@ karma_status karma_i_calibration_validate(const karma_i_calibration *c, size_t n
     return karma_i_fail(err, KARMA_ERR_FORMAT, "calibration %d is unknown", (int)c->kind);
 }
 
+static karma_status archive_arrays(karma_i_archive *a, karma_i_calibration *c) {
+    if (c->kind == KARMA_CALIBRATE_SIGMOID) {
+        KARMA_TRY(karma_i_archive_f64(a, "offset", &c->offset, karma_i_vector_shape(c->n_outputs), DBL_MAX));
+        return karma_i_archive_f64(a, "slope", &c->slope, karma_i_vector_shape(c->n_outputs), DBL_MAX);
+    }
+    KARMA_TRY(karma_i_archive_sizes(a, "start", &c->start, karma_i_vector_shape(c->n_outputs + 1)));
+    KARMA_TRY(karma_i_archive_length(a, "at", &c->n_knots));
+    KARMA_TRY(karma_i_archive_f64(a, "at", &c->at, karma_i_vector_shape(c->n_knots), DBL_MAX));
+    return karma_i_archive_f64(a, "value", &c->value, karma_i_vector_shape(c->n_knots), 1.0);
+}
+
+karma_status karma_i_calibration_archive(karma_i_archive *a, karma_i_calibration *c, size_t n_classes) {
+    static const char *const kinds[KARMA_N_CALIBRATIONS] = {
+        [KARMA_CALIBRATE_SIGMOID] = "sigmoid", [KARMA_CALIBRATE_ISOTONIC] = "isotonic"};
+    int is_there = c->kind != KARMA_CALIBRATE_OFF, kind = (int)c->kind;
+    karma_error fault = {0};
+    karma_i_archive_find(a, "calibration", &is_there);
+    if (!is_there) return KARMA_OK;
+    KARMA_TRY(karma_i_archive_enter(a, "calibration"));
+    KARMA_TRY(karma_i_archive_word(a, "kind", &kind, kinds, KARMA_N_CALIBRATIONS));
+    if (karma_i_archive_is_reading(a)) {
+        c->kind = (karma_calibration)kind;
+        c->n_outputs = n_outputs_of(n_classes);
+    }
+    KARMA_TRY(archive_arrays(a, c));
+    if (karma_i_calibration_validate(c, n_classes, &fault) != KARMA_OK)
+        return karma_i_archive_fail(a, "its calibration: %s", fault.message);
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
 /* --- applying ------------------------------------------------------------------------------------------ */
 
 static double softplus(double s) {

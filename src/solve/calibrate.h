@@ -3,14 +3,15 @@
 #ifndef KARMA_I_CALIBRATE_H
 #define KARMA_I_CALIBRATE_H
 
+#include "base/archive.h"
 #include "karma/options.h"
 
 /* Plain arrays, so that a file can hold them as they are. */
 typedef struct karma_i_calibration {
     karma_calibration kind;
-    size_t n_outputs; /* 1 for two classes (the score speaks for class 1), else one a class; 0 when kind is off */
+    size_t n_outputs; /* 1 for two classes (the score speaks for class 1), else one per class; 0 when kind is off */
 
-    /* sigmoid, one an output: f(z) = 1/(1 + exp(-(slope z + offset))), slope >= 0 */
+    /* sigmoid, one per output: f(z) = 1/(1 + exp(-(slope z + offset))), slope >= 0 */
     double *slope, *offset;
 
     /* isotonic: output o has the knots start[o] to start[o+1]-1, at least one. f goes straight from knot to knot and is
@@ -21,7 +22,7 @@ typedef struct karma_i_calibration {
     double *value;  /* probabilities, 0 < value < 1, not descending within an output */
 } karma_i_calibration;
 
-/* Room for the arrays of this kind, zeroed, for readers of model files. n_knots is 0 unless the kind is isotonic. */
+/* Room for the arrays of this kind, zeroed. n_knots is 0 unless the kind is isotonic. */
 karma_status karma_i_calibration_new(karma_i_calibration *out, karma_calibration kind, size_t n_classes, size_t n_knots,
                                      karma_error *err);
 /* The struct is then of kind off, and may be cleared again. */
@@ -46,5 +47,8 @@ size_t karma_i_calibration_decide(const karma_i_calibration *calibration, const 
 /* Whether everything said above of the struct holds, so that karma_i_calibration_apply is safe: for what comes from a
  * file. The arrays have the lengths that karma_i_calibration_new gives them. */
 karma_status karma_i_calibration_validate(const karma_i_calibration *calibration, size_t n_classes, karma_error *err);
+/* The calibration of so many classes in a model file, where there is one: the object "calibration". Reading fills in
+ * one of kind off, and validates it. */
+karma_status karma_i_calibration_archive(karma_i_archive *archive, karma_i_calibration *calibration, size_t n_classes);
 
 #endif

@@ -62,6 +62,9 @@ static double squared_hinge_project(double a, double y, double p) {
 static double squared_hinge_prox(double u, double t, double y, double p) {
     return u + y * 2.0 * t / (1.0 + 2.0 * t) * hinge_value(u, y, p);
 }
+static double squared_hinge_curvature(double z, double y, double p) {
+    return (void)p, y * z < 1.0 ? 2.0 : 0.0;
+}
 
 static double logistic_value(double z, double y, double p) {
     (void)p;
@@ -103,6 +106,10 @@ static double logistic_prox(double u, double t, double y, double p) {
     }
     return y * m;
 }
+static double logistic_curvature(double z, double y, double p) {
+    double slope = fabs(logistic_derivative(z, y, p));
+    return slope * (1.0 - slope);
+}
 
 static double tube_value(double z, double y, double tube) {
     return positive(fabs(z - y) - tube);
@@ -142,6 +149,9 @@ static double huber_prox(double u, double t, double y, double delta) {
     double r = u - y;
     return u - t * clamp(r / (1.0 + t), -delta, delta);
 }
+static double huber_curvature(double z, double y, double delta) {
+    return fabs(z - y) <= delta ? 1.0 : 0.0;
+}
 
 static double pinball_value(double z, double y, double tau) {
     double r = z - y;
@@ -177,6 +187,9 @@ static double squared_project(double a, double y, double p) {
 static double squared_prox(double u, double t, double y, double p) {
     return (void)p, y + (u - y) / (1.0 + t);
 }
+static double squared_curvature(double z, double y, double p) {
+    return (void)z, (void)y, (void)p, 1.0;
+}
 
 #define FUNCTIONS(prefix) prefix##_value, prefix##_derivative, prefix##_conjugate, prefix##_project, prefix##_prox
 #define CLASSIFY          KARMA_TASK_CLASSIFY
@@ -184,14 +197,14 @@ static double squared_prox(double u, double t, double y, double p) {
 
 /* The absolute loss is the tube of width 0. */
 static const karma_i_loss losses[] = {
-    {KARMA_LOSS_HINGE, CLASSIFY, 0.0, 1.0, FUNCTIONS(hinge)},
-    {KARMA_LOSS_SQUARED_HINGE, CLASSIFY, 0.0, INFINITY, FUNCTIONS(squared_hinge)},
-    {KARMA_LOSS_LOGISTIC, CLASSIFY, 0.0, 1.0, FUNCTIONS(logistic)},
-    {KARMA_LOSS_EPSILON_INSENSITIVE, REGRESS, 0.0, 1.0, FUNCTIONS(tube)},
-    {KARMA_LOSS_ABSOLUTE, REGRESS, 0.0, 1.0, FUNCTIONS(tube)},
-    {KARMA_LOSS_HUBER, REGRESS, 0.0, 1.0, FUNCTIONS(huber)},
-    {KARMA_LOSS_PINBALL, REGRESS, 0.0, 1.0, FUNCTIONS(pinball)},
-    {KARMA_LOSS_SQUARED, REGRESS, 0.0, INFINITY, FUNCTIONS(squared)},
+    {KARMA_LOSS_HINGE, CLASSIFY, 0.0, 1.0, FUNCTIONS(hinge), NULL},
+    {KARMA_LOSS_SQUARED_HINGE, CLASSIFY, 0.0, INFINITY, FUNCTIONS(squared_hinge), squared_hinge_curvature},
+    {KARMA_LOSS_LOGISTIC, CLASSIFY, 0.0, 1.0, FUNCTIONS(logistic), logistic_curvature},
+    {KARMA_LOSS_EPSILON_INSENSITIVE, REGRESS, 0.0, 1.0, FUNCTIONS(tube), NULL},
+    {KARMA_LOSS_ABSOLUTE, REGRESS, 0.0, 1.0, FUNCTIONS(tube), NULL},
+    {KARMA_LOSS_HUBER, REGRESS, 0.0, 1.0, FUNCTIONS(huber), huber_curvature},
+    {KARMA_LOSS_PINBALL, REGRESS, 0.0, 1.0, FUNCTIONS(pinball), NULL},
+    {KARMA_LOSS_SQUARED, REGRESS, 0.0, INFINITY, FUNCTIONS(squared), squared_curvature},
 };
 
 /* Fills in what depends on the options. */

@@ -81,10 +81,10 @@ static size_t choose_passes(const karma_fit_options *options) {
 /* X: the square root of the largest κ(x, x) of a cell or the bias; of a plain number that is its absolute value. */
 static double largest_cell(const karma_i_rows *rows, double bias) {
     double largest = bias * bias;
-    for (size_t k = 0; rows->is_sparse && k < karma_i_rows_n_cells(rows); k++)
-        largest = fmax(largest, (double)rows->cell_value[k] * (double)rows->cell_value[k]);
-    for (size_t i = 0; !rows->is_sparse && i < rows->n_rows; i++)
-        for (size_t j = 0; j < rows->n_attributes; j++) largest = fmax(largest, karma_i_kappa(rows, i, rows, i, j));
+    karma_i_cell cell;
+    for (size_t i = 0; i < rows->n_rows; i++)
+        for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, i, from); from = cell.attribute + 1)
+            largest = fmax(largest, karma_i_kappa(rows, i, rows, i, cell.attribute));
     return sqrt(largest);
 }
 

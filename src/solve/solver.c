@@ -1,8 +1,10 @@
 #include "solve/solver.h"
 
-#include <omp.h>
-
 #include "base/mem.h"
+#include "solve/nystrom.h"
+
+/* Rows up to which the exact minimum is worth a kernel matrix. */
+static const double MOST_BATCH_ROWS = 10000.0;
 
 static const struct {
     karma_solver_kind kind;
@@ -10,6 +12,8 @@ static const struct {
 } solvers[] = {
     {KARMA_SOLVER_BATCH, karma_i_solve_batch},
     {KARMA_SOLVER_ONLINE, karma_i_solve_online},
+    {KARMA_SOLVER_PRIMAL, karma_i_solve_exactly},
+    {KARMA_SOLVER_NYSTROM, karma_i_solve_nystrom},
 };
 
 karma_i_solve_fn karma_i_solver(karma_solver_kind kind) {
@@ -18,18 +22,21 @@ karma_i_solve_fn karma_i_solver(karma_solver_kind kind) {
     return NULL;
 }
 
-int karma_i_threads(int64_t wanted) {
-    return wanted > 0 ? (int)wanted : omp_get_num_procs();
-}
-
 double karma_i_memory_bytes(const karma_fit_options *options) {
     return options->memory == KARMA_AUTO ? 0.25 * (double)karma_i_memory_limit() : 1e9 * options->memory;
 }
 
-karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, size_t n_rows) {
+karma_solver_kind karma_i_choose_other_solver(const karma_fit_options *options, const karma_i_problem *problem) {
+    double n = (double)problem->rows->n_rows;
+    int fits = n <= MOST_BATCH_ROWS && n * n * sizeof(float) <= karma_i_memory_bytes(options);
+    return fits ? KARMA_SOLVER_BATCH : KARMA_SOLVER_NYSTROM;
+}
+
+karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, const karma_i_problem *problem) {
     if (options->solver != KARMA_SOLVER_AUTO) return (karma_solver_kind)options->solver;
-    double gram_bytes = (double)n_rows * (double)n_rows * sizeof(float);
-    return gram_bytes <= karma_i_memory_bytes(options) ? KARMA_SOLVER_BATCH : KARMA_SOLVER_ONLINE;
+    return karma_i_is_reducible(problem->kernel, problem->rows, options)
+               ? KARMA_SOLVER_PRIMAL
+               : karma_i_choose_other_solver(options, problem);
 }
 
 const char *karma_i_solver_name(karma_solver_kind kind) {

@@ -2,6 +2,7 @@
 #ifndef KARMA_I_SOLVER_H
 #define KARMA_I_SOLVER_H
 
+#include "base/threads.h"
 #include "karma/learn.h"
 #include "kernel/kernel.h"
 #include "solve/loss.h"
@@ -48,8 +49,17 @@ karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, co
 karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 
-/* The solver that the options name; for auto, batch while the Gram matrix of n_rows rows fits the memory limit. */
-karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, size_t n_rows);
+karma_status karma_i_solve_exactly(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+
+karma_status karma_i_solve_nystrom(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+
+/* The solver that the options name. For auto: primal where the kernel has few dimensions; batch while rows are few
+ * enough for a kernel matrix, and nystrom above that. */
+karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, const karma_i_problem *problem);
+/* The same without primal. */
+karma_solver_kind karma_i_choose_other_solver(const karma_fit_options *options, const karma_i_problem *problem);
 /* The function of a kind. */
 karma_i_solve_fn karma_i_solver(karma_solver_kind kind);
 
@@ -58,9 +68,6 @@ const char *karma_i_solver_name(karma_solver_kind kind);
 
 /* The memory limit for kernel rows in bytes. */
 double karma_i_memory_bytes(const karma_fit_options *options);
-
-/* Threads to use when the options ask for `wanted` (0: all processors). */
-int karma_i_threads(int64_t wanted);
 
 /* The class that scores speak for: the sign of one output, or the largest of several; ties go to the first. */
 static inline size_t karma_i_decide(const double *scores, size_t n_outputs) {

@@ -30,7 +30,7 @@ static karma_status for_each_group(group_fn *act, void *outputs, const karma_i_s
     for (size_t offset = 0; offset < rows.count && st == KARMA_OK; offset += most_rows) {
         size_t left = rows.count - offset;
         karma_i_view batch = {rows.rows, rows.first + offset, left < most_rows ? left : most_rows};
-        st = karma_i_cells_reserve(&estep.cells, batch, err);
+        st = karma_i_cell_lists_reserve(&estep.cells, batch, err);
         if (st != KARMA_OK) break;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
         for (size_t i = 0; i < batch.count; i += KARMA_I_LANES) {
@@ -82,8 +82,9 @@ static void quadratic_forms(double out[KARMA_I_LANES], const double *covariance,
 }
 
 /* From w·C w to the standard error. The features of a row are listed in their order. */
-static void finish_errors(double *errors, size_t n_features, const karma_i_cells *cells, size_t row, double sigma2) {
-    karma_i_run run = karma_i_row_features(cells, row);
+static void finish_errors(double *errors, size_t n_features, const karma_i_cell_lists *cells, size_t row,
+                          double sigma2) {
+    karma_i_cell_range run = karma_i_row_features(cells, row);
     const uint32_t *observed = cells->feature + run.first;
     size_t seen = 0;
     for (size_t f = 0; f < n_features; f++) {

@@ -14,7 +14,7 @@ karma_status karma_i_estep_init(karma_i_estep *estep, const karma_i_rows *like, 
                                 size_t n_ranges, int threads, karma_error *err) {
     *estep = (karma_i_estep){.path = karma_i_posterior_paths()[0], .scratch_stride = scratch_size(rank)};
     karma_status st = karma_i_loadings_init(&estep->loadings, like, rank, err);
-    if (st == KARMA_OK) st = karma_i_cells_init(&estep->cells, like->n_attributes, most_rows, n_ranges, err);
+    if (st == KARMA_OK) st = karma_i_cell_lists_init(&estep->cells, like->n_attributes, most_rows, n_ranges, err);
     if (st == KARMA_OK) st = karma_i_posterior_init(&estep->posterior, rank, most_rows, err);
     if (st == KARMA_OK) {
         estep->scratch = karma_i_alloc_aligned((size_t)threads, estep->scratch_stride * sizeof *estep->scratch);
@@ -26,7 +26,7 @@ karma_status karma_i_estep_init(karma_i_estep *estep, const karma_i_rows *like, 
 
 void karma_i_estep_clear(karma_i_estep *estep) {
     karma_i_loadings_clear(&estep->loadings);
-    karma_i_cells_clear(&estep->cells);
+    karma_i_cell_lists_clear(&estep->cells);
     karma_i_posterior_clear(&estep->posterior);
     karma_i_free(estep->scratch);
     estep->scratch = NULL;
@@ -42,7 +42,7 @@ double *karma_i_estep_scratch(const karma_i_estep *estep) {
 
 size_t karma_i_estep_group(karma_i_estep *estep, karma_i_view batch, size_t first, karma_i_second second) {
     size_t left = batch.count - first, count = left < KARMA_I_LANES ? left : KARMA_I_LANES;
-    for (size_t l = 0; l < count; l++) karma_i_cells_fill(&estep->cells, batch, first + l, estep->loadings.mean);
+    for (size_t l = 0; l < count; l++) karma_i_cell_lists_fill(&estep->cells, batch, first + l, estep->loadings.mean);
     estep->path->estimate(&estep->posterior, &estep->loadings, &estep->cells, first, count, second,
                           karma_i_estep_scratch(estep));
     return count;

@@ -38,8 +38,7 @@ karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_row
         karma_i_loadings_clear(loadings);
         return karma_i_fail_memory(err);
     }
-    for (size_t j = 0; j <= n_attributes; j++)
-        loadings->feature_start[j] = like->feature_start ? like->feature_start[j] : j;
+    memcpy(loadings->feature_start, like->feature_start, (n_attributes + 1) * sizeof *loadings->feature_start);
     return KARMA_OK;
 }
 

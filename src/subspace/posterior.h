@@ -18,7 +18,7 @@
 #define KARMA_I_POSTERIOR_H
 
 #include "linalg/packed.h"
-#include "subspace/cells.h"
+#include "subspace/cell_lists.h"
 
 /* Rows that are factorised side by side. Rows of all arrays are padded with zeros to a multiple of it. */
 enum { KARMA_I_LANES = 8 };
@@ -34,7 +34,7 @@ typedef struct karma_i_loadings {
     double *W;             /* by feature: w_f / σ² */
     double *outer;         /* by attribute: Σ over its features of w_f w_fᵀ / σ², packed */
     double *mean;          /* by feature */
-    size_t *feature_start; /* n_attributes + 1, also for sparse rows */
+    size_t *feature_start; /* n_attributes + 1 */
     double sigma2;
 } karma_i_loadings;
 
@@ -63,14 +63,14 @@ typedef struct karma_i_posterior_path {
     const char *name;
     /* The posterior of rows first to first + count, at most KARMA_I_LANES of them, whose cells are listed. `scratch` is
      * aligned to a cache line and has room for karma_i_posterior_scratch(rank) numbers. */
-    void (*estimate)(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cells *cells,
+    void (*estimate)(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch);
     /* For the attributes and the features of one range, over the first n_rows rows in their order, each starting from
      * what stands there:
      *     second_j += Σ_{i observes j} E[z̃ z̃ᵀ]        (n_attributes + 1) × second_stride
      *     cross_f  += Σ_{i observes f} c_f (1, ẑ)      n_features × z_stride                                       */
-    void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior, const karma_i_cells *cells,
-                       size_t n_rows, size_t range);
+    void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior,
+                       const karma_i_cell_lists *cells, size_t n_rows, size_t range);
 } karma_i_posterior_path;
 
 size_t karma_i_posterior_scratch(size_t rank);

@@ -213,10 +213,10 @@ static void log_determinants(double out[LANES], const lanes *s, size_t r) {
 
 /* ---- one row, before and after ---- */
 
-static listed attributes_of(const karma_i_cells *cells, karma_i_run run) {
+static listed attributes_of(const karma_i_cell_lists *cells, karma_i_cell_range run) {
     return (listed){cells->attribute + run.first, NULL, run.count};
 }
-static listed features_of(const karma_i_cells *cells, karma_i_run run) {
+static listed features_of(const karma_i_cell_lists *cells, karma_i_cell_range run) {
     return (listed){cells->feature + run.first, cells->x + run.first, run.count};
 }
 
@@ -241,18 +241,18 @@ static double residual_of(const karma_i_loadings *loadings, listed features, con
 }
 
 /* A and b of the rows, by lane; lanes without a row are rows without cells. */
-static void set_equations(lanes *s, const karma_i_loadings *loadings, const karma_i_cells *cells, size_t first,
+static void set_equations(lanes *s, const karma_i_loadings *loadings, const karma_i_cell_lists *cells, size_t first,
                           size_t count) {
     size_t r = loadings->rank, packed = karma_i_packed_size(r);
     for (size_t l = 0; l < LANES; l++) {
-        karma_i_run run = l < count ? karma_i_row_attributes(cells, first + l) : (karma_i_run){0, 0};
+        karma_i_cell_range run = l < count ? karma_i_row_attributes(cells, first + l) : (karma_i_cell_range){0, 0};
         sum_cells(s->rows + l * loadings->outer_stride, loadings->outer, loadings->outer_stride,
                   attributes_of(cells, run));
     }
     turn(s->a, s->rows, loadings->outer_stride, packed);
     for (size_t i = 0; i < r; i++) s->a[karma_i_packed_size(i) + i] += 1.0;
     for (size_t l = 0; l < LANES; l++) {
-        karma_i_run run = l < count ? karma_i_row_features(cells, first + l) : (karma_i_run){0, 0};
+        karma_i_cell_range run = l < count ? karma_i_row_features(cells, first + l) : (karma_i_cell_range){0, 0};
         sum_cells(s->rows + l * loadings->W_stride, loadings->W, loadings->W_stride, features_of(cells, run));
     }
     turn(s->b, s->rows, loadings->W_stride, r);
@@ -289,7 +289,7 @@ static void put_density(karma_i_posterior *out, size_t row, const lanes *s, size
 
 /* ---- the path ---- */
 
-static void estimate(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cells *cells,
+static void estimate(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch) {
     size_t r = loadings->rank;
     lanes s = lanes_in(scratch, r);
@@ -306,8 +306,8 @@ static void estimate(karma_i_posterior *posterior, const karma_i_loadings *loadi
     }
 }
 
-static void accumulate(double *second, double *cross, const karma_i_posterior *posterior, const karma_i_cells *cells,
-                       size_t n_rows, size_t range) {
+static void accumulate(double *second, double *cross, const karma_i_posterior *posterior,
+                       const karma_i_cell_lists *cells, size_t n_rows, size_t range) {
     size_t n = posterior->second_stride, width = piece_width(n);
     for (size_t done = 0; done < n; done += width * LANES)
         for (size_t i = 0; i < n_rows; i++)

@@ -175,10 +175,10 @@ static void add_batch(karma_i_ppca_stats *stats, karma_i_view batch) {
 }
 
 karma_status karma_i_ppca_add_rows(karma_i_ppca_stats *stats, karma_i_view rows, karma_error *err) {
-    karma_i_cells *cells = &stats->estep.cells;
+    karma_i_cell_lists *cells = &stats->estep.cells;
     for (size_t i = 0; i < rows.count; i += cells->most_rows) {
         karma_i_view batch = {rows.rows, rows.first + i, min_size(cells->most_rows, rows.count - i)};
-        KARMA_TRY(karma_i_cells_reserve(cells, batch, err));
+        KARMA_TRY(karma_i_cell_lists_reserve(cells, batch, err));
         add_batch(stats, batch);
     }
     return KARMA_OK;

@@ -1,4 +1,4 @@
-/* The rank by held-out likelihood: a tenth of the cells is hidden, and each rank is asked how well it foretells them,
+/* The rank by held-out likelihood: a tenth of the cells is hidden, and each rank is asked how well it predicts them,
  * ln N(x_f; x̂_f, se_f²) with x̂ and its standard error from what is left of the row. More components always fit the
  * seen cells better, but beyond the rank of the data they fit noise, and the unseen cells worse. Slightly worse, so
  * that chance decides among the ranks above the right one: the smallest is taken that is not worse than the best by
@@ -6,12 +6,12 @@
 #include "subspace/ppca.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "subspace/cells.h"
+#include "subspace/cell_lists.h"
 #include "subspace/completion.h"
 
 #define HIDDEN_SHARE 0.1
@@ -32,7 +32,7 @@ enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10, FEW_ROWS = 256, CERTAIN_RAN
 
 typedef struct trial {
     karma_i_rows *kept, *hidden;
-    karma_i_cells hidden_cells;
+    karma_i_cell_lists hidden_cells;
     double *completed, *standard_error, *origin; /* MOST_ROWS × n_features; n_features zeros */
     double *row_score[KARMA_I_MOST_RANKS];       /* of each rank tried: Σ over the hidden values of a row */
     const karma_i_ppca_options *options;
@@ -44,46 +44,36 @@ static int is_hidden(karma_i_rng *rng) {
     return karma_i_rng_uniform(rng) < HIDDEN_SHARE;
 }
 
-static karma_status split_sparse(trial *t, const karma_i_rows *rows, size_t row, karma_i_rng *rng, karma_error *err) {
-    for (size_t c = rows->cell_start[row]; c < rows->cell_start[row + 1]; c++)
-        KARMA_TRY(karma_i_rows_add_cell(is_hidden(rng) ? t->hidden : t->kept, rows->cell_attribute[c],
-                                        rows->cell_value[c], err));
-    KARMA_TRY(karma_i_rows_end_sparse(t->kept, err));
-    return karma_i_rows_end_sparse(t->hidden, err);
-}
-
-static void split_dense(trial *t, const karma_i_rows *rows, size_t row, karma_i_rng *rng) {
-    const float *values = karma_i_rows_values(rows, row);
-    const uint64_t *mask = karma_i_rows_mask(rows, row);
-    for (size_t j = 0; j < rows->n_attributes; j++) {
-        if (!karma_i_mask_get(mask, j) || rows->feature_start[j] == rows->feature_start[j + 1]) continue;
-        karma_i_rows *to = is_hidden(rng) ? t->hidden : t->kept;
-        karma_i_mask_set(to->mask + to->n_rows * to->n_words, j);
-        for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
-            to->values[to->n_rows * to->n_features + f] = values[f];
-    }
-    t->kept->n_rows++;
-    t->hidden->n_rows++;
+/* Each cell with features goes to one of the two; others do not count here. */
+static karma_status split_row(trial *t, unsigned char *is_kept, unsigned char *is_hidden_cell, const karma_i_rows *rows,
+                              size_t row, karma_i_rng *rng, karma_error *err) {
+    karma_i_cell cell;
+    memset(is_kept, 0, rows->n_attributes);
+    memset(is_hidden_cell, 0, rows->n_attributes);
+    for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, row, from); from = cell.attribute + 1)
+        if (cell.n_features) (is_hidden(rng) ? is_hidden_cell : is_kept)[cell.attribute] = 1;
+    KARMA_TRY(karma_i_rows_append_some(t->kept, rows, row, is_kept, err));
+    return karma_i_rows_append_some(t->hidden, rows, row, is_hidden_cell, err);
 }
 
 static karma_status split(trial *t, karma_i_view rows, uint64_t seed, karma_error *err) {
     karma_i_rng rng;
     karma_i_rng_init(&rng, seed);
+    size_t d = rows.rows->n_attributes;
     KARMA_TRY(karma_i_rows_new_like(&t->kept, rows.rows, rows.count, err));
     KARMA_TRY(karma_i_rows_new_like(&t->hidden, rows.rows, rows.count, err));
-    for (size_t i = 0; i < rows.count; i++) {
-        if (rows.rows->is_sparse)
-            KARMA_TRY(split_sparse(t, rows.rows, rows.first + i, &rng, err));
-        else
-            split_dense(t, rows.rows, rows.first + i, &rng);
-    }
-    return KARMA_OK;
+    unsigned char *wanted = karma_i_alloc(2, d);
+    karma_status st = wanted ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < rows.count; i++)
+        st = split_row(t, wanted, wanted + d, rows.rows, rows.first + i, &rng, err);
+    karma_i_free(wanted);
+    return st;
 }
 
 static void clear_trial(trial *t) {
     karma_i_rows_free(t->kept);
     karma_i_rows_free(t->hidden);
-    karma_i_cells_clear(&t->hidden_cells);
+    karma_i_cell_lists_clear(&t->hidden_cells);
     karma_i_free(t->completed);
     karma_i_free(t->standard_error);
     karma_i_free(t->origin);
@@ -98,7 +88,7 @@ static karma_status init_trial(trial *t, karma_i_view rows, uint64_t seed, const
     t->standard_error = karma_i_alloc(MOST_ROWS, d * sizeof *t->standard_error);
     t->origin = karma_i_zalloc(d, sizeof *t->origin);
     karma_status st = t->completed && t->standard_error && t->origin ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_cells_init(&t->hidden_cells, rows.rows->n_attributes, MOST_ROWS, 1, err);
+    if (st == KARMA_OK) st = karma_i_cell_lists_init(&t->hidden_cells, rows.rows->n_attributes, MOST_ROWS, 1, err);
     if (st == KARMA_OK) st = split(t, rows, seed, err);
     if (st != KARMA_OK) clear_trial(t);
     return st;
@@ -114,7 +104,7 @@ static double surprise(double z) {
 }
 
 /* Σ ln N(x_f; x̂_f, se_f²) over the hidden features of a row of the batch, with heavier tails. */
-static double row_score(const trial *t, size_t row, karma_i_run features, size_t n_features) {
+static double row_score(const trial *t, size_t row, karma_i_cell_range features, size_t n_features) {
     const double half_log_2pi = 0.918938533204672741780329736405617639861397473637783;
     double sum = 0.0;
     for (size_t c = features.first; c < features.first + features.count; c++) {
@@ -126,7 +116,7 @@ static double row_score(const trial *t, size_t row, karma_i_run features, size_t
 }
 
 /* (x_f - x̂_f)² summed in the same way. */
-static double row_squares(const trial *t, size_t row, karma_i_run features, size_t n_features) {
+static double row_squares(const trial *t, size_t row, karma_i_cell_range features, size_t n_features) {
     double sum = 0.0;
     for (size_t c = features.first; c < features.first + features.count; c++) {
         double rest = t->hidden_cells.x[c] - t->completed[row * n_features + t->hidden_cells.feature[c]];
@@ -136,7 +126,7 @@ static double row_squares(const trial *t, size_t row, karma_i_run features, size
 }
 
 /* A sum over the hidden features of a row whose completion is at hand. */
-typedef double row_sum_fn(const trial *t, size_t row, karma_i_run features, size_t n_features);
+typedef double row_sum_fn(const trial *t, size_t row, karma_i_cell_range features, size_t n_features);
 
 /* Their mean per hidden value, by completions from what is left of the rows; row_sums, unless NULL, gets every row's.
  */
@@ -148,10 +138,10 @@ static karma_status judge_subspace(double *mean, double *row_sums, trial *t, con
         size_t left = t->kept->n_rows - i, count = left < MOST_ROWS ? left : MOST_ROWS;
         karma_i_view kept = {t->kept, i, count}, hidden = {t->hidden, i, count};
         KARMA_TRY(karma_i_complete(t->completed, t->standard_error, subspace, kept, t->options->threads, err));
-        KARMA_TRY(karma_i_cells_reserve(&t->hidden_cells, hidden, err));
+        KARMA_TRY(karma_i_cell_lists_reserve(&t->hidden_cells, hidden, err));
         for (size_t row = 0; row < count; row++) {
-            karma_i_cells_fill(&t->hidden_cells, hidden, row, t->origin);
-            karma_i_run features = karma_i_row_features(&t->hidden_cells, row);
+            karma_i_cell_lists_fill(&t->hidden_cells, hidden, row, t->origin);
+            karma_i_cell_range features = karma_i_row_features(&t->hidden_cells, row);
             double own = row_sum(t, row, features, d);
             if (row_sums) row_sums[i + row] = own;
             sum += own;

@@ -217,10 +217,10 @@ static void pull(const slope *s, size_t row, size_t index) {
 /* What the rows of a batch say of the features of one range: every sum by one thread, in the order of the rows. */
 static void push(const slope *s, size_t n_rows, size_t range) {
     size_t r = s->t->r;
-    const karma_i_cells *cells = &s->estep.cells;
+    const karma_i_cell_lists *cells = &s->estep.cells;
     for (size_t i = 0; i < n_rows; i++) {
         const double *z = s->estep.posterior.z + i * s->estep.posterior.z_stride + 1, *u = s->u + i * r;
-        karma_i_run run = karma_i_range_features(cells, i, range);
+        karma_i_cell_range run = karma_i_range_features(cells, i, range);
         for (size_t c = run.first; c < run.first + run.count; c++) {
             size_t f = cells->feature[c];
             const double *w = s->subspace->W + f * r, along = dot(w, u, r), rest = cells->x[c] - dot(w, z, r);
@@ -257,7 +257,7 @@ static karma_status differentiate(double *by_W, double *by_mean, const task *t, 
     for (size_t offset = 0; offset < rows.count && st == KARMA_OK; offset += most_rows) {
         size_t left = rows.count - offset;
         karma_i_view batch = {rows.rows, rows.first + offset, left < most_rows ? left : most_rows};
-        st = karma_i_cells_reserve(&s.estep.cells, batch, err);
+        st = karma_i_cell_lists_reserve(&s.estep.cells, batch, err);
         if (st == KARMA_OK) add_batch(&s, batch, offset);
     }
     karma_i_free(s.u);

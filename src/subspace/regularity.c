@@ -24,7 +24,7 @@ enum { MOST_ROWS = 1024 };
 typedef struct survey {
     karma_i_regularity *out;
     karma_i_loadings loadings; /* U with σ² = 1: outer products by attribute */
-    karma_i_cells cells;
+    karma_i_cell_lists cells;
     size_t scratch_stride;
     double *scratch;
 } survey;
@@ -55,7 +55,7 @@ static karma_status new_regularity(karma_i_regularity **out, size_t n_rows, size
 
 static void clear_survey(survey *s) {
     karma_i_loadings_clear(&s->loadings);
-    karma_i_cells_clear(&s->cells);
+    karma_i_cell_lists_clear(&s->cells);
     karma_i_free(s->scratch);
 }
 
@@ -66,7 +66,7 @@ static karma_status init_survey(survey *s, const karma_i_basis *basis, const kar
     double *origin = karma_i_zalloc(basis->n_features, sizeof *origin);
     karma_status st = origin ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_loadings_init(&s->loadings, rows, r, err);
-    if (st == KARMA_OK) st = karma_i_cells_init(&s->cells, rows->n_attributes, MOST_ROWS, 1, err);
+    if (st == KARMA_OK) st = karma_i_cell_lists_init(&s->cells, rows->n_attributes, MOST_ROWS, 1, err);
     if (st == KARMA_OK) {
         karma_i_loadings_set(&s->loadings, origin, basis->U, 1.0);
         s->scratch = karma_i_alloc_aligned((size_t)threads, s->scratch_stride * sizeof *s->scratch);
@@ -78,7 +78,7 @@ static karma_status init_survey(survey *s, const karma_i_basis *basis, const kar
 }
 
 /* G = U_oᵀU_o, packed. */
-static void sum_outer(double *G, const survey *s, karma_i_run attributes) {
+static void sum_outer(double *G, const survey *s, karma_i_cell_range attributes) {
     size_t size = karma_i_packed_size(s->loadings.rank);
     memset(G, 0, size * sizeof *G);
     for (size_t c = 0; c < attributes.count; c++) {
@@ -123,7 +123,7 @@ static double leverage(const survey *s, size_t attribute, const double *values, 
     return sum;
 }
 
-static void count_critical(const survey *s, karma_i_run attributes, const double *G, const double *values,
+static void count_critical(const survey *s, karma_i_cell_range attributes, const double *G, const double *values,
                            const double *vectors, double *A) {
     for (size_t c = 0; c < attributes.count; c++) {
         size_t j = s->cells.attribute[attributes.first + c];
@@ -139,7 +139,7 @@ static karma_status survey_row(const survey *s, size_t row, size_t index) {
     size_t r = s->loadings.rank, size = karma_i_packed_size(r);
     double *G = s->scratch + (size_t)omp_get_thread_num() * s->scratch_stride, *A = G + size;
     double *vectors = A + size, *values = vectors + r * r;
-    karma_i_run attributes = karma_i_row_attributes(&s->cells, row);
+    karma_i_cell_range attributes = karma_i_row_attributes(&s->cells, row);
     sum_outer(G, s, attributes);
     unpack(vectors, G, r);
     KARMA_TRY(karma_i_eigen_symmetric(values, vectors, r, NULL));
@@ -153,13 +153,13 @@ static karma_status survey_row(const survey *s, size_t row, size_t index) {
 
 static karma_status survey_batch(survey *s, karma_i_view batch, size_t offset, int threads, karma_error *err) {
     int failures = 0;
-    KARMA_TRY(karma_i_cells_reserve(&s->cells, batch, err));
+    KARMA_TRY(karma_i_cell_lists_reserve(&s->cells, batch, err));
 #pragma omp parallel num_threads(threads) reduction(+ : failures)
     {
         omp_set_num_threads(1); /* of this task only: LAPACK starts no threads of its own */
 #pragma omp for schedule(dynamic, 16)
         for (size_t i = 0; i < batch.count; i++) {
-            karma_i_cells_fill(&s->cells, batch, i, s->loadings.mean);
+            karma_i_cell_lists_fill(&s->cells, batch, i, s->loadings.mean);
             failures += survey_row(s, i, offset + i) != KARMA_OK;
         }
     }

@@ -57,7 +57,7 @@ static int by_value(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The part of 0, ..., n-1 that `rank` falls in: the first n mod n_bins parts have one more than the others. */
+/* The bin of 0, ..., n-1 that `rank` falls in: the first n mod n_bins bins have one more than the others. */
 static size_t bin_of(size_t rank, size_t n, size_t n_bins) {
     size_t size = n / n_bins, n_larger = n % n_bins, in_larger = n_larger * (size + 1);
     return rank < in_larger ? rank / (size + 1) : n_larger + (rank - in_larger) / size;
@@ -77,7 +77,7 @@ karma_status karma_i_folds_bins(size_t *stratum, const double *target, size_t n_
     return KARMA_OK;
 }
 
-/* --- parts --------------------------------------------------------------------------------------------- */
+/* --- rows of a fold --------------------------------------------------------------------------------------------- */
 
 void karma_i_folds_split(size_t *train, size_t *n_train, size_t *test, size_t *n_test, const size_t *fold,
                          size_t n_rows, size_t which) {

@@ -11,7 +11,7 @@
 karma_status karma_i_folds_assign(size_t *fold, size_t n_rows, size_t n_folds, const size_t *stratum, size_t n_strata,
                                   uint64_t seed, karma_error *err);
 
-/* Strata of a number: the rows in ascending order of `target`, ties in the order of the rows, cut into n_bins > 0 parts
+/* Strata of a number: the rows in ascending order of `target`, ties in the order of the rows, cut into n_bins > 0 bins
  * whose sizes differ by at most 1. NaN gives n_bins. With n_rows/n_folds bins every fold gets a row of every bin. */
 karma_status karma_i_folds_bins(size_t *stratum, const double *target, size_t n_rows, size_t n_bins, karma_error *err);
 

@@ -63,7 +63,7 @@ karma_status karma_table_patterns(const karma_table *table, karma_pattern *patte
         return karma_i_fail_memory(err);
     }
     for (size_t i = 0; i < n; i++) {
-        karma_i_cells cells = karma_i_table_cells(table, i);
+        karma_i_row_cells cells = karma_i_table_cells(table, i);
         rows[i] = (row_pattern){i, cells.count, cells.attribute};
     }
     if (n > 1) qsort(rows, n, sizeof *rows, by_list_then_row);

@@ -25,6 +25,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "base/rng.h"
 #include "table/table.h"
 
@@ -408,7 +409,9 @@ static karma_status build_tables(karma_i_builder *holed, karma_i_builder *comple
 
 karma_status karma_table_synthesise(karma_table **out, karma_table **complete, const karma_synth_options *options,
                                     karma_error *err) {
-    KARMA_TRY(karma_options_check(karma_synth_option_table(), options, err));
+    karma_synth_options own;
+    KARMA_TRY(karma_i_options_accept(karma_synth_option_table(), &own, options, err));
+    options = &own;
     if (options->rank > options->dim)
         return karma_i_fail(err, KARMA_ERR_OPTION, "rank: %lld is more than the %lld attributes of dim",
                             (long long)options->rank, (long long)options->dim);

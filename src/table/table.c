@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "table/numbers.h"
+#include "table/reading.h"
 
 /* --- columns ------------------------------------------------------------------------------------------- */
 
@@ -227,8 +229,7 @@ void karma_i_builder_finish(karma_table **out, karma_i_builder *builder) {
 
 /* --- other ways to a table ----------------------------------------------------------------------------- */
 
-/* Attributes are matched by name: no two may share one. */
-static karma_status check_names(const char *const *names, size_t n, karma_error *err) {
+karma_status karma_i_check_names(const char *const *names, size_t n, karma_error *err) {
     char **sorted = karma_i_alloc(n, sizeof *sorted);
     if (!sorted) return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) sorted[i] = (char *)(uintptr_t)names[i];
@@ -241,17 +242,11 @@ static karma_status check_names(const char *const *names, size_t n, karma_error 
     return st;
 }
 
-static karma_status fill_from_array(karma_i_builder *b, const double *cells, size_t n_rows, size_t n_columns,
-                                    const char *const *names, karma_error *err) {
-    if (names) KARMA_TRY(check_names(names, n_columns, err));
-    for (size_t j = 0; j < n_columns; j++) {
-        char name[32];
-        (void)snprintf(name, sizeof name, "c%zu", j + 1);
-        KARMA_TRY(karma_i_builder_add_attribute(b, names ? names[j] : name, KARMA_COLUMN_NUMBER, NULL, 0, err));
-    }
+static karma_status fill_from_array(karma_i_builder *b, const char *cells, karma_number_type type, size_t n_rows,
+                                    size_t n_columns, ptrdiff_t row_stride, ptrdiff_t column_stride, karma_error *err) {
     for (size_t i = 0; i < n_rows; i++) {
         for (size_t j = 0; j < n_columns; j++) {
-            double value = cells[i * n_columns + j];
+            double value = karma_i_number_at(cells + (ptrdiff_t)i * row_stride + (ptrdiff_t)j * column_stride, type);
             if (isnan(value)) continue;
             if (isinf(value))
                 return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, column %zu: the value is infinite", i + 1, j + 1);
@@ -262,16 +257,36 @@ static karma_status fill_from_array(karma_i_builder *b, const double *cells, siz
     return KARMA_OK;
 }
 
-karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
-                                    const char *const *names, karma_error *err) {
+/* The names that were given, or c1, c2, ... */
+static karma_status name_columns(karma_i_builder *b, size_t n_columns, const char *const *names, karma_error *err) {
+    b->table->is_matrix = !names;
+    if (names) KARMA_TRY(karma_i_check_names(names, n_columns, err));
+    for (size_t j = 0; j < n_columns; j++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "c%zu", j + 1);
+        KARMA_TRY(karma_i_builder_add_attribute(b, names ? names[j] : name, KARMA_COLUMN_NUMBER, NULL, 0, err));
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_table_from_strided(karma_table **out, const void *cells, karma_number_type type, size_t n_rows,
+                                      size_t n_columns, ptrdiff_t row_stride, ptrdiff_t column_stride,
+                                      const char *const *names, karma_error *err) {
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
-    karma_status st = fill_from_array(&builder, cells, n_rows, n_columns, names, err);
+    karma_status st = name_columns(&builder, n_columns, names, err);
+    if (st == KARMA_OK) st = fill_from_array(&builder, cells, type, n_rows, n_columns, row_stride, column_stride, err);
     if (st == KARMA_OK)
         karma_i_builder_finish(out, &builder);
     else
         karma_i_builder_clear(&builder);
     return st;
+}
+
+karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
+                                    const char *const *names, karma_error *err) {
+    return karma_table_from_strided(out, cells, KARMA_FLOAT64, n_rows, n_columns,
+                                    (ptrdiff_t)(n_columns * sizeof *cells), sizeof *cells, names, err);
 }
 
 /* Adds a target, or replaces the one of its name; takes `target` over in any case. */
@@ -304,13 +319,12 @@ karma_status karma_table_add_target_numbers(karma_table *table, const char *name
     return karma_i_fail_memory(err);
 }
 
-/* The distinct texts among texts[0..n) (NULL entries left out), sorted; *n_out of them. NULL: out of memory. */
-static char **distinct_texts(const char *const *texts, size_t n, size_t *n_out) {
+char **karma_i_distinct_texts(const char *const *texts, size_t n, size_t *n_out) {
     char **all = karma_i_alloc(n, sizeof *all);
     if (!all) return NULL;
     size_t used = 0, kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (texts[i]) all[used++] = (char *)(uintptr_t)texts[i];
+        if (texts[i] && *texts[i]) all[used++] = (char *)(uintptr_t)texts[i];
     karma_i_sort_texts(all, used);
     for (size_t i = 0; i < used; i++)
         if (kept == 0 || strcmp(all[kept - 1], all[i]) != 0) all[kept++] = all[i];
@@ -323,7 +337,7 @@ static char **distinct_texts(const char *const *texts, size_t n, size_t *n_out) 
 karma_status karma_table_add_target_classes(karma_table *table, const char *name, const char *const *classes,
                                             karma_error *err) {
     size_t n_levels = 0;
-    char **levels = distinct_texts(classes, table->n_rows, &n_levels);
+    char **levels = karma_i_distinct_texts(classes, table->n_rows, &n_levels);
     if (!levels) return karma_i_fail_memory(err);
     karma_i_target target = {0};
     KARMA_TRY(fill_column(&target.column, name, KARMA_COLUMN_CATEGORY, levels, n_levels, err));
@@ -333,8 +347,9 @@ karma_status karma_table_add_target_classes(karma_table *table, const char *name
         return karma_i_fail_memory(err);
     }
     for (size_t i = 0; i < table->n_rows; i++)
-        target.value[i] =
-            classes[i] ? (double)karma_i_column_find_level(&target.column, classes[i], strlen(classes[i])) : NAN;
+        target.value[i] = classes[i] && *classes[i]
+                              ? (double)karma_i_column_find_level(&target.column, classes[i], strlen(classes[i]))
+                              : NAN;
     return put_target(table, target, err);
 }
 
@@ -402,13 +417,15 @@ karma_status karma_i_builder_copy_roles(karma_i_builder *builder, const karma_ta
 
 karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
                                         karma_error *err) {
-    karma_i_cells cells = karma_i_table_cells(table, row);
+    karma_i_row_cells cells = karma_i_table_cells(table, row);
     for (size_t k = 0; k < cells.count; k++)
         KARMA_TRY(karma_i_builder_add_cell(builder, cells.attribute[k], cells.value[k], err));
     return KARMA_OK;
 }
 
 static karma_status copy_columns_and_ids(karma_i_builder *b, const karma_table *table, karma_error *err) {
+    b->table->is_matrix = table->is_matrix;
+    if (table->reading) KARMA_TRY(karma_i_table_set_reading(b->table, table->reading, err));
     KARMA_TRY(karma_i_builder_copy_columns(b, table, err));
     return copy_ids(b, table, err);
 }
@@ -451,6 +468,19 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
     return st;
 }
 
+static void free_reading(karma_table *table) {
+    karma_i_reading_free(table->reading);
+    table->reading = NULL;
+}
+
+karma_status karma_i_table_set_reading(karma_table *table, const karma_read_options *options, karma_error *err) {
+    karma_read_options *reading = NULL;
+    KARMA_TRY(karma_i_reading_new(&reading, options, err));
+    free_reading(table);
+    table->reading = reading;
+    return KARMA_OK;
+}
+
 void karma_table_free(karma_table *table) {
     if (!table) return;
     for (size_t j = 0; j < table->n_attributes; j++) karma_i_column_clear(&table->attributes[j]);
@@ -464,6 +494,7 @@ void karma_table_free(karma_table *table) {
     karma_i_free(table->cell_value);
     karma_i_free(table->gram);
     karma_i_free(table->gram_column);
+    free_reading(table);
     free_texts(table->id_names, table->n_ids);
     free_texts(table->ids, table->n_rows * table->n_ids);
     karma_i_free(table);
@@ -477,7 +508,7 @@ static int valid_value(const karma_i_column *column, double value) {
 }
 
 static karma_status validate_row(const karma_table *table, size_t row, karma_error *err) {
-    karma_i_cells cells = karma_i_table_cells(table, row);
+    karma_i_row_cells cells = karma_i_table_cells(table, row);
     for (size_t k = 0; k < cells.count; k++) {
         if (cells.attribute[k] >= table->n_attributes || (k && cells.attribute[k] <= cells.attribute[k - 1]))
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: cells are not in ascending order of attributes",
@@ -532,7 +563,7 @@ const char *karma_table_level(const karma_table *table, size_t attribute, size_t
 }
 
 int karma_table_cell(const karma_table *table, size_t row, size_t attribute, double *value) {
-    karma_i_cells cells = karma_i_table_cells(table, row);
+    karma_i_row_cells cells = karma_i_table_cells(table, row);
     size_t low = 0, high = cells.count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;

@@ -2,6 +2,7 @@
 #ifndef KARMA_I_TABLE_H
 #define KARMA_I_TABLE_H
 
+#include "base/archive.h"
 #include "karma/data.h"
 
 /* A column's name, kind and, for categories, its levels in ascending byte order. */
@@ -32,24 +33,26 @@ struct karma_table {
     double *row_weight; /* NULL: all 1 */
     char *weight_name;  /* of the weights' column; NULL where there are none */
     /* a precomputed kernel: row i's values against the training rows, and which of them row i is */
-    float *gram; /* row-major, n_gram_columns a row; NULL: none */
+    float *gram; /* row-major, n_gram_columns per row; NULL: none */
     size_t n_gram_columns;
     size_t *gram_column; /* n_rows; meaningful for training rows */
+    int is_matrix;       /* columns have places but no names that mean something: they are matched by their number */
+    karma_read_options *reading; /* how its file was read (reading.h); NULL: it came from memory */
     size_t n_ids;
     char **id_names;
     char **ids; /* row-major, n_rows * n_ids */
 };
 
 /* The observed cells of one row, borrowed. */
-typedef struct karma_i_cells {
+typedef struct karma_i_row_cells {
     size_t count;
     const uint32_t *attribute;
     const double *value;
-} karma_i_cells;
+} karma_i_row_cells;
 
-static inline karma_i_cells karma_i_table_cells(const karma_table *table, size_t row) {
+static inline karma_i_row_cells karma_i_table_cells(const karma_table *table, size_t row) {
     size_t first = table->row_start[row];
-    return (karma_i_cells){table->row_start[row + 1] - first, table->cell_owner + first, table->cell_value + first};
+    return (karma_i_row_cells){table->row_start[row + 1] - first, table->cell_owner + first, table->cell_value + first};
 }
 
 /* A builder owns the table it makes until karma_i_builder_finish hands it over. Order of calls: columns, then
@@ -97,16 +100,26 @@ karma_status karma_i_builder_end_row_like(karma_i_builder *builder, const karma_
                                           karma_error *err);
 void karma_i_builder_finish(karma_table **out, karma_i_builder *builder);
 
+/* Remembers how the table was read. */
+karma_status karma_i_table_set_reading(karma_table *table, const karma_read_options *options, karma_error *err);
+
 /* The kernel values of the rows that were selected into `out`, if the table has any. */
 karma_status karma_i_table_select_gram(karma_table *out, const karma_table *table, const size_t *rows,
                                        karma_error *err);
 
 void karma_i_column_clear(karma_i_column *column);
 karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err);
+/* Columns of a model file: names, kinds and levels. */
+karma_status karma_i_columns_archive(karma_i_archive *archive, const char *name, karma_i_column **columns, size_t *n);
 /* Index of a level, or n_levels if it is none. Cost: log of the number of levels. */
 size_t karma_i_column_find_level(const karma_i_column *column, const char *text, size_t length);
 /* Finite and at least 0: fit to be the weight of a row. */
 int karma_i_is_weight(double value);
+/* The distinct texts among texts[0..n), sorted, *n_out of them; NULL and empty ones are left out. NULL: out of memory.
+ */
+char **karma_i_distinct_texts(const char *const *texts, size_t n, size_t *n_out);
+/* Attributes are matched by name: fails with KARMA_ERR_DATA where two are equal. */
+karma_status karma_i_check_names(const char *const *names, size_t n, karma_error *err);
 /* Sorts texts in ascending byte order. */
 void karma_i_sort_texts(char **texts, size_t n);
 

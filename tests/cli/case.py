@@ -16,7 +16,7 @@ import unittest
 SOURCE = os.path.abspath(os.environ.get("KARMA_SOURCE", os.path.join(os.path.dirname(__file__), "..", "..")))
 KARMA = os.path.abspath(os.environ.get("KARMA", os.path.join(SOURCE, "build", "karma")))
 COMMANDS = ["train", "predict", "eval", "explain", "complete", "cv", "compare", "inspect", "gram", "online", "theory", "synth"]
-TIMEOUT = 120
+HUNG = 3600  # seconds after which a run counts as hung; no run is meant to come near it, on any machine
 CRASH = re.compile(r"Sanitizer|runtime error|Traceback|Assertion|Segmentation|core dumped|stack smashing")
 NOBODY = 65534
 
@@ -102,7 +102,7 @@ class Case(unittest.TestCase):
         if isinstance(stdin, str):
             stdin = stdin.encode()
         more.setdefault("stdout", subprocess.PIPE)
-        done = subprocess.run([KARMA, *args], input=stdin, stderr=subprocess.PIPE, cwd=self.dir, timeout=TIMEOUT, **more)
+        done = subprocess.run([KARMA, *args], input=stdin, stderr=subprocess.PIPE, cwd=self.dir, timeout=HUNG, **more)
         run = Run(args, done.returncode, done.stdout or b"", done.stderr)
         self.assertNotRegex(run.err, CRASH, str(run))
         self.assertGreaterEqual(run.code, 0, f"killed by a signal\n{run}")
@@ -157,11 +157,11 @@ class Case(unittest.TestCase):
         process = subprocess.Popen([KARMA, *args], cwd=self.dir, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=other)
         os.close(other)
-        text, deadline = b"", time.monotonic() + TIMEOUT
+        text, deadline = b"", time.monotonic() + HUNG
         try:
             while True:
                 if not select.select([main], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise AssertionError(f"nothing more within {TIMEOUT} s; so far: {text[-500:]!r}")
+                    raise AssertionError(f"nothing more within {HUNG} s; so far: {text[-500:]!r}")
                 try:
                     part = os.read(main, size)
                 except OSError:  # the other side is closed
@@ -172,7 +172,7 @@ class Case(unittest.TestCase):
                 if act and until and re.search(until, text):
                     act(process)
                     act = None
-            out = process.communicate(timeout=TIMEOUT)[0]
+            out = process.communicate(timeout=HUNG)[0]
         finally:
             os.close(main)
             if process.poll() is None:
@@ -181,6 +181,18 @@ class Case(unittest.TestCase):
             if process.stdout:
                 process.stdout.close()
         return process.returncode, out.decode(), text.decode("utf-8", "replace")
+
+    def wait_for_work(self, process, seconds=1.0):
+        """Until the process has used that much processor time, which does not depend on what else the machine does."""
+        deadline = time.monotonic() + HUNG
+        while True:
+            with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+                fields = file.read().rpartition(")")[2].split()
+            if (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") >= seconds:
+                return
+            self.assertIsNone(process.poll(), "it ended before it had worked that much")
+            self.assertLess(time.monotonic(), deadline, "it hangs")
+            time.sleep(0.01)
 
     def close_to(self, a, b, tolerance=1e-5, what=""):
         self.assertLessEqual(abs(a - b), tolerance * max(1.0, abs(a), abs(b)), f"{what}: {a} and {b}")

@@ -136,7 +136,7 @@ class Compare(Case):
     def test_names_of_rows_are_noted(self):
         lines = ["name,a,y"] + [f"row {i},{i % 7},{'pq'[i % 3 == 0]}" for i in range(30)]
         self.write("named.csv", "\n".join(lines) + "\n")
-        says = "column 'name' has 30 different texts in 30 cells; if it names rows, --id 'name' takes it as a name$"
+        says = "column 'name' looks like an identifier: .* Use --id 'name' to leave it out of the model$"
         for command in (["compare", "--methods", "zero"], ["train", "--effort", "off", "-o", "m.karma"], ["cv", "--effort", "off"]):
             with self.subTest(command=command[0]):
                 learn = [command[0], "named.csv", "--target", "y", *command[1:]]
@@ -156,9 +156,9 @@ class Compare(Case):
     def test_interrupted(self):
         self.low_rank("classify", "80")
         code, out, text = self.on_terminal("compare", "d.csv", "--target", "target", "--methods", "zero,karma-2", "--folds", "40",
-                                           "--rounds", "1000", "--threads", "1", until=rb"part ([2-9]|\d\d+) of 40000",
+                                           "--rounds", "1000", "--threads", "1", until=rb"fold ([2-9]|\d\d+) of 40000",
                                            act=lambda p: p.send_signal(signal.SIGINT))
         self.assertEqual(code, 0, text)
-        self.assertRegex(text, r"(zero|karma-2), part \d+ of 40000, run \d+ of 80000 \(\d+%\)")
+        self.assertRegex(text, r"(zero|karma-2), fold \d+ of 40000, run \d+ of 80000 \(\d+%\)")
         self.assertRegex(out, r"(?m)^  interrupted after (1 part|\d+ parts)$")
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)

@@ -380,10 +380,14 @@ class Reading(Case):
 
     def test_almost_a_number_column(self):
         lines = "".join(f"{i},{'yes' if i % 2 else 'no'}\n" for i in range(30))
-        self.write("n.csv", "x,y\n" + lines + "unknown,yes\n")
-        run = self.ok("inspect", "n.csv", "--json", notes=["'x'.*'unknown' .line 32.*--missing 'unknown'.*--numeric 'x'"])
+        self.write("n.csv", "x,y\n" + lines + "lots,yes\n")
+        run = self.ok("inspect", "n.csv", "--json", notes=["'x'.*'lots'.*--missing 'lots'.*--numeric 'x'.*--category 'x'"])
         self.assertEqual(run.json()["columns"][0]["type"], "category")
-        run = self.ok("inspect", "n.csv", "--missing", "unknown", "--json")
+        run = self.ok("inspect", "n.csv", "--missing", "lots", "--json")
+        self.assertEqual(run.json()["columns"][0]["type"], "number")
+        # what usually means missing needs no option
+        self.write("u.csv", "x,y\n" + lines + "unknown,yes\n")
+        run = self.ok("inspect", "u.csv", "--json", notes=["'x' is numbers: 1 cells such as 'unknown' are read as missing"])
         self.assertEqual(run.json()["columns"][0]["type"], "number")
 
     def test_types_can_be_forced(self):
@@ -411,7 +415,7 @@ class Reading(Case):
         run = self.ok("inspect", "t.csv", "--target", "p,q", "--json").json()
         self.assertEqual([t["name"] for t in run["targets"]], ["p,q"])
         self.assertEqual(self.ok("inspect", "t.csv", "--json").json()["targets"], [])
-        self.assertRegex(self.ok("inspect", "t.csv", "--target", "b,y").out, "target b: numbers\n  target y: categories\n")
+        self.assertRegex(self.ok("inspect", "t.csv", "--target", "b,y").out, "target b: numbers\n  target y: 2 classes: u 1, v 1\n")
         self.fails("inspect", "t.csv", "--target", "y,bb", says="t.csv: no column 'bb'")
         self.fails("inspect", "t.csv", "--target", "y,y", code=2, says="'y' is named twice by --target")
 
@@ -436,10 +440,45 @@ class Reading(Case):
         self.fails("train", "--effort", "off", "two.csv", "--target", "answer", "--numeric", "a", "--category", "a", "-o", "x.karma", code=2,
                    says="'a' cannot be both")
 
+    def test_a_model_remembers_how_its_file_was_read(self):
+        rng = random.Random(3)
+        rows = []
+        for i in range(80):
+            x = [rng.gauss(0, 1) for _ in range(3)]
+            cells = ["-999" if rng.random() < 0.3 else f"{v:.3f}" for v in x]
+            rows.append([f"p{i}", *cells, "skip", "yes" if x[0] + x[1] > 0 else "no"])
+        header = ["who", "a", "b", "c", "junk", "y"]
+        self.write_csv("s.csv", header, rows)
+        read = ["--missing", "-999", "--id", "who", "--ignore", "junk"]
+        self.ok("train", "--effort", "off", "s.csv", "--target", "y", "-o", "m.karma", "--quiet", *read)
+        whole = self.ok("predict", "m.karma", "s.csv", *read).out
+        self.assertEqual(self.ok("predict", "m.karma", "s.csv", notes=[]).out, whole)  # without the options
+        self.assertEqual(self.ok("eval", "m.karma", "s.csv", notes=[]).out, self.ok("eval", "m.karma", "s.csv", *read).out)
+        # columns that were not learned from need not be there, and may have another role now
+        self.write_csv("few.csv", header[1:4], [row[1:4] for row in rows])
+        scores = [line.split(",", 1)[1] for line in whole.splitlines()]
+        self.assertEqual(self.ok("predict", "m.karma", "few.csv", notes=[]).out.splitlines(), scores)
+        self.assertEqual(self.ok("predict", "m.karma", "s.csv", "--ignore", "who", notes=[]).out.splitlines(), scores)
+        self.ok("predict", "m.karma", "s.csv", "--missing", "7",
+                notes=["--missing is '7' here, but was '-999' when the model was learned"])
+
+    def test_decimal_commas_are_remembered(self):
+        lines = ["a;b;y"] + [f"{i % 7},{i % 10};{i % 3};{'up' if i % 7 > 3 else 'down'}" for i in range(60)]
+        self.write("comma.csv", "\n".join(lines) + "\n")
+        self.ok("train", "--effort", "off", "comma.csv", "--target", "y", "-o", "m.karma", "--quiet")
+        self.write("one.csv", "a;b\n1,000;2\n")  # alone it could be a thousand
+        self.write("same.csv", "a;b\n1,0;2\n")
+        self.assertEqual(self.ok("predict", "m.karma", "one.csv").out, self.ok("predict", "m.karma", "same.csv").out)
+
     def test_number_column_of_the_model_with_words(self):
         self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma", "--quiet")
         self.write("new.csv", "a,b,colour\n1,2,red\nmany,2,red\n")
-        self.fails("predict", "m.karma", "new.csv", says="new.csv: line 3, column 'a': 'many' is not a number")
+        run = self.ok("predict", "m.karma", "new.csv",
+                      notes=["column 'a' has 1 cells that are not numbers .'many'.; they count as missing"])
+        self.write("hole.csv", "a,b,colour\n1,2,red\n,2,red\n")
+        self.assertEqual(run.out, self.ok("predict", "m.karma", "hole.csv").out)
+        self.fails("predict", "m.karma", "new.csv", "--strict", "on",
+                   says="new.csv: line 3, column 'a': 'many' is not a number")
 
 
 class Libsvm(Case):

@@ -3,11 +3,13 @@ import csv
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree
 
-from case import KARMA, SOURCE, Case
+from case import HUNG, KARMA, SOURCE, Case
 
 FOLDER = os.path.join(SOURCE, "experiments")
 sys.path.insert(0, FOLDER)
@@ -18,15 +20,33 @@ COLUMNS = "experiment,setting,x,seed,method,score,error,worse,majority,rows,seco
 
 
 class Experiments(Case):
+    whole = said = None  # a copy of the scores of a run without any data, and what that run printed
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.whole:
+            cls.whole.cleanup()
+
     def script(self, name, *args, code=0):
         done = subprocess.run([sys.executable, os.path.join(FOLDER, name), *args], cwd=self.dir, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+                              stderr=subprocess.PIPE, text=True, timeout=HUNG, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertNotIn("Traceback", done.stderr)
         return done
 
     def measure(self, *args, **more):
         return self.script("run", "--quick", "--karma", KARMA, "--out", "out", "--data", "data", *args, **more)
+
+    def measure_all(self):
+        """A run of everything that needs no data. It takes long, so only the first test that asks for it runs it."""
+        if not Experiments.whole:
+            run = self.measure()
+            Experiments.whole = tempfile.TemporaryDirectory(prefix="karma-cli-")
+            Experiments.said = run
+            shutil.copytree(self.path("out"), os.path.join(Experiments.whole.name, "out"))
+        else:
+            shutil.copytree(os.path.join(Experiments.whole.name, "out"), self.path("out"))
+        return Experiments.said
 
     def results(self, part):
         with open(self.path(f"out/{part}.csv"), newline="", encoding="utf-8") as file:
@@ -65,7 +85,7 @@ class Experiments(Case):
 
     def test_without_data(self):
         """What needs no files runs; what does says so, and leaves no file of results behind."""
-        run = self.measure()
+        run = self.measure_all()
         self.assertEqual(self.files(), ["out/curves.csv", "out/synthetic.csv"])
         self.assertRegex(run.stdout, "(?m)^ratings: nothing was measured$")
         for name in ("jester", "food", "senate"):
@@ -97,7 +117,7 @@ class Experiments(Case):
 
     def test_unmeasured_sections_stay(self):
         """Scores cut off after any line, as by an interruption: what is not whole stays, with a notice, and the rest is written."""
-        self.measure("--only", "synthetic,curves")
+        self.measure_all()
         curves, synthetic = (self.read(f"out/{part}.csv").decode().splitlines(True) for part in ("curves", "synthetic"))
         n_rows = sum(line.startswith("rows,") for line in curves)
         for n, written in ((1, []), (n_rows, []), (n_rows + 1, ["rows"]), (len(curves), ["rows", "gamma"])):

@@ -81,11 +81,12 @@ class Explaining(Case):
                 "--quiet")
         lines = self.lines("p.karma", "price.csv", "--top", "1")
         self.assertEqual(list(lines[0]), ["row", "quantile", "attribute", "value", "contribution", "se"])
-        self.assertEqual({line["quantile"] for line in lines}, {"0.1", "0.9"})
+        self.assertEqual({line["quantile"] for line in lines}, {"0.1", "0.5", "0.9"})
         sums = self.sums(lines, "row", "quantile")
         for k, p in enumerate(self.scores("p.karma", "price.csv")):  # which puts them in order
-            for got, wanted in zip(sorted(sums[2 * k:2 * k + 2]), (p["q:0.1"], p["q:0.9"])):
+            for got, wanted in zip(sorted(sums[3 * k:3 * k + 3]), (p["q:0.1"], p["q:0.5"], p["q:0.9"])):
                 self.close_to(got, float(wanted))
+            self.assertEqual(p["prediction"], p["q:0.5"])  # the median is learned with them
 
     def test_top(self):
         self.trained()

@@ -1,12 +1,13 @@
 """Model files: their layout, what follows from their arrays, and every way in which one is refused."""
 import json
 import math
+import os
 import random
 import re
 import struct
 import zlib
 
-from case import Case
+from case import SOURCE, Case
 
 
 class ModelFile:
@@ -26,6 +27,11 @@ class ModelFile:
         begin, end = entry["data_offsets"]
         code = self.CODES[entry["dtype"]]
         return struct.unpack(f"<{(end - begin) // self.SIZES[entry['dtype']]}{code}", self.data[begin:end])
+
+    def tensors_of(self, place):
+        """The arrays of the object at this place, by their own names."""
+        return {name[len(place):]: self.tensor(name) for name in self.header
+                if name.startswith(place) and "." not in name[len(place):]}
 
     def set_number(self, name, index, value):
         entry = self.header[name]
@@ -50,13 +56,18 @@ class Encoding:
 
     def __init__(self, model, number):
         self.described = model.document["encodings"][number]
-        self.attributes = self.described["attributes"]
+        self.columns = model.document["columns"]
         self.widths = {}
-        for name in ("codes", "factor", "feature_start", "mask", "matrix_column", "ranking_at", "ranking_beyond",
-                     "ranking_value", "ranks", "shift", "term", "values"):
-            full = f"{name}.{number}" if number else name
-            setattr(self, name, model.tensor(full))
-            self.widths[name] = model.header[full]["shape"][-1]
+        for place, names in (("encodings", ("factor", "feature_start", "ranking_at", "ranking_beyond", "ranking_size",
+                                            "ranking_value", "shift", "term", "term_start")),
+                             ("support", ("codes", "mask", "ranks", "values"))):
+            for name in names:
+                full = f"{place}.{number}.{name}"
+                setattr(self, name, model.tensor(full))
+                self.widths[name] = model.header[full]["shape"][-1]
+        self.coded = [j for j, column in enumerate(self.columns)
+                      if column["kind"] == "category" and self.feature_start[j] == self.feature_start[j + 1]]
+        self.centred = [j for j in range(len(self.columns)) if self.term_start[j] < self.term_start[j + 1]]
         self.rows = [self.stored(i) for i in range(len(self.mask))]
 
     def part(self, name, i):
@@ -64,27 +75,26 @@ class Encoding:
 
     def stored(self, i):
         """A support row in the form that `encode` gives."""
-        coded = [j for j, column in enumerate(self.attributes) if column.get("coded")]
-        codes = {j: None for j in range(len(self.attributes)) if self.mask[i] >> j & 1}
+        codes = {j: None for j in range(len(self.columns)) if self.mask[i] >> j & 1}
         for j in codes:
-            if j in coded:
-                codes[j] = self.part("codes", i)[coded.index(j)]
-            elif self.attributes[j].get("ranks"):
+            if j in self.coded:
+                codes[j] = self.part("codes", i)[self.coded.index(j)]
+            elif self.ranking_size[j]:
                 codes[j] = self.part("ranks", i)[j]
         return self.part("values", i)[:self.feature_start[-1]], codes
 
     def encode(self, row):
         """Features, and for every observed attribute its code or rank (None for features)."""
         x, codes, values = [0.0] * self.feature_start[-1], {}, 0
-        for j, (raw, column) in enumerate(zip(row, self.attributes)):
+        for j, (raw, column) in enumerate(zip(row, self.columns)):
             first = values
-            values += column.get("ranks", 0)
+            values += self.ranking_size[j]
             if raw is None or column["kind"] != "number" and raw not in column["levels"]:
                 continue
             if column["kind"] == "ordered":
                 raw = column["levels"].index(raw) + 1
-            codes[j] = column["levels"].index(raw) + 1 if column.get("coded") else None
-            if column.get("ranks"):
+            codes[j] = column["levels"].index(raw) + 1 if j in self.coded else None
+            if self.ranking_size[j]:
                 below = [k for k in range(first, values) if self.ranking_value[k] <= raw]
                 k = below[-1] if below else first
                 codes[j] = (self.ranking_at if not below or self.ranking_value[k] == raw else self.ranking_beyond)[k]
@@ -100,16 +110,14 @@ class Encoding:
         return x, codes
 
     def q(self, attribute, code):
-        first = sum(len(c["levels"]) if c.get("coded") else 255 for c in self.attributes[:attribute] if c.get("centred"))
-        return self.term[first + code - 1] if self.attributes[attribute].get("centred") else 0.0
+        return self.term[self.term_start[attribute] + code - 1] if attribute in self.centred else 0.0
 
     def kappa(self, attribute, code, other):
         """Of an attribute with codes or ranks."""
-        column = self.attributes[attribute]
-        if column.get("coded"):
+        if attribute in self.coded:
             plain = float(code == other)
         else:
-            plain = -3 * abs(code - other) / 254 if column.get("centred") else 1 - 2 * abs(code - other) / 254
+            plain = -3 * abs(code - other) / 254 if attribute in self.centred else 1 - 2 * abs(code - other) / 254
         return plain + self.q(attribute, code) + self.q(attribute, other)
 
 
@@ -119,9 +127,9 @@ class Predictor(ModelFile):
     def __init__(self, data):
         super().__init__(data)
         options = self.document["options"]
-        self.coefficients = self.tensor("coefficients")
-        self.n_outputs = self.header["coefficients"]["shape"][1]
-        self.terms, kinds, factors = [], [], iter(self.document["factors"])
+        self.coefficients = self.tensor("members.0.coefficients")
+        self.n_support, self.n_outputs = self.header["members.0.coefficients"]["shape"]
+        self.terms, kinds, factors = [], [], iter(self.document["members"][0]["factors"])
         for product in options["kernel"].split("+"):
             weight, names = 1.0, [word for word in re.findall(r"[^*(]+(?:\([^)]*\))?", product) if word.strip()]
             if re.fullmatch(r"[\d. ]+", names[0]):
@@ -161,7 +169,7 @@ class Predictor(ModelFile):
         """Of all outputs."""
         encoded = [encoding.encode(row) for encoding in self.encodings]
         scores = [0.0] * self.n_outputs
-        for i in range(self.header["coefficients"]["shape"][0]):
+        for i in range(self.n_support):
             k = 0.0
             for weight, term in self.terms:
                 for e, options, learned in term:
@@ -185,7 +193,8 @@ class Predictor(ModelFile):
     def answers(self, row):
         """For each target its decision, its scores and its probabilities (or None)."""
         scores, answers = self.scores(row), []
-        for target in self.document["targets"]:
+        for t, target in enumerate(self.document["targets"]):
+            target = {**target, **self.tensors_of(f"targets.{t}.")}
             K = len(target.get("classes", ()))
             n = (K if K > 2 else 1) if K else len(target.get("quantiles", [0.5]))
             own, scores, p = scores[:n], scores[n:], None
@@ -195,6 +204,8 @@ class Predictor(ModelFile):
                 answers.append((own[nearest], own, None))
                 continue
             calibration = target.get("calibration")
+            if calibration:
+                calibration = {**calibration, **self.tensors_of(f"targets.{t}.calibration.")}
             if target["loss"] == "logistic" and not calibration:
                 calibration = {"kind": "sigmoid", "slope": [1.0] * n, "offset": [0.0] * n}
             if calibration:
@@ -236,6 +247,30 @@ class Models(Case):
         self.assertTrue(all(isinstance(v, str) for v in model.header["__metadata__"].values()))
         self.assertEqual(model.document["targets"][0]["classes"], ["no", "yes"])
 
+    def test_every_name_is_documented(self):
+        with open(os.path.join(SOURCE, "docs", "model-format.md"), encoding="utf-8") as file:
+            document = file.read()
+
+        def names_of(node):
+            for key, value in node.items() if isinstance(node, dict) else ():
+                if not key.isdigit():
+                    yield key
+                if key != "options":
+                    yield from names_of(value)
+            for item in node if isinstance(node, list) else ():
+                yield from names_of(item)
+        self.lettered()
+        names = set()
+        for options in (["--kernel", "union | rank", "--probabilities", "sigmoid"], ["--probabilities", "isotonic"],
+                        ["--effort", "quick"],
+                        ["--target", "a", "--loss", "pinball", "--task", "regress"]):
+            target = [] if "--target" in options else ["--target", "answer"]
+            self.ok("train", "letters.csv", *target, *options, "--subspace-rank", "1", "-o", "d.karma", "--quiet")
+            model = ModelFile(self.read("d.karma"))
+            names |= set(names_of(model.document)) | {name.rpartition(".")[2] for name in model.header if "." in name}
+        self.assertLessEqual({"coefficients", "basis", "slope", "at", "quantiles"}, names)
+        self.assertEqual([name for name in sorted(names) if f"`{name}`" not in document], [])
+
     def lettered(self):
         """The rows of two.csv with one more column before the label, of seven levels; in letters.csv."""
         draw = random.Random(5)
@@ -274,7 +309,7 @@ class Models(Case):
             with self.subTest(options=options):
                 model = self.follows(rows, *options)
                 plain = "--unit-ball" not in options and "letter=" not in " ".join(options)
-                self.assertEqual(plain, model.document["encodings"][0]["attributes"][-1].get("coded", False))
+                self.assertEqual(plain, len(model.encodings[0].columns) - 1 in model.encodings[0].coded)
 
     def test_composed_predictions_follow_from_the_file(self):
         rows = self.lettered()
@@ -332,7 +367,7 @@ class Models(Case):
 
     def test_newer_version(self):
         model = ModelFile(self.model)
-        model.document["format"] = 2
+        model.document["format"] = 3
         model.document["version"] = "9.8.7"
         for command in (["predict", "bad.karma", "two.csv", "-o", "p.csv"], ["inspect", "bad.karma"],
                         ["eval", "bad.karma", "two.csv"]):
@@ -369,30 +404,35 @@ class Models(Case):
 
         support = ModelFile(self.model).document["info"]["n_support"]
         cases = {
-            "array outside": offsets("values", 0, 1 << 40),
-            "negative offset": offsets("values", -64, 0),
-            "offsets swapped": offsets("shift", 64, 0),
-            "no array": lambda m: m.header.pop("mask"),
-            "wrong dtype": lambda m: m.header["shift"].update(dtype="F32"),
-            "wrong shape": lambda m: m.header["values"].update(shape=[1, 1]),
-            "shape is no list": lambda m: m.header["values"].update(shape="big"),
-            "NaN coefficient": lambda m: m.set_number("coefficients", 0, math.nan),
-            "infinite factor": lambda m: m.set_number("factor", 0, math.inf),
-            "NaN value": lambda m: m.set_number("values", 0, math.nan),
-            "mask beyond the columns": lambda m: m.set_number("mask", 0, 1 << 60),
-            "value where nothing is observed": lambda m: (m.set_number("mask", 0, 0), m.set_number("values", 0, 1.0)),
-            "feature_start": lambda m: m.set_number("feature_start", 1, 7),
+            "array outside": offsets("support.0.values", 0, 1 << 40),
+            "negative offset": offsets("support.0.values", -64, 0),
+            "offsets swapped": offsets("encodings.0.shift", 64, 0),
+            "overlapping arrays": offsets("encodings.0.shift", *ModelFile(self.model).header["encodings.0.factor"]["data_offsets"]),
+            "no array": lambda m: m.header.pop("support.0.mask"),
+            "wrong dtype": lambda m: m.header["encodings.0.shift"].update(dtype="F32"),
+            "wrong shape": lambda m: m.header["support.0.values"].update(shape=[1, 1]),
+            "shape is no list": lambda m: m.header["support.0.values"].update(shape="big"),
+            "NaN coefficient": lambda m: m.set_number("members.0.coefficients", 0, math.nan),
+            "coefficient beyond range": lambda m: m.set_number("members.0.coefficients", 0, 1e300),
+            "infinite factor": lambda m: m.set_number("encodings.0.factor", 0, math.inf),
+            "NaN value": lambda m: m.set_number("support.0.values", 0, math.nan),
+            "value beyond range": lambda m: m.set_number("support.0.values", 0, 3e38),
+            "mask beyond the columns": lambda m: m.set_number("support.0.mask", 0, 1 << 60),
+            "value where nothing is observed":
+                lambda m: (m.set_number("support.0.mask", 0, 0), m.set_number("support.0.values", 0, 1.0)),
+            "feature_start": lambda m: m.set_number("encodings.0.feature_start", 1, 7),
             "more support rows": document("info", "n_support", value=support + 1),
             "huge support": document("info", "n_support", value=2 ** 62),
             "negative support": document("info", "n_support", value=-1),
-            "scale 0": document("factors", 0, "scale", value=0.0),
+            "scale 0": document("members", 0, "factors", 0, "scale", value=0.0),
             "no info": document("info", value={}),
             "no options": document("options", "gamma", value="0"),
-            "no attributes": document("encodings", 0, "attributes", value=[]),
-            "unknown kind": document("encodings", 0, "attributes", 0, "kind", value="colour"),
-            "category without levels": document("encodings", 0, "attributes", 2, "levels", value=[]),
-            "levels not in order": document("encodings", 0, "attributes", 2, "levels", value=["red", "green", "blue"]),
+            "no columns": document("columns", value=[]),
+            "unknown kind": document("columns", 0, "kind", value="colour"),
+            "category without levels": document("columns", 2, "levels", value=[]),
+            "levels not in order": document("columns", 2, "levels", value=["red", "green", "blue"]),
             "one class": document("targets", 0, "classes", value=["no"]),
+            "the same class twice": document("targets", 0, "classes", value=["no", "no"]),
             "no target": document("targets", value=None),
             "unknown task": document("targets", 0, "task", value="cluster"),
             "unknown loss": document("targets", 0, "loss", value="pain"),
@@ -403,3 +443,30 @@ class Models(Case):
         for name, action in cases.items():
             with self.subTest(name):
                 self.refused(change(action), "^karma: bad.karma: not a usable model: ")
+
+    def test_endless_input(self):
+        for device in ("/dev/zero", "/dev/urandom"):
+            self.fails("predict", device, "two.csv", says=f"^karma: {device}: not a usable model")
+
+    def test_bytes_depend_on_data_options_and_seed_only(self):
+        for options in (["--effort", "quick"], ["--kernel", "union", "--probabilities", "sigmoid"],
+                        ["--kernel", "relevance | rank(outer=rbf)"], ["--solver", "online"]):
+            with self.subTest(options=options):
+                files = []
+                for threads in ("1", "2", "2"):
+                    self.ok("train", "two.csv", "--target", "answer", *options, "--threads", threads, "-o", "t.karma", "--quiet")
+                    files.append(self.read("t.karma"))
+                self.assertEqual(files[0], files[1])
+                self.assertEqual(files[1], files[2])
+                self.assertNotIn(b"seconds", files[0])
+                self.assertNotIn(b"threads", files[0])
+
+    def test_labels_keep_their_spelling(self):
+        labels = ["1e0", "01", "+2.50", "1_000", "\"q\"", "Größe", " x", "0x10"]
+        rows = [[i % 7, labels[i % len(labels)]] for i in range(80)]
+        self.write_csv("spelt.csv", ["a", "y"], rows)
+        self.ok("train", "spelt.csv", "--target", "y", "--task", "classify", "--effort", "off", "-o", "m.karma", "--quiet")
+        classes = ModelFile(self.read("m.karma")).document["targets"][0]["classes"]
+        self.assertEqual(sorted(classes), sorted(label.strip() for label in labels))
+        _, *out = self.ok("predict", "m.karma", "spelt.csv", "--quiet").rows()
+        self.assertLessEqual({row[0] for row in out}, set(classes))

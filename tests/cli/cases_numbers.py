@@ -217,7 +217,7 @@ class Gram(Case):
     def test_wrong_formula(self):
         for formula, says in (("rnk", "did you mean 'rank'"), ("rank +", "missing"), ("-1*rank", "weight"),
                               ("rank(C=1)", "'C' is not a setting"), ("rank(gamma=0)", "--gamma"),
-                              ("rank(outer=series)", "--series")):
+                              ("rank(outer=series)", "needs --series")):
             with self.subTest(formula=formula):
                 self.fails("gram", "g.csv", "--kernel", formula, code=2, says=says)
 
@@ -359,7 +359,7 @@ class Online(Case):
         self.assertIn("chosen against the learner", text)
         self.assertIn("promises nothing", text)
         self.assertIn("says something", self.ok("online", "--regret", "--dim", "1", "--rank", "1", "--lambda", "1", "--gamma",
-                                                "5", "--rounds", "50000").out)
+                                                "5", "--rounds", "16000").out)
 
     def test_refusals(self):
         self.fails("online", code=2, says="say --regret")

@@ -7,7 +7,7 @@ import resource
 import signal
 import subprocess
 
-from case import CRASH, KARMA, TIMEOUT, Case
+from case import CRASH, HUNG, KARMA, Case
 
 
 class BadInput(Case):
@@ -249,7 +249,7 @@ class BadOutput(Case):
         args = ["gram", "w.csv", "--gamma", "1000", "--scale", "0.001", "-o", "g.csv"]
         self.ok(*args, notes=["overflow"])
         before = self.read("g.csv")
-        done = subprocess.run([KARMA, *args], cwd=self.dir, preexec_fn=lambda: os.close(2), timeout=TIMEOUT)
+        done = subprocess.run([KARMA, *args], cwd=self.dir, preexec_fn=lambda: os.close(2), timeout=HUNG)
         self.assertEqual([done.returncode, self.read("g.csv")], [0, before])
 
     def test_reader_goes_away(self):
@@ -259,5 +259,5 @@ class BadOutput(Case):
         process.stdout.close()
         err = process.stderr.read()
         process.stderr.close()
-        self.assertIn(process.wait(TIMEOUT), (-signal.SIGPIPE, 1))
+        self.assertIn(process.wait(HUNG), (-signal.SIGPIPE, 1))
         self.assertNotRegex(err.decode(), CRASH)

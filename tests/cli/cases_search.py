@@ -11,11 +11,11 @@ QUICK = ("--effort", "quick")
 
 class Searching(Case):
     def searched(self, *more, table="two.csv", target="answer"):
-        """The only notes are about what the table has: a target of numbers, no subspace."""
+        """The only notes are about the table, a target of numbers or no subspace, and a last fit cut short."""
         run = self.run_karma("train", table, "--target", target, "-o", "m.karma", *more)
         self.assertEqual([run.code, run.complaints()], [0, []], str(run))
         for note in run.notes():
-            self.assertRegex(note, "taken as a quantity|no subspace was found")
+            self.assertRegex(note, r"taken as a quantity|no subspace was found|did not converge: its objective may be \d+% above")
         return run
 
     def check_account(self, cv, rows, folds=5):
@@ -45,9 +45,9 @@ class Searching(Case):
         self.assertTrue(score, run.out)
         folds = re.search(r"(?m)^  folds    (.*)$", run.out).group(1).replace("...", "").split()
         self.assertGreaterEqual(len(folds), 5)
-        beside = re.search(rf"(?m)^  beside   {number} for a constant answer, {number} \+- {number} for 0-imputation", run.out)
+        beside = re.search(rf"(?m)^  baseline {number} for a constant answer, {number} \+- {number} for 0-imputation", run.out)
         self.assertTrue(beside, run.out)
-        self.assertRegex(run.out, r"(?m)^  worth    gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
+        self.assertRegex(run.out, r"(?m)^  gains    gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
         self.assertRegex(run.out, r"(?m)^  learned\n +\d+\.\d%  \S")
         answers = [row[-1] for row in rows]
         majority = max(answers.count("yes"), answers.count("no")) / 60
@@ -55,7 +55,7 @@ class Searching(Case):
         # inspect tells the same of the file, and JSON what the text does
         told = self.ok("inspect", "m.karma").out
         for line in run.out.splitlines()[2:]:
-            self.assertIn(line, told)
+            self.assertIn(re.sub(r"(folds.*), \d+\.\d s", r"\1", line), told)  # files do not keep the time
         cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
         self.close_to(cv["score"], float(score.group(1)), 1e-4, "score")
         self.close_to(cv["error"], float(score.group(2)), 1e-4, "error")
@@ -74,7 +74,8 @@ class Searching(Case):
         self.check_account(got["cv"], 60)
         self.assertGreater(got["cv"]["score"], 0.5)
         self.close_to(got["cv"]["constant_answer"], 0.0, 1e-6, "the constant answer")
-        self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["cv"], got["cv"])
+        self.assertGreater(got["cv"]["seconds"], 0.0)
+        self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["cv"], {**got["cv"], "seconds": None})
         self.assertIn("@", got["options"]["kernel"])
 
     def test_effort_off_is_a_plain_fit(self):
@@ -95,7 +96,7 @@ class Searching(Case):
                 self.assertNotIn("cv", self.searched(*option, "--json").json())
         for option in (["--seed", "2"], ["--threads", "1"], ["--id", "b"], ["--folds", "3"]):
             with self.subTest(option=option):
-                self.assertIn("cv", self.searched(*option, "--time", "1", "--json").json())
+                self.assertIn("cv", self.searched(*option, "--json").json())
 
     def test_options_beside_an_effort_are_kept(self):
         self.two_classes(n=40)
@@ -149,24 +150,24 @@ class Searching(Case):
         self.fails("cv", *base, "--rounds", "0", code=2, says="--rounds")
         self.fails("cv", *base, "--folds", "1", code=2, says="--folds")
         self.fails("cv", "two.csv", code=2, says="--target")
-        self.fails("cv", "one.csv", "--target", "answer", says="one row")
+        self.fails("cv", "one.csv", "--target", "answer", says="at least two labelled rows")
 
-    def test_trouble_in_a_part_is_called_that(self):
+    def test_trouble_in_a_fold_is_called_that(self):
         self.write("part.csv", "a,b,answer\n1,2,yes\n,,no\n")
         self.write("none.csv", "answer\nyes\nno\nyes\nno\n")
-        self.fails("train", "part.csv", "--target", "answer", "-o", "x.karma", says="part [12] of 2 of the rows left out.*missing.*--effort off")
+        self.fails("train", "part.csv", "--target", "answer", "-o", "x.karma", says="fold [12] of 2 of the rows left out.*missing.*--effort off")
         self.fails("train", "none.csv", "--target", "answer", "-o", "x.karma", says="csv: there is no column to learn from$")
 
     def test_interrupting_keeps_what_was_tried(self):
         self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
         code, _, text = self.on_terminal("train", "d.csv", "--target", "target", "--effort", "thorough", "-o", "m.karma",
-                                         "--time", "100", until=rb"fold 1 of \d+, kernel [2-9] of",
+                                         until=rb"fold 1 of \d+, kernel \d+ of",
                                          act=lambda process: process.send_signal(signal.SIGINT))
         self.assertIn(code, (0, 130), text[-500:])
         self.assertTrue(os.path.exists(self.path("m.karma")), text[-500:])
         cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
         self.assertIs(cv["cut_short"], True)
-        self.assertLess(cv["kernels"], 40)
+        self.assertLess(len(cv["folds"]), cv["n_folds"] * cv["n_repeats"])
 
 
 class Validating(Case):
@@ -217,7 +218,7 @@ class Validating(Case):
         self.write("lone.csv", "a,y\n" + "".join(f"{i},{'q' if i == 3 else 'p'}\n" for i in range(20)))
         for effort in ("off", "quick"):
             self.fails("cv", "lone.csv", "--target", "y", "--effort", effort,
-                       says=r"lone.csv: with part \d of 5 of the rows left out: column 'y' has one class only, 'p'")
+                       says=r"lone.csv: with fold \d of 5 of the rows left out: column 'y' has one class only, 'p'")
 
     def test_rounds_threads_and_seeds(self):
         self.two_classes(n=40)

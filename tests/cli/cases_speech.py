@@ -5,9 +5,8 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
-from case import COMMANDS, KARMA, SOURCE, TIMEOUT, Case
+from case import COMMANDS, HUNG, KARMA, SOURCE, Case
 
 
 class Speaking(Case):
@@ -120,24 +119,24 @@ class Speaking(Case):
         self.fails("train", "--effort", "off", "gone.csv", "--target", "y", "-o", "x", "--quiet", says="gone.csv")
 
     def test_no_progress_without_terminal(self):
-        self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
+        self.ok("synth", "--rows", "500", "--dim", "5", "-o", "d.csv")
         for solver in self.solvers():
             run = self.ok("train", "--effort", "off", "d.csv", "--target", "target", "--solver", solver, "--passes", "3", "-o", "m.karma")
             self.assertEqual(run.err, "")
         self.assertEqual(self.ok("gram", "d.csv", "-o", "g.csv").err, "")
 
     def test_progress_on_a_terminal(self):
-        self.ok("synth", "--rows", "2000", "--dim", "30", "-o", "d.csv")
-        code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes", "400",
-                                           "-o", "m.karma")
+        """The first report is always shown, whatever the time; the line is gone when the command ends."""
+        self.ok("synth", "--rows", "500", "--dim", "5", "-o", "d.csv")
+        code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "-o", "m.karma")
         self.assertEqual(code, 0)
-        self.assertRegex(text, r"rounds \d+ of 800000 \(\d+%\)")
+        self.assertRegex(text, r"^\r\x1b\[Klearning")
         self.assertEqual(text.split("\r\x1b[K")[-1], "", "the line is not removed")
         self.assertNotIn("\n", text)
-        self.assertIn("learned from 2000 rows", out)
+        self.assertIn("learned from 500 rows", out)
         code, _, text = self.on_terminal("gram", "d.csv", "-o", "g.csv")
         self.assertEqual(code, 0)
-        self.assertRegex(text, r"rows \d+ of 2000")
+        self.assertRegex(text, r"rows \d+ of 500")
         self.assertEqual(text.split("\r\x1b[K")[-1], "")
 
     def test_quiet_on_a_terminal(self):
@@ -153,26 +152,25 @@ class Speaking(Case):
         self.assertRegex(text, r"(^|\r\x1b\[K)karma: nowhere/m.karma: [^\r\n]*\r\n$")
 
     def test_interrupted_training_keeps_its_model(self):
-        self.ok("synth", "--rows", "4000", "--dim", "50", "-o", "d.csv")
-        started = time.monotonic()
+        """Interrupted after some passes, long before the end; the progress line tells how far it is."""
+        self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
         code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes",
-                                           "100000", "-o", "m.karma", until=rb"rounds [1-9]\d* of",
+                                           "100000", "-o", "m.karma", until=rb"rounds \d{4,} of 100000000 \(\d+%\)",
                                            act=lambda p: p.send_signal(signal.SIGINT))
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"\r\x1b\[Kkarma: interrupted[^\r\n]*m\.karma\r\n$")
-        self.assertIn("learned from 4000 rows", out)
-        self.assertLess(time.monotonic() - started, 60)
+        self.assertIn("learned from 1000 rows", out)
         self.assertGreater(self.ok("eval", "m.karma", "d.csv", "--json").json()["accuracy"], 0.7)
         self.assertRegex(self.ok("inspect", "m.karma").out, r"\((interrupted|cancelled)\)")
 
     def test_interrupted_without_terminal(self):
-        self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
+        self.ok("synth", "--rows", "200", "--dim", "5", "-o", "d.csv")
         process = subprocess.Popen([KARMA, "train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes",
                                     "100000", "-o", "m.karma", "--json"], cwd=self.dir, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
-        time.sleep(1.5)
+        self.wait_for_work(process)  # a hundred times what reading takes, and far from the end
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=TIMEOUT)
+        out, err = process.communicate(timeout=HUNG)
         self.assertEqual(process.returncode, 0, err)
         self.assertEqual(len(err.splitlines()), 1, err)
         self.assertIn(b"interrupted", err)
@@ -308,18 +306,22 @@ class Helping(Case):
         self.assertIn("Exit codes: 0", text)
 
     def test_every_option_is_in_the_help(self):
-        """What help lists is accepted; of all names that any command knows, what help does not list is refused."""
-        names = set().union(*self.expected.values())
+        """What help lists is accepted. What it does not list, though others do, is refused: every name by two of the
+        commands, in turn, since they all look names up in the same way."""
+        listed = {command: self.options_in_help(command) for command in COMMANDS}
+        refusing = {command: [] for command in COMMANDS}
+        for i, name in enumerate(sorted(set().union(*listed.values()))):
+            strangers = [command for command in COMMANDS if name not in listed[command]]
+            for k in range(min(2, len(strangers))):
+                refusing[strangers[(i + k) % len(strangers)]].append(name)
         for command in COMMANDS:
-            listed = self.options_in_help(command)
-            self.assertLessEqual(self.expected[command], listed, command)
-            for name in sorted(names | listed):
+            self.assertLessEqual(self.expected[command], listed[command], command)
+            for name in sorted(listed[command]):
                 with self.subTest(command=command, option=name):
-                    run = self.run_karma(command, f"--{name}")
-                    if name in listed:
-                        self.assertNotIn("unknown option", run.err)
-                    else:
-                        self.assertRegex(run.err, f"unknown option --{name}[ ;]")
+                    self.assertNotIn("unknown option", self.run_karma(command, f"--{name}").err)
+            for name in refusing[command]:
+                with self.subTest(command=command, stranger=name):
+                    self.assertRegex(self.run_karma(command, f"--{name}").err, f"unknown option --{name}[ ;]")
 
     def test_help_of_commands(self):
         for command in COMMANDS:
@@ -358,7 +360,7 @@ class Helping(Case):
             self.write("page.1", text)
             environment = dict(os.environ, LC_ALL="C.UTF-8", MANROFFSEQ="", MAN_KEEP_STDERR="1", MANWIDTH="80")
             done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", self.path("page.1")],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, timeout=TIMEOUT)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, timeout=HUNG)
             if not done.stdout and b"not available" in done.stderr:
                 self.skipTest("man is a stub here")
             self.assertEqual([done.returncode, done.stderr.decode()], [0, ""], command)
@@ -370,14 +372,14 @@ class Helping(Case):
         if not shutil.which("bash"):
             self.skipTest("bash is not installed")
         self.write("c.bash", bash)
-        done = subprocess.run(["bash", "-n", self.path("c.bash")], stderr=subprocess.PIPE, timeout=TIMEOUT)
+        done = subprocess.run(["bash", "-n", self.path("c.bash")], stderr=subprocess.PIPE, timeout=HUNG)
         self.assertEqual([done.returncode, done.stderr], [0, b""])
 
         def complete(*words):
             script = (f"source c.bash; COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _karma; "
                       'printf "%s\\n" "${COMPREPLY[@]}"')
             done = subprocess.run(["bash", "-c", script], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=TIMEOUT)
+                                  timeout=HUNG)
             self.assertEqual(done.stderr, b"")
             return set(done.stdout.decode().split())
 

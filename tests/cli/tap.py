@@ -1,4 +1,4 @@
-"""Runs the unittest cases of modules and prints TAP. Words on the command line select tests by name."""
+"""Runs the unittest cases of modules and prints TAP."""
 import importlib
 import sys
 import traceback
@@ -6,7 +6,7 @@ import unittest
 
 
 class TapResult(unittest.TestResult):
-    """One line a test, whatever happened in it: subtests, the test itself and its clean-up may all fail."""
+    """One line per test, whatever happened in it: subtests, the test itself and its clean-up may all fail."""
 
     def __init__(self):
         super().__init__()
@@ -55,8 +55,9 @@ def flatten(suite):
             yield item
 
 
-def main(*modules):
-    wanted = sys.argv[1:]
+def main(*modules, words=None):
+    """Runs the tests of the modules whose names have one of the words, from the command line unless given."""
+    wanted = sys.argv[1:] if words is None else words
     suites = [unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)) for name in modules]
     tests = [test for test in flatten(suites) if not wanted or any(word in test.id() for word in wanted)]
     print(f"1..{len(tests)}")

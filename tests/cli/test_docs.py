@@ -18,9 +18,10 @@ import sys
 import tempfile
 import textwrap
 
-SOURCE = os.path.abspath(os.environ.get("KARMA_SOURCE", os.path.join(os.path.dirname(__file__), "..", "..")))
-KARMA = os.path.abspath(os.environ.get("KARMA", os.path.join(SOURCE, "build", "karma")))
-TIMEOUT = 300
+sys.dont_write_bytecode = True  # the source tree stays as it is
+
+from case import HUNG, KARMA, SOURCE
+
 RUN, OUTPUT = "<!-- run -->", "<!-- output -->"
 
 
@@ -86,9 +87,9 @@ def run_step(block, output, folder):
     environment = dict(os.environ, PATH=path, LC_ALL="C.UTF-8")
     try:
         done = subprocess.run(["sh", "-e"], input=block.text().encode(), cwd=folder, env=environment,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=TIMEOUT)
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HUNG)
     except subprocess.TimeoutExpired:
-        return f"not done within {TIMEOUT} s"
+        return f"it hangs: not done within {HUNG} s"
     printed, said = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
     if done.returncode:
         return f"exit {done.returncode}\n{printed}{said}"
@@ -106,7 +107,7 @@ def run_example(program):
     """What is wrong with the example in C, or nothing."""
     clinic, new = (os.path.join(SOURCE, "examples", name) for name in ("clinic.csv", "clinic-new.csv"))
     said = subprocess.run([program, clinic, new, "outcome", "patient"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=TIMEOUT)
+                          timeout=HUNG)
     with tempfile.TemporaryDirectory(prefix="karma-docs-") as folder:
         model = os.path.join(folder, "m.karma")
         subprocess.run([KARMA, "train", "--effort", "off", clinic, "--target", "outcome", "--id", "patient", "-o", model, "--quiet"], check=True)

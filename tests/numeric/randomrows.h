@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 #include "base/rng.h"
-#include "table/rows.h"
+#include "table/rows_dense.h"
 
 /* What rows to draw. Attribute j owns `width` feature columns if j is a multiple of `every`, else one. */
 typedef struct row_shape {
@@ -31,9 +31,8 @@ static inline karma_i_rows *draw_rows(const row_shape *shape, karma_i_rng *rng) 
     for (size_t i = 0; i < shape->n_rows; i++)
         for (size_t j = 0; j < shape->n_attributes; j++) {
             if (!(karma_i_rng_uniform(rng) < shape->share)) continue;
-            karma_i_mask_set(rows->mask + i * rows->n_words, j);
-            for (size_t f = start[j]; f < start[j + 1]; f++)
-                rows->values[i * rows->n_features + f] = draw_value(shape, rng);
+            karma_i_mask_set(karma_i_rows_mask(rows, i), j);
+            for (size_t f = start[j]; f < start[j + 1]; f++) karma_i_rows_values(rows, i)[f] = draw_value(shape, rng);
         }
     rows->n_rows = shape->n_rows;
     free(start);
@@ -43,10 +42,10 @@ static inline karma_i_rows *draw_rows(const row_shape *shape, karma_i_rng *rng) 
 
 /* One row with one feature an attribute, from values and flags. */
 static inline void put_row(karma_i_rows *rows, size_t row, const double *x, const unsigned char *observed) {
-    memset(rows->mask + row * rows->n_words, 0, rows->n_words * sizeof *rows->mask);
+    memset(karma_i_rows_mask(rows, row), 0, karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
     for (size_t j = 0; j < rows->n_attributes; j++) {
-        rows->values[row * rows->n_features + j] = observed[j] ? (float)x[j] : 0.0F;
-        if (observed[j]) karma_i_mask_set(rows->mask + row * rows->n_words, j);
+        karma_i_rows_values(rows, row)[j] = observed[j] ? (float)x[j] : 0.0F;
+        if (observed[j]) karma_i_mask_set(karma_i_rows_mask(rows, row), j);
     }
 }
 

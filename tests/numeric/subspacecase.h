@@ -8,6 +8,8 @@
 
 #include "randomrows.h"
 #include "subspace/ppca.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 
 enum { MOST_FEATURES = 48 };
 
@@ -49,8 +51,8 @@ static inline low_rank draw_low_rank(size_t n, size_t d, size_t r, double noise,
             p.truth[i * d + j] = x;
             x += noise * karma_i_rng_normal(&rng);
             if (karma_i_rng_uniform(&rng) < missing) continue;
-            karma_i_mask_set(p.rows->mask + i * p.rows->n_words, j);
-            p.rows->values[i * d + j] = (float)x;
+            karma_i_mask_set(karma_i_rows_mask(p.rows, i), j);
+            karma_i_dense_of(p.rows)->values[i * d + j] = (float)x;
         }
     }
     p.rows->n_rows = n;
@@ -68,9 +70,9 @@ static inline void free_low_rank(low_rank *p) {
 
 /* Hides a cell of dense rows. */
 static inline void hide(karma_i_rows *rows, size_t row, size_t j) {
-    rows->mask[row * rows->n_words + j / 64] &= ~(UINT64_C(1) << j % 64);
+    karma_i_dense_of(rows)->mask[row * karma_i_dense_of(rows)->n_words + j / 64] &= ~(UINT64_C(1) << j % 64);
     for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
-        rows->values[row * rows->n_features + f] = 0.0F;
+        karma_i_rows_values(rows, row)[f] = 0.0F;
 }
 
 /* The same rows as lists of cells; one feature an attribute. */

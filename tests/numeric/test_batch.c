@@ -15,6 +15,7 @@
 #include "randomrows.h"
 #include "solve/extrapolate.h"
 #include "solve/solver.h"
+#include "table/rows_dense.h"
 
 /* --- problems ------------------------------------------------------------------------------------------ */
 
@@ -48,8 +49,8 @@ static karma_i_rows *draw_ranks(size_t n, size_t d, double share, karma_i_rng *r
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < d; j++) {
             if (!(karma_i_rng_uniform(rng) < share)) continue;
-            karma_i_mask_set(rows->mask + i * rows->n_words, j);
-            rows->ranks[i * rows->rank_stride + j] = (uint8_t)(1 + karma_i_rng_below(rng, 255));
+            karma_i_mask_set(karma_i_rows_mask(rows, i), j);
+            karma_i_rows_ranks(rows, i)[j] = (uint8_t)(1 + karma_i_rng_below(rng, 255));
         }
     rows->n_rows = n;
     free(start);
@@ -63,8 +64,8 @@ static double size_of(const karma_i_kernel *k, const karma_i_rows *r, size_t i, 
     double sum = k->factors[0].bias * k->factors[0].bias;
     for (size_t f = 0; f < r->n_features; f++)
         sum += fabs((double)karma_i_rows_values(r, i)[f] * (double)karma_i_rows_values(r, j)[f]);
-    size_t c = karma_i_mask_overlap(karma_i_rows_mask(r, i), karma_i_rows_mask(r, j), r->n_words);
-    if (r->rank_stride) sum += 3.0 * (double)c;
+    size_t c = karma_i_mask_overlap(karma_i_rows_mask(r, i), karma_i_rows_mask(r, j), karma_i_dense_of(r)->n_words);
+    if (karma_i_dense_of(r)->rank_stride) sum += 3.0 * (double)c;
     return sum * karma_i_weight(c + (k->factors[0].bias != 0.0), k->factors[0].gamma, k->factors[0].scale,
                                 k->factors[0].log_norm);
 }
@@ -87,7 +88,7 @@ static double draw_target(const batch_case *b, size_t row, size_t output, karma_
     const karma_i_rows *r = b->rows;
     for (size_t f = 0; f < r->n_features; f++)
         hidden += (double)karma_i_rows_values(r, row)[f] * ((f + output) % 3 == 0 ? 1.0 : -0.4);
-    for (size_t j = 0; r->rank_stride && j < r->n_attributes; j++)
+    for (size_t j = 0; karma_i_dense_of(r)->rank_stride && j < r->n_attributes; j++)
         if (karma_i_rows_ranks(r, row)[j])
             hidden += ((double)karma_i_rows_ranks(r, row)[j] / 127.0 - 1.0) * ((j + output) % 2 ? 1.0 : -0.6);
     if (b->problem.loss.task == KARMA_TASK_CLASSIFY) return hidden > 0.1 ? 1.0 : -1.0;
@@ -714,9 +715,9 @@ static void threads_do_not_change_a_bit(void **state) {
 /* --- odd rows ------------------------------------------------------------------------------------------ */
 
 static void hide_row(karma_i_rows *rows, size_t i) {
-    memset(rows->mask + i * rows->n_words, 0, rows->n_words * sizeof *rows->mask);
-    memset(rows->values + i * rows->n_features, 0, rows->n_features * sizeof *rows->values);
-    memset(rows->ranks + i * rows->rank_stride, 0, rows->rank_stride);
+    memset(karma_i_rows_mask(rows, i), 0, karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
+    memset(karma_i_rows_values(rows, i), 0, rows->n_features * sizeof *karma_i_dense_of(rows)->values);
+    memset(karma_i_rows_ranks(rows, i), 0, karma_i_dense_of(rows)->rank_stride);
 }
 
 static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {

@@ -23,6 +23,7 @@ except ImportError as absent:
     sys.exit(0)
 
 import tap
+from case import HUNG
 
 PROBE = os.environ["CALIBRATION_PROBE"]
 PROBLEMS = 40
@@ -31,7 +32,7 @@ PROBLEMS = 40
 def probe(task, sizes, *parts):
     """The numbers that the probe prints. Every part is an array whose rows are written one after the other."""
     words = [task, *map(str, sizes)] + [repr(float(x)) for part in parts for x in numpy.asarray(part).ravel()]
-    done = subprocess.run([PROBE], input=" ".join(words), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PROBE], input=" ".join(words), capture_output=True, text=True, timeout=HUNG)
     if done.returncode:
         raise AssertionError(done.stderr)
     return numpy.array(done.stdout.split(), dtype=float)

@@ -18,6 +18,7 @@
 #include "kernel/kernel.h"
 #include "linalg/linalg.h"
 #include "prep/recipe.h"
+#include "table/rows_dense.h"
 #include "table/table.h"
 
 /* --- tables -------------------------------------------------------------------------------------------- */
@@ -115,7 +116,8 @@ static void check_gram(const karma_i_rows *rows, const double *sums, size_t gamm
         assert_int_equal(karma_i_kernel_gram(gram, n, &k, karma_i_rows_all(rows), 1), KARMA_OK);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) {
-                size_t c = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), rows->n_words);
+                size_t c = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j),
+                                                karma_i_dense_of(rows)->n_words);
                 double w = karma_i_weight(c + (bias != 0.0), gamma, 3.0, 0.0);
                 double wanted = w * (sums[i * n + j] + bias * bias), size = w * ((double)(2 * c) + bias * bias);
                 if (!(fabs((double)gram[i * n + j] - wanted) <= 1e-6 * size))
@@ -137,8 +139,8 @@ static void codes_are_indicators_by_another_way(void **state) {
     for (int centred = 0; centred < 2; centred++) {
         karma_fit_options o = options_of(KARMA_KERNEL_LINEAR, KARMA_RANK_FORM_PLAIN, centred);
         karma_i_rows *rows = encode(table, &o);
-        assert_int_equal(rows->n_codes, 9);
-        assert_int_equal(rows->n_terms, centred ? 9 : 0);
+        assert_int_equal(karma_i_dense_of(rows)->n_codes, 9);
+        assert_int_equal(karma_i_dense_of(rows)->n_terms, centred ? 9 : 0);
         for (size_t i = 0; i < 90; i++)
             for (size_t k = 0; k < 90; k++) {
                 double sum = 0.0;

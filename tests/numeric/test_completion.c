@@ -15,6 +15,7 @@
 #include "subspace/completion.h"
 #include "subspace/regularity.h"
 #include "subspacecase.h"
+#include "table/rows_dense.h"
 
 static karma_i_basis *basis_of(const karma_i_subspace *s) {
     karma_i_basis *basis = NULL;
@@ -153,7 +154,7 @@ static void completions_are_the_papers_functions(void **state) {
         unsigned char observed[D];
         if (!(regularity->is_reconstructible[i] && regularity->lambda[i] > 1e-3)) continue;
         for (size_t f = 0; f < D; f++) {
-            x[f] = (double)p.rows->values[i * D + f];
+            x[f] = (double)karma_i_dense_of(p.rows)->values[i * D + f];
             w[f] = basis->U[f * R + 1];
             observed[f] = (unsigned char)karma_i_mask_get(karma_i_rows_mask(p.rows, i), f);
             got += w[f] * completed[i * D + f];

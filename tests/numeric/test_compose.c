@@ -17,12 +17,14 @@
 #include "blocks.h"
 #include "randomrows.h"
 #include "rounding.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 
 /* --- rows in one or two encodings ---------------------------------------------------------------------- */
 
 static void clear_row(karma_i_rows *rows, size_t row) {
-    memset(rows->mask + row * rows->n_words, 0, rows->n_words * sizeof *rows->mask);
-    memset(rows->values + row * rows->n_features, 0, rows->n_features * sizeof *rows->values);
+    memset(karma_i_rows_mask(rows, row), 0, karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
+    memset(karma_i_rows_values(rows, row), 0, rows->n_features * sizeof *karma_i_dense_of(rows)->values);
 }
 
 /* The same rows with a byte in the place of every attribute that has one feature. */
@@ -38,16 +40,17 @@ static karma_i_rows *ranked_copy(const karma_i_rows *rows) {
     }
     karma_i_rows_layout layout = {d, start, ranked, 0};
     assert_int_equal(karma_i_rows_new_layout(&copy, &layout, rows->n_rows, NULL), KARMA_OK);
-    memcpy(copy->mask, rows->mask, rows->n_rows * rows->n_words * sizeof *rows->mask);
+    memcpy(karma_i_dense_of(copy)->mask, karma_i_dense_of(rows)->mask,
+           rows->n_rows * karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
     copy->n_rows = rows->n_rows;
     for (size_t i = 0; i < rows->n_rows; i++)
         for (size_t j = 0; j < d; j++) {
             if (!karma_i_mask_get(karma_i_rows_mask(rows, i), j)) continue;
             const float *x = karma_i_rows_values(rows, i) + rows->feature_start[j];
             if (ranked[j]) /* a logistic distribution's, which a normal's is close to */
-                copy->ranks[i * copy->rank_stride + j] = (uint8_t)(1.5 + 254.0 / (1.0 + exp(-1.7 * (double)x[0])));
+                karma_i_rows_ranks(copy, i)[j] = (uint8_t)(1.5 + 254.0 / (1.0 + exp(-1.7 * (double)x[0])));
             else
-                memcpy(copy->values + i * copy->n_features + start[j], x, (start[j + 1] - start[j]) * sizeof *x);
+                memcpy(karma_i_rows_values(copy, i) + start[j], x, (start[j + 1] - start[j]) * sizeof *x);
         }
     free(start);
     free(ranked);
@@ -68,13 +71,13 @@ static karma_i_rows *sparse_copy(const karma_i_rows *rows) {
     return copy;
 }
 
-/* The encodings that a formula wants, in its order; `linear` becomes one of them or is freed. */
-static karma_i_rows *encode(karma_i_rows *linear, const karma_i_formula *formula, int is_sparse) {
+/* The encodings that a plan wants, in its order; `linear` becomes one of them or is freed. */
+static karma_i_rows *encode(karma_i_rows *linear, const karma_i_plan *plan, int is_sparse) {
     karma_i_rows *first = NULL, **end = &first;
     int used = 0;
-    for (size_t e = 0; e < formula->n_kinds; e++) {
-        used |= formula->kinds[e] == KARMA_KERNEL_LINEAR && !is_sparse;
-        *end = formula->kinds[e] == KARMA_KERNEL_RANK ? ranked_copy(linear) : is_sparse ? sparse_copy(linear) : linear;
+    for (size_t e = 0; e < plan->n_kinds; e++) {
+        used |= plan->kinds[e] == KARMA_KERNEL_LINEAR && !is_sparse;
+        *end = plan->kinds[e] == KARMA_KERNEL_RANK ? ranked_copy(linear) : is_sparse ? sparse_copy(linear) : linear;
         end = &(*end)->next;
     }
     if (!used) karma_i_rows_free(linear);
@@ -84,10 +87,10 @@ static karma_i_rows *encode(karma_i_rows *linear, const karma_i_formula *formula
 
 /* --- kernels ------------------------------------------------------------------------------------------- */
 
-/* A formula, the rows its kernel was learned on, and rows that came later. */
+/* A plan of one kernel, the rows its kernel was learned on, and rows that came later. */
 typedef struct world {
     const char *text;
-    karma_i_formula formula;
+    karma_i_plan plan;
     karma_i_rows *rows, *later;
     karma_i_kernel kernel;
 } world;
@@ -99,14 +102,13 @@ static karma_fit_options options_for(const char *formula) {
     return o;
 }
 
-static void parse(karma_i_formula *out, const karma_fit_options *options) {
+static void parse(karma_i_plan *out, const karma_fit_options *options) {
     karma_error err;
-    if (karma_i_formula_parse(out, options->kernel ? options->kernel : "linear", options, &err) != KARMA_OK)
-        fail_msg("%s", err.message);
+    if (karma_i_plan_parse(out, options->kernel, options, &err) != KARMA_OK) fail_msg("%s", err.message);
 }
 
 static void learn(world *w) {
-    assert_int_equal(karma_i_kernel_learn(&w->kernel, &w->formula, w->rows, 1, NULL), KARMA_OK);
+    assert_int_equal(karma_i_kernel_learn(&w->kernel, &w->plan.members[0].kernel, w->rows, 1, NULL), KARMA_OK);
 }
 
 /* Every seventh row has nothing. Later rows see more than any that was learned from. */
@@ -114,20 +116,20 @@ static world new_world(const karma_fit_options *options, const row_shape *shape,
                        karma_i_rng *rng) {
     world w = {.text = options->kernel};
     row_shape other = *shape;
-    parse(&w.formula, options);
+    parse(&w.plan, options);
     karma_i_rows *rows = draw_rows(shape, rng);
     for (size_t i = 3; i < rows->n_rows; i += 7) clear_row(rows, i);
-    w.rows = encode(rows, &w.formula, is_sparse);
+    w.rows = encode(rows, &w.plan, is_sparse);
     other.n_rows = n_later;
     other.share = 1.0 - 0.2 * (1.0 - shape->share);
-    w.later = encode(draw_rows(&other, rng), &w.formula, is_sparse);
+    w.later = encode(draw_rows(&other, rng), &w.plan, is_sparse);
     learn(&w);
     return w;
 }
 
 static void free_world(world *w) {
     karma_i_kernel_clear(&w->kernel);
-    karma_i_formula_clear(&w->formula);
+    karma_i_plan_clear(&w->plan);
     karma_i_rows_free(w->rows);
     karma_i_rows_free(w->later);
 }
@@ -491,7 +493,7 @@ static void rows_with_nothing_observed_have_a_value(void **state) {
                 char series[] = "0.75:1:2";
                 o.outer = outer, o.offset = 1.5, o.series = series, o.bias = with_bias ? 0.5 : 0.0;
                 world w = {.text = "linear"};
-                parse(&w.formula, &o);
+                parse(&w.plan, &o);
                 assert_int_equal(karma_i_rows_new(&w.rows, 3, start, 3, NULL), KARMA_OK);
                 for (size_t i = 0; i < 3; i++) put_row(w.rows, i, x, i < n_empty ? nothing : something);
                 w.rows->n_rows = 3;
@@ -583,7 +585,7 @@ static void a_power_series_converges_to_the_rbf(void **state) {
     world rbf = new_world(&o, &shape, 2, 0, &rng);
     o.outer = KARMA_OUTER_POLY; /* has the spread of a series */
     world poly = {.text = "linear", .rows = rbf.rows};
-    parse(&poly.formula, &o);
+    parse(&poly.plan, &o);
     learn(&poly);
     double tau = 2.0 / (rbf.kernel.factors[0].map.spread * o.width * o.width), error = INFINITY;
     float wanted[N * N], gram[N * N];
@@ -595,7 +597,7 @@ static void a_power_series_converges_to_the_rbf(void **state) {
         world series = {.text = text, .rows = rbf.rows};
         o.outer = KARMA_OUTER_SERIES;
         o.series = text;
-        parse(&series.formula, &o);
+        parse(&series.plan, &o);
         learn(&series);
         assert_true(series.kernel.factors[0].map.spread == poly.kernel.factors[0].map.spread);
         assert_int_equal(karma_i_kernel_gram(gram, N, &series.kernel, karma_i_rows_all(rbf.rows), 1), KARMA_OK);
@@ -637,7 +639,8 @@ static void nothing_overflows(void **state) {
         karma_fit_options o = options_for(texts[v]);
         row_shape shape = {N, 12, 0, 1, 0.5, 0};
         world w = new_world(&o, &shape, N, 0, &rng);
-        for (size_t i = 0; i < N * 12; i++) w.rows->values[i] *= 1e8F, w.later->values[i] *= 1e8F;
+        for (size_t i = 0; i < N * 12; i++)
+            karma_i_dense_of(w.rows)->values[i] *= 1e8F, karma_i_dense_of(w.later)->values[i] *= 1e8F;
         for (const karma_i_path *const *path = karma_i_paths(); *path; path++) {
             float block[N * N], gram[N * N];
             double diagonal[N];
@@ -666,7 +669,7 @@ static void the_cosine_of_short_rows_is_one(void **state) {
     static const double x[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     karma_fit_options o = options_for("linear(gamma=34, scale=paper, bias=0, outer=cosine)");
     world w = {.text = o.kernel};
-    parse(&w.formula, &o);
+    parse(&w.plan, &o);
     assert_int_equal(karma_i_rows_new(&w.rows, 8, start, 2, NULL), KARMA_OK);
     put_row(w.rows, 0, x, (const unsigned char[8]){1});
     put_row(w.rows, 1, x, (const unsigned char[8]){1, 1, 1, 1, 1, 1, 1, 1});
@@ -691,7 +694,7 @@ static void tiny_rows_have_a_value(void **state) {
         o.outer = outer, o.width = 1e-6, o.series = series;
         row_shape shape = {12, 4, 0, 1, 0.7, 0};
         world w = new_world(&o, &shape, 2, 0, &rng);
-        for (size_t i = 0; i < 12 * 4; i++) w.rows->values[i] *= 1e-21F;
+        for (size_t i = 0; i < 12 * 4; i++) karma_i_dense_of(w.rows)->values[i] *= 1e-21F;
         karma_i_kernel_clear(&w.kernel);
         learn(&w);
         float gram[144];
@@ -772,7 +775,7 @@ static void a_restored_kernel_is_the_same(void **state) {
     karma_i_kernel again;
     float one[N * N], other[N * N];
     for (size_t f = 0; f < 3; f++) facts[f] = karma_i_factor_known(&w.kernel.factors[f]);
-    assert_int_equal(karma_i_kernel_restore(&again, &w.formula, facts, NULL), KARMA_OK);
+    assert_int_equal(karma_i_kernel_restore(&again, &w.plan.members[0].kernel, facts, NULL), KARMA_OK);
     karma_i_view rows = karma_i_rows_all(w.rows), later = karma_i_rows_all(w.later);
     assert_int_equal(karma_i_kernel_block(one, N, &w.kernel, later, rows, 1), KARMA_OK);
     assert_int_equal(karma_i_kernel_block(other, N, &again, later, rows, 1), KARMA_OK);

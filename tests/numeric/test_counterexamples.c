@@ -11,8 +11,9 @@
 
 #include "karma/karma.h"
 #include "linalg/linalg.h"
-#include "rival/joint.h"
-#include "rival/rival.h"
+#include "baseline/joint.h"
+#include "model/answers.h"
+#include "baseline/baseline.h"
 
 static karma_table *table_of(const double *cells, size_t n_rows, size_t n_columns, const char *const *classes) {
     karma_table *table = NULL;
@@ -254,26 +255,26 @@ static void gather(crowd *c, const size_t counts[KINDS], size_t asked) {
 }
 
 /* The label, 1 or -1, that a method of `karma compare` gives to the last row. */
-static int rival_says(const char *name, const crowd *c, double strength) {
+static int baseline_says(const char *name, const crowd *c, double strength) {
     size_t last = c->n_rows - 1;
-    karma_i_rival rival;
-    karma_i_rival_options options;
+    karma_i_baseline baseline;
+    karma_i_baseline_options options;
     karma_fit_options fit = options_with(2, KARMA_AUTO);
     karma_table *train = table_of(c->cells[0], last, M_COLUMNS, c->classes), *test = NULL;
-    karma_model *task = NULL;
+    karma_i_task task;
     karma_i_learner *learner = NULL;
     double score = 0.0;
     assert_int_equal(karma_table_from_array(&test, c->cells[last], 1, M_COLUMNS, NULL, NULL), KARMA_OK);
-    assert_true(karma_i_rival_find(&rival, name));
-    karma_i_rival_options_init(&options);
+    assert_true(karma_i_baseline_find(&baseline, name));
+    karma_i_baseline_options_init(&options);
     options.strength = strength;
-    assert_int_equal(karma_i_rival_task(&task, train, &fit, NULL, NULL), KARMA_OK);
-    assert_int_equal(karma_i_learner_fit(&learner, &rival, task, train, &options, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_baseline_task(&task, train, &fit, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_learner_fit(&learner, &baseline, &task, train, &options, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_learner_score(&score, learner, test, NULL, NULL), KARMA_OK);
-    int says_plus = strcmp(karma_model_class(task, 0, karma_model_decide(task, 0, &score)), "plus") == 0;
+    int says_plus = strcmp(task.heads[0].labels.classes[karma_i_head_decide(&task.heads[0], &score)], "plus") == 0;
     assert_true(fabs(score) > 0.05); /* no tie */
     karma_i_learner_free(learner);
-    karma_model_free(task);
+    karma_i_task_clear(&task);
     karma_table_free(train);
     karma_table_free(test);
     return says_plus ? 1 : -1;
@@ -310,18 +311,18 @@ static void joint_completion_of_M_is_right_by_luck(void **state) {
             for (size_t asked = 0; asked < 2; asked++) { /* both get 1, and -1 is the label of the second */
                 gather(&c, counts[k], asked);
                 for (double strength = 0.1; strength < 200.0; strength *= 10.0)
-                    assert_int_equal(rival_says(names[has_ones], &c, strength), 1);
+                    assert_int_equal(baseline_says(names[has_ones], &c, strength), 1);
                 for (double mu = 0.1; mu > 5e-5; mu /= 10.0) assert_int_equal(joint_says(has_ones, &c, mu), 1);
             }
         gather(&c, counts[2], 0); /* now -1 is commoner */
         for (double strength = 0.1; strength < 200.0; strength *= 10.0)
-            assert_int_equal(rival_says(names[has_ones], &c, strength), -1);
+            assert_int_equal(baseline_says(names[has_ones], &c, strength), -1);
         for (double mu = 0.1; mu > 5e-5; mu /= 10.0) assert_int_equal(joint_says(has_ones, &c, mu), 1);
     }
     for (size_t k = 0; k < 3; k++)
         for (size_t asked = 0; asked < KINDS; asked++) { /* karma, with a C that lets it fit three rows */
             gather(&c, counts[k], asked);
-            assert_true(rival_says("karma", &c, 10.0) == M[asked][M_COLUMNS]);
+            assert_true(baseline_says("karma", &c, 10.0) == M[asked][M_COLUMNS]);
         }
 }
 

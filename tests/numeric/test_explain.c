@@ -18,6 +18,9 @@
 #include "eval/shapley.h"
 #include "karma/karma.h"
 #include "model/model.h"
+#include "representation.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 #include "tempfile.h"
 
 /* --- tables and models --------------------------------------------------------------------------------- */
@@ -131,7 +134,8 @@ static karma_model *fit(const karma_table *table, const recipe *r) {
     return model;
 }
 
-static const karma_explain_options DEFAULTS = {.samples = 100, .repeats = 5, .seed = 1, .threads = 2};
+static const karma_explain_options DEFAULTS = {
+    .struct_size = sizeof(karma_explain_options), .samples = 100, .repeats = 5, .seed = 1, .threads = 2};
 
 static karma_explanations explain(const karma_model *model, const karma_table *table, karma_explain_options o) {
     karma_explanations e;
@@ -141,7 +145,7 @@ static karma_explanations explain(const karma_model *model, const karma_table *t
 }
 
 static double *predict(const karma_model *model, const karma_table *table) {
-    double *scores = malloc(karma_table_n_rows(table) * model->n_outputs * sizeof *scores);
+    double *scores = malloc(karma_table_n_rows(table) * model->task.n_outputs * sizeof *scores);
     karma_error err;
     assert_non_null(scores);
     if (karma_predict(scores, model, table, 1, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
@@ -150,8 +154,8 @@ static double *predict(const karma_model *model, const karma_table *table) {
 
 static const karma_i_head *head_of(const karma_model *model, size_t output) {
     size_t t = 0;
-    while (output >= model->heads[t].first_output + model->heads[t].n_outputs) t++;
-    return &model->heads[t];
+    while (output >= model->task.heads[t].first_output + model->task.heads[t].n_outputs) t++;
+    return &model->task.heads[t];
 }
 
 static void close_to(double got, double wanted, double size, double tolerance, const char *what) {
@@ -162,29 +166,33 @@ static void close_to(double got, double wanted, double size, double tolerance, c
 /* --- plain kernels ------------------------------------------------------------------------------------- */
 
 static double sparse_cell(const karma_i_rows *r, size_t i, size_t j) {
-    for (size_t k = r->cell_start[i]; k < r->cell_start[i + 1]; k++)
-        if (r->cell_attribute[k] == j) return (double)r->cell_value[k];
+    for (size_t k = karma_i_sparse_of(r)->cell_start[i]; k < karma_i_sparse_of(r)->cell_start[i + 1]; k++)
+        if (karma_i_sparse_of(r)->cell_attribute[k] == j) return (double)karma_i_sparse_of(r)->cell_value[k];
     return NAN;
 }
 
 /* κ of attribute j as rows.h has it; NaN where one of the rows misses it. */
 static double own_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t l, size_t j) {
-    if (a->is_sparse) return sparse_cell(a, i, j) * sparse_cell(b, l, j);
-    if (!(a->mask[i * a->n_words + j / 64] >> j % 64 & 1) || !(b->mask[l * b->n_words + j / 64] >> j % 64 & 1))
+    if (rows_are_sparse(a)) return sparse_cell(a, i, j) * sparse_cell(b, l, j);
+    if (!(karma_i_dense_of(a)->mask[i * karma_i_dense_of(a)->n_words + j / 64] >> j % 64 & 1) ||
+        !(karma_i_dense_of(b)->mask[l * karma_i_dense_of(b)->n_words + j / 64] >> j % 64 & 1))
         return NAN;
     double sum = 0.0;
     for (size_t f = a->feature_start[j]; f < a->feature_start[j + 1]; f++)
-        sum += (double)a->values[i * a->n_values + f] * (double)b->values[l * b->n_values + f];
-    if (a->traits[j] & KARMA_I_RANKED) {
-        double u = ((double)a->ranks[i * a->rank_stride + j] - 1.0) / 254.0;
-        double v = ((double)b->ranks[l * b->rank_stride + j] - 1.0) / 254.0;
-        sum += a->centred_ranks ? -3.0 * fabs(u - v) : 1.0 - 2.0 * fabs(u - v);
+        sum += (double)karma_i_rows_values(a, i)[f] * (double)karma_i_rows_values(b, l)[f];
+    if (karma_i_dense_of(a)->traits[j] & KARMA_I_RANKED) {
+        double u = ((double)karma_i_rows_ranks(a, i)[j] - 1.0) / 254.0;
+        double v = ((double)karma_i_rows_ranks(b, l)[j] - 1.0) / 254.0;
+        sum += karma_i_dense_of(a)->centred_ranks ? -3.0 * fabs(u - v) : 1.0 - 2.0 * fabs(u - v);
     }
-    if (a->traits[j] & KARMA_I_CODED)
-        sum += a->codes[i * a->n_codes + a->slots[j].code] == b->codes[l * b->n_codes + b->slots[j].code] ? 1.0 : 0.0;
-    if (a->traits[j] & KARMA_I_HAS_TERM)
-        sum += (double)a->values[i * a->n_values + a->n_features + a->slots[j].term] +
-               (double)b->values[l * b->n_values + b->n_features + b->slots[j].term];
+    if (karma_i_dense_of(a)->traits[j] & KARMA_I_CODED)
+        sum += karma_i_dense_of(a)->codes[i * karma_i_dense_of(a)->n_codes + karma_i_dense_of(a)->slots[j].code] ==
+                       karma_i_dense_of(b)->codes[l * karma_i_dense_of(b)->n_codes + karma_i_dense_of(b)->slots[j].code]
+                   ? 1.0
+                   : 0.0;
+    if (karma_i_dense_of(a)->traits[j] & KARMA_I_HAS_TERM)
+        sum += (double)karma_i_rows_values(a, i)[a->n_features + karma_i_dense_of(a)->slots[j].term] +
+               (double)karma_i_rows_values(b, l)[b->n_features + karma_i_dense_of(b)->slots[j].term];
     return sum;
 }
 
@@ -199,7 +207,7 @@ static void own_parts(double *parts, double *sizes, const karma_model *m, const 
         size_t c = 0;
         for (size_t j = 0; j < d; j++) c += isnan(own_kappa(rows, i, m->support, l, j)) ? 0 : 1;
         double w = m->members[0].kernel.terms[0].weight * (double)f->weight[c],
-               alpha = m->members[0].coefficients[l * m->n_outputs + o];
+               alpha = m->members[0].coefficients[l * m->task.n_outputs + o];
         for (size_t j = 0; j <= d; j++) {
             double kappa = j < d ? own_kappa(rows, i, m->support, l, j) : f->bias * f->bias;
             if (isnan(kappa)) continue;
@@ -219,7 +227,7 @@ static void check_parts(const karma_model *m, const karma_i_rows *rows, const ka
     double *parts = malloc((d + 1) * sizeof *parts), *sizes = malloc((d + 1) * sizeof *sizes);
     assert_true(parts && sizes);
     own_parts(parts, sizes, m, rows, i, o);
-    double sum = e->bias[i * m->n_outputs + o], wanted = parts[d] / factor + shift,
+    double sum = e->bias[i * m->task.n_outputs + o], wanted = parts[d] / factor + shift,
            size = sizes[d] / factor + fabs(shift);
     close_to(sum, wanted, size, 1e-12, "bias");
     size_t part = e->start[i];
@@ -229,9 +237,9 @@ static void check_parts(const karma_model *m, const karma_i_rows *rows, const ka
             continue;
         }
         assert_int_equal(e->attribute[part], j);
-        close_to(e->contribution[part * m->n_outputs + o], parts[j] / factor, sizes[j] / factor, 1e-12, "part");
-        assert_true(e->error[part * m->n_outputs + o] == 0.0);
-        sum += e->contribution[part * m->n_outputs + o];
+        close_to(e->contribution[part * m->task.n_outputs + o], parts[j] / factor, sizes[j] / factor, 1e-12, "part");
+        assert_true(e->error[part * m->task.n_outputs + o] == 0.0);
+        sum += e->contribution[part * m->task.n_outputs + o];
         wanted += parts[j] / factor;
         size += sizes[j] / factor;
         part++;
@@ -254,7 +262,8 @@ static void check_split(const karma_table *train, const karma_table *table, cons
     assert_int_equal(e.n_rows, karma_table_n_rows(table));
     for (size_t i = 0; i < e.n_rows; i++) {
         assert_int_equal(e.start[i + 1] - e.start[i], karma_i_rows_n_observed(rows, i));
-        for (size_t o = 0; o < m->n_outputs; o++) check_parts(m, rows, &e, i, o, scores[i * m->n_outputs + o]);
+        for (size_t o = 0; o < m->task.n_outputs; o++)
+            check_parts(m, rows, &e, i, o, scores[i * m->task.n_outputs + o]);
     }
     free(scores);
     karma_explanations_clear(&e);
@@ -369,7 +378,8 @@ static size_t list_observed(size_t *observed, double *cells, const karma_table *
  * precision; both add up. */
 static void check_shapley(const karma_model *m, const karma_explanations *e, const karma_table *table, size_t row) {
     double cells[16];
-    size_t observed[16], n = list_observed(observed, cells, table, row), K = m->n_outputs, all = ((size_t)1 << n) - 1;
+    size_t observed[16], n = list_observed(observed, cells, table, row), K = m->task.n_outputs,
+                         all = ((size_t)1 << n) - 1;
     karma_table *sets = all_sets(cells, karma_table_n_attributes(table), observed, n);
     double *v = predict(m, sets);
     assert_int_equal(e->start[row + 1] - e->start[row], n);
@@ -455,7 +465,7 @@ static char *with_all_sets(const char *text, size_t row, size_t n_columns, size_
 /* v of every set of the row's observed attributes: what hiding all others leaves, asked of the game, is what the model
  * predicts for a table in which they never were. */
 static void check_game(karma_i_game *game, const char *text, size_t row, const shape *s) {
-    size_t n, K = game->model->n_outputs, observed[9], hidden[9];
+    size_t n, K = game->model->task.n_outputs, observed[9], hidden[9];
     double values[10 * 4], errors[9 * 4];
     char *sets = with_all_sets(text, row, s->n_numbers + (s->categories ? 2 : 0), &n);
     karma_table *table = read_text(sets, "four");
@@ -498,7 +508,7 @@ static void the_game_is_what_missing_cells_do(void **state) {
             karma_model *m = fit(table, &recipes[k]);
             karma_i_rows *rows = NULL;
             assert_int_equal(karma_i_encoder_encode(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
-            assert_int_equal(rows->is_sparse, t == 2);
+            assert_int_equal(rows_are_sparse(rows), t == 2);
             karma_i_game game = {.model = m, .threads = 2, .rows = rows};
             assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
             for (size_t i = 0, n_checked = 0; n_checked < 3; i++) {
@@ -583,12 +593,12 @@ static void an_additive_game_gives_the_exact_split(void **state) {
         karma_explanations e = explain(m, table, DEFAULTS);
         karma_i_rows *rows = NULL;
         assert_int_equal(karma_i_encoder_encode(&rows, &m->encoder, table, NULL, NULL), KARMA_OK);
-        assert_int_equal(rows->is_sparse, k == 2);
+        assert_int_equal(rows_are_sparse(rows), k == 2);
         karma_i_game game = {m, 2, rows, NULL, NULL, 0};
         assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
         double values[200], errors[200];
         for (size_t i = 0; i < 10; i++) {
-            size_t n = e.start[i + 1] - e.start[i], K = m->n_outputs;
+            size_t n = e.start[i + 1] - e.start[i], K = m->task.n_outputs;
             const double *wanted = e.contribution + e.start[i] * K;
             const size_t *attributes = e.attribute + e.start[i];
             assert_true(n > 0 && (n + 1) * K <= 200);
@@ -648,7 +658,7 @@ static void check_sampling(const recipe *r) {
     static const size_t samples[] = {5, 120, 2000};
     for (size_t k = 0; k < 3; k++) {
         karma_explain_options o = DEFAULTS;
-        o.samples = samples[k];
+        o.samples = (int64_t)samples[k];
         karma_explanations e = explain(m, table, o);
         for (size_t i = 0; i < e.n_rows; i++) {
             double sum = e.bias[i];
@@ -692,7 +702,8 @@ static void the_seed_decides_and_threads_do_not(void **state) {
     karma_table *train = draw_table(&s, "four", 81), *table = draw_table(&s, "four", 82);
     for (size_t k = 0; k < 5; k++) {
         karma_model *m = fit(train, &recipes[k]);
-        karma_explain_options o = {.samples = 20, .seed = 5, .threads = 1};
+        karma_explain_options o = {
+            .struct_size = sizeof(karma_explain_options), .samples = 20, .repeats = 2, .seed = 5, .threads = 1};
         karma_explanations first = explain(m, table, o);
         for (o.threads = 2; o.threads < 4; o.threads++) {
             karma_explanations again = explain(m, table, o);

@@ -14,6 +14,7 @@
 #include "kernel/kernel.h"
 #include "linalg/linalg.h"
 #include "randomrows.h"
+#include "table/rows_dense.h"
 
 static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_t n_attributes) {
     karma_i_kernel kernel;
@@ -28,7 +29,7 @@ static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_
 static double size_of(const karma_i_kernel *k, const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
     double sum = k->factors[0].bias * k->factors[0].bias, c = k->factors[0].bias != 0.0, w = 0.0;
     for (size_t f = 0; f < a->n_features; f++)
-        sum += fabs((double)a->values[i * a->n_features + f] * (double)b->values[j * b->n_features + f]);
+        sum += fabs((double)karma_i_rows_values(a, i)[f] * (double)karma_i_rows_values(b, j)[f]);
     for (size_t t = 0; t < a->n_attributes; t++)
         c += karma_i_mask_get(karma_i_rows_mask(a, i), t) && karma_i_mask_get(karma_i_rows_mask(b, j), t);
     for (size_t l = 0; l < k->factors[0].gamma; l++) w = w * (c / k->factors[0].scale) + 1.0;
@@ -314,8 +315,7 @@ static void gamma_one_is_the_inner_product_of_zero_filled_rows(void **state) {
             for (size_t j = 0; j < 50; j++) {
                 double sum = b * b, magnitude = b * b;
                 for (size_t f = 0; f < rows->n_features; f++) {
-                    double term =
-                        (double)rows->values[i * rows->n_features + f] * (double)rows->values[j * rows->n_features + f];
+                    double term = (double)karma_i_rows_values(rows, i)[f] * (double)karma_i_rows_values(rows, j)[f];
                     sum += term, magnitude += fabs(term);
                 }
                 assert_true(fabs(karma_i_kernel_reference(&k, rows, i, rows, j) - sum) <= 1e-14 * magnitude);
@@ -347,8 +347,9 @@ static void gram_matrices_are_positive_semidefinite(void **state) {
         row_shape shape = {45, 2 + trial % 7, trial % 3 ? 0 : 2, 3, 0.15 + 0.1 * (double)(trial % 8), 0};
         karma_i_rows *rows = draw_rows(&shape, &rng);
         for (size_t i = 0; i < 3; i++) { /* nothing observed */
-            memset(rows->mask + i * rows->n_words, 0, rows->n_words * sizeof *rows->mask);
-            memset(rows->values + i * rows->n_features, 0, rows->n_features * sizeof *rows->values);
+            memset(karma_i_rows_mask(rows, i), 0,
+                   karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
+            memset(karma_i_rows_values(rows, i), 0, rows->n_features * sizeof *karma_i_dense_of(rows)->values);
         }
         karma_i_kernel k = make_kernel(1 + trial % 6, trial % 4 ? 1.0 : 2.7, trial % 2 ? 0.5 : 0.0, shape.n_attributes);
         double ratio = smallest_over_largest(&k, rows);
@@ -369,7 +370,9 @@ static void a_wrong_weight_is_not_positive_semidefinite(void **state) {
     for (size_t i = 0; i < 20; i++)
         for (size_t j = 0; j < 20; j++) {
             double sum = 0.0;
-            for (size_t f = 0; f < 4; f++) sum += (double)rows->values[4 * i + f] * (double)rows->values[4 * j + f];
+            for (size_t f = 0; f < 4; f++)
+                sum += (double)karma_i_dense_of(rows)->values[4 * i + f] *
+                       (double)karma_i_dense_of(rows)->values[4 * j + f];
             gram[20 * i + j] =
                 sum / (1.0 + (double)karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), 1));
         }
@@ -423,7 +426,8 @@ static void nothing_overflows(void **state) {
     row_shape shape = {70, 500, 0, 1, 0.9, 0};
     karma_i_rows *rows = draw_rows(&shape, &rng);
     for (size_t i = 0; i < 70 * 500; i++)
-        if (rows->values[i] != 0.0F) rows->values[i] = rows->values[i] > 0.0F ? 1e9F : -1e9F;
+        if (karma_i_dense_of(rows)->values[i] != 0.0F)
+            karma_i_dense_of(rows)->values[i] = karma_i_dense_of(rows)->values[i] > 0.0F ? 1e9F : -1e9F;
     static const size_t gammas[] = {1, 2, 6, 7, 60, 1000};
     for (size_t g = 0; g < sizeof gammas / sizeof gammas[0]; g++) {
         karma_i_kernel k = make_kernel(gammas[g], 1.0, 1e6, 500);

@@ -12,6 +12,7 @@
 #include "karma/theory.h"
 #include "randomrows.h"
 #include "solve/solver.h"
+#include "table/rows_dense.h"
 
 static karma_fit_options fit_defaults(void) {
     karma_fit_options o;
@@ -647,9 +648,10 @@ static void rho_knows_codes(void **state) {
     it.rows->n_rows = 4;
     it.problem.rows = it.rows;
     for (size_t i = 0; i < 4; i++) {
-        it.rows->mask[i] = 3;
-        it.rows->values[i * it.rows->n_values] = 1.25F; /* its square is 1.5625, below 1 + 2 · 0.45 */
-        it.rows->codes[i] = (uint16_t)(i + 1);
+        karma_i_dense_of(it.rows)->mask[i] = 3;
+        karma_i_dense_of(it.rows)->values[i * karma_i_dense_of(it.rows)->n_values] =
+            1.25F; /* its square is 1.5625, below 1 + 2 · 0.45 */
+        karma_i_dense_of(it.rows)->codes[i] = (uint16_t)(i + 1);
         karma_i_rows_set_term(it.rows, i, 1, term[i]);
     }
     assert_int_equal(karma_i_rows_validate(it.rows, NULL), KARMA_OK);
@@ -704,7 +706,8 @@ static void pegasos_approaches_the_optimum(void **state) {
     o.shuffle = 1;
     draw_instance(&it, 80, 1, &o, 1, 60);
     for (size_t i = 0; i < 80; i++) /* labels that the rows tell something about */
-        it.targets[i] = it.rows->values[6 * i] + it.rows->values[6 * i + 1] > 0.1F ? 1.0 : -1.0;
+        it.targets[i] =
+            karma_i_dense_of(it.rows)->values[6 * i] + karma_i_dense_of(it.rows)->values[6 * i + 1] > 0.1F ? 1.0 : -1.0;
     double K = 0.0, c[80], excess[4];
     for (size_t i = 0; i < 80; i++) K = fmax(K, it.gram[i * 80 + i]);
     o.C = 0.05;

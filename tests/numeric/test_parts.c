@@ -18,6 +18,8 @@
 #include "labelled.h"
 #include "prep/encoder.h"
 #include "randomrows.h"
+#include "table/rows_matrix.h"
+#include "table/rows_sparse.h"
 
 /* --- rows and their parts ------------------------------------------------------------------------------ */
 
@@ -102,14 +104,14 @@ static karma_i_rows *sparse_rows(size_t n_rows, size_t n_attributes, uint64_t se
 
 static void learn(karma_i_kernel *kernel, const char *text, const karma_i_rows *rows) {
     karma_fit_options o = defaults();
-    karma_i_formula formula;
+    karma_i_plan plan;
     karma_kernel_kind order[KARMA_N_KERNELS] = {KARMA_KERNEL_LINEAR, KARMA_KERNEL_RANK, KARMA_KERNEL_SUBSPACE};
     size_t n = N_KINDS;
     karma_error err;
-    if (karma_i_formula_parse(&formula, text, &o, &err) != KARMA_OK) fail_msg("%s", err.message);
-    karma_i_formula_number(&formula, order, &n);
-    assert_int_equal(karma_i_kernel_learn(kernel, &formula, rows, 1, NULL), KARMA_OK);
-    karma_i_formula_clear(&formula);
+    if (karma_i_plan_parse(&plan, text, &o, &err) != KARMA_OK) fail_msg("%s", err.message);
+    karma_i_plan_kernel_number(&plan.members[0].kernel, order, &n);
+    assert_int_equal(karma_i_kernel_learn(kernel, &plan.members[0].kernel, rows, 1, NULL), KARMA_OK);
+    karma_i_plan_clear(&plan);
 }
 
 /* Relative to the larger of the two rows' own values, which bound every value of theirs; a distance of nearly 0 has no

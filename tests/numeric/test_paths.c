@@ -14,6 +14,9 @@
 #include "blocks.h"
 #include "randomrows.h"
 #include "rounding.h"
+#include "representation.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
@@ -47,14 +50,13 @@ static uint8_t traits_of(row_kind kind, size_t j) {
 
 static void draw_cell(karma_i_rows *rows, size_t i, size_t j, karma_i_rng *rng) {
     static const size_t levels[] = {2, 1, 7, 300, KARMA_I_MOST_CODES, 3};
-    karma_i_mask_set(rows->mask + i * rows->n_words, j);
+    karma_i_mask_set(karma_i_rows_mask(rows, i), j);
     for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
-        rows->values[i * rows->n_values + f] = (float)karma_i_rng_normal(rng);
+        karma_i_rows_values(rows, i)[f] = (float)karma_i_rng_normal(rng);
     if (karma_i_rows_has(rows, j, KARMA_I_RANKED))
-        rows->ranks[i * rows->rank_stride + j] = (uint8_t)(1 + karma_i_rng_below(rng, 255));
+        karma_i_rows_ranks(rows, i)[j] = (uint8_t)(1 + karma_i_rng_below(rng, 255));
     if (karma_i_rows_has(rows, j, KARMA_I_CODED)) /* the last levels: the largest codes among them */
-        rows->codes[karma_i_rows_code_at(rows, i, j)] =
-            (uint16_t)(KARMA_I_MOST_CODES - karma_i_rng_below(rng, levels[j % 6]));
+        *karma_i_rows_code(rows, i, j) = (uint16_t)(KARMA_I_MOST_CODES - karma_i_rng_below(rng, levels[j % 6]));
     if (karma_i_rows_has(rows, j, KARMA_I_HAS_TERM)) karma_i_rows_set_term(rows, i, j, (float)karma_i_rng_normal(rng));
 }
 
@@ -143,7 +145,7 @@ static void check_gram(const karma_i_kernel *k, karma_i_view a) {
     assert_memory_equal(gram, again, a.count * ld * sizeof *gram);
     assert_int_equal(karma_i_kernel_block(block, ld, k, a, a, 1), KARMA_OK);
     /* the two products of the terms are added in one order, which is not the same from the other side */
-    if (a.rows->is_sparse || !(is_portable(k) || a.rows->n_terms))
+    if (rows_are_sparse(a.rows) || !(is_portable(k) || karma_i_dense_of(a.rows)->n_terms))
         assert_memory_equal(gram, block, a.count * ld * sizeof *gram);
     karma_i_kernel_diagonal(diagonal, k, a);
     for (size_t i = 0; i < a.count; i++) {
@@ -288,7 +290,7 @@ static void the_largest_differences_fit(void **state) {
         karma_i_rows *rows = draw(&shape, &rng);
         for (size_t i = 0; i < rows->n_rows; i++)
             for (size_t j = 0; j < d; j++)
-                if (rows->ranks[i * rows->rank_stride + j]) rows->ranks[i * rows->rank_stride + j] = i % 2 ? 1 : 255;
+                if (karma_i_rows_ranks(rows, i)[j]) karma_i_rows_ranks(rows, i)[j] = i % 2 ? 1 : 255;
         karma_i_kernel k = make_kernel(2, 300.0, 1.0, d);
         for (const karma_i_path *const *path = karma_i_paths(); *path; path++) {
             k.path = *path;
@@ -309,8 +311,9 @@ static void the_largest_counts_fit(void **state) {
         karma_i_rows *rows = draw(&shape, &rng);
         karma_i_kernel k = make_kernel(1, 1.0, 0.0, d);
         for (size_t i = 0; i < rows->n_rows * d; i++)
-            if (rows->codes[i]) rows->codes[i] = KARMA_I_MOST_CODES;
-        for (size_t i = 0; i < rows->n_rows * rows->n_values; i++) rows->values[i] = 0.0F;
+            if (karma_i_dense_of(rows)->codes[i]) karma_i_dense_of(rows)->codes[i] = KARMA_I_MOST_CODES;
+        for (size_t i = 0; i < rows->n_rows * karma_i_dense_of(rows)->n_values; i++)
+            karma_i_dense_of(rows)->values[i] = 0.0F;
         float *out = new_block(40, 40);
         for (const karma_i_path *const *path = karma_i_paths(); *path; path++) {
             k.path = *path;
@@ -318,8 +321,8 @@ static void the_largest_counts_fit(void **state) {
                              KARMA_OK);
             for (size_t i = 0; i < 40; i++)
                 for (size_t j = 0; j < 40; j++) {
-                    size_t common =
-                        karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j), rows->n_words);
+                    size_t common = karma_i_mask_overlap(karma_i_rows_mask(rows, i), karma_i_rows_mask(rows, j),
+                                                         karma_i_dense_of(rows)->n_words);
                     assert_true(out[i * 40 + j] == (float)common);
                 }
         }
@@ -389,9 +392,11 @@ static karma_i_rows *dense_copy(const karma_i_rows *sparse) {
     for (size_t j = 0; j <= d; j++) start[j] = j;
     assert_int_equal(karma_i_rows_new(&rows, d, start, sparse->n_rows, NULL), KARMA_OK);
     for (size_t i = 0; i < sparse->n_rows; i++)
-        for (size_t p = sparse->cell_start[i]; p < sparse->cell_start[i + 1]; p++) {
-            rows->values[i * d + sparse->cell_attribute[p]] = sparse->cell_value[p];
-            karma_i_mask_set(rows->mask + i * rows->n_words, sparse->cell_attribute[p]);
+        for (size_t p = karma_i_sparse_of(sparse)->cell_start[i]; p < karma_i_sparse_of(sparse)->cell_start[i + 1];
+             p++) {
+            karma_i_dense_of(rows)->values[i * d + karma_i_sparse_of(sparse)->cell_attribute[p]] =
+                karma_i_sparse_of(sparse)->cell_value[p];
+            karma_i_mask_set(karma_i_rows_mask(rows, i), karma_i_sparse_of(sparse)->cell_attribute[p]);
         }
     rows->n_rows = sparse->n_rows;
     free(start);
@@ -467,8 +472,10 @@ static void assert_same_row(const karma_i_rows *a, size_t i, const karma_i_rows 
     size_t n = karma_i_rows_n_observed(a, i);
     assert_int_equal(n, karma_i_rows_n_observed(b, j));
     for (size_t p = 0; p < n; p++) {
-        assert_int_equal(a->cell_attribute[a->cell_start[i] + p], b->cell_attribute[b->cell_start[j] + p]);
-        assert_true(a->cell_value[a->cell_start[i] + p] == b->cell_value[b->cell_start[j] + p]);
+        assert_int_equal(karma_i_sparse_of(a)->cell_attribute[karma_i_sparse_of(a)->cell_start[i] + p],
+                         karma_i_sparse_of(b)->cell_attribute[karma_i_sparse_of(b)->cell_start[j] + p]);
+        assert_true(karma_i_sparse_of(a)->cell_value[karma_i_sparse_of(a)->cell_start[i] + p] ==
+                    karma_i_sparse_of(b)->cell_value[karma_i_sparse_of(b)->cell_start[j] + p]);
     }
 }
 
@@ -478,10 +485,10 @@ static void sparse_rows_are_copied_whole(void **state) {
     karma_i_rng_init(&rng, 8);
     karma_i_rows *rows = draw_sparse(300, 90, 12.0, &rng), *copy = NULL;
     assert_int_equal(karma_i_rows_new_like(&copy, rows, 0, NULL), KARMA_OK);
-    assert_true(copy->is_sparse && copy->n_attributes == 90 && copy->n_rows == 0);
+    assert_true(rows_are_sparse(copy) && copy->n_attributes == 90 && copy->n_rows == 0);
     for (size_t i = 0; i < 300; i++) assert_int_equal(karma_i_rows_append(copy, rows, 299 - i, NULL), KARMA_OK);
     assert_int_equal(copy->n_rows, 300);
-    assert_int_equal(karma_i_rows_n_cells(copy), karma_i_rows_n_cells(rows));
+    assert_int_equal(karma_i_sparse_of(copy)->n_cells, karma_i_sparse_of(rows)->n_cells);
     for (size_t i = 0; i < 300; i++) assert_same_row(copy, i, rows, 299 - i);
     for (size_t count = 0; count <= 400; count += 57) { /* longer and shorter than before, rows twice */
         size_t index[400];
@@ -521,26 +528,26 @@ static void broken_sparse_rows_are_told(void **state) {
         assert_int_equal(karma_i_rows_end_sparse(rows, NULL), KARMA_OK);
     }
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
-    size_t cell = rows->cell_start[1];
-    rows->cell_value[cell] = NAN;
+    size_t cell = karma_i_sparse_of(rows)->cell_start[1];
+    karma_i_sparse_of(rows)->cell_value[cell] = NAN;
     assert_invalid(rows);
-    rows->cell_value[cell] = INFINITY;
+    karma_i_sparse_of(rows)->cell_value[cell] = INFINITY;
     assert_invalid(rows);
-    rows->cell_value[cell] = 0.0F; /* observed, and 0 */
+    karma_i_sparse_of(rows)->cell_value[cell] = 0.0F; /* observed, and 0 */
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
-    uint32_t attribute = rows->cell_attribute[cell + 1];
-    rows->cell_attribute[cell + 1] = 10;
+    uint32_t attribute = karma_i_sparse_of(rows)->cell_attribute[cell + 1];
+    karma_i_sparse_of(rows)->cell_attribute[cell + 1] = 10;
     assert_invalid(rows);
-    rows->cell_attribute[cell + 1] = rows->cell_attribute[cell];
+    karma_i_sparse_of(rows)->cell_attribute[cell + 1] = karma_i_sparse_of(rows)->cell_attribute[cell];
     assert_invalid(rows);
-    rows->cell_attribute[cell + 1] = 0;
+    karma_i_sparse_of(rows)->cell_attribute[cell + 1] = 0;
     assert_invalid(rows);
-    rows->cell_attribute[cell + 1] = attribute;
+    karma_i_sparse_of(rows)->cell_attribute[cell + 1] = attribute;
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
-    size_t end = rows->cell_start[2];
-    rows->cell_start[2] = rows->cell_start[1] - 1;
+    size_t end = karma_i_sparse_of(rows)->cell_start[2];
+    karma_i_sparse_of(rows)->cell_start[2] = karma_i_sparse_of(rows)->cell_start[1] - 1;
     assert_invalid(rows);
-    rows->cell_start[2] = end;
+    karma_i_sparse_of(rows)->cell_start[2] = end;
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
     karma_i_rows_free(rows);
 }

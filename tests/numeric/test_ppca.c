@@ -13,6 +13,7 @@
 #include "linalg/linalg.h"
 #include "subspace/posterior.h"
 #include "subspacecase.h"
+#include "table/rows_dense.h"
 
 /* ---- the loops ---- */
 
@@ -81,14 +82,14 @@ static void check_sums(const double *second, const double *cross, const karma_i_
 
 static void check_path(const karma_i_posterior_path *path, const karma_i_subspace *s, const karma_i_rows *rows) {
     karma_i_loadings loadings;
-    karma_i_cells cells;
+    karma_i_cell_lists cells;
     karma_i_posterior p;
     karma_i_view all = karma_i_rows_all(rows);
     size_t n = rows->n_rows;
     assert_int_equal(karma_i_loadings_init(&loadings, rows, s->rank, NULL), KARMA_OK);
-    assert_int_equal(karma_i_cells_init(&cells, rows->n_attributes, n, 3, NULL), KARMA_OK);
+    assert_int_equal(karma_i_cell_lists_init(&cells, rows->n_attributes, n, 3, NULL), KARMA_OK);
     assert_int_equal(karma_i_posterior_init(&p, s->rank, n, NULL), KARMA_OK);
-    assert_int_equal(karma_i_cells_reserve(&cells, all, NULL), KARMA_OK);
+    assert_int_equal(karma_i_cell_lists_reserve(&cells, all, NULL), KARMA_OK);
     size_t scratch_size = karma_i_posterior_scratch(s->rank), second_size = (rows->n_attributes + 1) * p.second_stride;
     size_t cross_size = rows->n_features * p.z_stride;
     double *scratch = aligned_alloc(64, (scratch_size + second_size + cross_size + 8) * sizeof *scratch / 64 * 64 + 64);
@@ -96,7 +97,7 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     double *second = scratch + karma_i_padded(scratch_size), *cross = second + second_size;
     memset(second, 0, (second_size + cross_size) * sizeof *second);
     karma_i_loadings_set(&loadings, s->mean, s->W, s->sigma2);
-    for (size_t i = 0; i < n; i++) karma_i_cells_fill(&cells, all, i, s->mean);
+    for (size_t i = 0; i < n; i++) karma_i_cell_lists_fill(&cells, all, i, s->mean);
     for (size_t i = 0; i < n; i += KARMA_I_LANES)
         path->estimate(&p, &loadings, &cells, i, n - i < KARMA_I_LANES ? n - i : KARMA_I_LANES, KARMA_I_MOMENTS,
                        scratch);
@@ -105,7 +106,7 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     check_sums(second, cross, &p, rows, s->mean);
     free(scratch);
     karma_i_loadings_clear(&loadings);
-    karma_i_cells_clear(&cells);
+    karma_i_cell_lists_clear(&cells);
     karma_i_posterior_clear(&p);
 }
 
@@ -138,12 +139,12 @@ static void complete_rows_give_the_closed_form(void **state) {
     low_rank p = draw_low_rank(N, D, R, 0.4, 0.0, 3);
     double mean[D] = {0}, S[D * D] = {0}, values[D], sigma2 = 0.0, log_likelihood = 0.0;
     for (size_t i = 0; i < N; i++)
-        for (size_t f = 0; f < D; f++) mean[f] += (double)p.rows->values[i * D + f] / N;
+        for (size_t f = 0; f < D; f++) mean[f] += (double)karma_i_dense_of(p.rows)->values[i * D + f] / N;
     for (size_t i = 0; i < N; i++)
         for (size_t f = 0; f < D; f++)
             for (size_t g = 0; g < D; g++)
-                S[f * D + g] +=
-                    ((double)p.rows->values[i * D + f] - mean[f]) * ((double)p.rows->values[i * D + g] - mean[g]) / N;
+                S[f * D + g] += ((double)karma_i_dense_of(p.rows)->values[i * D + f] - mean[f]) *
+                                ((double)karma_i_dense_of(p.rows)->values[i * D + g] - mean[g]) / N;
     assert_int_equal(karma_i_eigen_symmetric(values, S, D, NULL), KARMA_OK);
     for (size_t i = 0; i < D - R; i++) sigma2 += values[i] / (D - R);
     for (size_t i = 0; i < D; i++) log_likelihood -= 0.5 * N * (log(2.0 * acos(-1.0)) + 1.0);
@@ -216,7 +217,7 @@ static void small_noise_costs_no_digits(void **state) {
     low_rank p = draw_low_rank(N, D, R, 0.0, 0.0, 1);
     karma_i_subspace s = {.n_features = D, .rank = R, .mean = p.mean, .W = p.basis, .sigma2 = 1e-10};
     karma_i_ppca_stats *stats = NULL;
-    for (size_t i = 0; i < N * D; i++) p.rows->values[i] = (float)(p.truth[i] - p.mean[i % D]);
+    for (size_t i = 0; i < N * D; i++) karma_i_dense_of(p.rows)->values[i] = (float)(p.truth[i] - p.mean[i % D]);
     memset(p.mean, 0, D * sizeof *p.mean);
     assert_int_equal(karma_i_ppca_stats_new(&stats, p.rows, R, 1, NULL), KARMA_OK);
     for (size_t i = 0; i < N; i++) {
@@ -386,7 +387,8 @@ static void odd_tables_are_survived(void **state) {
     hide(p.rows, 0, 0);
     check_survives_all_ranks(p.rows, "an attribute never seen");
     for (size_t i = 0; i < p.n; i++)
-        if (karma_i_mask_get(karma_i_rows_mask(p.rows, i), 4)) p.rows->values[i * p.d + 4] = 12345.678F;
+        if (karma_i_mask_get(karma_i_rows_mask(p.rows, i), 4))
+            karma_i_dense_of(p.rows)->values[i * p.d + 4] = 12345.678F;
     check_survives_all_ranks(p.rows, "a constant attribute");
     for (size_t i = 0; i < p.n; i += 3)
         for (size_t j = 0; j < p.d; j++) hide(p.rows, i, j);
@@ -396,7 +398,7 @@ static void odd_tables_are_survived(void **state) {
             if (j != i % p.d) hide(p.rows, i, j);
     check_survives_all_ranks(p.rows, "rows with fewer cells than the rank");
     for (size_t i = 0; i < p.n * p.d; i++)
-        if (p.rows->values[i] != 0.0F) p.rows->values[i] = 7.0F;
+        if (karma_i_dense_of(p.rows)->values[i] != 0.0F) karma_i_dense_of(p.rows)->values[i] = 7.0F;
     check_survives_all_ranks(p.rows, "nothing varies");
     free_low_rank(&p);
 }
@@ -428,7 +430,8 @@ static void units_do_not_matter(void **state) {
     low_rank p = draw_low_rank(200, 8, 2, 0.3, 0.3, 9);
     karma_i_subspace *plain = fitted_tightly(p.rows, 2, 300);
     for (size_t i = 0; i < p.n * p.d; i++)
-        if (p.rows->values[i] != 0.0F) p.rows->values[i] = p.rows->values[i] * 1024.0F + 65536.0F;
+        if (karma_i_dense_of(p.rows)->values[i] != 0.0F)
+            karma_i_dense_of(p.rows)->values[i] = karma_i_dense_of(p.rows)->values[i] * 1024.0F + 65536.0F;
     karma_i_subspace *moved = fitted_tightly(p.rows, 2, 300);
     check_close(moved->sigma2 / (1024.0 * 1024.0), plain->sigma2, 1e-4, "sigma2");
     for (size_t f = 0; f < p.d; f++) check_close((moved->mean[f] - 65536.0) / 1024.0, plain->mean[f], 1e-3, "mean");
@@ -561,7 +564,7 @@ static void the_rank_is_found(void **state) {
         }
 }
 
-/* Rank 1 or 2 foretells less than none in five of these tables: if that ended the search they would have no subspace.
+/* Rank 1 or 2 predicts less than none in five of these tables: if that ended the search they would have no subspace.
  */
 static void few_rows_show_their_rank(void **state) {
     (void)state;
@@ -574,7 +577,7 @@ static void few_rows_show_their_rank(void **state) {
     }
 }
 
-/* Here larger ranks happen to foretell the hidden cells best, by less than chance can do. */
+/* Here larger ranks happen to predict the hidden cells best, by less than chance can do. */
 static void chance_adds_no_components(void **state) {
     (void)state;
     karma_i_rank_choice choice;

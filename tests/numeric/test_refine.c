@@ -14,6 +14,7 @@
 #include "solve/loss.h"
 #include "subspace/completion.h"
 #include "subspace/refine.h"
+#include "table/rows_dense.h"
 
 /* t of refine.c's envelope, and its ridge in units of rank / rows. */
 static const double SMOOTHING = 0.5, RIDGE = 0.01;
@@ -341,7 +342,8 @@ static void a_direction_that_only_the_label_wants_is_found(void **state) {
     double truth[N];
     for (size_t i = 0; i < N; i++) {
         truth[i] = karma_i_rng_normal(&rng);
-        for (size_t f = 0; f < D; f++) p.rows->values[i * D + f] += (float)((f % 2 ? 0.4 : -0.4) * truth[i]);
+        for (size_t f = 0; f < D; f++)
+            karma_i_dense_of(p.rows)->values[i * D + f] += (float)((f % 2 ? 0.4 : -0.4) * truth[i]);
         for (size_t f = 0; f < D; f++)
             if (karma_i_rng_uniform(&rng) < 0.3) hide(p.rows, i, f);
         if (i < LEARN) l.targets[i] = truth[i] > 0.0 ? 1.0 : -1.0;

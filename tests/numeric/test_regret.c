@@ -19,6 +19,7 @@
 #include "regret/comparator.h"
 #include "regret/sequence.h"
 #include "solve/solver.h"
+#include "table/rows_dense.h"
 
 enum { MOST_DIM = 8 };
 
@@ -150,7 +151,8 @@ static void draws_are_independent(void **state) {
     o.rounds = 100;
     karma_i_sequence *beginning = draw(&o);
     size_t n_turned = 0, n_positive = 0, cells = clean->n_rows * clean->dim;
-    assert_memory_equal(clean->rows->values, noisy->rows->values, cells * sizeof(float));
+    assert_memory_equal(karma_i_dense_of(clean->rows)->values, karma_i_dense_of(noisy->rows)->values,
+                        cells * sizeof(float));
     assert_memory_equal(noisy->pulled, beginning->pulled, 100 * clean->dim * sizeof(double));
     assert_memory_equal(noisy->labels, beginning->labels, 100 * sizeof(double));
     for (size_t t = 0; t < clean->n_rows; t++) {

@@ -16,7 +16,7 @@
 #include "karma/karma.h"
 #include "kernel/kernel.h"
 #include "prep/recipe.h"
-#include "prep/relevance.h"
+#include "model/relevance.h"
 #include "randomrows.h"
 #include "tempfile.h"
 
@@ -184,7 +184,7 @@ static double accuracy(const char *kernel, const karma_table *train, const char 
     assert_int_equal(karma_predict(again, copy, test, 1, NULL, NULL), KARMA_OK);
     assert_memory_equal(scores, again, n * sizeof *scores);
     assert_int_equal(karma_evaluate(&metrics, model, 0, test, scores, NULL), KARMA_OK);
-    double value = metrics.accuracy;
+    double value = karma_metrics_value(&metrics, "accuracy");
     karma_metrics_clear(&metrics);
     free(scores);
     free(again);

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "labelled.h"
 #include "model/model.h"
 #include "tempfile.h"
@@ -40,17 +38,44 @@ static karma_model *searched(const karma_table *table, const karma_fit_options *
     return model;
 }
 
-/* What a model tells of its search. Caller drops the reference. */
-static json_t *account_of(const karma_model *model) {
-    json_t *account = karma_model_search(model) ? json_loads(karma_model_search(model), 0, NULL) : NULL;
-    assert_non_null(account);
-    return account;
+static const karma_search_info *info_of(const karma_model *model) {
+    const karma_search_info *info = karma_model_search_info(model);
+    assert_non_null(info);
+    return info;
 }
 
-static double number_in(const json_t *object, const char *name) {
-    const json_t *value = json_object_get(object, name);
-    if (!json_is_number(value)) fail_msg("there is no number '%s'", name);
-    return json_number_value(value);
+/* Equal to the bit in all but the time. */
+static void assert_same_info(const karma_search_info *a, const karma_search_info *b) {
+    assert_int_equal(a->goal, b->goal);
+    assert_true(a->score == b->score && a->error == b->error);
+    assert_int_equal(a->n_values, b->n_values);
+    assert_memory_equal(a->values, b->values, a->n_values * sizeof *a->values);
+    assert_true(a->n_folds == b->n_folds && a->n_repeats == b->n_repeats && a->n_rows == b->n_rows);
+    assert_true(a->n_rows_tried == b->n_rows_tried && a->n_kernels == b->n_kernels && a->n_tried == b->n_tried);
+    assert_true(a->n_kernels_to_the_end == b->n_kernels_to_the_end && a->n_chosen == b->n_chosen && a->end == b->end);
+    assert_true(a->constant_score == b->constant_score && a->has_zero_imputation == b->has_zero_imputation);
+    assert_true(a->zero_score == b->zero_score && a->zero_error == b->zero_error);
+    assert_memory_equal(a->zero_values, b->zero_values, a->n_values * sizeof *a->values);
+    assert_int_equal(a->n_gains, b->n_gains);
+    for (size_t i = 0; i < a->n_gains; i++) {
+        assert_string_equal(a->gains[i].ingredient, b->gains[i].ingredient);
+        assert_true(a->gains[i].gain == b->gains[i].gain && a->gains[i].error == b->gains[i].error);
+    }
+    assert_int_equal(a->n_candidates, b->n_candidates);
+    for (size_t i = 0; i < a->n_candidates; i++) {
+        const karma_search_candidate *x = &a->candidates[i], *y = &b->candidates[i];
+        assert_string_equal(x->kernel, y->kernel);
+        assert_true(x->C_factor == y->C_factor && x->score == y->score && x->error == y->error);
+        assert_int_equal(x->is_chosen, y->is_chosen);
+    }
+    assert_int_equal(a->n_members, b->n_members);
+    for (size_t i = 0; i < a->n_members; i++) {
+        const karma_search_member *x = &a->members[i], *y = &b->members[i];
+        assert_string_equal(x->kernel, y->kernel);
+        assert_int_equal(x->n_machines, y->n_machines);
+        assert_memory_equal(x->C_factors, y->C_factors, x->n_machines * sizeof *x->C_factors);
+        assert_memory_equal(x->weights, y->weights, x->n_machines * sizeof *x->weights);
+    }
 }
 
 /* --- honesty ------------------------------------------------------------------------------------------- */
@@ -135,7 +160,7 @@ static void threads_do_not_change_a_bit(void **state) {
     table_plan plan = {60, 4, 2, 6, 0.7, 3, 1.0};
     karma_table *table = draw_labelled(&plan, 3);
     double *scores[2];
-    json_t *accounts[2];
+    karma_model *models[2];
     for (int k = 0; k < 2; k++) {
         karma_fit_options fit = fit_options(k ? 3 : 1);
         karma_search_options search = search_options();
@@ -144,15 +169,13 @@ static void threads_do_not_change_a_bit(void **state) {
         scores[k] = malloc(60 * 3 * sizeof *scores[k]);
         assert_int_equal(karma_predict(scores[k], model, table, 1, NULL, NULL), KARMA_OK);
         assert_true(karma_model_has_probabilities(model, 0));
-        accounts[k] = account_of(model);
-        json_object_del(accounts[k], "seconds");
-        karma_model_free(model);
+        models[k] = model;
     }
     assert_memory_equal(scores[0], scores[1], 60 * 3 * sizeof *scores[0]);
-    assert_true(json_equal(accounts[0], accounts[1]));
+    assert_same_info(info_of(models[0]), info_of(models[1]));
     for (int k = 0; k < 2; k++) {
         free(scores[k]);
-        json_decref(accounts[k]);
+        karma_model_free(models[k]);
     }
     karma_table_free(table);
 }
@@ -198,18 +221,18 @@ static void check_goal(const karma_table *table, karma_goal goal, const char *lo
     karma_search_options search = search_options();
     search.goal = (int)goal;
     karma_model *model = searched(table, &fit, &search);
-    json_t *account = account_of(model), *folds = json_object_get(account, "folds");
-    double sum = 0.0, score = number_in(account, "score"), other = number_in(account, "constant_answer");
-    double zero = number_in(json_object_get(account, "zero_imputation"), "score");
+    const karma_search_info *info = info_of(model);
+    double sum = 0.0, zeros = 0.0, score = info->score, other = info->constant_score, zero = info->zero_score;
     int is_loss =
         goal == KARMA_GOAL_LOG_LOSS || goal == KARMA_GOAL_MAE || goal == KARMA_GOAL_RMSE || goal == KARMA_GOAL_PINBALL;
-    assert_string_equal(json_string_value(json_object_get(account, "goal")), karma_goal_name(goal));
-    assert_int_equal(json_is_true(json_object_get(account, "less_is_better")), is_loss);
+    assert_int_equal(info->goal, goal);
+    assert_true(info->has_zero_imputation);
     assert_int_equal(karma_goal_is_loss(goal), is_loss);
     assert_string_equal(karma_model_loss_name(model, 0), loss);
-    assert_int_equal(json_array_size(folds), 5);
-    for (size_t f = 0; f < 5; f++) sum += json_number_value(json_array_get(folds, f)) / 5.0;
+    assert_int_equal(info->n_values, 5);
+    for (size_t f = 0; f < 5; f++) sum += info->values[f] / 5.0, zeros += info->zero_values[f] / 5.0;
     assert_true(fabs(sum - score) < 1e-9 * fmax(1.0, fabs(sum)));
+    assert_true(fabs(zeros - zero) < 1e-9 * fmax(1.0, fabs(zeros)));
     double gain = is_loss ? other - score : score - other;
     if (!(gain > 0.0)) fail_msg("%s: %.4g, a constant answer %.4g", karma_goal_name(goal), score, other);
     if (constant && !(fabs(other - *constant) < 1e-6 * fmax(1.0, fabs(*constant))))
@@ -218,8 +241,7 @@ static void check_goal(const karma_table *table, karma_goal goal, const char *lo
         assert_true(score > 0.0 && zero > 0.0);
     else
         assert_true(score <= 1.0 && zero <= 1.0);
-    assert_true(number_in(account, "error") >= 0.0);
-    json_decref(account);
+    assert_true(info->error >= 0.0);
     karma_model_free(model);
 }
 
@@ -288,6 +310,29 @@ static size_t count_of(const char *text, char wanted) {
     return n;
 }
 
+/* The members are those of the model's plan, with weights that sum to 1. */
+static void check_members(const karma_search_info *info, const karma_model *model) {
+    double sum = 0.0;
+    size_t n_machines = 0;
+    assert_int_equal(info->n_members, model->plan.n_members);
+    for (size_t m = 0; m < info->n_members; m++) {
+        const karma_search_member *member = &info->members[m];
+        const karma_i_C_grid *machines = &model->plan.members[m].machines;
+        char *kernel = karma_i_plan_kernel_text(&model->plan.members[m].kernel);
+        assert_string_equal(member->kernel, kernel);
+        assert_non_null(strstr(karma_model_options(model)->kernel, kernel));
+        free(kernel);
+        assert_int_equal(member->n_machines, machines->n);
+        for (size_t c = 0; c < machines->n; c++) {
+            assert_true(member->C_factors[c] == machines->factors[c]);
+            sum += member->weights[c];
+        }
+        n_machines += member->n_machines;
+    }
+    assert_true(fabs(sum - 1.0) < 1e-12);
+    assert_int_equal(n_machines, info->n_chosen);
+}
+
 static void every_rule_gives_a_model(void **state) {
     (void)state;
     table_plan plan = {60, 4, 1, 6, 0.8, 2, 1.0};
@@ -297,12 +342,12 @@ static void every_rule_gives_a_model(void **state) {
         karma_search_options search = search_options();
         search.rule = rule;
         karma_model *model = searched(table, &fit, &search);
-        json_t *account = account_of(model), *candidates = json_object_get(account, "candidates");
+        const karma_search_info *info = info_of(model);
         const char *kernel = karma_model_options(model)->kernel;
-        size_t members = (size_t)number_in(account, "members"), chosen = 0, i;
-        json_t *candidate;
-        json_array_foreach(candidates, i, candidate) chosen += json_is_true(json_object_get(candidate, "chosen"));
+        size_t members = info->n_chosen, chosen = 0;
+        for (size_t i = 0; i < info->n_candidates; i++) chosen += info->candidates[i].is_chosen ? 1 : 0;
         assert_int_equal(chosen, members);
+        check_members(info, model);
         if (rule == KARMA_RULE_BEST || rule == KARMA_RULE_ONE_SE) {
             assert_int_equal(members, 1);
             assert_int_equal(count_of(kernel, '|') + count_of(kernel, ','), count_of(kernel, ',')); /* one member */
@@ -310,10 +355,9 @@ static void every_rule_gives_a_model(void **state) {
         } else
             assert_true(members > 1);  /* 60 rows leave many within the noise */
         if (rule == KARMA_RULE_BEST) { /* the first of the list, which is sorted */
-            assert_true(json_is_true(json_object_get(json_array_get(candidates, 0), "chosen")));
-            assert_true(fabs(number_in(json_array_get(candidates, 0), "score") - number_in(account, "score")) < 1e-6);
+            assert_true(info->candidates[0].is_chosen);
+            assert_true(fabs(info->candidates[0].score - info->score) < 1e-6);
         }
-        json_decref(account);
         karma_model_free(model);
     }
     karma_table_free(table);
@@ -340,9 +384,7 @@ static void what_is_fixed_is_in_the_model(void **state) {
     assert_true(karma_model_options(model)->C == 2.5);
     assert_true(karma_model_info(model)->C == 2.5);
     assert_string_equal(karma_model_loss_name(model, 0), "squared-hinge");
-    json_t *account = account_of(model);
-    assert_null(json_object_get(account, "zero_imputation")); /* it was excluded */
-    json_decref(account);
+    assert_false(info_of(model)->has_zero_imputation); /* it was excluded */
     karma_model_free(model);
     karma_table_free(table);
 }
@@ -358,7 +400,7 @@ static void without_effort_it_is_a_fit(void **state) {
     search.effort = KARMA_EFFORT_OFF;
     karma_model *model = searched(table, &fit, &search);
     assert_int_equal(karma_fit(&plain, table, &fit, NULL, NULL), KARMA_OK);
-    assert_null(karma_model_search(model));
+    assert_null(karma_model_search_info(model));
     assert_int_equal(karma_predict(a, model, table, 1, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_predict(b, plain, table, 1, NULL, NULL), KARMA_OK);
     assert_memory_equal(a, b, sizeof a);
@@ -377,17 +419,16 @@ static void a_moment_is_enough_for_a_model(void **state) {
         karma_fit_options fit = fit_options(threads);
         karma_search_options search = search_options();
         search.effort = KARMA_EFFORT_THOROUGH;
-        search.time = 0.05;
+        search.time = 0.05; /* the least there is; to try everything takes a hundred times as long */
         fit.probabilities = KARMA_CALIBRATE_SIGMOID;
         karma_model *model = searched(table, &fit, &search);
-        json_t *account = account_of(model);
-        assert_true(json_is_true(json_object_get(account, "cut_short")));
-        assert_true(number_in(account, "kernels") >= 1.0 && number_in(account, "kernels") < 40.0);
-        assert_true(number_in(account, "candidates_tried") == 5.0 * number_in(account, "kernels"));
-        assert_true(json_array_size(json_object_get(account, "folds")) >= 1);
+        const karma_search_info *info = info_of(model);
+        assert_int_equal(info->end, KARMA_SEARCH_OUT_OF_TIME);
+        assert_true(info->n_kernels >= 1 && info->n_kernels < 40);
+        assert_true(info->n_tried == 5 * info->n_kernels);
+        assert_true(info->n_values >= 1);
         double scores[600];
         assert_int_equal(karma_predict(scores, model, table, 1, NULL, NULL), KARMA_OK);
-        json_decref(account);
         karma_model_free(model);
     }
     karma_table_free(table);
@@ -421,11 +462,13 @@ static void stopping_leaves_a_model_or_a_sentence(void **state) {
         karma_status st = karma_search(&model, table, &fit, &search, &hooks, &err);
         if (st == KARMA_OK) {
             double scores[30];
-            json_t *account = account_of(model);
+            size_t n_folds = info_of(model)->n_folds * info_of(model)->n_repeats;
+            karma_search_end end = info_of(model)->end;
+            assert_true(end == KARMA_SEARCH_INTERRUPTED || end == KARMA_SEARCH_COMPLETE);
+            assert_true(end == KARMA_SEARCH_INTERRUPTED || info_of(model)->n_values == n_folds);
             assert_int_equal(karma_predict(scores, model, table, 1, NULL, NULL), KARMA_OK);
             for (size_t i = 0; i < 30; i++) assert_true(isfinite(scores[i]));
             n_models++;
-            json_decref(account);
         } else {
             assert_int_equal(st, KARMA_ERR_CANCELLED);
             assert_true(err.message[0] != '\0');
@@ -498,9 +541,7 @@ static void check_table(const char *what, karma_task task, karma_table *table, c
         assert_int_equal(karma_predict(scores, model, table, 1, NULL, NULL), KARMA_OK);
         for (size_t i = 0; i < n; i++)
             if (!isfinite(scores[i])) fail_msg("%s: score %zu is %g", what, i, scores[i]);
-        json_t *account = account_of(model);
-        assert_true(isfinite(number_in(account, "score")));
-        json_decref(account);
+        assert_true(isfinite(info_of(model)->score));
         free(scores);
         karma_model_free(model);
         karma_cv cv;
@@ -588,9 +629,7 @@ static void targets_of_both_kinds(void **state) {
     karma_fit_options fit = fit_options(1);
     karma_search_options search = search_options();
     karma_model *model = searched(table, &fit, &search);
-    json_t *account = account_of(model);
-    assert_string_equal(json_string_value(json_object_get(account, "goal")), "accuracy and R2");
-    json_decref(account);
+    assert_string_equal(karma_goal_name(info_of(model)->goal), "accuracy and R2");
     karma_model_free(model);
     karma_cv cv;
     search.effort = KARMA_EFFORT_OFF;
@@ -607,8 +646,8 @@ static void targets_of_both_kinds(void **state) {
     karma_table_free(table);
 }
 
-/* A file keeps the account, and scores to the bit. */
-static void files_keep_the_account(void **state) {
+/* To the bit, as they do scores. */
+static void files_keep_what_is_known_of_a_search(void **state) {
     (void)state;
     table_plan plan = {40, 4, 1, 6, 0.8, 3, 1.0};
     karma_table *table = draw_labelled(&plan, 4);
@@ -620,7 +659,8 @@ static void files_keep_the_account(void **state) {
     temp_create(&file, ".karma", "", 0);
     assert_int_equal(karma_model_save(model, file.path, NULL), KARMA_OK);
     assert_int_equal(karma_model_load(&again, file.path, NULL), KARMA_OK);
-    assert_string_equal(karma_model_search(model), karma_model_search(again));
+    assert_same_info(info_of(model), info_of(again));
+    assert_true(isnan(info_of(again)->seconds)); /* no part of a model: the same data give the same bytes */
     assert_int_equal(karma_predict(a, model, table, 1, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_predict(b, again, table, 1, NULL, NULL), KARMA_OK);
     assert_memory_equal(a, b, sizeof a);
@@ -650,7 +690,7 @@ int main(void) {
         cmocka_unit_test(tables_of_all_kinds),
         cmocka_unit_test(kernels_that_were_given),
         cmocka_unit_test(targets_of_both_kinds),
-        cmocka_unit_test(files_keep_the_account),
+        cmocka_unit_test(files_keep_what_is_known_of_a_search),
     };
     return cmocka_run_group_tests_name("search", tests, NULL, NULL);
 }

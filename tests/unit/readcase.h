@@ -8,6 +8,10 @@
 #include "io/reader.h"
 #include "tempfile.h"
 
+/* A list of names for an option: (karma_names)NAMES("a", "b"). */
+#define NAMES(...)                                                                                                     \
+    { (char *[]){__VA_ARGS__}, sizeof((char *[]){__VA_ARGS__}) / sizeof(char *) }
+
 typedef struct reading {
     karma_status status;
     karma_error err;

@@ -1,5 +1,9 @@
-/* Every allocation made to fail in turn: each call then ends with a clean error, changes nothing that it was given,
- * and gives back all it took. The linker puts the functions here in the place of malloc and its kin. */
+/* Allocations made to fail in turn: each call then ends with a clean error, changes nothing that it was given, and
+ * gives back all it took. The linker puts the functions here in the place of malloc and its kin.
+ *
+ * Which allocations: every one that is reached by a chain of calls of its own. Loops make the same chain thousands of
+ * times; it fails the first time, alone and with all allocations after it, the second time, when something was done
+ * before it, and the last time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include <execinfo.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +20,16 @@
 #include <jansson.h>
 
 #include "base/bits.h"
+#include "forest/forest_learn.h"
 #include "karma/karma.h"
-#include "kernel/committee.h"
-#include "rival/rival.h"
+#include "kernel/plan.h"
+#include "baseline/baseline.h"
 #include "solve/calibrate.h"
 #include "table/folds.h"
 #include "subspace/completion.h"
 #include "subspace/regularity.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 #include "tempfile.h"
 
 /* --- the allocator ------------------------------------------------------------------------------------- */
@@ -37,18 +45,29 @@ void *__wrap_realloc(void *old, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *memory);
 
-enum { MOST_LIVE = 1 << 16, NEVER = -1 };
+enum { MOST_LIVE = 1 << 16, MOST_REQUESTS = 1 << 14, MOST_CALLS = 32, NEVER = -1 };
 
 static struct {
     long fail_at; /* the request that fails, counted from 0; NEVER: none */
     int for_good; /* and all after it */
     long requests;
+    int is_recorded;                /* what led to each request is noted in `chains` */
+    uint64_t chains[MOST_REQUESTS]; /* a hash of the return addresses */
     size_t n_live;
     void *live[MOST_LIVE];
 } heap = {.fail_at = NEVER};
 
+static uint64_t hash_calls(void) {
+    void *calls[MOST_CALLS];
+    int n = backtrace(calls, MOST_CALLS);
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int k = 0; k < n; k++) hash = (hash ^ (uint64_t)(uintptr_t)calls[k]) * 0x100000001b3u;
+    return hash;
+}
+
 static int refuses(void) {
     long n = heap.requests++;
+    if (heap.is_recorded && n < MOST_REQUESTS) heap.chains[n] = hash_calls();
     return heap.fail_at != NEVER && (n == heap.fail_at || (heap.for_good && n > heap.fail_at));
 }
 
@@ -97,27 +116,51 @@ static void *allocate_for_jansson(size_t size) {
 /* Makes one call and checks what must hold of its outputs in either case; gives back what it got. */
 typedef karma_status (*operation)(void *context);
 
-static void check_with(operation run, void *context, const char *what, int for_good) {
-    long n = 0, hit = 1;
-    for (; hit; n++) {
-        size_t live = heap.n_live;
-        heap.requests = 0;
-        heap.for_good = for_good;
-        heap.fail_at = n;
-        karma_status st = run(context);
-        heap.fail_at = NEVER;
-        hit = heap.requests > n;
-        if (heap.n_live != live) fail_msg("%s: allocation %ld fails, %zu remain", what, n, heap.n_live - live);
-        if (!hit && st != KARMA_OK) fail_msg("%s: fails without cause with status %d", what, (int)st);
-        if (hit && for_good && st == KARMA_OK && n == 0) fail_msg("%s: succeeds without memory", what);
-        if (n > 20000) fail_msg("%s: never succeeds", what);
-    }
-    if (n < 2) fail_msg("%s: allocates nothing", what);
+/* Makes the call without a failure; gives the number of its requests, with what led to them in heap.chains. */
+static long record(operation run, void *context, const char *what) {
+    size_t live = heap.n_live;
+    heap.requests = 0;
+    heap.is_recorded = 1;
+    karma_status st = run(context);
+    heap.is_recorded = 0;
+    if (st != KARMA_OK) fail_msg("%s: fails without cause with status %d", what, (int)st);
+    if (heap.n_live != live) fail_msg("%s: %zu remain", what, heap.n_live - live);
+    if (heap.requests < 1 || heap.requests > MOST_REQUESTS) fail_msg("%s: %ld allocations", what, heap.requests);
+    return heap.requests;
+}
+
+/* How often the chain of calls of request n was there before, two times and more taken together. */
+static int count_before(long n) {
+    int before = 0;
+    for (long k = 0; k < n && before < 2; k++) before += heap.chains[k] == heap.chains[n];
+    return before;
+}
+
+static int comes_again(long n, long n_requests) {
+    for (long k = n + 1; k < n_requests; k++)
+        if (heap.chains[k] == heap.chains[n]) return 1;
+    return 0;
+}
+
+static void check_failure(operation run, void *context, const char *what, long n, int for_good) {
+    size_t live = heap.n_live;
+    heap.requests = 0;
+    heap.for_good = for_good;
+    heap.fail_at = n;
+    karma_status st = run(context);
+    heap.fail_at = NEVER;
+    if (heap.requests <= n) fail_msg("%s: allocation %ld is not there again", what, n);
+    if (heap.n_live != live) fail_msg("%s: allocation %ld fails, %zu remain", what, n, heap.n_live - live);
+    if (for_good && st == KARMA_OK && n == 0) fail_msg("%s: succeeds without memory", what);
 }
 
 static void check_every_allocation(operation run, void *context, const char *what) {
-    check_with(run, context, what, 0);
-    check_with(run, context, what, 1);
+    long n_requests = record(run, context, what);
+    for (long n = 0; n < n_requests; n++) {
+        int before = count_before(n);
+        if (before < 2 || !comes_again(n, n_requests)) check_failure(run, context, what, n, 0);
+        if (before < 1) check_failure(run, context, what, n, 1);
+    }
 }
 
 /* The status of a failure: memory unless the call had to speak through something that cannot tell. */
@@ -372,14 +415,20 @@ static void copying_options(void **state) {
 }
 
 static karma_status run_parse(void *context) {
-    karma_i_committee committee = {0};
+    const karma_fit_options *options = context;
+    karma_i_plan plan = {0}, copy = {0};
+    char *text = NULL;
     karma_error err = {0};
-    karma_status st = judge(karma_i_committee_parse(&committee, context, &err), &err, committee.formulas);
-    if (st == KARMA_OK) karma_i_committee_clear(&committee);
+    karma_status st = judge(karma_i_plan_parse(&plan, options->kernel, options, &err), &err, plan.members);
+    if (st == KARMA_OK) st = judge(karma_i_plan_copy(&copy, &plan, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_i_plan_print(&text, &copy, &err), &err, text);
+    karma_i_plan_clear(&plan);
+    karma_i_plan_clear(&copy);
+    free(text);
     return st;
 }
 
-static void parsing_formulas(void **state) {
+static void making_plans(void **state) {
     (void)state;
     karma_fit_options o;
     char formula[] = "rank(outer=series, series=1:2:3) * linear(outer=rbf) + 0.5*linear(outer=series)",
@@ -510,6 +559,21 @@ static karma_status run_load(void *context) {
     return st;
 }
 
+static karma_status run_buffers(void *context) {
+    fitting *f = context;
+    void *buffer = NULL;
+    size_t size = 0;
+    karma_model *model = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_model_save_buffer(&buffer, &size, f->model, &err), &err, buffer);
+    if (st == KARMA_OK) st = karma_model_load_buffer(&model, buffer, size, &err);
+    if (st == KARMA_ERR_FORMAT && strstr(err.message, "not a usable model")) st = err.status = KARMA_ERR_IO;
+    (void)judge(st, &err, model);
+    karma_model_free(model);
+    karma_buffer_free(buffer);
+    return st;
+}
+
 static void saving_and_loading_models(void **state) {
     (void)state;
     for (int which = 0; which < N_FITTINGS; which++) {
@@ -520,6 +584,7 @@ static void saving_and_loading_models(void **state) {
         check_every_allocation(run_save, &f, "save");
         assert_int_equal(karma_model_save(f.model, f.file.path, NULL), KARMA_OK);
         check_every_allocation(run_load, &f, "load");
+        check_every_allocation(run_buffers, &f, "buffers");
         close_fitting(&f);
     }
 }
@@ -628,7 +693,8 @@ static void using_models(void **state) {
 
 /* --- explanations --------------------------------------------------------------------------------------- */
 
-static const karma_explain_options FEW = {.samples = 4, .repeats = 2, .seed = 1, .threads = 1};
+static const karma_explain_options FEW = {
+    .struct_size = sizeof(karma_explain_options), .samples = 4, .repeats = 2, .seed = 1, .threads = 1};
 
 static karma_status run_explain(void *context) {
     fitting *f = context;
@@ -791,8 +857,8 @@ static void finding_subspaces(void **state) {
         for (size_t j = 0; j < 4; j++) {
             if ((i + j) % 3 == 0) continue;
             float value = (float)((i * i + 3 * j * i + j) % 7);
-            karma_i_mask_set(dense->mask + i * dense->n_words, j);
-            dense->values[i * 4 + j] = value;
+            karma_i_mask_set(karma_i_rows_mask(dense, i), j);
+            karma_i_dense_of(dense)->values[i * 4 + j] = value;
             assert_int_equal(karma_i_rows_add_cell(sparse, j, value, NULL), KARMA_OK);
         }
         assert_int_equal(karma_i_rows_end_sparse(sparse, NULL), KARMA_OK);
@@ -816,12 +882,24 @@ typedef struct searching {
 } searching;
 
 static void copy_account(char *out, size_t size, const karma_model *model) {
-    const char *text = karma_model_search(model), *seconds = strstr(text, "\"seconds\"");
-    if (!seconds) fail_msg("an account without seconds");
-    assert_true(strlen(text) < size);
-    size_t before = (size_t)(seconds - text);
-    memcpy(out, text, before);
-    (void)strcpy(out + before, strchr(seconds, ','));
+    const karma_search_info *info = karma_model_search_info(model);
+    size_t used = 0;
+#define ADD(...) used += (size_t)snprintf(out + used, size - used, __VA_ARGS__)
+    ADD("%g+-%g constant %g zero %d %g+-%g kernels %zu %zu tried %zu chosen %zu end %d; ", info->score, info->error,
+        info->constant_score, info->has_zero_imputation, info->zero_score, info->zero_error, info->n_kernels,
+        info->n_kernels_to_the_end, info->n_tried, info->n_chosen, (int)info->end);
+    for (size_t i = 0; i < info->n_values; i++) ADD("%g %g, ", info->values[i], info->zero_values[i]);
+    for (size_t i = 0; i < info->n_gains; i++)
+        ADD("%s %g+-%g, ", info->gains[i].ingredient, info->gains[i].gain, info->gains[i].error);
+    for (size_t i = 0; i < info->n_candidates; i++) {
+        const karma_search_candidate *c = &info->candidates[i];
+        ADD("%s @ %g: %g+-%g %d, ", c->kernel, c->C_factor, c->score, c->error, c->is_chosen);
+    }
+    for (size_t i = 0; i < info->n_members; i++)
+        for (size_t c = 0; c < info->members[i].n_machines; c++)
+            ADD("%s @ %g:%g, ", info->members[i].kernel, info->members[i].C_factors[c], info->members[i].weights[c]);
+#undef ADD
+    assert_true(used < size);
 }
 
 static karma_status run_search(void *context) {
@@ -875,23 +953,23 @@ static void searching_models(void **state) {
     }
 }
 
-/* --- rivals -------------------------------------------------------------------------------------------- */
+/* --- baselines -------------------------------------------------------------------------------------------- */
 
 typedef struct contest {
-    karma_i_rival rival;
+    karma_i_baseline baseline;
     const karma_table *table;
-    const karma_model *task;
+    const karma_i_task *task;
 } contest;
 
-static karma_status run_rival(void *context) {
+static karma_status run_baseline(void *context) {
     const contest *c = context;
-    karma_i_rival_options options;
+    karma_i_baseline_options options;
     karma_i_learner *learner = NULL;
     double scores[64];
     karma_error err = {0};
-    karma_i_rival_options_init(&options);
+    karma_i_baseline_options_init(&options);
     karma_status st =
-        judge(karma_i_learner_fit(&learner, &c->rival, c->task, c->table, &options, NULL, &err), &err, learner);
+        judge(karma_i_learner_fit(&learner, &c->baseline, c->task, c->table, &options, NULL, &err), &err, learner);
     if (st == KARMA_OK) st = judge(karma_i_learner_score(scores, learner, c->table, NULL, &err), &err, NULL);
     karma_i_learner_free(learner);
     return st;
@@ -899,30 +977,30 @@ static karma_status run_rival(void *context) {
 
 static karma_status run_task(void *context) {
     const contest *c = context;
-    karma_model *task = NULL;
+    karma_i_task task = {0};
     karma_error err = {0};
-    karma_status st = judge(karma_i_rival_task(&task, c->table, &c->task->options, NULL, &err), &err, task);
-    karma_model_free(task);
+    karma_status st = judge(karma_i_baseline_task(&task, c->table, &c->task->options, NULL, &err), &err, task.heads);
+    karma_i_task_clear(&task);
     return st;
 }
 
-static void running_rivals(void **state) {
+static void running_baselines(void **state) {
     (void)state;
     karma_table *table = table_of("a,b,colour,label\n1,2,red,yes\n,3,blue,no\n4,5,red,yes\n2,1,blue,no\n6,-2,,yes\n"
                                   "7,,red,no\n3,1,blue,\n",
                                   "label");
     karma_fit_options options;
-    karma_model *task = NULL;
+    karma_i_task task;
     karma_options_init(karma_fit_option_table(), &options);
     options.threads = 1;
     options.tolerance = 0.1;
-    assert_int_equal(karma_i_rival_task(&task, table, &options, NULL, NULL), KARMA_OK);
-    for (size_t k = 0; k < karma_i_n_rivals(); k++) {
-        contest c = {karma_i_rival_at(k), table, task};
-        check_every_allocation(run_rival, &c, c.rival.name);
+    assert_int_equal(karma_i_baseline_task(&task, table, &options, NULL, NULL), KARMA_OK);
+    for (size_t k = 0; k < karma_i_n_baselines(); k++) {
+        contest c = {karma_i_baseline_at(k), table, &task};
+        check_every_allocation(run_baseline, &c, c.baseline.name);
         if (k == 0) check_every_allocation(run_task, &c, "task");
     }
-    karma_model_free(task);
+    karma_i_task_clear(&task);
     karma_table_free(table);
 }
 
@@ -957,7 +1035,7 @@ static void comparing_methods(void **state) {
     c.fit.threads = 1;
     c.fit.tolerance = 0.1;
     c.compare.folds = c.compare.inner = 2;
-    /* two fits; a rival would take eighteen, whose large pages take long to fill where the allocator is told to */
+    /* two fits; a baseline would take eighteen, whose large pages take long to fill where the allocator is told to */
     const karma_option *option = karma_option_find(karma_compare_option_table(), "methods");
     assert_int_equal(karma_option_set(option, &c.compare, "karma-2", NULL), KARMA_OK);
     check_every_allocation(run_comparison, &c, "karma-2");
@@ -965,7 +1043,56 @@ static void comparing_methods(void **state) {
     karma_table_free(table);
 }
 
+/* --- forests ------------------------------------------------------------------------------------------- */
+
+enum { FOREST_ROWS = 60, FOREST_TREES = 3 };
+
+/* Two numbers and a category; one output with quantiles, one with classes. */
+typedef struct growing {
+    uint8_t ranks[2][FOREST_ROWS];
+    uint16_t codes[FOREST_ROWS];
+    karma_i_forest_column columns[3];
+    double targets[2 * FOREST_ROWS], weights[2 * FOREST_ROWS];
+    karma_i_forest_growth growth;
+} growing;
+
+static karma_status run_forest(void *context) {
+    growing *g = context;
+    static const karma_i_forest_loss losses[2] = {{KARMA_I_FOREST_PINBALL, 0.3}, {KARMA_I_FOREST_LOGISTIC, 0.0}};
+    karma_i_forest_labels labels = {2, g->targets, g->weights, losses};
+    karma_i_forest_options options;
+    karma_i_forest *forest = NULL;
+    uint16_t codes[FOREST_ROWS * FOREST_TREES];
+    karma_error err = {0};
+    karma_i_forest_options_init(&options, g->growth, 3);
+    options.n_trees = FOREST_TREES;
+    karma_status st =
+        judge(karma_i_forest_learn(&forest, g->columns, 3, FOREST_ROWS, &labels, &options, NULL, &err), &err, forest);
+    if (st == KARMA_OK)
+        st = judge(karma_i_forest_apply(codes, FOREST_TREES, forest, g->columns, FOREST_ROWS, 1, &err), &err, NULL);
+    karma_i_forest_free(forest);
+    return st;
+}
+
+static void growing_forests(void **state) {
+    (void)state;
+    growing g = {.columns = {{g.ranks[0], NULL, 1, 0}, {NULL, g.codes, 1, 5}, {g.ranks[1], NULL, 1, 0}}};
+    for (size_t i = 0; i < FOREST_ROWS; i++) {
+        g.ranks[0][i] = (uint8_t)(37 * i);
+        g.ranks[1][i] = (uint8_t)(101 * i);
+        g.codes[i] = (uint16_t)(i % 6);
+        g.targets[2 * i] = (double)(i % 7);
+        g.targets[2 * i + 1] = i % 6 < 2 ? 1.0 : -1.0;
+        g.weights[2 * i] = g.weights[2 * i + 1] = 1.0;
+    }
+    for (int growth = KARMA_I_FOREST_BOOSTED; growth <= KARMA_I_FOREST_BAGGED; growth++) {
+        g.growth = (karma_i_forest_growth)growth;
+        check_every_allocation(run_forest, &g, "grow a forest");
+    }
+}
+
 int main(void) {
+    (void)hash_calls(); /* the first time, backtrace loads a library */
     json_set_alloc_funcs(allocate_for_jansson, __wrap_free);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_csv),
@@ -983,14 +1110,15 @@ int main(void) {
         cmocka_unit_test(calibrating),
         cmocka_unit_test(dealing_folds),
         cmocka_unit_test(copying_options),
-        cmocka_unit_test(parsing_formulas),
+        cmocka_unit_test(making_plans),
         cmocka_unit_test(computing_composed_grams),
         cmocka_unit_test(finding_subspaces),
         cmocka_unit_test(explaining_models),
         cmocka_unit_test(explaining_composed_kernels),
-        cmocka_unit_test(running_rivals),
+        cmocka_unit_test(running_baselines),
         cmocka_unit_test(searching_models),
         cmocka_unit_test(comparing_methods),
+        cmocka_unit_test(growing_forests),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

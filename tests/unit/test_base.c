@@ -42,7 +42,7 @@ static void for_every_option(option_check check) {
         for (size_t i = 0; i < tables[t]->count; i++) {
             any_options options;
             memset(&options, 0x5a, sizeof options); /* init does not look at what was there */
-            karma_options_init(tables[t], &options);
+            karma_options_init_size(tables[t], &options, tables[t]->struct_size);
             check(tables[t], &tables[t]->options[i], &options);
             karma_options_clear(tables[t], &options);
         }
@@ -104,7 +104,7 @@ static void refuse(const karma_option *o, any_options *options, const char *text
     if (karma_option_set(o, options, text, &err) != KARMA_ERR_OPTION) fail_msg("--%s takes '%s'", o->name, text);
     assert_memory_equal(options, &copy, sizeof copy); /* untouched */
     char flag[80];
-    (void)snprintf(flag, sizeof flag, "--%s", o->name);
+    (void)snprintf(flag, sizeof flag, "option '%s'", o->name);
     assert_non_null(strstr(err.message, flag));
 }
 

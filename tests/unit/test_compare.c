@@ -75,8 +75,8 @@ static void differences_without_noise(void **state) {
     assert_true(isnan(one.error) && isnan(one.t) && isnan(one.p_value));
 }
 
-/* Of 10 rows each, 0.1 better on both parts: no less than the error √((1/2 + 1)·(0.1 - 0.01)/10), so z = 0.1/√0.0135,
- * of which tables have P(|Z| > 0.86066) = 0.38943. Where the parts differ by more than their rows make them, nothing
+/* Of 10 rows each, 0.1 better on both folds: no less than the error √((1/2 + 1)·(0.1 - 0.01)/10), so z = 0.1/√0.0135,
+ * of which tables have P(|Z| > 0.86066) = 0.38943. Where the folds differ by more than their rows make them, nothing
  * changes; and many rows are as good as proof. */
 static void shares_vary_at_least_as_their_rows(void **state) {
     (void)state;
@@ -291,7 +291,7 @@ static void out_of_time(void **state) {
     (void)state;
     setting s;
     set_up(&s, KARMA_TASK_CLASSIFY, 150, "zero,mc-1");
-    s.compare.time = 0.05; /* mc-1 takes a second or so here; 0-imputation may fail too where sanitizers watch */
+    s.compare.time = 0.05; /* the least there is; mc-1 takes a second, and slow machines may not finish the other */
     s.compare.inner = 10;
     must_run(&s);
     assert_string_equal(method(&s, "mc-1")->failure, "out of time");
@@ -299,10 +299,10 @@ static void out_of_time(void **state) {
     tear_down(&s);
 }
 
-static void an_interrupted_comparison_keeps_whole_parts(void **state) {
+static void an_interrupted_comparison_keeps_whole_folds(void **state) {
     (void)state;
     setting s;
-    patience p = {0, "karma-2, part 2 of 4"};
+    patience p = {0, "karma-2, fold 2 of 4"};
     karma_hooks hooks = {grow_tired, NULL, &p};
     set_up(&s, KARMA_TASK_CLASSIFY, 40, "zero,karma-2");
     assert_int_equal(run(&s, &hooks), KARMA_OK);
@@ -311,7 +311,7 @@ static void an_interrupted_comparison_keeps_whole_parts(void **state) {
     assert_true(!isnan(s.got.methods[0].mean) && isnan(s.got.methods[0].error));
     assert_false(s.got.methods[0].is_worse || s.got.methods[1].is_worse);
     assert_true(p.n_asked > 0);
-    p.end = "part 1";
+    p.end = "fold 1";
     assert_int_equal(run(&s, &hooks), KARMA_ERR_CANCELLED);
     tear_down(&s);
 }
@@ -321,32 +321,34 @@ static void both_ways_of_tuning_agree(void **state) {
     (void)state;
     static const char *const kernels[] = {"linear(gamma=1)", "linear(gamma=4)", NULL};
     setting s;
-    size_t inner[60];
-    karma_model *task = NULL;
+    karma_i_task task;
+    karma_i_folds inner;
     const char *kernel[2] = {NULL, NULL};
     double strength[2] = {0.0, 0.0};
     set_up(&s, KARMA_TASK_CLASSIFY, 60, NULL);
     s.fit.loss = KARMA_LOSS_LOGISTIC;
     s.fit.tolerance = 1e-7;
-    assert_int_equal(karma_i_rival_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
-    for (size_t i = 0; i < 60; i++) inner[i] = i % 3;
-    karma_i_contest contest = {task, KARMA_GOAL_LOG_LOSS, &s.fit, &s.search};
-    karma_i_part part = {.train = s.table, .inner = inner, .n_inner = 3};
+    assert_int_equal(karma_i_baseline_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
+    assert_int_equal(karma_i_folds_deal(&inner, &task, s.table, 3, 1, 0, 0, &s.err), KARMA_OK);
+    for (size_t i = 0; i < 60; i++) inner.fold[i] = i % 3;
+    karma_i_contest contest = {&task, KARMA_GOAL_LOG_LOSS, &s.fit, &s.search};
+    karma_i_outer_fold outer = {.train = s.table, .inner = &inner};
     for (size_t k = 0; k < 2; k++)
         assert_int_equal(
-            karma_i_tune_kernels(&kernel[k], &strength[k], kernels, k ? 60 : 0, &contest, &part, NULL, &s.err),
+            karma_i_tune_kernels(&kernel[k], &strength[k], kernels, k ? 60 : 0, &contest, &outer, NULL, &s.err),
             KARMA_OK);
     assert_ptr_equal(kernel[0], kernel[1]);
     assert_near(strength[0], strength[1], 0.0);
-    karma_model_free(task);
+    karma_i_folds_clear(&inner);
+    karma_i_task_clear(&task);
     tear_down(&s);
 }
 
-/* What is learned of the labels is learned from the rows at hand: of a part of them, not of all. */
+/* What is learned of the labels is learned from the rows at hand, not from all. */
 static void classes_are_counted_in_the_training_rows(void **state) {
     (void)state;
     setting s;
-    karma_model *task = NULL, *part = NULL;
+    karma_i_task task, own_task;
     karma_table *few = NULL;
     size_t rows[10], n[2] = {0, 0};
     set_up(&s, KARMA_TASK_CLASSIFY, 60, NULL);
@@ -355,19 +357,20 @@ static void classes_are_counted_in_the_training_rows(void **state) {
         n[s.table->targets[0].value[rows[i]] > 0]++;
     }
     assert_int_equal(karma_table_select(&few, s.table, rows, 10, &s.err), KARMA_OK);
-    assert_int_equal(karma_i_rival_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
-    assert_int_equal(karma_i_model_start_like(&part, task, few, &s.err), KARMA_OK);
-    assert_int_equal(karma_model_class_count(task, 0, 0) + karma_model_class_count(task, 0, 1), 60);
-    assert_int_equal(karma_model_class_count(part, 0, 0), n[0]);
-    assert_int_equal(karma_model_class_count(part, 0, 1), n[1]);
-    karma_model_free(task);
-    karma_model_free(part);
+    assert_int_equal(karma_i_baseline_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
+    assert_int_equal(karma_i_task_relearn(&own_task, &task, few, &s.err), KARMA_OK);
+    const size_t *all = task.heads[0].labels.class_count, *own = own_task.heads[0].labels.class_count;
+    assert_int_equal(all[0] + all[1], 60);
+    assert_int_equal(own[0], n[0]);
+    assert_int_equal(own[1], n[1]);
+    karma_i_task_clear(&task);
+    karma_i_task_clear(&own_task);
     karma_table_free(few);
     tear_down(&s);
 }
 
-/* One row of a class: the part that has it leaves the others to learn from, who are all alike. */
-static void a_part_of_one_class_is_answered_by_it(void **state) {
+/* One row of a class: the fold that has it leaves the others to learn from, who are all alike. */
+static void a_fold_of_one_class_is_answered_by_it(void **state) {
     (void)state;
     setting s;
     double cells[40], labels[20];
@@ -429,10 +432,10 @@ int main(void) {
         cmocka_unit_test(equals_are_equal),
         cmocka_unit_test(all_methods_have_a_name_and_help),
         cmocka_unit_test(out_of_time),
-        cmocka_unit_test(an_interrupted_comparison_keeps_whole_parts),
+        cmocka_unit_test(an_interrupted_comparison_keeps_whole_folds),
         cmocka_unit_test(both_ways_of_tuning_agree),
         cmocka_unit_test(classes_are_counted_in_the_training_rows),
-        cmocka_unit_test(a_part_of_one_class_is_answered_by_it),
+        cmocka_unit_test(a_fold_of_one_class_is_answered_by_it),
         cmocka_unit_test(what_cannot_be_compared),
     };
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);

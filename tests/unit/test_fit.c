@@ -1,5 +1,6 @@
 /* karma_fit as a caller of the public API sees it. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,6 +131,51 @@ static void rho_goes_with_the_length_of_rows(void **state) {
     karma_table_free(table);
 }
 
+/* Threads of other runtimes have small stacks; instrumented frames are larger. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { SMALL_STACK = 1024 * 1024 };
+#else
+enum { SMALL_STACK = 128 * 1024 };
+#endif
+
+typedef struct small_job {
+    const karma_table *table;
+    char *kernel;
+    karma_status status;
+    double scores[ROWS];
+} small_job;
+
+static void *learn_and_predict(void *payload) {
+    small_job *job = payload;
+    karma_model *model = NULL;
+    karma_fit_options options;
+    karma_options_init(karma_fit_option_table(), &options);
+    options.kernel = job->kernel;
+    options.threads = 1; /* all of the work is this thread's */
+    job->status = karma_fit(&model, job->table, &options, NULL, NULL);
+    if (job->status == KARMA_OK) job->status = karma_predict(job->scores, model, job->table, 1, NULL, NULL);
+    karma_model_free(model);
+    return NULL;
+}
+
+static void a_small_stack_suffices(void **state) {
+    static char *const kernels[] = {"linear", "rank", "linear*rank + subspace"};
+    karma_table *table = two_classes();
+    (void)state;
+    for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
+        small_job job = {.table = table, .kernel = kernels[k]};
+        pthread_attr_t attributes;
+        pthread_t thread;
+        assert_int_equal(pthread_attr_init(&attributes), 0);
+        assert_int_equal(pthread_attr_setstacksize(&attributes, SMALL_STACK), 0);
+        assert_int_equal(pthread_create(&thread, &attributes, learn_and_predict, &job), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(job.status, KARMA_OK);
+        pthread_attr_destroy(&attributes);
+    }
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_function_is_called),
@@ -137,6 +183,7 @@ int main(void) {
         cmocka_unit_test(cancelled_later_keeps_what_was_learned),
         cmocka_unit_test(columns_of_one_name_are_refused),
         cmocka_unit_test(rho_goes_with_the_length_of_rows),
+        cmocka_unit_test(a_small_stack_suffices),
     };
     return cmocka_run_group_tests_name("fit", tests, NULL, NULL);
 }

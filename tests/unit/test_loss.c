@@ -80,6 +80,31 @@ static void derivatives_equal_differences(void **state) {
     for_every_loss(check_derivative);
 }
 
+/* Where there is a curvature, the slope is continuous and the curvature is its slope; without one it jumps somewhere.
+ */
+static void check_curvature(const karma_i_loss *l, double y) {
+    const double h = 1e-6;
+    double largest_jump = 0.0;
+    for (double z = -8.0; z <= 8.0; z += 0.0137) {
+        double jump = slope(l, z + 0.0137, y) - slope(l, z, y);
+        largest_jump = fmax(largest_jump, jump);
+        if (!l->curvature) continue;
+        double here = l->curvature(z, y, l->parameter), above = l->curvature(z + 2.0 * h, y, l->parameter);
+        if (fabs(here - above) > 1e-3) continue;
+        assert_true(here >= 0.0);
+        double difference = (slope(l, z + h, y) - slope(l, z - h, y)) / (2.0 * h);
+        if (!(fabs(difference - here) <= 1e-6))
+            fail_msg("%s (%g), y %g, z %g: curvature %.9g, difference %.9g", name_of(l), l->parameter, y, z, here,
+                     difference);
+    }
+    assert_true(l->curvature ? largest_jump < 0.03 : largest_jump > 0.05);
+}
+
+static void curvatures_equal_differences(void **state) {
+    (void)state;
+    for_every_loss(check_curvature);
+}
+
 /* At a kink the answer is a subgradient: between the slopes on both sides. */
 static void check_kinks(const karma_i_loss *l, double y) {
     double p = l->parameter, points[] = {y, y - p, y + p, 1.0, -1.0, 0.0};
@@ -383,6 +408,7 @@ static void losses_of_another_task_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(derivatives_equal_differences),
+        cmocka_unit_test(curvatures_equal_differences),
         cmocka_unit_test(kinks_have_subgradients),
         cmocka_unit_test(losses_are_convex),
         cmocka_unit_test(lipschitz_constants_are_right),

@@ -7,11 +7,14 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
+#include "eval/metric_table.h"
 #include "karma/karma.h"
+#include "model/model.h"
 
 /* A model of the classes that `classes` names (or of numbers), learned from one meaningless column: only its labels
  * matter here. */
@@ -78,13 +81,16 @@ static void two_classes_by_hand(void **state) {
     assert_int_equal(m.n_classes, 2);
     static const size_t confusion[] = {3, 1, 1, 3, 0, 0};
     for (size_t i = 0; i < 6; i++) assert_int_equal(m.confusion[i], confusion[i]);
-    assert_close(m.accuracy, 0.75);
-    assert_close(m.majority, 0.5); /* b is the commonest in training; half of these rows are b */
-    assert_close(m.balanced_accuracy, 0.75);
-    assert_close(m.f1, 0.75);
+    assert_close(karma_metrics_value(&m, "accuracy"), 0.75);
+    /* b is the commonest in training; half of these rows are b */
+    assert_close(karma_metrics_constant(&m, "accuracy"), 0.5);
+    assert_close(karma_metrics_value(&m, "balanced_accuracy"), 0.75);
+    assert_close(karma_metrics_value(&m, "f1"), 0.75);
     /* pairs (b, a): 2 beats all 4; .5 ties .5, beats 3; -.5 beats 2; .25 beats 3 */
-    assert_close(m.auc, (4.0 + 3.5 + 2.0 + 3.0) / 16.0);
-    assert_true(isnan(m.log_loss) && isnan(m.mae) && isnan(m.rmse) && isnan(m.r2) && isnan(m.baseline_mae));
+    assert_close(karma_metrics_value(&m, "auc"), (4.0 + 3.5 + 2.0 + 3.0) / 16.0);
+    assert_true(isnan(karma_metrics_value(&m, "log_loss")) && isnan(karma_metrics_value(&m, "mae")) &&
+                isnan(karma_metrics_value(&m, "rmse")) && isnan(karma_metrics_value(&m, "r2")) &&
+                isnan(karma_metrics_constant(&m, "mae")));
     karma_metrics_clear(&m);
     assert_null(m.confusion);
     karma_table_free(table);
@@ -99,11 +105,11 @@ static void the_majority_is_that_of_training(void **state) {
     karma_model *model = model_of(AB, NULL, 5, KARMA_LOSS_HINGE);
     karma_table *table = labelled(truth, NULL, 4);
     karma_metrics m = evaluate(model, table, scores);
-    assert_close(m.majority, 0.25);
-    assert_close(m.accuracy, 0.25);
-    assert_close(m.balanced_accuracy, 0.5);
-    assert_close(m.f1, 0.5 * (0.0 + 2.0 / 5.0));
-    assert_close(m.auc, 0.5);
+    assert_close(karma_metrics_constant(&m, "accuracy"), 0.25);
+    assert_close(karma_metrics_value(&m, "accuracy"), 0.25);
+    assert_close(karma_metrics_value(&m, "balanced_accuracy"), 0.5);
+    assert_close(karma_metrics_value(&m, "f1"), 0.5 * (0.0 + 2.0 / 5.0));
+    assert_close(karma_metrics_value(&m, "auc"), 0.5);
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
@@ -145,8 +151,8 @@ static void auc_equals_the_count_of_pairs(void **state) {
         double wanted = 0.0;
         if (outputs == 1) wanted = auc_by_pairs(scores, 1, truth, 1, ROWS);
         for (size_t k = 0; outputs == 3 && k < 3; k++) wanted += auc_by_pairs(scores + k, 3, truth, k, ROWS) / 3.0;
-        assert_close(m.auc, wanted);
-        assert_true(m.auc > 0.55 && m.auc < 0.99);
+        assert_close(karma_metrics_value(&m, "auc"), wanted);
+        assert_true(karma_metrics_value(&m, "auc") > 0.55 && karma_metrics_value(&m, "auc") < 0.99);
         karma_metrics_clear(&m);
         karma_table_free(table);
     }
@@ -161,10 +167,10 @@ static void auc_without_both_classes_is_nan(void **state) {
     karma_model *model = model_of(AB, NULL, 5, KARMA_LOSS_HINGE);
     karma_table *table = labelled(truth, NULL, 2);
     karma_metrics m = evaluate(model, table, scores);
-    assert_true(isnan(m.auc));
-    assert_close(m.accuracy, 0.5);
-    assert_close(m.balanced_accuracy, 0.5); /* of the one class that occurs */
-    assert_close(m.f1, 0.5 * (2.0 / 3.0));  /* b: 2/3; a is claimed once, in vain: 0 */
+    assert_true(isnan(karma_metrics_value(&m, "auc")));
+    assert_close(karma_metrics_value(&m, "accuracy"), 0.5);
+    assert_close(karma_metrics_value(&m, "balanced_accuracy"), 0.5); /* of the one class that occurs */
+    assert_close(karma_metrics_value(&m, "f1"), 0.5 * (2.0 / 3.0));  /* b: 2/3; a is claimed once, in vain: 0 */
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
@@ -184,15 +190,15 @@ static void unknown_and_missing_labels(void **state) {
     assert_int_equal(m.n_left_out, 1);
     static const size_t confusion[] = {1, 1, 0, 0, 2, 0, 1, 0, 0, 1, 0, 0};
     for (size_t i = 0; i < 12; i++) assert_int_equal(m.confusion[i], confusion[i]);
-    assert_close(m.accuracy, 3.0 / 6.0);
-    assert_close(m.majority, 1.0 / 6.0); /* c */
-    assert_close(m.balanced_accuracy, (0.5 + 1.0 + 0.0) / 3.0);
+    assert_close(karma_metrics_value(&m, "accuracy"), 3.0 / 6.0);
+    assert_close(karma_metrics_constant(&m, "accuracy"), 1.0 / 6.0); /* c */
+    assert_close(karma_metrics_value(&m, "balanced_accuracy"), (0.5 + 1.0 + 0.0) / 3.0);
     /* F1: a: 1 hit, 2 true, 3 claimed; b: 2 hits, 2 true, 3 claimed; c: 0 */
-    assert_close(m.f1, (2.0 / 5.0 + 4.0 / 5.0 + 0.0) / 3.0);
+    assert_close(karma_metrics_value(&m, "f1"), (2.0 / 5.0 + 4.0 / 5.0 + 0.0) / 3.0);
     static const size_t known[] = {0, 0, 1, 1, 2};
     double auc = 0.0;
     for (size_t k = 0; k < 3; k++) auc += auc_by_pairs(scores + k, 3, known, k, 5) / 3.0;
-    assert_close(m.auc, auc);
+    assert_close(karma_metrics_value(&m, "auc"), auc);
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
@@ -229,9 +235,9 @@ static void macro_f1_and_balanced_accuracy_by_definition(void **state) {
         recall += r / 3.0;
         right += hits / ROWS;
     }
-    assert_close(m.f1, f1);
-    assert_close(m.balanced_accuracy, recall);
-    assert_close(m.accuracy, right);
+    assert_close(karma_metrics_value(&m, "f1"), f1);
+    assert_close(karma_metrics_value(&m, "balanced_accuracy"), recall);
+    assert_close(karma_metrics_value(&m, "accuracy"), right);
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
@@ -282,7 +288,7 @@ static void log_loss_of_the_logistic_model(void **state) {
     karma_table *table = labelled(truth, NULL, 4);
     karma_metrics m = evaluate(model, table, scores);
     double wanted = log(1.0 + exp(-1.0)) + log(1.0 + exp(-2.0)) + log(2.0) + -log(1e-15); /* z: unknown to the model */
-    assert_close(m.log_loss, wanted / 4.0);
+    assert_close(karma_metrics_value(&m, "log_loss"), wanted / 4.0);
     karma_metrics_clear(&m);
     double p[3], sure[] = {800.0};
     assert_true(karma_model_probabilities(model, 0, sure, p));
@@ -317,22 +323,153 @@ static void regression_by_hand(void **state) {
     karma_metrics m = evaluate(model, table, scores);
     assert_int_equal(m.n_rows, 4);
     assert_int_equal(m.n_left_out, 1);
-    assert_close(m.mae, (1 + 0 + 1 + 2) / 4.0);
-    assert_close(m.rmse, sqrt((1 + 0 + 1 + 4) / 4.0));
-    assert_close(m.r2, 1.0 - 6.0 / 20.0);
-    assert_close(m.baseline_mae, (3 + 1 + 1 + 3) / 4.0);
-    assert_close(m.baseline_rmse, sqrt((9 + 1 + 1 + 9) / 4.0));
-    assert_true(isnan(m.accuracy) && isnan(m.auc) && isnan(m.f1) && isnan(m.majority) && isnan(m.log_loss));
+    assert_close(karma_metrics_value(&m, "mae"), (1 + 0 + 1 + 2) / 4.0);
+    assert_close(karma_metrics_value(&m, "rmse"), sqrt((1 + 0 + 1 + 4) / 4.0));
+    assert_close(karma_metrics_value(&m, "r2"), 1.0 - 6.0 / 20.0);
+    assert_close(karma_metrics_constant(&m, "mae"), (3 + 1 + 1 + 3) / 4.0);
+    assert_close(karma_metrics_constant(&m, "rmse"), sqrt((9 + 1 + 1 + 9) / 4.0));
+    assert_true(isnan(karma_metrics_value(&m, "accuracy")) && isnan(karma_metrics_value(&m, "auc")) &&
+                isnan(karma_metrics_value(&m, "f1")) && isnan(karma_metrics_constant(&m, "accuracy")) &&
+                isnan(karma_metrics_value(&m, "log_loss")));
     assert_null(m.confusion);
     karma_metrics_clear(&m);
     karma_table_free(table);
     static const double constant[] = {4, 4, 4, 4, 4, 4, 4}, any[7] = {0};
     table = labelled(NULL, constant, 7); /* their mean is not 4 in floating point */
     m = evaluate(model, table, any);
-    assert_true(isnan(m.r2));
+    assert_true(isnan(karma_metrics_value(&m, "r2")));
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
+}
+
+/* --- the table ----------------------------------------------------------------------------------------- */
+
+/* The word of --goal is the key with hyphens, and every goal but auto has one metric. */
+static void goals_are_metrics(void **state) {
+    (void)state;
+    const karma_option *goal = karma_option_find(karma_search_option_table(), "goal");
+    for (const karma_option_word *word = goal->words; word->word; word++) {
+        char key[64];
+        size_t n = 0;
+        (void)snprintf(key, sizeof key, "%s", word->word);
+        for (char *c = key; *c; c++)
+            if (*c == '-') *c = '_';
+        for (size_t i = 0; i < karma_n_metrics(); i++) n += karma_i_metric_at(i)->goal == (karma_goal)word->value;
+        if ((karma_goal)word->value == KARMA_GOAL_AUTO) continue;
+        assert_int_equal(n, 1);
+        assert_string_equal(karma_i_metric_of_goal((karma_goal)word->value)->about.key, key);
+    }
+    assert_null(karma_i_metric_of_goal(KARMA_GOAL_AUTO));
+}
+
+static void metrics_have_names_and_values(void **state) {
+    (void)state;
+    karma_metrics none = {0};
+    for (size_t i = 0; i < karma_n_metrics(); i++) {
+        const karma_i_metric *metric = karma_i_metric_at(i);
+        assert_ptr_equal(karma_metric_at(i), &metric->about);
+        assert_int_equal(karma_i_metric_index(metric), i);
+        assert_true(metric->about.key && metric->about.name && metric->about.remark && metric->value);
+        assert_true(metric->about.task == KARMA_TASK_CLASSIFY || metric->about.task == KARMA_TASK_REGRESS);
+        if (metric->about.constant_key)
+            assert_true(metric->constant && metric->about.constant_title && metric->about.constant_remark);
+        for (size_t j = 0; j < i; j++) assert_string_not_equal(karma_metric_at(j)->key, metric->about.key);
+    }
+    assert_true(isnan(karma_metrics_value(&none, "accuracy")) && isnan(karma_metrics_constant(&none, "no such")));
+}
+
+enum { TABLE_ROWS = 40 };
+
+/* A table of two classes or of numbers, with weights, and scores that are right more often than not. */
+static karma_table *judged_table(double *scores, int classify) {
+    const char *classes[TABLE_ROWS];
+    double numbers[TABLE_ROWS], weights[TABLE_ROWS];
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 5);
+    for (size_t i = 0; i < TABLE_ROWS; i++) {
+        scores[i] = karma_i_rng_normal(&rng);
+        numbers[i] = scores[i] + karma_i_rng_normal(&rng);
+        classes[i] = numbers[i] > 0.0 ? "b" : "a";
+        weights[i] = 0.5 + (double)(i % 4);
+    }
+    karma_table *table = labelled(classify ? classes : NULL, classify ? NULL : numbers, TABLE_ROWS);
+    assert_int_equal(karma_table_set_row_weights(table, weights, NULL), KARMA_OK);
+    return table;
+}
+
+static double mean_row_loss(const karma_i_metric *metric, const karma_i_judged *j) {
+    double sum = 0.0;
+    for (size_t i = 0; i < j->n_rows; i++)
+        sum += j->weights[i] *
+               metric->row_loss(j->head, j->truth ? j->truth[i] : 0, j->labels[i], karma_i_judged_scores(j, i));
+    return sum / j->total;
+}
+
+/* What the metric would be if its mean over rows were this. */
+static double value_of_mean(const karma_i_metric *metric, double mean, const karma_i_judged *j) {
+    double factor = j->head->labels.factor, label = 0.0, spread = 0.0;
+    switch (metric->goal) {
+    case KARMA_GOAL_ACCURACY:
+        return 1.0 - mean;
+    case KARMA_GOAL_LOG_LOSS:
+        return mean;
+    case KARMA_GOAL_MAE:
+    case KARMA_GOAL_PINBALL:
+        return mean / factor;
+    case KARMA_GOAL_RMSE:
+        return sqrt(mean) / factor;
+    case KARMA_GOAL_R2:
+        for (size_t i = 0; i < j->n_rows; i++) label += j->weights[i] * j->labels[i] / j->total;
+        for (size_t i = 0; i < j->n_rows; i++) spread += j->weights[i] * pow(j->labels[i] - label, 2) / j->total;
+        return 1.0 - mean / (factor * factor) / spread;
+    default:
+        fail_msg("%s: write down what follows from the mean of its losses", metric->about.key);
+        return NAN;
+    }
+}
+
+/* The losses of single rows, which candidates of a search are compared by, give the metric. */
+static void row_losses_give_the_metric(void **state) {
+    (void)state;
+    static const double training[] = {1, 2, 3, 4, 10};
+    for (size_t i = 0; i < karma_n_metrics(); i++) {
+        const karma_i_metric *metric = karma_i_metric_at(i);
+        int classify = metric->about.task == KARMA_TASK_CLASSIFY;
+        double scores[TABLE_ROWS];
+        karma_i_judged judged;
+        if (!metric->row_loss) continue;
+        karma_model *model =
+            model_of(classify ? AB : NULL, training, 5, metric->loss ? (int)metric->loss : KARMA_LOSS_AUTO);
+        karma_table *table = judged_table(scores, classify);
+        assert_int_equal(karma_i_judged_init(&judged, &model->task, 0, table, scores, NULL), KARMA_OK);
+        assert_close(metric->value(&judged), value_of_mean(metric, mean_row_loss(metric, &judged), &judged));
+        karma_i_judged_clear(&judged);
+        karma_table_free(table);
+        karma_model_free(model);
+    }
+}
+
+/* What a constant answer reaches is the metric of scores that give this answer for every row. */
+static void constants_are_metrics_of_a_constant_answer(void **state) {
+    (void)state;
+    static const double training[] = {1, 2, 3, 4, 10}; /* mean 4; b is the commonest of the classes */
+    for (int classify = 0; classify < 2; classify++) {
+        double scores[TABLE_ROWS], constant[TABLE_ROWS];
+        karma_model *model = model_of(classify ? AB : NULL, training, 5, KARMA_LOSS_AUTO);
+        karma_table *table = judged_table(scores, classify);
+        for (size_t i = 0; i < TABLE_ROWS; i++) constant[i] = classify ? 1.0 : 4.0;
+        karma_metrics learned = evaluate(model, table, scores), same = evaluate(model, table, constant);
+        for (size_t i = 0; i < karma_n_metrics(); i++) {
+            if (isnan(learned.constants[i])) continue;
+            assert_close(learned.constants[i], same.values[i]);
+            assert_true(fabs(learned.values[i] - learned.constants[i]) > 0.01);
+        }
+        karma_metrics_clear(&learned);
+        karma_metrics_clear(&same);
+        karma_table_free(table);
+        karma_model_free(model);
+    }
 }
 
 int main(void) {
@@ -347,6 +484,10 @@ int main(void) {
         cmocka_unit_test(nothing_to_compare_with_is_an_error),
         cmocka_unit_test(log_loss_of_the_logistic_model),
         cmocka_unit_test(regression_by_hand),
+        cmocka_unit_test(goals_are_metrics),
+        cmocka_unit_test(metrics_have_names_and_values),
+        cmocka_unit_test(row_losses_give_the_metric),
+        cmocka_unit_test(constants_are_metrics_of_a_constant_answer),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

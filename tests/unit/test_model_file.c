@@ -18,6 +18,7 @@
 #include <jansson.h>
 #include <zlib.h>
 
+#include "base/archive.h"
 #include "base/rng.h"
 #include "karma/karma.h"
 #include "model/model.h"
@@ -140,6 +141,7 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
     const karma_option_table *options_table = karma_fit_option_table();
     for (size_t i = 0; i < options_table->count; i++) {
         char old_text[100], new_text[100];
+        if (strcmp(options_table->options[i].name, "threads") == 0) continue; /* not part of a model */
         karma_option_text(&options_table->options[i], karma_model_options(model), old_text, sizeof old_text);
         karma_option_text(&options_table->options[i], karma_model_options(again), new_text, sizeof new_text);
         assert_string_equal(old_text, new_text);
@@ -336,7 +338,7 @@ static void check_completion(const karma_model *m, const karma_table *table, con
 static void check_model(const karma_model *m, const karma_table *table, const char *what) {
     karma_error err = {0};
     if (karma_i_rows_validate(m->support, &err) != KARMA_OK) fail_msg("%s: %s", what, err.message);
-    if (karma_options_check(karma_fit_option_table(), &m->options, &err) != KARMA_OK)
+    if (karma_options_check(karma_fit_option_table(), &m->task.options, &err) != KARMA_OK)
         fail_msg("%s: %s", what, err.message);
     if (!(m->info.scale > 0.0)) fail_msg("%s: scale %g", what, m->info.scale);
     for (size_t c = 0; c <= m->members[0].kernel.factors[0].largest_overlap; c++)
@@ -348,6 +350,8 @@ static void check_model(const karma_model *m, const karma_table *table, const ch
     double *scores = malloc(n * outputs * sizeof *scores);
     if (karma_predict(scores, m, table, 1, NULL, &err) == KARMA_OK)
         for (size_t i = 0; i < n; i++) {
+            for (size_t k = 0; k < outputs; k++)
+                if (!isfinite(scores[i * outputs + k])) fail_msg("%s: a score is not finite", what);
             if (karma_model_task(m, 0) != KARMA_TASK_CLASSIFY) continue;
             size_t class = karma_model_decide(m, 0, scores + i * outputs);
             if (class >= karma_model_n_classes(m, 0))
@@ -505,11 +509,8 @@ static void every_forged_header_is_refused_or_harmless(void **state) {
         open_forgery(&f, *files[which], targets[which], &o);
         if (which == 0 || which == 3) forge_below(&f, f.p.header, "header");
         if (which == 0) forge_below(&f, f.p.document, "document");
-        if (which > 0) forge_below(&f, json_object_get(f.p.document, "target"), "document.target");
-        if (which > 0)
-            forge_below(&f,
-                        json_object_get(json_array_get(json_object_get(f.p.document, "encodings"), 0), "attributes"),
-                        "document.encodings.attributes");
+        if (which > 0) forge_below(&f, json_object_get(f.p.document, "targets"), "document.targets");
+        if (which > 0) forge_below(&f, json_object_get(f.p.document, "columns"), "document.columns");
         assert_true(f.n_refused > f.n_loaded);
         close_forgery(&f);
     }
@@ -524,175 +525,290 @@ static void assert_forgery_refused(forgery *f, const char *what, const char *wor
     if (!strstr(err.message, word)) fail_msg("%s: '%s' does not say '%s'", what, err.message, word);
 }
 
-static void set_in(json_t *root, const char *first, const char *second, const char *value) {
-    json_t *object = second ? json_object_get(root, first) : root;
-    json_t *json = json_loads(value, JSON_DECODE_ANY, NULL);
-    assert_non_null(json);
-    if (json_is_array(object)) object = json_array_get(object, 0);
-    assert_int_equal(json_object_set_new(object, second ? second : first, json), 0);
+/* What stands at a path such as "members.0.factors.0.scale"; NULL: nothing does. */
+static json_t *at_path(json_t *node, const char *path) {
+    char name[40];
+    while (node && *path) {
+        size_t length = strcspn(path, ".");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        node = json_is_array(node) ? json_array_get(node, (size_t)atoi(name)) : json_object_get(node, name);
+        path += length + (path[length] == '.');
+    }
+    return node;
+}
+
+/* Puts a value, or nothing (NULL), in the place of what stands there. */
+static void set_at(json_t *root, const char *path, const char *value) {
+    const char *last = strrchr(path, '.'), *name = last ? last + 1 : path;
+    char above[100];
+    (void)snprintf(above, sizeof above, "%.*s", last ? (int)(last - path) : 0, path);
+    json_t *object = at_path(root, above), *json = value ? json_loads(value, JSON_DECODE_ANY, NULL) : NULL;
+    assert_non_null(object);
+    if (!value)
+        assert_int_equal(json_object_del(object, name), 0);
+    else
+        assert_int_equal(json_object_set_new(object, name, json), 0);
+}
+
+/* The same for an array's entry in the header, whose name has points. */
+static void set_entry(forgery *f, const char *array, const char *key, const char *value) {
+    json_t *entry = json_object_get(f->p.header, array);
+    assert_non_null(entry);
+    assert_int_equal(json_object_set_new(entry, key, json_loads(value, JSON_DECODE_ANY, NULL)), 0);
 }
 
 /* What no reading may let pass. */
 static void these_forgeries_are_refused(void **state) {
     (void)state;
     static const struct {
-        int in_document;
-        const char *first, *second, *value;
+        const char *path, *value;
     } changes[] = {
-        {1, "format", NULL, "0"},
-        {1, "format", NULL, "-1"},
-        {1, "format", NULL, "\"1\""},
-        {1, "version", NULL, "1"},
-        {1, "encodings", "radius", "-1"},
-        {1, "targets", "loss", "\"auto\""},
-        {1, "targets", "loss", "\"love\""},
-        {1, "targets", "calibration", "{}"},
-        {1, "targets", "calibration", "{\"kind\":\"sigmoid\",\"slope\":[-1.0],\"offset\":[0.0]}"},
-        {1, "targets", "calibration", "{\"kind\":\"sigmoid\",\"slope\":[1.0,2.0],\"offset\":[0.0]}"},
-        {1, "targets", "calibration", "{\"kind\":\"isotonic\",\"start\":[0,9],\"at\":[0.0],\"value\":[0.5]}"},
-        {1, "targets", "calibration", "{\"kind\":\"isotonic\",\"start\":[0,2],\"at\":[1.0,0.0],\"value\":[0.5,0.6]}"},
-        {1, "targets", NULL, "[]"},
-        {1, "encodings", "attributes", "[]"},
-        {1, "encodings", "attributes", "{}"},
-        {1, "encodings", "attributes", "[{}]"},
-        {1, "options", "gamma", "\"0\""},
-        {1, "options", "gamma", "\"1025\""},
-        {1, "options", "bias", "\"nan\""},
-        {1, "options", "scale", "\"-2\""},
-        {1, "options", "loss", "\"love\""},
-        {1, "options", "standardise", "\"yes\""},
-        {1, "factors", "scale", "0"},
-        {1, "factors", "scale", "-1"},
-        {1, "factors", "scale", "1e-320"},
-        {1, "factors", "scale", "\"1\""},
-        {1, "info", "n_support", "-1"},
-        {1, "info", "n_support", "0"},
-        {1, "info", "n_support", "7"},
-        {1, "info", "n_support", "2305843009213693952"},
-        {1, "info", "n_support", "5.0"},
-        {1, "info", "rounds", "-1"},
-        {1, "info", "stop", "1"},
-        {1, "targets", "name", "1"},
-        {1, "targets", "task", "\"dance\""},
-        {1, "targets", "classes", "[\"yes\"]"},
-        {1, "targets", "classes", "[\"a\",\"b\",\"c\"]"},
-        {1, "targets", "classes", "[1,2]"},
-        {1, "targets", "counts", "[3]"},
-        {1, "targets", "counts", "[-3,3]"},
-        {0, "coefficients", "shape", "[6]"},
-        {0, "coefficients", "shape", "[1,6]"},
-        {0, "coefficients", "dtype", "\"F32\""},
-        {0, "coefficients", "data_offsets", "[-8,40]"},
-        {0, "values", "data_offsets", "[0,9223372036854775807]"},
-        {0, "values", "data_offsets", "[9223372036854775800,9223372036854775807]"},
-        {0, "shift", "data_offsets", "[8,0]"},
-        {0, "mask", "shape", "[6,2]"},
-        {0, "feature_start", "shape", "[5]"},
+        {"format", "0"},
+        {"format", "1"},
+        {"format", "-1"},
+        {"format", "\"1\""},
+        {"version", "1"},
+        {"encodings.0.radius", "-1"},
+        {"encodings.0.radius", "\"0\""},
+        {"encodings.0.polar", "1"},
+        {"encodings.0.sparse", "true"},
+        {"encodings.0.polar", "true"},
+        {"encodings.0.matrix_columns", "6"},
+        {"encodings", "[]"},
+        {"support", "[]"},
+        {"targets.0.loss", "\"auto\""},
+        {"targets.0.loss", "\"love\""},
+        {"targets.0.calibration", "{}"},
+        {"targets.0.calibration", "[]"},
+        {"targets.0.calibration", "{\"kind\":\"off\"}"},
+        {"targets.0.calibration", "{\"kind\":\"sigmoid\"}"},
+        {"targets.0.calibration", "{\"kind\":\"isotonic\"}"},
+        {"targets", "[]"},
+        {"columns", "[]"},
+        {"columns", "{}"},
+        {"columns", "[{}]"},
+        {"columns.0.kind", "\"category\""},
+        {"columns.0.kind", "\"ordered\""},
+        {"columns.0.name", "7"},
+        {"options.gamma", "\"0\""},
+        {"options.gamma", "\"1025\""},
+        {"options.gamma", "2"},
+        {"options.bias", "\"nan\""},
+        {"options.scale", "\"-2\""},
+        {"options.loss", "\"love\""},
+        {"options.standardise", "\"yes\""},
+        {"options", "[]"},
+        {"members.0.factors.0.scale", "0"},
+        {"members.0.factors.0.scale", "-1"},
+        {"members.0.factors.0.scale", "1e-320"},
+        {"members.0.factors.0.scale", "\"1\""},
+        {"info.n_support", "-1"},
+        {"info.n_support", "0"},
+        {"info.n_support", "7"},
+        {"info.n_support", "2305843009213693952"},
+        {"info.n_support", "5.0"},
+        {"info.rounds", "-1"},
+        {"info.stop", "1"},
+        {"info.stop", "\"tired\""},
+        {"info.solver", "\"auto\""},
+        {"info.gap", "null"},
+        {"targets.0.name", "1"},
+        {"targets.0.task", "\"dance\""},
+        {"targets.0.task", "\"auto\""},
+        {"targets.0.classes", "[\"yes\"]"},
+        {"targets.0.classes", "[\"yes\",\"yes\"]"},
+        {"targets.0.classes", "[\"a\",\"b\",\"c\"]"},
+        {"targets.0.classes", "[1,2]"},
+        {"targets.0.classes", "{}"},
+    };
+    static const struct {
+        const char *array, *key, *value;
+    } entries[] = {
+        {"targets.0.counts", "shape", "[3]"},
+        {"members.0.coefficients", "shape", "[6]"},
+        {"members.0.coefficients", "shape", "[1,6]"},
+        {"members.0.coefficients", "shape", "[6,1,1]"},
+        {"members.0.coefficients", "shape", "[6,1.0]"},
+        {"members.0.coefficients", "dtype", "\"F32\""},
+        {"members.0.coefficients", "dtype", "\"U64\""},
+        {"members.0.coefficients", "data_offsets", "[-8,40]"},
+        {"members.0.coefficients", "data_offsets", "[0,48,96]"},
+        {"support.0.values", "data_offsets", "[0,9223372036854775807]"},
+        {"support.0.values", "data_offsets", "[9223372036854775800,9223372036854775807]"},
+        {"support.0.values", "data_offsets", "[0,0]"},
+        {"encodings.0.shift", "data_offsets", "[8,0]"},
+        {"support.0.mask", "shape", "[6,2]"},
+        {"encodings.0.feature_start", "shape", "[5]"},
     };
     karma_fit_options o = quick_options();
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         forgery f;
         char what[200];
         open_forgery(&f, CSV_BINARY, "label", &o);
-        set_in(changes[i].in_document ? f.p.document : f.p.header, changes[i].first, changes[i].second,
-               changes[i].value);
-        snprintf(what, sizeof what, "%s %s %s", changes[i].first, changes[i].second ? changes[i].second : "",
-                 changes[i].value);
+        set_at(f.p.document, changes[i].path, changes[i].value);
+        snprintf(what, sizeof what, "%s %s", changes[i].path, changes[i].value);
         assert_forgery_refused(&f, what, "");
+        close_forgery(&f);
+    }
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        forgery f;
+        char what[200];
+        open_forgery(&f, CSV_BINARY, "label", &o);
+        set_entry(&f, entries[i].array, entries[i].key, entries[i].value);
+        snprintf(what, sizeof what, "%s %s %s", entries[i].array, entries[i].key, entries[i].value);
+        assert_forgery_refused(&f, what, "array");
         close_forgery(&f);
     }
 }
 
 static unsigned char *array_of(forgery *f, const char *name) {
     json_t *offsets = json_object_get(json_object_get(f->p.header, name), "data_offsets");
+    assert_non_null(offsets);
     return f->p.data + json_integer_value(json_array_get(offsets, 0));
 }
 
-/* What members have: coefficients of their own, and the factors of all of them in order. */
+/* What members have: coefficients of their own, and factors. */
 static void forged_members_are_refused(void **state) {
     (void)state;
     static const struct {
-        const char *name, *change, *value; /* in the document's `factors`, its `options`, or the header's arrays */
+        const char *path, *value; /* NULL: nothing is left there */
     } changes[] = {
-        {"factors", "short", "[{\"scale\":1,\"spread\":1,\"largest_overlap\":3}]"},
-        {"factors", "none", "[]"},
-        {"factors", "scale", "0"},
-        {"factors", "scale", "-1"},
-        {"factors", "scale", "1e308"},
-        {"factors", "scale", "null"},
-        {"factors", "spread", "-1"},
-        {"factors", "spread", "null"},
-        {"factors", "largest_overlap", "-1"},
-        {"factors", "largest_overlap", "1e9"},
-        {"factors", "largest_overlap", "9223372036854775807"},
-        {"kernel", "more members", "\"linear | rank | linear\""},
-        {"kernel", "fewer members", "\"linear\""},
-        {"kernel", "more factors", "\"linear | rank + linear\""},
-        {"kernel", "other kinds", "\"linear | linear\""},
-        {"kernel", "no committee", "\"linear | rank @ 0\""},
-        {"coefficients.1", "is not there", NULL},
-        {"coefficients.1", "shape", "[1, 1]"},
-        {"coefficients.1", "dtype", "\"F32\""},
+        {"members", "[{\"factors\":[{\"scale\":1,\"spread\":1,\"largest_overlap\":3}]}]"},
+        {"members", "[]"},
+        {"members.1.factors", "[]"},
+        {"members.1.factors.0.scale", "0"},
+        {"members.1.factors.0.scale", "-1"},
+        {"members.1.factors.0.scale", "1e308"},
+        {"members.1.factors.0.scale", "null"},
+        {"members.1.factors.0.spread", "-1"},
+        {"members.1.factors.0.spread", "null"},
+        {"members.1.factors.0.spread", NULL},
+        {"members.1.factors.0.largest_overlap", "-1"},
+        {"members.1.factors.0.largest_overlap", "1"},
+        {"members.1.factors.0.largest_overlap", "1e9"},
+        {"members.1.factors.0.largest_overlap", "9223372036854775807"},
+        {"options.kernel", "\"linear | rank | linear\""},
+        {"options.kernel", "\"linear\""},
+        {"options.kernel", "\"linear | rank + linear\""},
+        {"options.kernel", "\"linear | linear\""},
+        {"options.kernel", "\"linear | rank @ 0\""},
     };
     karma_fit_options o = quick_options();
     o.kernel = "linear | rank(outer=rbf) @ 1,10:3";
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         forgery f;
-        char what[100];
-        json_t *value = changes[i].value ? json_loads(changes[i].value, JSON_DECODE_ANY, NULL) : NULL;
         open_forgery(&f, CSV_BINARY, "label", &o);
-        json_t *factors = json_object_get(f.p.document, "factors");
-        assert_int_equal(json_array_size(factors), 2);
-        if (strcmp(changes[i].name, "kernel") == 0)
-            json_object_set_new(json_object_get(f.p.document, "options"), "kernel", value);
-        else if (strcmp(changes[i].name, "factors") != 0 && value)
-            json_object_set_new(json_object_get(f.p.header, changes[i].name), changes[i].change, value);
-        else if (strcmp(changes[i].name, "factors") != 0)
-            json_object_del(f.p.header, changes[i].name);
-        else if (json_is_array(value))
-            json_object_set_new(f.p.document, "factors", value);
-        else
-            json_object_set_new(json_array_get(factors, 1), changes[i].change, value);
-        (void)snprintf(what, sizeof what, "%s: %s", changes[i].name, changes[i].change);
-        assert_forgery_refused(&f, what, "");
+        assert_int_equal(json_array_size(at_path(f.p.document, "members.1.factors")), 1);
+        set_at(f.p.document, changes[i].path, changes[i].value);
+        assert_forgery_refused(&f, changes[i].path, "");
         close_forgery(&f);
     }
-    for (int which = 0; which < 2; which++) { /* of a member that is not the first */
+    for (int which = 0; which < 6; which++) { /* of a member that is not the first */
+        const char *name = "members.1.coefficients";
+        static const double bad[] = {NAN, INFINITY, 1e260};
         forgery f;
         open_forgery(&f, CSV_BINARY, "label", &o);
-        double bad = which ? INFINITY : NAN;
-        memcpy(array_of(&f, "coefficients.1"), &bad, sizeof bad);
-        assert_forgery_refused(&f, "coefficients.1", "");
+        if (which == 0) json_object_del(f.p.header, name);
+        if (which == 1) set_entry(&f, name, "shape", "[1, 1]");
+        if (which == 2) set_entry(&f, name, "dtype", "\"F32\"");
+        if (which > 2) memcpy(array_of(&f, name), &bad[which - 3], sizeof bad[0]);
+        assert_forgery_refused(&f, name, "");
         close_forgery(&f);
     }
 }
 
-/* The account of a search is an object, whatever it says; it comes back as it was. */
-static void accounts_of_searches_are_kept(void **state) {
+/* What is known of a search, as docs/model-format.md has it. */
+static const char SEARCH[] =
+    "{\"goal\":\"balanced-accuracy\",\"end\":\"out of time\",\"score\":0.1,\"error\":null,\"values\":[1,2.5,null],"
+    "\"n_folds\":2,\"n_repeats\":3,\"n_rows\":9,\"n_rows_tried\":8,\"n_kernels\":7,\"n_kernels_to_the_end\":6,"
+    "\"n_tried\":5,\"n_chosen\":4,\"constant_score\":0.25,"
+    "\"zero_imputation\":{\"score\":0.5,\"error\":0.125,\"values\":[1,2,3]},"
+    "\"gains\":[{\"ingredient\":\"gamma\",\"gain\":-1,\"error\":2}],"
+    "\"candidates\":[{\"kernel\":\"rank\",\"C_factor\":10,\"score\":3,\"error\":4,\"chosen\":true},"
+    "{\"kernel\":\"linear\",\"C_factor\":1,\"score\":null,\"error\":null,\"chosen\":false}],"
+    "\"members\":[{\"kernel\":\"rank\",\"C_factors\":[1,10],\"weights\":[0.25,0.75]}]}";
+
+static void what_is_known_of_a_search_is_read(void **state) {
     (void)state;
-    static const char *const accounts[] = {"{}",
-                                           "{\"score\":0.10000000000000001,\"folds\":[1,2.5],\"goal\":\"\\u0001é\"}",
-                                           "{\"score\":\"no number\",\"folds\":{\"a\":null},\"gains\":[]}"};
-    static const char *const wrong[] = {"[]", "1", "\"text\"", "true"};
     karma_fit_options o = quick_options();
-    for (size_t i = 0; i < sizeof accounts / sizeof accounts[0]; i++) {
+    forgery f;
+    karma_model *model = NULL;
+    open_forgery(&f, CSV_BINARY, "label", &o);
+    json_object_set_new(f.p.document, "search", json_loads(SEARCH, 0, NULL));
+    forge(&f.im, &f.p);
+    karma_error err;
+    if (karma_model_load(&model, f.im.file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
+    const karma_search_info *info = karma_model_search_info(model);
+    assert_int_equal(info->goal, KARMA_GOAL_BALANCED_ACCURACY);
+    assert_int_equal(info->end, KARMA_SEARCH_OUT_OF_TIME);
+    assert_true(info->score == 0.1 && isnan(info->error) && info->n_values == 3);
+    assert_true(info->values[0] == 1.0 && info->values[1] == 2.5 && isnan(info->values[2]));
+    assert_true(info->n_folds == 2 && info->n_repeats == 3 && info->n_rows == 9 && info->n_rows_tried == 8);
+    assert_true(info->n_kernels == 7 && info->n_kernels_to_the_end == 6 && info->n_tried == 5 && info->n_chosen == 4);
+    assert_true(isnan(info->seconds) && info->constant_score == 0.25 && info->has_zero_imputation);
+    assert_true(info->zero_score == 0.5 && info->zero_error == 0.125 && info->zero_values[2] == 3.0);
+    assert_true(info->n_gains == 1 && info->gains[0].gain == -1.0 && info->gains[0].error == 2.0);
+    assert_string_equal(info->gains[0].ingredient, "gamma");
+    assert_true(info->n_candidates == 2 && info->candidates[0].is_chosen && !info->candidates[1].is_chosen);
+    assert_string_equal(info->candidates[0].kernel, "rank");
+    assert_true(info->candidates[0].C_factor == 10.0 && info->candidates[0].score == 3.0);
+    assert_true(info->candidates[0].error == 4.0 && isnan(info->candidates[1].score));
+    assert_true(info->n_members == 1 && info->members[0].n_machines == 2);
+    assert_string_equal(info->members[0].kernel, "rank");
+    assert_true(info->members[0].C_factors[1] == 10.0 && info->members[0].weights[0] == 0.25);
+    karma_model_free(model);
+    close_forgery(&f);
+}
+
+/* Every member is needed (but for 0-imputation, which may not have been tried), and has its type. */
+static void wrong_searches_are_refused(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"[]", "1", "\"text\"", "true", "{}"};
+    static const struct {
+        const char *name, *value;
+    } changes[] = {
+        {"goal", "\"speed\""},
+        {"goal", "1"},
+        {"end", "\"never\""},
+        {"end", "null"},
+        {"score", "\"no number\""},
+        {"values", "{\"a\":null}"},
+        {"values", "[true]"},
+        {"n_folds", "-1"},
+        {"n_folds", "2.5"},
+        {"n_rows", "null"},
+        {"zero_imputation", "{}"},
+        {"zero_imputation", "{\"score\":0.5,\"error\":0.125,\"values\":[1,2]}"},
+        {"gains", "{}"},
+        {"gains", "[1]"},
+        {"gains", "[{\"ingredient\":1,\"gain\":1,\"error\":1}]"},
+        {"candidates", "[{\"kernel\":\"rank\"}]"},
+        {"candidates", "\"rank\""},
+        {"members", "[{\"kernel\":\"rank\",\"C_factors\":[1,10],\"weights\":[1]}]"},
+        {"members", "[{\"kernel\":\"rank\",\"C_factors\":[1,\"10\"],\"weights\":[1,1]}]"},
+    };
+    static const char *const needed[] = {"goal",   "end",          "score",    "error",
+                                         "values", "n_rows_tried", "n_chosen", "constant_score",
+                                         "gains",  "candidates",   "members"};
+    enum {
+        N_WRONG = sizeof wrong / sizeof wrong[0],
+        N_CHANGES = sizeof changes / sizeof changes[0],
+        N_NEEDED = sizeof needed / sizeof needed[0]
+    };
+    karma_fit_options o = quick_options();
+    for (size_t i = 0; i < N_WRONG + N_CHANGES + N_NEEDED; i++) {
         forgery f;
-        karma_model *model = NULL;
         open_forgery(&f, CSV_BINARY, "label", &o);
-        json_object_set_new(f.p.document, "search", json_loads(accounts[i], 0, NULL));
-        forge(&f.im, &f.p);
-        assert_int_equal(karma_model_load(&model, f.im.file.path, NULL), KARMA_OK);
-        json_t *kept = json_loads(karma_model_search(model), 0, NULL);
-        assert_true(json_equal(kept, json_object_get(f.p.document, "search")));
-        json_decref(kept);
-        karma_model_free(model);
-        close_forgery(&f);
-    }
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        forgery f;
-        open_forgery(&f, CSV_BINARY, "label", &o);
-        json_object_set_new(f.p.document, "search", json_loads(wrong[i], JSON_DECODE_ANY, NULL));
-        assert_forgery_refused(&f, wrong[i], "search");
+        json_t *search = i < N_WRONG ? json_loads(wrong[i], JSON_DECODE_ANY, NULL) : json_loads(SEARCH, 0, NULL);
+        const char *name = "search";
+        if (i >= N_WRONG + N_CHANGES)
+            json_object_del(search, name = needed[i - N_WRONG - N_CHANGES]);
+        else if (i >= N_WRONG) {
+            name = changes[i - N_WRONG].name;
+            json_object_set_new(search, name, json_loads(changes[i - N_WRONG].value, JSON_DECODE_ANY, NULL));
+        }
+        json_object_set_new(f.p.document, "search", search);
+        assert_forgery_refused(&f, name, "search");
         close_forgery(&f);
     }
 }
@@ -709,8 +825,7 @@ static void levels_out_of_order_are_refused(void **state) {
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         forgery f;
         open_forgery(&f, CSV_BINARY, "label", &o);
-        json_t *column = json_array_get(
-            json_object_get(json_array_get(json_object_get(f.p.document, "encodings"), 0), "attributes"), 1);
+        json_t *column = at_path(f.p.document, "columns.1");
         assert_int_equal(json_array_size(json_object_get(column, "levels")), 3);
         json_object_set_new(column, "levels", json_loads(levels[i], 0, NULL));
         assert_forgery_refused(&f, levels[i], "");
@@ -723,12 +838,14 @@ static void a_newer_format_is_named(void **state) {
     karma_fit_options o = quick_options();
     forgery f;
     open_forgery(&f, CSV_BINARY, "label", &o);
-    set_in(f.p.document, "format", NULL, "2");
-    set_in(f.p.document, "version", NULL, "\"17.3.0\"");
-    assert_forgery_refused(&f, "format 2", "newer");
-    assert_forgery_refused(&f, "format 2", "17.3.0");
-    set_in(f.p.document, "format", NULL, "9223372036854775807");
+    set_at(f.p.document, "format", "3");
+    set_at(f.p.document, "version", "\"17.3.0\"");
+    assert_forgery_refused(&f, "format 3", "newer");
+    assert_forgery_refused(&f, "format 3", "17.3.0");
+    set_at(f.p.document, "format", "9223372036854775807");
     assert_forgery_refused(&f, "format huge", "newer");
+    set_at(f.p.document, "format", "1");
+    assert_forgery_refused(&f, "format 1", "never released");
     close_forgery(&f);
 }
 
@@ -743,12 +860,12 @@ static void put_float(unsigned char *place, float value) {
 static void forged_arrays_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
-    for (int which = 0; which < 12; which++) {
+    for (int which = 0; which < 15; which++) {
         forgery f;
         char what[40];
         open_forgery(&f, CSV_BINARY, "label", &o);
         uint64_t mask;
-        unsigned char *masks = array_of(&f, "mask"), *values = array_of(&f, "values");
+        unsigned char *masks = array_of(&f, "support.0.mask"), *values = array_of(&f, "support.0.values");
         size_t hidden = 0; /* the first support row whose first attribute is unobserved */
         for (;; hidden++) {
             memcpy(&mask, masks + 8 * hidden, 8);
@@ -756,16 +873,16 @@ static void forged_arrays_are_refused(void **state) {
         }
         switch (which) {
         case 0:
-            put_double(array_of(&f, "coefficients"), NAN);
+            put_double(array_of(&f, "members.0.coefficients"), NAN);
             break;
         case 1:
-            put_double(array_of(&f, "coefficients") + 8, INFINITY);
+            put_double(array_of(&f, "members.0.coefficients") + 8, INFINITY);
             break;
         case 2:
-            put_double(array_of(&f, "shift"), NAN);
+            put_double(array_of(&f, "encodings.0.shift"), NAN);
             break;
         case 3:
-            put_double(array_of(&f, "factor") + 8, -INFINITY);
+            put_double(array_of(&f, "encodings.0.factor") + 8, -INFINITY);
             break;
         case 4:
             put_float(values, NAN);
@@ -786,10 +903,19 @@ static void forged_arrays_are_refused(void **state) {
             put_float(values + 4 * 5 * hidden, NAN);
             break;
         case 10:
-            array_of(&f, "feature_start")[8]++;
+            array_of(&f, "encodings.0.feature_start")[8]++;
             break;
         case 11:
-            array_of(&f, "feature_start")[0]++;
+            array_of(&f, "encodings.0.feature_start")[0]++;
+            break;
+        case 12:
+            put_float(values, 3e38F); /* products would overflow, and scores be NaN */
+            break;
+        case 13:
+            put_float(values, -1.1e9F); /* encoded values are cut to 1e9 */
+            break;
+        case 14:
+            put_double(array_of(&f, "members.0.coefficients"), -1e300);
             break;
         }
         snprintf(what, sizeof what, "array change %d", which);
@@ -804,11 +930,6 @@ static void put_code(unsigned char *place, size_t slot, uint16_t code) {
 
 /* Codes, ranks and terms that do not fit the levels, the mask or one another. Seven or eight support rows with one code
  * and four values each (a, b, Q, O); fruit is the third attribute. */
-static json_t *attribute_of(const forgery *f, size_t index) {
-    json_t *encoding = json_array_get(json_object_get(f->p.document, "encodings"), 0);
-    return json_array_get(json_object_get(encoding, "attributes"), index);
-}
-
 static void forged_codes_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
@@ -817,15 +938,15 @@ static void forged_codes_are_refused(void **state) {
         char what[40];
         o.standardise = which != 10;
         open_forgery(&f, CSV_CODES, "label", &o);
-        unsigned char *codes = array_of(&f, "codes"), *values = array_of(&f, "values");
+        unsigned char *codes = array_of(&f, "support.0.codes"), *values = array_of(&f, "support.0.values");
         uint64_t mask;
         size_t hidden = 0, shown = 0; /* rows without and with a fruit */
         for (;; hidden++) {
-            memcpy(&mask, array_of(&f, "mask") + 8 * hidden, 8);
+            memcpy(&mask, array_of(&f, "support.0.mask") + 8 * hidden, 8);
             if (!(mask & 4)) break;
         }
         shown = hidden ? 0 : 1;
-        json_t *fruit = attribute_of(&f, 2);
+        uint64_t start;
         switch (which) {
         case 0:
             put_code(codes, shown, 6); /* there are five levels */
@@ -840,7 +961,7 @@ static void forged_codes_are_refused(void **state) {
             put_code(codes, hidden, 1);
             break;
         case 4:
-            put_float(array_of(&f, "term"), NAN);
+            put_float(array_of(&f, "encodings.0.term"), NAN);
             break;
         case 5:
             put_float(values + 16 * shown + 8, 0.123F); /* not the term of its code */
@@ -851,11 +972,11 @@ static void forged_codes_are_refused(void **state) {
         case 7:
             put_float(values + 16 * hidden + 8, 0.5F);
             break;
-        case 8:
-            json_object_del(fruit, "coded");
+        case 8: /* as if it had a feature */
+            start = 3, memcpy(array_of(&f, "encodings.0.feature_start") + 24, &start, sizeof start);
             break;
-        case 9:
-            json_object_del(fruit, "centred");
+        case 9: /* as if it had no terms */
+            start = 0, memcpy(array_of(&f, "encodings.0.term_start") + 24, &start, sizeof start);
             break;
         case 10: /* without terms, which would tell */
             put_code(codes, shown, 6);
@@ -867,29 +988,78 @@ static void forged_codes_are_refused(void **state) {
     }
 }
 
-/* What cannot be: a coded number, a radius beside codes, ranks some of which are centred. */
+/* What cannot be: features, terms or ranks that are not those of the column, a radius beside codes, ranks some of which
+ * are centred. Columns are a, b and fruit; the table has 3 of them. */
 static void impossible_encodings_are_refused(void **state) {
     (void)state;
-    for (int which = 0; which < 4; which++) {
+    static const struct {
+        const char *kernel, *array;
+        size_t place;
+        uint64_t value;
+        const char *word;
+    } changes[] = {
+        {NULL, "feature_start", 1, 0, "features"}, /* a number without a feature */
+        {NULL, "feature_start", 1, 2, "features"},
+        {NULL, "feature_start", 2, 0, "ascend"},
+        {NULL, "feature_start", 3, UINT64_MAX, "array"},
+        {NULL, "term_start", 2, 5, "terms"}, /* a number with terms */
+        {NULL, "term_start", 3, UINT64_MAX, "array"},
+        {"rank", "ranking_size", 0, 0, "more rankings"},
+        {"rank", "ranking_size", 0, UINT64_MAX, "not complete"},
+        {"rank", "ranking_size", 2, 1, "not complete"},
+        {"rank", "ranking_value", 0, UINT64_C(0x7ff0000000000000), "finite"},
+        {"rank", "ranking_value", 0, UINT64_C(0x4090000000000000), "order"}, /* 1024 before smaller ones */
+        {"rank", "term_start", 1, 0, "terms"}, /* the terms of two columns would be those of the second */
+        {NULL, "radius", 0, 0, "radius"},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         forgery f;
+        char name[60];
         karma_fit_options o = quick_options();
-        o.kernel = which == 3 ? "rank" : NULL;
+        o.kernel = (char *)changes[i].kernel;
         o.rank_form = KARMA_RANK_FORM_CENTRED;
         open_forgery(&f, CSV_CODES, "label", &o);
-        json_t *first = attribute_of(&f, 0);
-        if (which == 0) json_object_set_new(first, "coded", json_true());
-        if (which == 1) json_object_set_new(first, "centred", json_true());
-        if (which == 2) set_in(f.p.document, "encodings", "radius", "2.5");
-        if (which == 3) json_object_del(first, "centred");
-        static const char *const words[] = {"codes", "centred", "radius", "centred"};
-        assert_forgery_refused(&f, words[which], words[which]);
+        (void)snprintf(name, sizeof name, "encodings.0.%s", changes[i].array);
+        if (strcmp(changes[i].array, "radius") == 0)
+            set_at(f.p.document, name, "2.5");
+        else
+            memcpy(array_of(&f, name) + 8 * changes[i].place, &changes[i].value, 8);
+        assert_forgery_refused(&f, name, changes[i].word);
+        close_forgery(&f);
+    }
+}
+
+/* Probabilities that would not rise with the score, or are none. */
+static void forged_calibrations_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        karma_calibration kind;
+        const char *array;
+        size_t place;
+        double value;
+    } changes[] = {
+        {KARMA_CALIBRATE_SIGMOID, "slope", 0, -1.0},  {KARMA_CALIBRATE_SIGMOID, "slope", 0, NAN},
+        {KARMA_CALIBRATE_SIGMOID, "offset", 0, NAN},  {KARMA_CALIBRATE_ISOTONIC, "at", 0, 1e300},
+        {KARMA_CALIBRATE_ISOTONIC, "at", 0, NAN},     {KARMA_CALIBRATE_ISOTONIC, "value", 0, 1.5},
+        {KARMA_CALIBRATE_ISOTONIC, "value", 0, 0.0},  {KARMA_CALIBRATE_ISOTONIC, "value", 0, NAN},
+        {KARMA_CALIBRATE_ISOTONIC, "start", 1, 1e10}, {KARMA_CALIBRATE_ISOTONIC, "start", 0, 1e10},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        forgery f;
+        char name[60];
+        karma_fit_options o = quick_options();
+        o.probabilities = changes[i].kind;
+        o.folds = 2;
+        open_forgery(&f, CSV_CODES, "label", &o);
+        (void)snprintf(name, sizeof name, "targets.0.calibration.%s", changes[i].array);
+        put_double(array_of(&f, name) + 8 * changes[i].place, changes[i].value);
+        assert_forgery_refused(&f, name, "calibration");
         close_forgery(&f);
     }
 }
 
 static json_t *subspace_of(const forgery *f) {
-    json_t *encoding = json_array_get(json_object_get(f->p.document, "encodings"), 1);
-    return json_object_get(encoding, "subspace");
+    return at_path(f->p.document, "encodings.1.subspace");
 }
 
 /* A subspace of the wrong size, without noise, or with a number that is none. Arrays of the second encoding have its
@@ -899,22 +1069,22 @@ static void forged_subspaces_are_refused(void **state) {
     static const struct {
         const char *key, *value, *word;
     } changes[] = {
-        {"sigma2", "0", "noise"},
-        {"sigma2", "0.0", "noise"},
-        {"sigma2", "-1.0", "noise"},
-        {"sigma2", "1e-310", "noise"},
-        {"sigma2", "1e308", "noise"},
-        {"sigma2", "\"nan\"", "noise"},
-        {"sigma2", "null", "noise"},
+        {"sigma2", "0", "sigma2"},
+        {"sigma2", "0.0", "sigma2"},
+        {"sigma2", "-1.0", "sigma2"},
+        {"sigma2", "1e-310", "sigma2"},
+        {"sigma2", "1e308", "sigma2"},
+        {"sigma2", "\"nan\"", "sigma2"},
+        {"sigma2", "null", "sigma2"},
         {"rank", "1", ""},
         {"rank", "3", ""},
-        {"rank", "-1", "size"},
-        {"rank", "2305843009213693952", "size"},
-        {"rank", "9223372036854775807", "size"},
+        {"rank", "-1", "rank"},
+        {"rank", "2305843009213693952", ""},
+        {"rank", "9223372036854775807", ""},
         {"coordinates", "1", ""},
-        {"coordinates", "3", "size"},
-        {"coordinates", "-2", "size"},
-        {"coordinates", "9223372036854775807", "size"},
+        {"coordinates", "3", "coordinates"},
+        {"coordinates", "-2", "coordinates"},
+        {"coordinates", "9223372036854775807", "coordinates"},
     };
     karma_fit_options o = quick_options();
     o.kernel = "union", o.subspace_rank = 2;
@@ -926,7 +1096,8 @@ static void forged_subspaces_are_refused(void **state) {
         assert_forgery_refused(&f, changes[i].value, changes[i].word);
         close_forgery(&f);
     }
-    static const char *const arrays[] = {"subspace_W.1", "subspace_mean.1", "subspace_basis.1", "values.1"};
+    static const char *const arrays[] = {"encodings.1.subspace.W", "encodings.1.subspace.mean",
+                                         "encodings.1.subspace.basis", "support.1.values"};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         for (int infinite = 0; infinite < 2; infinite++) {
             forgery f;
@@ -940,21 +1111,20 @@ static void forged_subspaces_are_refused(void **state) {
         }
 }
 
-/* Where a subspace may stand, and what of. */
+/* Where a subspace must stand, and of what. */
 static void misplaced_subspaces_are_refused(void **state) {
     (void)state;
     for (int which = 0; which < 3; which++) {
         forgery f;
         karma_fit_options o = quick_options();
+        uint64_t start = 2;
         o.kernel = "union", o.subspace_rank = 2;
         open_forgery(&f, CSV_CODES, "label", &o);
-        json_t *encodings = json_object_get(f.p.document, "encodings");
-        json_t *plain = json_array_get(encodings, 0), *placed = json_array_get(encodings, 1);
-        if (which == 0) json_object_set(plain, "subspace", subspace_of(&f));
-        if (which == 1) json_object_del(placed, "subspace");
+        if (which == 0) json_object_del(at_path(f.p.document, "encodings.1"), "subspace");
+        if (which == 1) set_at(f.p.document, "options.kernel", "\"subspace + linear\"");
         if (which == 2) /* a category that has no features */
-            json_object_set_new(json_array_get(json_object_get(placed, "attributes"), 2), "coded", json_true());
-        assert_forgery_refused(&f, "a misplaced subspace", which < 2 ? "subspace" : "coded");
+            memcpy(array_of(&f, "encodings.1.feature_start") + 24, &start, sizeof start);
+        assert_forgery_refused(&f, "a misplaced subspace", which < 2 ? "subspace" : "array");
         close_forgery(&f);
     }
 }
@@ -965,8 +1135,115 @@ static void every_forged_subspace_is_refused_or_harmless(void **state) {
     forgery f;
     o.kernel = "rank + 0.5*subspace", o.subspace_rank = 2;
     open_forgery(&f, CSV_CODES, "label", &o);
-    forge_below(&f, json_array_get(json_object_get(f.p.document, "encodings"), 1), "document.encodings[1]");
+    forge_below(&f, at_path(f.p.document, "encodings.1"), "document.encodings[1]");
     assert_true(f.n_refused > f.n_loaded);
+    close_forgery(&f);
+}
+
+/* --- buffers and endless input ------------------------------------------------------------------------- */
+
+static void buffers_hold_what_files_hold(void **state) {
+    (void)state;
+    karma_table *table = table_of(CSV_BINARY, "label");
+    karma_fit_options o = quick_options();
+    karma_model *model = model_of(table, &o), *again = NULL;
+    karma_error err = {0};
+    image im;
+    void *buffer = NULL;
+    size_t size = 0;
+    take_image(&im, model);
+    assert_int_equal(karma_model_save_buffer(&buffer, &size, model, &err), KARMA_OK);
+    assert_int_equal(size, im.size);
+    assert_memory_equal(buffer, im.bytes, size);
+    assert_int_equal(karma_model_load_buffer(&again, buffer, size, &err), KARMA_OK);
+    double before[8], after[8];
+    assert_int_equal(karma_predict(before, model, table, 1, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_predict(after, again, table, 1, NULL, NULL), KARMA_OK);
+    assert_memory_equal(before, after, karma_table_n_rows(table) * sizeof *before);
+    karma_model_free(again);
+    again = NULL;
+    for (size_t length = 0; length < size; length += 7) {
+        assert_int_equal(karma_model_load_buffer(&again, buffer, length, &err), KARMA_ERR_FORMAT);
+        assert_non_null(strstr(err.message, "model buffer: not a usable model"));
+    }
+    ((unsigned char *)buffer)[size / 2] ^= 4;
+    assert_int_equal(karma_model_load_buffer(&again, buffer, size, NULL), KARMA_ERR_FORMAT);
+    assert_int_equal(karma_model_load_buffer(&again, NULL, 0, NULL), KARMA_ERR_FORMAT);
+    assert_null(again);
+    karma_buffer_free(buffer);
+    karma_buffer_free(NULL);
+    drop_image(&im);
+    karma_model_free(model);
+    karma_table_free(table);
+}
+
+/* Bytes, then the last of them for ever. */
+typedef struct endless {
+    const unsigned char *bytes;
+    size_t size, given;
+} endless;
+
+static size_t give(void *context, void *bytes, size_t n) {
+    endless *e = context;
+    for (size_t i = 0; i < n; i++, e->given++)
+        ((unsigned char *)bytes)[i] = e->bytes[e->given < e->size ? e->given : e->size - 1];
+    return n;
+}
+
+/* Input without end is refused by what the first bytes announce. */
+static void endless_input_is_refused(void **state) {
+    (void)state;
+    image im;
+    binary_image(&im);
+    static const unsigned char zeros[8], ones[9] = "\xff\xff\xff\xff\xff\xff\xff\xff{",
+                                         letters[9] = "\xff\xff\xff\x0f\0\0\0\0x", spaces[10] = "\0\0\x10\0\0\0\0\0{ ";
+    const endless cases[] = {{zeros, 8, 0}, {ones, 9, 0}, {letters, 9, 0}, {spaces, 10, 0}, {im.bytes, im.size, 0}};
+    const size_t most[] = {16, 16, 16, (1 << 20) + 8, im.size + 1};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        endless e = cases[i];
+        karma_i_archive *archive = NULL;
+        assert_int_equal(karma_i_archive_open(&archive, "endless", give, &e, NULL), KARMA_ERR_FORMAT);
+        assert_null(archive);
+        assert_in_range(e.given, 8, most[i]);
+    }
+    drop_image(&im);
+}
+
+/* An array that is larger than any memory is not even asked for. */
+static void huge_claims_are_refused(void **state) {
+    (void)state;
+    karma_fit_options o = quick_options();
+    forgery f;
+    open_forgery(&f, CSV_BINARY, "label", &o);
+    json_object_set_new(f.p.header, "more",
+                        json_pack("{s:s, s:[I], s:[I, I]}", "dtype", "U8", "shape", (json_int_t)INT64_MAX / 2,
+                                  "data_offsets", (json_int_t)f.p.data_size, (json_int_t)INT64_MAX / 2));
+    assert_forgery_refused(&f, "a huge array", "memory");
+    json_object_set_new(f.p.header, "more",
+                        json_pack("{s:s, s:[I], s:[I, I]}", "dtype", "U8", "shape", (json_int_t)8, "data_offsets",
+                                  (json_int_t)f.p.data_size, (json_int_t)f.p.data_size + 8));
+    assert_forgery_refused(&f, "an array that is not there", "truncated");
+    close_forgery(&f);
+}
+
+/* Numbers that are possible one by one, but overflow together: no score is made of them. */
+static void scores_that_are_no_numbers_are_refused(void **state) {
+    (void)state;
+    karma_fit_options o = quick_options();
+    forgery f;
+    karma_model *model = NULL;
+    karma_error err = {0};
+    double scores[8];
+    o.task = KARMA_TASK_REGRESS;
+    open_forgery(&f, CSV_NUMBERS, "price", &o);
+    assert_in_range(karma_table_n_rows(f.table), 1, 8);
+    put_double(array_of(&f, "members.0.coefficients"), 1e200);
+    set_at(f.p.document, "targets.0.factor", "1e-200");
+    forge(&f.im, &f.p);
+    if (karma_model_load(&model, f.im.file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_predict(scores, model, f.table, 1, NULL, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "not a finite number"));
+    karma_model_free(model);
     close_forgery(&f);
 }
 
@@ -1022,7 +1299,9 @@ static void unspeakable_names_cannot_be_saved(void **state) {
         assert_int_equal(karma_table_from_array(&table, cells, 4, 2, which ? NULL : names, NULL), KARMA_OK);
         assert_int_equal(karma_table_add_target_classes(table, which ? "\xc3" : "y", classes, NULL), KARMA_OK);
         karma_model *model = model_of(table, &o);
-        assert_int_not_equal(karma_model_save(model, file.path, NULL), KARMA_OK);
+        karma_error err = {0};
+        assert_int_equal(karma_model_save(model, file.path, &err), KARMA_ERR_DATA);
+        assert_non_null(strstr(err.message, "UTF-8"));
         FILE *stream = fopen(file.path, "rb");
         char text[8] = {0};
         assert_int_equal(fread(text, 1, sizeof text, stream), 3);
@@ -1044,15 +1323,21 @@ int main(void) {
         cmocka_unit_test(every_forged_header_is_refused_or_harmless),
         cmocka_unit_test(these_forgeries_are_refused),
         cmocka_unit_test(forged_members_are_refused),
-        cmocka_unit_test(accounts_of_searches_are_kept),
+        cmocka_unit_test(what_is_known_of_a_search_is_read),
+        cmocka_unit_test(wrong_searches_are_refused),
         cmocka_unit_test(levels_out_of_order_are_refused),
         cmocka_unit_test(a_newer_format_is_named),
         cmocka_unit_test(forged_arrays_are_refused),
         cmocka_unit_test(forged_codes_are_refused),
         cmocka_unit_test(impossible_encodings_are_refused),
+        cmocka_unit_test(forged_calibrations_are_refused),
         cmocka_unit_test(forged_subspaces_are_refused),
         cmocka_unit_test(misplaced_subspaces_are_refused),
         cmocka_unit_test(every_forged_subspace_is_refused_or_harmless),
+        cmocka_unit_test(buffers_hold_what_files_hold),
+        cmocka_unit_test(endless_input_is_refused),
+        cmocka_unit_test(huge_claims_are_refused),
+        cmocka_unit_test(scores_that_are_no_numbers_are_refused),
         cmocka_unit_test(a_failing_save_leaves_nothing),
         cmocka_unit_test(unspeakable_names_cannot_be_saved),
     };

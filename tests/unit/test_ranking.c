@@ -17,6 +17,9 @@
 #include "karma/karma.h"
 #include "model/model.h"
 #include "prep/recipe.h"
+#include "representation.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 #include "tempfile.h"
 
 /* --- ranks --------------------------------------------------------------------------------------------- */
@@ -210,9 +213,11 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
     assert_int_equal(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_RANK, &o, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_recipe_apply(&rows, recipe, table, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
-    assert_true(rows->n_attributes == 3 && rows->n_features == 3 && !rows->is_sparse && rows->rank_stride == 8);
-    assert_true(karma_i_mask_get(rows->ranked, 0) && !karma_i_mask_get(rows->ranked, 1) &&
-                karma_i_mask_get(rows->ranked, 2));
+    assert_true(rows->n_attributes == 3 && rows->n_features == 3 && !rows_are_sparse(rows) &&
+                karma_i_dense_of(rows)->rank_stride == 8);
+    assert_true(karma_i_mask_get(karma_i_dense_of(rows)->ranked, 0) &&
+                !karma_i_mask_get(karma_i_dense_of(rows)->ranked, 1) &&
+                karma_i_mask_get(karma_i_dense_of(rows)->ranked, 2));
     for (size_t i = 0; i < 8; i++) {
         double value;
         const uint8_t *ranks = karma_i_rows_ranks(rows, i);
@@ -261,7 +266,7 @@ static void check_round_trip(const karma_table *table, const karma_table *more, 
     temp_file file;
     if (karma_fit(&model, table, options, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     assert_int_equal(karma_i_model_recipe(model)->is_sparse, sparse);
-    assert_int_equal(model->support->is_sparse, sparse);
+    assert_int_equal(rows_are_sparse(model->support), sparse);
     temp_create(&file, ".karma", "", 0);
     if (karma_model_save(model, file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
     if (karma_model_load(&again, file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
@@ -373,10 +378,12 @@ static void sparse_rows_encode_what_dense_ones_do(void **state) {
         assert_true(sparse->n_rows == 80 && sparse->n_attributes == dense->n_attributes);
         for (size_t i = 0; i < 80; i++) {
             assert_int_equal(karma_i_rows_n_observed(sparse, i), karma_i_rows_n_observed(dense, i));
-            for (size_t p = sparse->cell_start[i]; p < sparse->cell_start[i + 1]; p++) {
-                double wanted = (double)karma_i_rows_values(dense, i)[sparse->cell_attribute[p]];
-                assert_true(karma_i_mask_get(karma_i_rows_mask(dense, i), sparse->cell_attribute[p]));
-                assert_true(fabs((double)sparse->cell_value[p] - wanted) <= 1e-6 * fabs(wanted));
+            for (size_t p = karma_i_sparse_of(sparse)->cell_start[i]; p < karma_i_sparse_of(sparse)->cell_start[i + 1];
+                 p++) {
+                double wanted = (double)karma_i_rows_values(dense, i)[karma_i_sparse_of(sparse)->cell_attribute[p]];
+                assert_true(
+                    karma_i_mask_get(karma_i_rows_mask(dense, i), karma_i_sparse_of(sparse)->cell_attribute[p]));
+                assert_true(fabs((double)karma_i_sparse_of(sparse)->cell_value[p] - wanted) <= 1e-6 * fabs(wanted));
             }
         }
         karma_i_rows_free(sparse);

@@ -10,9 +10,6 @@
 #include "base/rng.h"
 #include "readcase.h"
 
-#define NAMES(...)                                                                                                     \
-    { (char *[]){__VA_ARGS__}, sizeof((char *[]){__VA_ARGS__}) / sizeof(char *) }
-
 static karma_read_options rating_options(void) {
     karma_read_options o = read_defaults();
     o.format = KARMA_FORMAT_RATINGS;
@@ -385,7 +382,8 @@ static void test_bad_users(void **state) {
     o.target = (karma_names)NAMES("sx");
     refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'sx'", NULL);
     o.target = (karma_names)NAMES("id");
-    refuse_users(sample, people, &o, KARMA_ERR_OPTION, "column 'id' cannot be both --target and --id", NULL);
+    refuse_users(sample, people, &o, KARMA_ERR_OPTION, "column 'id' cannot be both option 'target' and option 'id'",
+                 NULL);
     reading r;
     o = rating_options();
     o.users = "/nonexistent/users.csv";
@@ -397,7 +395,7 @@ static void test_bad_users(void **state) {
 static void test_expectation(void **state) {
     (void)state;
     karma_i_column columns[] = {{"age", KARMA_COLUMN_CATEGORY, NULL, 0}, {"20", KARMA_COLUMN_NUMBER, NULL, 0}};
-    karma_i_expectation e = {columns, 2, (const char *[]){"sex"}, 1};
+    karma_i_expectation e = {columns, 2, (const char *[]){"sex"}, 1, NULL};
     reading r;
     char names[64];
     read_both(&r, sample, people, NULL, &e, NULL);
@@ -496,7 +494,7 @@ static void test_bad_targets_and_weights(void **state) {
     o.target = (karma_names)NAMES("sex,agee");
     refuse_users(sample, weighed, &o, KARMA_ERR_DATA, "no column 'agee'; is 'age' meant?", NULL);
     o.target = (karma_names)NAMES("sex", "age,sex");
-    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by --target", NULL);
+    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by option 'target'", NULL);
     o = rating_options();
     o.row_weight = "n";
     refuse(sample, &o, KARMA_ERR_OPTION, "--row-weight names a column of the users file and needs --users");
@@ -506,10 +504,12 @@ static void test_bad_targets_and_weights(void **state) {
                  "line 2, column 'n': '-1' is not a row weight, which is a finite number of at least 0", NULL);
     refuse_users(sample, "id,n\n7,0\n9,0\n", &o, KARMA_ERR_DATA, "column 'n': all row weights are 0", NULL);
     o.target = (karma_names)NAMES("sex,n");
-    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'n' cannot be both --target and --row-weight", NULL);
+    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION,
+                 "column 'n' cannot be both option 'target' and option 'row-weight'", NULL);
     o.target = (karma_names){0};
     o.row_weight = "id";
-    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'id' cannot be both --row-weight and --id", NULL);
+    refuse_users(sample, weighed, &o, KARMA_ERR_OPTION,
+                 "column 'id' cannot be both option 'row-weight' and option 'id'", NULL);
 }
 
 static void test_expected_targets(void **state) {

@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "karma/karma.h"
 #include "prep/recipe.h"
+#include "table/rows_dense.h"
 #include "tempfile.h"
 
 static karma_fit_options fit_defaults(void) {
@@ -84,7 +85,7 @@ static karma_i_rows *encode(const karma_table *table, const karma_fit_options *o
 }
 
 static double value_at(const karma_i_rows *rows, size_t row, size_t feature) {
-    return (double)rows->values[row * rows->n_values + feature];
+    return (double)karma_i_rows_values(rows, row)[feature];
 }
 
 static int observed_at(const karma_i_rows *rows, size_t row, size_t attribute) {
@@ -131,7 +132,7 @@ static void numbers_are_standardised_over_observed_cells(void **state) {
     o.standardise = 0;
     rows = encode(table, &o, NULL);
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
-        assert_true(rows->values[i] == (isnan(cells[i]) ? 0.0F : (float)cells[i]));
+        assert_true(karma_i_dense_of(rows)->values[i] == (isnan(cells[i]) ? 0.0F : (float)cells[i]));
     karma_i_rows_free(rows);
     karma_table_free(table);
 }
@@ -291,10 +292,11 @@ static void categories_of_many_levels_are_codes(void **state) {
         karma_i_recipe *recipe = learn(training, &o, NULL);
         karma_i_rows *rows = apply(recipe, table, NULL);
         assert_int_equal(recipe->columns[1].n_levels, 5);
-        assert_true(rows->n_features == 1 && rows->n_codes == 1 && rows->n_terms == (size_t)standardise);
+        assert_true(rows->n_features == 1 && karma_i_dense_of(rows)->n_codes == 1 &&
+                    karma_i_dense_of(rows)->n_terms == (size_t)standardise);
         for (size_t i = 0; i < 12; i++) {
             assert_int_equal(observed_at(rows, i, 1), code[i] != 0);
-            assert_int_equal(rows->codes[i], code[i]);
+            assert_int_equal(karma_i_dense_of(rows)->codes[i], code[i]);
             if (!standardise) continue;
             assert_close(value_at(rows, i, 1), code[i] ? s / 2.0 - share[code[i] - 1] : 0.0);
             assert_close(value_at(rows, i, 2), code[i] ? 1.0 : 0.0);
@@ -306,7 +308,7 @@ static void categories_of_many_levels_are_codes(void **state) {
     karma_fit_options o = fit_defaults();
     o.unit_ball = 1;
     karma_i_rows *rows = encode(training, &o, NULL);
-    assert_true(rows->n_features == 6 && rows->n_codes == 0 && rows->n_terms == 0);
+    assert_true(rows->n_features == 6 && karma_i_dense_of(rows)->n_codes == 0 && karma_i_dense_of(rows)->n_terms == 0);
     assert_close(karma_i_rows_norms(rows).largest, 1.0);
     karma_i_rows_free(rows);
     karma_table_free(training);
@@ -353,8 +355,9 @@ static void many_levels_are_cheap_and_too_many_are_refused(void **state) {
     karma_table *table = table_of_names(KARMA_I_MOST_CODES);
     karma_i_recipe *recipe;
     karma_i_rows *rows = encode(table, &o, &recipe);
-    assert_true(rows->n_values == 2 && rows->n_codes == 1); /* ten bytes a row, not a quarter of a megabyte */
-    assert_int_equal(rows->codes[KARMA_I_MOST_CODES - 1], KARMA_I_MOST_CODES);
+    assert_true(karma_i_dense_of(rows)->n_values == 2 &&
+                karma_i_dense_of(rows)->n_codes == 1); /* ten bytes a row, not a quarter of a megabyte */
+    assert_int_equal(karma_i_dense_of(rows)->codes[KARMA_I_MOST_CODES - 1], KARMA_I_MOST_CODES);
     karma_i_rows_free(rows);
     karma_i_recipe_free(recipe);
     karma_table_free(table);
@@ -380,8 +383,10 @@ static void attributes_are_matched_by_name(void **state) {
     karma_i_rows *rows = apply(recipe, table, &n), *again = apply(recipe, other, &n);
     assert_int_equal(n.count, 0);
     assert_int_equal(rows->n_features, again->n_features);
-    assert_memory_equal(rows->values, again->values, 3 * rows->n_features * sizeof *rows->values);
-    assert_memory_equal(rows->mask, again->mask, 3 * sizeof *rows->mask);
+    assert_memory_equal(karma_i_dense_of(rows)->values, karma_i_dense_of(again)->values,
+                        3 * rows->n_features * sizeof *karma_i_dense_of(rows)->values);
+    assert_memory_equal(karma_i_dense_of(rows)->mask, karma_i_dense_of(again)->mask,
+                        3 * sizeof *karma_i_dense_of(rows)->mask);
     karma_i_rows_free(rows);
     karma_i_rows_free(again);
     karma_i_recipe_free(recipe);
@@ -486,7 +491,7 @@ static void test_rows_do_not_influence(void **state) {
     }
     assert_int_equal(rows[0]->n_features, 3);
     assert_int_equal(rows[1]->n_features, 3);
-    assert_memory_equal(rows[0]->values, rows[1]->values, 4 * 3 * sizeof(float));
+    assert_memory_equal(karma_i_dense_of(rows[0])->values, karma_i_dense_of(rows[1])->values, 4 * 3 * sizeof(float));
     karma_i_rows_free(rows[0]);
     karma_i_rows_free(rows[1]);
 }
@@ -517,7 +522,8 @@ static void rows_are_shrunk_into_the_unit_ball(void **state) {
         assert_int_equal(karma_i_rows_norms(rows).n_above_one, 0);
         /* one factor for all training rows: directions and ratios stay */
         for (size_t i = 0; i < ROWS * COLUMNS; i++)
-            assert_close((double)rows->values[i], (double)plain->values[i] / largest);
+            assert_close((double)karma_i_dense_of(rows)->values[i],
+                         (double)karma_i_dense_of(plain)->values[i] / largest);
         /* rows that are far outside */
         for (size_t i = 0; i < COLUMNS; i++) cells[i] = 1e6 * ((double)i - 2.3);
         assert_int_equal(karma_table_from_array(&later, cells, ROWS, COLUMNS, NULL, NULL), KARMA_OK);
@@ -546,6 +552,77 @@ static void norms_count_what_is_outside(void **state) {
     karma_table_free(table);
 }
 
+/* --- decoding ------------------------------------------------------------------------------------------ */
+
+/* Encoding a table and decoding the features of each row gives the observed cells back: with every encoding that has
+ * features only. */
+static void decoding_inverts_encoding(void **state) {
+    (void)state;
+    const char *csv = "a,b,c\n1.5,u,red\n-2,v,\n,w,blue\n40,u,blue\n7,x,red\n-0.25,,green\n3,w,red\n";
+    for (int way = 0; way < 4; way++) {
+        karma_table *table = table_of(csv, NULL);
+        karma_fit_options o = fit_defaults();
+        karma_i_recipe *recipe = NULL;
+        karma_i_rows *rows = NULL;
+        double divisors[7];
+        o.standardise = way != 1;
+        o.unit_ball = 1; /* so that no category is a code */
+        if (way == 2) o.encoding = KARMA_ENCODING_POLAR;
+        assert_int_equal(way == 3 ? karma_i_recipe_learn_indicators(&recipe, table, NULL)
+                                  : karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_LINEAR, &o, NULL, NULL),
+                         KARMA_OK);
+        assert_int_equal(karma_i_recipe_encode(&rows, divisors, recipe, table, NULL, NULL), KARMA_OK);
+        for (size_t i = 0; i < table->n_rows; i++) {
+            double features[16], errors[16];
+            for (size_t f = 0; f < rows->n_features; f++) features[f] = value_at(rows, i, f), errors[f] = 0.5;
+            karma_i_row_cells cells = karma_i_table_cells(table, i);
+            for (size_t k = 0; k < cells.count; k++) {
+                size_t j = cells.attribute[k], first = recipe->feature_start[j];
+                karma_i_decoded cell = karma_i_recipe_decode(recipe, j, features, errors, divisors[i]);
+                assert_close(cell.value, cells.value[k]);
+                /* an observed level has the share 1; the error of a number is scaled as the number is */
+                double step = features[first] + 1.0, *x = features + first;
+                if (recipe->columns[j].kind == KARMA_COLUMN_CATEGORY)
+                    assert_true(cell.error >= 0.0 && cell.error < 1e-6);
+                else {
+                    *x = step;
+                    double moved = karma_i_recipe_decode(recipe, j, features, NULL, divisors[i]).value;
+                    assert_close(cell.error, 0.5 * fabs(moved - cell.value));
+                    *x = step - 1.0;
+                }
+                assert_true(karma_i_recipe_decode(recipe, j, features, NULL, divisors[i]).error < 1e-6);
+            }
+        }
+        karma_i_rows_free(rows);
+        karma_i_recipe_free(recipe);
+        karma_table_free(table);
+    }
+}
+
+/* Shares that lie outside [0, 1] or are equal: the largest wins, the first of equal ones, and errors stay in [0, 1]. */
+static void decoded_categories_are_the_largest_share(void **state) {
+    (void)state;
+    karma_table *table = table_of("c\nu\nv\nw\nu\n", NULL);
+    karma_i_recipe *recipe = NULL;
+    assert_int_equal(karma_i_recipe_learn_indicators(&recipe, table, NULL), KARMA_OK);
+    const double share[] = {0.5, 0.25, 0.25};
+    const struct {
+        double decoded[3], value, error;
+    } cases[] = {{{0.2, 0.5, 0.3}, 1.0, 0.5},
+                 {{0.4, 0.4, 0.2}, 0.0, 0.6},
+                 {{-0.3, 0.1, 1.2}, 2.0, 0.0},
+                 {{-3.0, -2.0, -2.0}, 1.0, 1.0}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        double features[3];
+        for (size_t f = 0; f < 3; f++) features[f] = cases[c].decoded[f] - share[f];
+        karma_i_decoded cell = karma_i_recipe_decode(recipe, 0, features, NULL, 1.0);
+        assert_close(cell.value, cases[c].value);
+        assert_close(cell.error, cases[c].error);
+    }
+    karma_i_recipe_free(recipe);
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_standardised_over_observed_cells),
@@ -566,6 +643,8 @@ int main(void) {
         cmocka_unit_test(test_rows_do_not_influence),
         cmocka_unit_test(rows_are_shrunk_into_the_unit_ball),
         cmocka_unit_test(norms_count_what_is_outside),
+        cmocka_unit_test(decoding_inverts_encoding),
+        cmocka_unit_test(decoded_categories_are_the_largest_share),
     };
     return cmocka_run_group_tests_name("recipe", tests, NULL, NULL);
 }

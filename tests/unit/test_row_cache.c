@@ -12,6 +12,9 @@
 
 #include "../numeric/randomrows.h"
 #include "kernel/row_cache.h"
+#include "representation.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 
 typedef struct fixture {
     karma_i_rows *rows;
@@ -52,7 +55,7 @@ static void close_fixture(fixture *f) {
 static void check_row(const fixture *f, const float *got, size_t row) {
     size_t n = f->rows->n_rows;
     const float *wanted = f->gram + row * n;
-    if (f->rows->is_sparse || strcmp(f->kernel.path->name, "portable") != 0) {
+    if (rows_are_sparse(f->rows) || strcmp(f->kernel.path->name, "portable") != 0) {
         assert_memory_equal(got, wanted, n * sizeof *got);
         return;
     }

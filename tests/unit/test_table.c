@@ -13,7 +13,8 @@
 #include "base/bits.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "table/rows.h"
+#include "table/rows_dense.h"
+#include "table/rows_sparse.h"
 #include "table/table.h"
 
 static void assert_valid(const karma_table *table) {
@@ -440,10 +441,10 @@ static karma_i_rows *small_rows(void) {
     karma_i_rows *rows = NULL;
     assert_int_equal(karma_i_rows_new(&rows, 3, start, 3, NULL), KARMA_OK);
     assert_int_equal(rows->n_rows, 0);
-    for (size_t i = 0; i < 12; i++) assert_true(rows->values[i] == 0.0F);
-    for (size_t i = 0; i < 3; i++) assert_int_equal(rows->mask[i], 0);
-    memcpy(rows->values, values, sizeof values);
-    memcpy(rows->mask, masks, sizeof masks);
+    for (size_t i = 0; i < 12; i++) assert_true(karma_i_dense_of(rows)->values[i] == 0.0F);
+    for (size_t i = 0; i < 3; i++) assert_int_equal(karma_i_dense_of(rows)->mask[i], 0);
+    memcpy(karma_i_dense_of(rows)->values, values, sizeof values);
+    memcpy(karma_i_dense_of(rows)->mask, masks, sizeof masks);
     rows->n_rows = 3;
     return rows;
 }
@@ -452,8 +453,8 @@ static void expect_invalid_rows(size_t value_at, float value, size_t row, uint64
     karma_i_rows *rows = small_rows();
     karma_error err = {0};
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
-    rows->values[value_at] = value;
-    rows->mask[row] = mask;
+    karma_i_dense_of(rows)->values[value_at] = value;
+    karma_i_dense_of(rows)->mask[row] = mask;
     assert_int_equal(karma_i_rows_validate(rows, &err), KARMA_ERR_DATA);
     if (!strstr(err.message, word)) fail_msg("'%s' does not say '%s'", err.message, word);
     karma_i_rows_free(rows);
@@ -472,7 +473,8 @@ static void broken_rows_are_seen(void **state) {
 
 static void assert_same_row(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
     assert_memory_equal(karma_i_rows_values(a, i), karma_i_rows_values(b, j), a->n_features * sizeof(float));
-    assert_memory_equal(karma_i_rows_mask(a, i), karma_i_rows_mask(b, j), a->n_words * sizeof(uint64_t));
+    assert_memory_equal(karma_i_rows_mask(a, i), karma_i_rows_mask(b, j),
+                        karma_i_dense_of(a)->n_words * sizeof(uint64_t));
 }
 
 static void rows_are_appended_and_gathered(void **state) {
@@ -508,13 +510,15 @@ static karma_i_rows *rows_with_traits(void) {
     const karma_i_rows_layout layout = {4, start, traits, 1};
     karma_i_rows *rows = NULL;
     assert_int_equal(karma_i_rows_new_layout(&rows, &layout, 2, NULL), KARMA_OK);
-    assert_true(rows->n_features == 1 && rows->n_codes == 2 && rows->n_terms == 2 && rows->n_values == 5);
-    assert_true(rows->rank_base == 0.0 && rows->rank_step == 3.0 / 254.0 && rows->rank_stride == 8);
+    assert_true(rows->n_features == 1 && karma_i_dense_of(rows)->n_codes == 2 && karma_i_dense_of(rows)->n_terms == 2 &&
+                karma_i_dense_of(rows)->n_values == 5);
+    assert_true(karma_i_dense_of(rows)->rank_base == 0.0 && karma_i_dense_of(rows)->rank_step == 3.0 / 254.0 &&
+                karma_i_dense_of(rows)->rank_stride == 8);
     rows->n_rows = 2;
-    rows->mask[1] = 14;
-    rows->codes[karma_i_rows_code_at(rows, 1, 1)] = KARMA_I_MOST_CODES;
-    rows->codes[karma_i_rows_code_at(rows, 1, 2)] = 7;
-    rows->ranks[8 + 3] = 255;
+    karma_i_dense_of(rows)->mask[1] = 14;
+    *karma_i_rows_code(rows, 1, 1) = KARMA_I_MOST_CODES;
+    *karma_i_rows_code(rows, 1, 2) = 7;
+    karma_i_dense_of(rows)->ranks[8 + 3] = 255;
     karma_i_rows_set_term(rows, 1, 2, -0.25F);
     karma_i_rows_set_term(rows, 1, 3, 0.75F);
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
@@ -527,8 +531,9 @@ static void broken_traits_are_seen(void **state) {
         karma_i_rows *rows = rows_with_traits();
         static const char *const words[] = {"code", "code", "code", "code", "rank", "rank",
                                             "rank", "term", "term", "term", "term", "term"};
-        uint16_t *codes = rows->codes + rows->n_codes;
-        float *terms = rows->values + rows->n_values + rows->n_features; /* Q, Q, O, O */
+        uint16_t *codes = karma_i_dense_of(rows)->codes + karma_i_dense_of(rows)->n_codes;
+        float *terms =
+            karma_i_dense_of(rows)->values + karma_i_dense_of(rows)->n_values + rows->n_features; /* Q, Q, O, O */
         switch (which) {
         case 0:
             codes[0] = 0;
@@ -537,19 +542,19 @@ static void broken_traits_are_seen(void **state) {
             codes[1] = UINT16_MAX;
             break; /* the kernel's own */
         case 2:
-            rows->mask[1] &= ~UINT64_C(2);
+            karma_i_dense_of(rows)->mask[1] &= ~UINT64_C(2);
             break; /* a code under a hole */
         case 3:
-            rows->codes[1] = 1;
+            karma_i_dense_of(rows)->codes[1] = 1;
             break;
         case 4:
-            rows->ranks[8 + 3] = 0;
+            karma_i_dense_of(rows)->ranks[8 + 3] = 0;
             break;
         case 5:
-            rows->ranks[3] = 9;
+            karma_i_dense_of(rows)->ranks[3] = 9;
             break;
         case 6:
-            rows->ranks[8 + 1] = 9;
+            karma_i_dense_of(rows)->ranks[8 + 1] = 9;
             break; /* not a ranked attribute */
         case 7:
             terms[0] = NAN;
@@ -561,10 +566,10 @@ static void broken_traits_are_seen(void **state) {
             terms[3] = 2.0F;
             break;
         case 10:
-            rows->values[1] = 0.5F;
+            karma_i_dense_of(rows)->values[1] = 0.5F;
             break; /* a term under a hole */
         case 11:
-            rows->values[4] = 1.0F;
+            karma_i_dense_of(rows)->values[4] = 1.0F;
             break;
         }
         karma_error err = {0};
@@ -580,7 +585,8 @@ static void traits_are_copied_with_their_rows(void **state) {
     static const size_t index[] = {1, 0, 1, 1, 0, 1};
     karma_i_rows *source = rows_with_traits(), *rows = NULL;
     assert_int_equal(karma_i_rows_new_like(&rows, source, 0, NULL), KARMA_OK);
-    assert_true(rows->centred_ranks && rows->n_values == 5 && rows->n_codes == 2);
+    assert_true(karma_i_dense_of(rows)->centred_ranks && karma_i_dense_of(rows)->n_values == 5 &&
+                karma_i_dense_of(rows)->n_codes == 2);
     for (size_t i = 0; i < 200; i++) assert_int_equal(karma_i_rows_append(rows, source, i % 2, NULL), KARMA_OK);
     for (int gathered = 0; gathered < 2; gathered++) {
         if (gathered) assert_int_equal(karma_i_rows_gather(rows, source, index, 6, NULL), KARMA_OK);
@@ -610,10 +616,10 @@ static karma_i_rows *full_rows(void) {
     assert_int_equal(karma_i_rows_new_sparse(&rows->next, 4, 0, NULL), KARMA_OK);
     rows->n_rows = 2;
     for (size_t i = 0; i < 2; i++) {
-        rows->mask[i] = 15;
-        for (size_t f = 0; f < 3; f++) rows->values[i * rows->n_values + f] = (float)(1 + i + f);
-        rows->ranks[i * rows->rank_stride + 2] = (uint8_t)(7 + i);
-        rows->codes[karma_i_rows_code_at(rows, i, 3)] = (uint16_t)(3 + i);
+        karma_i_dense_of(rows)->mask[i] = 15;
+        for (size_t f = 0; f < 3; f++) karma_i_rows_values(rows, i)[f] = (float)(1 + i + f);
+        karma_i_rows_ranks(rows, i)[2] = (uint8_t)(7 + i);
+        *karma_i_rows_code(rows, i, 3) = (uint16_t)(3 + i);
         for (size_t j = 2; j < 4; j++) karma_i_rows_set_term(rows, i, j, -0.25F);
         for (size_t j = 0; j < 4; j++)
             assert_int_equal(karma_i_rows_add_cell(rows->next, j, (float)(10 * i + j), NULL), KARMA_OK);
@@ -635,7 +641,8 @@ static void assert_observes(const karma_i_rows *rows, size_t row, uint64_t wante
         if (!(wanted >> j & 1)) continue;
         assert_int_equal(dense[k], j);
         assert_int_equal(sparse[k], j);
-        assert_true(cells->cell_value[cells->cell_start[row] + k] == (float)(10 * row + j));
+        assert_true(karma_i_sparse_of(cells)->cell_value[karma_i_sparse_of(cells)->cell_start[row] + k] ==
+                    (float)(10 * row + j));
         k++;
     }
 }
@@ -670,16 +677,16 @@ static void masks_of_many_words(void **state) {
     karma_error err;
     for (size_t j = 0; j <= 130; j++) start[j] = j;
     assert_int_equal(karma_i_rows_new(&rows, 130, start, 1, NULL), KARMA_OK);
-    assert_int_equal(rows->n_words, 3);
+    assert_int_equal(karma_i_dense_of(rows)->n_words, 3);
     rows->n_rows = 1;
     static const size_t bits[] = {0, 63, 64, 127, 128, 129};
     for (size_t k = 0; k < 6; k++) {
-        rows->values[bits[k]] = 1.0F;
+        karma_i_dense_of(rows)->values[bits[k]] = 1.0F;
         assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_ERR_DATA);
-        karma_i_mask_set(rows->mask, bits[k]);
+        karma_i_mask_set(karma_i_dense_of(rows)->mask, bits[k]);
         if (karma_i_rows_validate(rows, &err) != KARMA_OK) fail_msg("%s", err.message);
     }
-    rows->mask[2] |= 4; /* bit 130 */
+    karma_i_dense_of(rows)->mask[2] |= 4; /* bit 130 */
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_ERR_DATA);
     karma_i_rows_free(rows);
 }

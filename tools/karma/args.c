@@ -20,10 +20,6 @@ static const karma_option tool_records[] = {
      "instead of scores: how many support rows share each row's observed columns, and a warning level", NULL},
     {"top", KARMA_OPTION_INTEGER, offsetof(tool_options, top), 0, 1, 1e9, all_words, NULL,
      "show only so many of the largest parts, the others as one", NULL},
-    {"samples", KARMA_OPTION_INTEGER, offsetof(tool_options, samples), 100, 4, 1e6, NULL, NULL,
-     "orders of a row's columns to sample, where its parts cannot be exact", NULL},
-    {"repeats", KARMA_OPTION_INTEGER, offsetof(tool_options, repeats), 5, 2, 1e5, NULL, NULL,
-     "permutations of a column that --importance takes the mean of", NULL},
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
      "how often all rows are left out in turn, each time in other parts", NULL},
     {"abstain", KARMA_OPTION_INTEGER, offsetof(tool_options, abstain), 0, 1, 3, never_words, "LEVEL",
@@ -55,6 +51,7 @@ void tool_init(tool *t, const tool_command *command) {
     karma_options_init(karma_fit_option_table(), &t->fit);
     karma_options_init(karma_search_option_table(), &t->search);
     karma_options_init(karma_compare_option_table(), &t->compare);
+    karma_options_init(karma_explain_option_table(), &t->explain);
     karma_options_init(karma_synth_option_table(), &t->synth);
     karma_options_init(karma_theory_option_table(), &t->theory);
     karma_options_init(karma_regret_option_table(), &t->regret);
@@ -77,8 +74,11 @@ void *group_struct(const option_group *group, tool *t) {
 
 const char *const column_option_names[] = {"target",  "row-weight", "numeric", "category",
                                            "ordered", "ignore",     "id",      NULL};
-const char *const file_option_names[] = {"missing", "format", "delimiter", "header", "absent",
-                                         "users",   "item",   "like",      NULL};
+const char *const file_option_names[] = {"missing", "format",     "delimiter", "header", "absent", "decimal",
+                                         "dates",   "date-order", "users",     "item",   "like",   NULL};
+const char *const model_file_option_names[] = {"missing", "format", "delimiter",  "header", "absent",
+                                               "decimal", "dates",  "date-order", "strict", "users",
+                                               "item",    "like",   NULL};
 
 const char *const kernel_option_names[] = {
     "kernel", "linear", "rank",   "encoding", "rank-form",     "gamma",  "scale",       "bias",      "outer", "degree",

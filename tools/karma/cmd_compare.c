@@ -266,7 +266,7 @@ const tool_command command_compare = {
         "that they share and for the number of methods. A method that fails is shown with its reason.\n\n"
         "All methods are tuned alike: within the training rows of each part, --inner parts are left out in turn, and "
         "the strength 0.1, 1, 10 or 100 of the loss against the regulariser that does best there is taken.\n\n"
-        "Rivals: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, hot-deck-nearest, "
+        "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, hot-deck-nearest, "
         "hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: karma-1, karma-2 and karma-4 by "
         "gamma, karma-rank, karma-subspace, karma-union, karma-auto, which chooses as karma train does with this "
         "--effort. -o writes a CSV file with a line for each method and part.",

@@ -51,12 +51,12 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"output", "errors", "json", "quiet", NULL};
-static const char *const read_names[] = {"id",     "ignore", "missing", "format", "delimiter", "header",
-                                         "absent", "users",  "item",    "like",   NULL};
+static const char *const role_names[] = {"id", "ignore", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), read_names},
+    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
     {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
 };
 

@@ -4,10 +4,10 @@
 #include "tool.h"
 
 static karma_explain_options explain_options(const tool *t) {
-    return (karma_explain_options){.samples = (size_t)t->options.samples,
-                                   .repeats = (size_t)t->options.repeats,
-                                   .seed = (uint64_t)t->fit.seed,
-                                   .threads = (size_t)t->fit.threads};
+    karma_explain_options options = t->explain;
+    options.seed = t->fit.seed;
+    options.threads = t->fit.threads;
+    return options;
 }
 
 static int explain_scores(tool *t, const karma_model *model, const karma_table *table) {
@@ -59,14 +59,15 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"output",  "importance", "overlap", "top", "samples",
-                                         "repeats", "json",       "quiet",   NULL};
-static const char *const read_names[] = {"target", "row-weight", "id",    "ignore", "missing", "format", "delimiter",
-                                         "header", "absent",     "users", "item",   "like",    NULL};
+static const char *const tool_names[] = {"output", "importance", "overlap", "top", "json", "quiet", NULL};
+static const char *const explain_names[] = {"samples", "repeats", NULL};
+static const char *const role_names[] = {"target", "row-weight", "id", "ignore", NULL};
 static const char *const fit_names[] = {"seed", "threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), read_names},
+    {"Explaining", karma_explain_option_table, offsetof(tool, explain), explain_names},
+    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
     {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
 };
 

@@ -6,7 +6,7 @@
 
 #include "tool.h"
 
-enum { MOST_PATTERNS = 10, MOST_NAMES = 6, MOST_COLUMNS = 300 };
+enum { MOST_PATTERNS = 10, MOST_NAMES = 6, MOST_COLUMNS = 300, MOST_CLASSES = 8, MOST_FINDINGS = 20 };
 
 /* A model starts with the length of its header and a brace; no text file does. A pipe cannot be looked into. */
 static int looks_like_model(const char *path) {
@@ -55,6 +55,7 @@ typedef struct table_view {
     size_t n_patterns, n_distinct;
     int norms_known;
     karma_norm_check norms;
+    karma_review review;
 } table_view;
 
 static void print_columns(const table_view *v) {
@@ -92,18 +93,58 @@ static void print_patterns(const table_view *v) {
     }
 }
 
+/* How many rows each class has: the commonest ones. */
+static void print_classes(const karma_table *table, size_t target) {
+    size_t n_classes = karma_table_n_classes(table, target), n_rows = karma_table_n_rows(table), shown = 0;
+    size_t *count = calloc(n_classes + 1, sizeof *count);
+    double value;
+    for (size_t i = 0; count && i < n_rows; i++)
+        if (karma_table_target(table, target, i, &value)) count[(size_t)value]++;
+    for (; count && shown < n_classes && shown < MOST_CLASSES; shown++) {
+        size_t best = 0;
+        for (size_t k = 1; k < n_classes; k++)
+            if (count[k] > count[best]) best = k;
+        printf("%s%s %zu", shown ? ", " : ": ", karma_table_class(table, target, best), count[best]);
+        count[best] = 0;
+    }
+    puts(n_classes > shown ? ", ..." : "");
+    free(count);
+}
+
+static void print_target(const karma_table *table, size_t target) {
+    printf("  target %s: ", karma_table_target_name(table, target));
+    if (karma_table_target_kind(table, target) == KARMA_COLUMN_NUMBER) {
+        puts("numbers");
+        return;
+    }
+    printf("%zu classes", karma_table_n_classes(table, target));
+    print_classes(table, target);
+}
+
+static void print_review(const table_view *v) {
+    if (v->review.n_findings) puts("\n  Worth a look:");
+    for (size_t k = 0; k < v->review.n_findings && k < MOST_FINDINGS; k++) {
+        char text[400];
+        (void)karma_finding_text(text, sizeof text, &v->review.findings[k], v->table);
+        fputs("  * ", stdout);
+        print_with_flags(stdout, text);
+        putchar('\n');
+    }
+    if (v->review.n_findings > MOST_FINDINGS)
+        printf("  and %zu more: see --json\n", v->review.n_findings - MOST_FINDINGS);
+}
+
 static void print_table(const table_view *v, const char *path) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table), d = karma_table_n_attributes(table);
     char text[16];
     printf("%s: %zu rows, %zu columns to learn from, %s of their cells missing\n", path, n_rows, d,
            percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
-    for (size_t k = 0; k < karma_table_n_targets(table); k++)
-        printf("  target %s: %s\n", karma_table_target_name(table, k),
-               karma_table_target_kind(table, k) == KARMA_COLUMN_NUMBER ? "numbers" : "categories");
+    for (size_t k = 0; k < karma_table_n_targets(table); k++) print_target(table, k);
     if (karma_table_weight_name(table)) printf("  row weight %s\n", karma_table_weight_name(table));
     print_columns(v);
     print_patterns(v);
+    print_review(v);
     if (v->norms_known)
         printf("\n  The paper assumes rows of norm at most 1. Encoded as train would: largest %.4g, %zu of %zu above "
                "1%s.\n",
@@ -122,6 +163,16 @@ static json_t *roles_json(const karma_table *table) {
     if (karma_table_weight_name(table))
         (void)json_object_set_new(object, "row_weight", json_string(karma_table_weight_name(table)));
     return object;
+}
+
+static json_t *review_json(const table_view *v) {
+    json_t *list = json_array();
+    for (size_t k = 0; k < v->review.n_findings; k++) {
+        char text[400];
+        (void)karma_finding_text(text, sizeof text, &v->review.findings[k], v->table);
+        (void)json_array_append_new(list, json_string(text));
+    }
+    return list;
 }
 
 static json_t *table_json(const table_view *v) {
@@ -155,6 +206,7 @@ static json_t *table_json(const table_view *v) {
                   (json_int_t)d, "missing", 1.0 - share(karma_table_n_observed(table), n_rows * d), "columns", columns,
                   "distinct_patterns", (json_int_t)v->n_distinct, "patterns", patterns);
     (void)json_object_update_new(object, roles_json(table));
+    (void)json_object_set_new(object, "findings", review_json(v));
     if (v->norms_known)
         (void)json_object_set_new(object, "norms",
                                   json_pack("{s:f, s:I, s:I}", "largest", v->norms.largest, "above_one",
@@ -172,7 +224,8 @@ static int inspect_table(tool *t, const char *path) {
     if (v.summaries) karma_table_summarise(table, v.summaries);
     if (!v.summaries)
         code = fail(path, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    else if (karma_table_patterns(table, v.patterns, MOST_PATTERNS, &v.n_distinct, &err) != KARMA_OK)
+    else if (karma_table_patterns(table, v.patterns, MOST_PATTERNS, &v.n_distinct, &err) != KARMA_OK ||
+             karma_table_review(&v.review, table, &err) != KARMA_OK)
         code = fail(path, &err);
     else {
         v.n_patterns = v.n_distinct < MOST_PATTERNS ? v.n_distinct : MOST_PATTERNS;
@@ -185,6 +238,7 @@ static int inspect_table(tool *t, const char *path) {
         }
     }
     free(v.summaries);
+    karma_review_clear(&v.review);
     karma_table_free(table);
     return code;
 }
@@ -228,12 +282,12 @@ static json_t *model_json(const karma_model *model) {
                                (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
                                options_json(karma_fit_option_table(), karma_model_options(model)));
     (void)json_object_update_new(object, solver_json(model));
-    if (karma_model_search(model))
-        (void)json_object_set_new(object, "cv", json_loads(karma_model_search(model), 0, NULL));
+    if (karma_model_search_info(model))
+        (void)json_object_set_new(object, "cv", search_json(karma_model_search_info(model)));
     return object;
 }
 
-static void print_target(const karma_model *model, size_t target) {
+static void print_model_target(const karma_model *model, size_t target) {
     size_t K = karma_model_n_classes(model, target), Q = karma_model_n_quantiles(model, target);
     char text[KARMA_NUMBER_SIZE];
     printf("\n  target '%s': %s, %s loss%s\n", karma_model_target_name(model, target), K ? "classes" : "a number",
@@ -251,21 +305,20 @@ static void print_model(const karma_model *model, const char *path) {
     const karma_fit_info *info = karma_model_info(model);
     printf("%s: a model that predicts '%s'", path, karma_model_target_name(model, 0));
     if (karma_model_n_targets(model) > 1) printf(" and %zu more", karma_model_n_targets(model) - 1);
-    const karma_fit_options *options = karma_model_options(model);
     size_t d = karma_model_n_attributes(model);
-    if (is_precomputed(options))
+    if (karma_model_is_precomputed(model))
         puts(" from kernel values against its training rows");
     else
         printf(" from %zu column%s\n", d, d == 1 ? "" : "s");
     printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
            karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
-    if (karma_model_search(model))
-        print_search(model);
+    if (karma_model_search_info(model))
+        print_search(karma_model_search_info(model));
     else {
         fputs("  kernel: ", stdout);
         print_kernel(model);
     }
-    for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) print_model_target(model, target);
     if (d) printf("\n  %-24s %s\n", "column", "type");
     for (size_t j = 0; j < d; j++) {
         printf("  %-24.24s %s", karma_model_attribute_name(model, j), attribute_type(model, j));
@@ -323,7 +376,7 @@ const tool_command command_inspect = {
         "it was learned.\n\n"
         "With --lowrank: whether the rows of a table lie near a subspace of few dimensions. The rank and the ranks "
         "that "
-        "were tried, the spectrum, how well completions foretell hidden cells; how much of the subspace each row shows "
+        "were tried, the spectrum, how well completions predict hidden cells; how much of the subspace each row shows "
         "(lambda), the gamma that follows for epsilon, and the columns that rows hang on. -o FILE writes row, observed "
         "cells, lambda and whether the row is reconstructible.",
     .example = "  karma inspect patients.csv --target outcome\n"

@@ -2,15 +2,8 @@
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "tool.h"
-
-static double now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* The most memory this process has had, in bytes (Linux counts in KiB). */
 static double peak_bytes(void) {
@@ -59,14 +52,14 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
         add_target_json(own, "name", model, target);
         (void)json_array_append_new(targets, own);
     }
-    double missing = is_precomputed(karma_model_options(model)) ? NAN : missing_share(table);
+    double missing = karma_model_is_precomputed(model) ? NAN : missing_share(table);
     json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:o}", "model", t->options.output, "rows",
                           (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
                           (json_int_t)karma_model_n_attributes(model), "missing", json_number_or_null(missing),
                           "options", options_json(karma_fit_option_table(), karma_model_options(model)), "seconds",
                           seconds, "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
-    if (karma_model_search(model)) (void)json_object_set_new(o, "cv", json_loads(karma_model_search(model), 0, NULL));
+    if (karma_model_search_info(model)) (void)json_object_set_new(o, "cv", search_json(karma_model_search_info(model)));
     add_target_json(o, "target", model, 0);
     return o;
 }
@@ -121,18 +114,18 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
     char a[16];
     size_t d = karma_model_n_attributes(model);
     printf("%s: learned from %zu rows and ", t->options.output, info->n_rows);
-    if (is_precomputed(karma_model_options(model)))
+    if (karma_model_is_precomputed(model))
         puts("their kernel values");
     else
         printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s", percent(a, missing_share(table)));
     for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
-    if (karma_model_search(model)) {
-        print_search(model);
+    if (karma_model_search_info(model)) {
+        print_search(karma_model_search_info(model));
         return;
     }
     fputs("  kernel   ", stdout);
     print_kernel(model);
-    if (info->solver == KARMA_SOLVER_BATCH)
+    if (info->solver != KARMA_SOLVER_ONLINE)
         print_batch(model);
     else
         print_online(model);
@@ -157,8 +150,6 @@ static int run(tool *t) {
     if (!t->options.output) return fail_usage(t, "say where to write the model with -o MODEL");
     if (strcmp(t->options.output, "-") == 0)
         return fail_usage(t, "a model is written to a file, not to standard output");
-    if (t->read.gram && t->fit.kernel && !is_precomputed(&t->fit))
-        return fail_usage(t, "--gram brings its own kernel values: leave --kernel '%s' out, or --gram", t->fit.kernel);
     int code;
     resolve_effort(t);
     if (read_to_learn(&table, t, &err) != KARMA_OK)

@@ -67,11 +67,11 @@ static void print_subspace(const lowrank_view *v) {
 
 static void print_verdict(const lowrank_view *v) {
     static const char *const sentences[] = {
-        "The low-rank assumption does not hold here: completions foretell hidden cells hardly better than the\n"
+        "The low-rank assumption does not hold here: completions predict hidden cells hardly better than the\n"
         "  columns' means. Neither --kernel subspace nor a large gamma has much to gain.",
-        "The low-rank assumption holds in part: completions foretell hidden cells better than the columns' means,\n"
+        "The low-rank assumption holds in part: completions predict hidden cells better than the columns' means,\n"
         "  but much stays open. --kernel union can use what there is.",
-        "The low-rank assumption holds: completions foretell hidden cells well. --kernel union, or subspace if many\n"
+        "The low-rank assumption holds: completions predict hidden cells well. --kernel union, or subspace if many\n"
         "  cells are missing, should learn more from fewer rows.",
     };
     char text[16];

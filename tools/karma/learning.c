@@ -1,35 +1,36 @@
 /* Tables that are learned from. */
-#include <stdlib.h>
-
 #include "tool.h"
 
-/* Texts of a column from which on they may be names, and what share of its cells they then are. */
-enum { LEAST_NAMES = 20 };
-static const double NAMED_SHARE = 0.9;
+enum { MOST_NOTICES = 8 };
 
-/* Little can be learned from names, and much time is spent on it. */
-static void note_names(const tool *t, const karma_table *table) {
-    size_t n = karma_table_n_attributes(table);
-    size_t *n_observed = t->hooks.notice ? calloc(n + 1, sizeof *n_observed) : NULL;
-    char sentence[400];
-    if (!n_observed) return;
-    karma_table_count_observed(table, n_observed);
-    for (size_t j = 0; j < n; j++) {
-        const char *name = karma_table_attribute_name(table, j);
-        size_t n_levels = karma_table_n_levels(table, j);
-        if (karma_table_attribute_kind(table, j) != KARMA_COLUMN_CATEGORY) continue;
-        if (n_levels < LEAST_NAMES || (double)n_levels < NAMED_SHARE * (double)n_observed[j]) continue;
-        (void)snprintf(sentence, sizeof sentence,
-                       "column '%.100s' has %zu different texts in %zu cells; if it names rows, --id '%.100s' takes it "
-                       "as a name",
-                       name, n_levels, n_observed[j], name);
+/* What is likely to spoil a model; `karma inspect` shows the rest. */
+static int is_serious(karma_finding_kind kind) {
+    return kind == KARMA_FINDING_ID || kind == KARMA_FINDING_TEXT || kind == KARMA_FINDING_LEAK ||
+           kind == KARMA_FINDING_SINGLE_CLASS;
+}
+
+static karma_status note_findings(const tool *t, const karma_table *table, karma_error *err) {
+    karma_review review;
+    size_t shown = 0;
+    karma_status st = karma_table_review(&review, table, err);
+    for (size_t k = 0; st == KARMA_OK && k < review.n_findings && shown < MOST_NOTICES; k++) {
+        char sentence[400];
+        if (!is_serious(review.findings[k].kind)) continue;
+        (void)karma_finding_text(sentence, sizeof sentence, &review.findings[k], table);
         t->hooks.notice(t->hooks.payload, sentence);
+        shown++;
     }
-    free(n_observed);
+    if (st == KARMA_OK) karma_review_clear(&review);
+    return st;
 }
 
 karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err) {
-    karma_status st = karma_table_read(out, t->arguments[0], &t->read, &t->hooks, err);
-    if (st == KARMA_OK) note_names(t, *out);
+    karma_table *table = NULL;
+    karma_status st = karma_table_read(&table, t->arguments[0], &t->read, &t->hooks, err);
+    if (st == KARMA_OK && !t->options.quiet) st = note_findings(t, table, err);
+    if (st == KARMA_OK)
+        *out = table;
+    else
+        karma_table_free(table);
     return st;
 }

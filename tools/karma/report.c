@@ -90,22 +90,23 @@ json_t *solver_json(const karma_model *model) {
                   (json_int_t)info->rounds, "passes", (double)info->rounds / (double)info->n_rows, "support_rows",
                   (json_int_t)info->n_support, "kernel_evaluations", info->kernel_evaluations, "C", info->C, "rho",
                   info->rho, "scale", info->scale, "log_norm", info->log_norm);
-    if (info->solver == KARMA_SOLVER_BATCH)
+    if (info->solver != KARMA_SOLVER_ONLINE)
         (void)json_object_update_new(
             o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap", info->gap));
     else
         (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
+    if (info->solver == KARMA_SOLVER_NYSTROM)
+        (void)json_object_set_new(o, "landmarks",
+                                  json_pack("{s:I, s:f, s:{s:f, s:f}}", "count", (json_int_t)info->n_landmarks,
+                                            "held_out_loss", info->held_out_loss, "half", "held_out_loss",
+                                            info->half_held_out_loss, "excess", info->half_excess));
     if (info->solver == KARMA_SOLVER_ONLINE && karma_model_task(model, 0) == KARMA_TASK_CLASSIFY)
         (void)json_object_set_new(o, "progressive_error", json_real(info->error_rate));
-    if (is_precomputed(karma_model_options(model))) {
+    if (karma_model_is_precomputed(model)) {
         (void)json_object_set_new(o, "scale", json_null());
         (void)json_object_set_new(o, "log_norm", json_null());
     }
     return o;
-}
-
-int is_precomputed(const karma_fit_options *options) {
-    return options->kernel && strstr(options->kernel, "precomputed") != NULL;
 }
 
 /* "cosine", as a user writes it. */
@@ -121,10 +122,10 @@ void print_kernel(const karma_model *model) {
     int mapped = options->outer != KARMA_OUTER_IDENTITY;
     option_word(outer, "outer", options);
     fputs(formula, stdout);
-    if (is_precomputed(options))
+    if (karma_model_is_precomputed(model))
         putchar('\n');
-    else if (strpbrk(formula, "+*(")) /* factors may have settings of their own, and have a scale each */
-        printf("; where it says nothing else%s%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "",
+    else if (!karma_model_has_plain_kernel(model))
+        printf("; unless it says otherwise%s%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "",
                mapped ? outer : "", mapped ? "," : "", (long long)options->gamma, option_word(scale, "scale", options),
                options->bias);
     else
@@ -201,33 +202,25 @@ static json_t *quantiles_json(const karma_model *model, size_t target, const kar
     return rows;
 }
 
+/* Of classes, what a constant answer reaches comes after the metric; of numbers, after all metrics. */
+static void add_values_json(json_t *object, const karma_metrics *m, karma_task task) {
+    int constants_are_last = task == KARMA_TASK_REGRESS;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < m->n_values; i++) {
+            const karma_metric *metric = karma_metric_at(i);
+            if (metric->task != task || !metric->title) continue;
+            if (pass == 0) (void)json_object_set_new(object, metric->key, json_number_or_null(m->values[i]));
+            if (pass == constants_are_last && metric->constant_key)
+                (void)json_object_set_new(object, metric->constant_key, json_number_or_null(m->constants[i]));
+        }
+}
+
 static json_t *metrics_json(const karma_model *model, size_t target, const karma_metrics *m) {
     json_t *object = json_pack("{s:s, s:I, s:I}", "target", karma_model_target_name(model, target), "rows",
                                (json_int_t)m->n_rows, "rows_without_label", (json_int_t)m->n_left_out);
-    const struct {
-        const char *name;
-        double value;
-        int classify;
-    } numbers[] = {
-        {"accuracy", m->accuracy, 1},
-        {"majority", m->majority, 1},
-        {"balanced_accuracy", m->balanced_accuracy, 1},
-        {"f1", m->f1, 1},
-        {"auc", m->auc, 1},
-        {"log_loss", m->log_loss, 1},
-        {"brier", m->brier, 1},
-        {"calibration_error", m->calibration_error, 1},
-        {"mae", m->mae, 0},
-        {"rmse", m->rmse, 0},
-        {"r2", m->r2, 0},
-        {"baseline_mae", m->baseline_mae, 0},
-        {"baseline_rmse", m->baseline_rmse, 0},
-    };
     int classify = karma_model_task(model, target) == KARMA_TASK_CLASSIFY;
     (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (numbers[i].classify == classify)
-            (void)json_object_set_new(object, numbers[i].name, json_number_or_null(numbers[i].value));
+    add_values_json(object, m, karma_model_task(model, target));
     if (classify) (void)json_object_set_new(object, "confusion", confusion_json(model, target, m));
     if (m->n_quantiles) {
         (void)json_object_set_new(object, "quantiles", quantiles_json(model, target, m));
@@ -236,13 +229,40 @@ static json_t *metrics_json(const karma_model *model, size_t target, const karma
     return object;
 }
 
-static void print_share(const char *label, double share, const char *remark) {
+static void print_share(const char *title, double share, const char *remark) {
     char text[16];
-    if (isfinite(share)) printf("  %-20s %8s%s%s\n", label, percent(text, share), *remark ? "   " : "", remark);
+    if (isfinite(share)) printf("  %-20s %8s%s%s\n", title, percent(text, share), *remark ? "   " : "", remark);
 }
 
-static void print_decimal(const char *label, double value, const char *remark) {
-    if (isfinite(value)) printf("  %-20s %8.4f%s%s\n", label, value, *remark ? "   " : "", remark);
+/* Columns of numbers are wider than those of classes. */
+static void print_plain(const karma_metric *metric, double value, const char *remark) {
+    int width = metric->task == KARMA_TASK_REGRESS ? 10 : 8;
+    if (isfinite(value)) printf("  %-20s %*.4f%s%s\n", metric->title, width, value, *remark ? "   " : "", remark);
+}
+
+static void print_metric(const karma_metric *metric, double value, double constant, size_t n_classes) {
+    const char *remark = n_classes >= metric->remark_from ? metric->remark : "";
+    switch (metric->unit) {
+    case KARMA_METRIC_SHARE:
+        print_share(metric->title, value, remark);
+        if (metric->constant_key) print_share(metric->constant_title, constant, metric->constant_remark);
+        break;
+    case KARMA_METRIC_PLAIN:
+        print_plain(metric, value, remark);
+        break;
+    case KARMA_METRIC_TARGET:
+        printf("  %-20s %10.5g", metric->title, value);
+        if (metric->constant_key) printf("   %s: %.5g", metric->constant_title, constant);
+        putchar('\n');
+        break;
+    }
+}
+
+static void print_values(const karma_metrics *m, karma_task task) {
+    for (size_t i = 0; i < m->n_values; i++) {
+        const karma_metric *metric = karma_metric_at(i);
+        if (metric->task == task && metric->title) print_metric(metric, m->values[i], m->constants[i], m->n_classes);
+    }
 }
 
 static void print_confusion(const karma_model *model, size_t target, const karma_metrics *m) {
@@ -266,39 +286,25 @@ static void print_confusion(const karma_model *model, size_t target, const karma
     }
 }
 
-static void print_number_metrics(const karma_model *model, size_t target, const karma_metrics *m) {
-    printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "mean absolute error", m->mae, m->baseline_mae);
-    printf("  %-20s %10.5g   always saying the training mean: %.5g\n", "root mean square", m->rmse, m->baseline_rmse);
-    if (isfinite(m->r2)) printf("  %-20s %10.4f   0 is what the mean of these rows would reach\n", "R2", m->r2);
+static void print_quantiles(const karma_model *model, size_t target, const karma_metrics *m) {
+    char share[16], name[KARMA_NUMBER_SIZE];
     if (m->n_quantiles) printf("\n  %-20s %10s %10s   share of rows at or below it\n", "quantile", "loss", "coverage");
-    for (size_t q = 0; q < m->n_quantiles; q++) {
-        char share[16], name[KARMA_NUMBER_SIZE];
+    for (size_t q = 0; q < m->n_quantiles; q++)
         printf("  %-20s %10.5g %10s\n", karma_number_text(name, karma_model_quantile(model, target, q)), m->pinball[q],
                percent(share, m->coverage[q]));
-    }
-    if (isfinite(m->interval_coverage)) {
-        char share[16];
+    if (isfinite(m->interval_coverage))
         printf("  between the first and the last: %s of the rows\n", percent(share, m->interval_coverage));
-    }
 }
 
 static void print_metrics(const karma_model *model, size_t target, const karma_metrics *m) {
     printf("%zu rows", m->n_rows);
     if (m->n_left_out) printf(" (%zu more have no label)", m->n_left_out);
     printf(", target '%s'\n", karma_model_target_name(model, target));
-    if (karma_model_task(model, target) == KARMA_TASK_REGRESS) {
-        print_number_metrics(model, target, m);
-        return;
-    }
-    print_share("accuracy", m->accuracy, "");
-    print_share("majority rate", m->majority, "always saying the commonest class of the training rows");
-    print_share("balanced accuracy", m->balanced_accuracy, "mean recall of the classes");
-    print_share("F1", m->f1, "mean over the classes");
-    print_decimal("AUC", m->auc, m->n_classes > 2 ? "mean, each class against the rest" : "");
-    print_decimal("log loss", m->log_loss, "");
-    print_decimal("Brier score", m->brier, "mean squared error of the probabilities");
-    print_decimal("calibration error", m->calibration_error, "expected: mean |confidence - accuracy| over ten bins");
-    print_confusion(model, target, m);
+    print_values(m, karma_model_task(model, target));
+    if (karma_model_task(model, target) == KARMA_TASK_CLASSIFY)
+        print_confusion(model, target, m);
+    else
+        print_quantiles(model, target, m);
 }
 
 static json_t *all_metrics_json(const karma_model *model, const karma_metrics *metrics) {

@@ -10,7 +10,7 @@ int load_inputs(tool *t, karma_model **model, karma_table **table) {
     *table = NULL;
     if (karma_model_load(model, model_path, &err) != KARMA_OK) return fail(model_path, &err);
     int code = EXIT_DONE;
-    if (t->read.gram && !is_precomputed(karma_model_options(*model)))
+    if (t->read.gram && !karma_model_is_precomputed(*model))
         code = fail_usage(t, "%s computes its kernel from columns: --gram is for models that were trained with it",
                           model_path);
     else if (karma_model_read_table(table, *model, path, &t->read, &t->hooks, &err) != KARMA_OK)

@@ -1,100 +1,124 @@
-/* What a search tells of itself, for people. The account comes from a file: nothing in it is taken for granted. */
-#include <math.h>
-#include <stdlib.h>
+/* What a search did, for people and as JSON. */
 #include <string.h>
+
+#include <math.h>
 
 #include "tool.h"
 
-static double number_of(const json_t *object, const char *name) {
-    const json_t *value = json_object_get(object, name);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+/* --- JSON ---------------------------------------------------------------------------------------------- */
+
+static json_t *numbers_json(const double *values, size_t n) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++) (void)json_array_append_new(array, json_number_or_null(values[i]));
+    return array;
 }
 
-static const char *text_of(const json_t *object, const char *name) {
-    const char *text = json_string_value(json_object_get(object, name));
-    return text ? text : "?";
+static json_t *candidates_json(const karma_search_info *info) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < info->n_candidates; i++) {
+        const karma_search_candidate *c = &info->candidates[i];
+        (void)json_array_append_new(array, json_pack("{s:s, s:f, s:o, s:o, s:b}", "kernel", c->kernel, "C_factor",
+                                                     c->C_factor, "score", json_number_or_null(c->score), "error",
+                                                     json_number_or_null(c->error), "chosen", c->is_chosen));
+    }
+    return array;
 }
 
-static void print_folds(const json_t *account) {
-    const json_t *folds = json_object_get(account, "folds");
-    size_t n = json_array_size(folds), most = 10;
+static json_t *gains_json(const karma_search_info *info) {
+    json_t *object = json_object();
+    for (size_t i = 0; i < info->n_gains; i++) {
+        const karma_search_gain *g = &info->gains[i];
+        (void)json_object_set_new(
+            object, g->ingredient,
+            json_pack("{s:o, s:o}", "gain", json_number_or_null(g->gain), "error", json_number_or_null(g->error)));
+    }
+    return object;
+}
+
+json_t *search_json(const karma_search_info *info) {
+    json_t *o =
+        json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o}", "goal",
+                  karma_goal_name(info->goal), "less_is_better", karma_goal_is_loss(info->goal), "score",
+                  json_number_or_null(info->score), "error", json_number_or_null(info->error), "folds",
+                  numbers_json(info->values, info->n_values), "n_folds", (json_int_t)info->n_folds, "n_repeats",
+                  (json_int_t)info->n_repeats, "rows", (json_int_t)info->n_rows, "rows_searched",
+                  (json_int_t)info->n_rows_tried, "kernels", (json_int_t)info->n_kernels, "kernels_to_the_end",
+                  (json_int_t)info->n_kernels_to_the_end, "candidates_tried", (json_int_t)info->n_tried, "members",
+                  (json_int_t)info->n_chosen, "seconds", json_number_or_null(info->seconds), "cut_short",
+                  info->end != KARMA_SEARCH_COMPLETE, "constant_answer", json_number_or_null(info->constant_score));
+    if (info->has_zero_imputation)
+        (void)json_object_set_new(o, "zero_imputation",
+                                  json_pack("{s:o, s:o, s:o}", "score", json_number_or_null(info->zero_score), "error",
+                                            json_number_or_null(info->zero_error), "folds",
+                                            numbers_json(info->zero_values, info->n_values)));
+    (void)json_object_set_new(o, "candidates", candidates_json(info));
+    (void)json_object_set_new(o, "gains", gains_json(info));
+    return o;
+}
+
+/* --- text ---------------------------------------------------------------------------------------------- */
+
+static void print_folds(const karma_search_info *info) {
+    size_t most = 10;
     fputs("  folds    ", stdout);
-    for (size_t f = 0; f < n && f < most; f++)
-        printf("%s%.4g", f ? "  " : "", json_number_value(json_array_get(folds, f)));
-    puts(n > most ? "  ..." : "");
+    for (size_t f = 0; f < info->n_values && f < most; f++) printf("%s%.4g", f ? "  " : "", info->values[f]);
+    puts(info->n_values > most ? "  ..." : "");
 }
 
-static void print_gains(const json_t *account) {
+/* Ingredients are words of the library; those that say little alone have more here. */
+static const char *words_for(const char *ingredient) {
     static const struct {
-        const char *name, *words;
-    } parts[] = {{"gamma", "gamma > 1"}, {"rank", "ranks"}, {"subspace", "subspace"}, {"outer", "outer maps"}};
-    const json_t *gains = json_object_get(account, "gains");
-    int any = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const json_t *gain = json_object_get(gains, parts[i].name);
-        if (!gain) continue;
-        printf("%s%s %+.4f +- %.4f", any++ ? ", " : "  worth    ", parts[i].words, number_of(gain, "gain"),
-               number_of(gain, "error"));
-    }
-    if (any) puts(" (the choice with them, less that without)");
+        const char *ingredient, *words;
+    } known[] = {{"gamma", "gamma > 1"}, {"rank", "ranks"}, {"outer", "outer maps"}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].ingredient, ingredient) == 0) return known[i].words;
+    return ingredient;
 }
 
-/* What a member's machines weigh together, and which multiples of C they have: "0.5:10,2:0.1" -> 0.6, "0.5, 2". */
-static double read_machines(char *multiples, size_t size, const char *text, size_t length) {
-    double weight = 0.0;
-    size_t used = 0;
-    for (const char *at = text, *end = text + length; at < end && used < size;) {
-        size_t item = strcspn(at, ",|"), number = strcspn(at, ":,|");
-        if (item > (size_t)(end - at)) item = (size_t)(end - at);
-        if (number > item) number = item;
-        weight += number < item ? strtod(at + number + 1, NULL) : 1.0;
-        used += (size_t)snprintf(multiples + used, size - used, "%s%.*s", used ? ", " : "", (int)number, at);
-        at += item + 1;
-    }
-    return weight;
+static void print_gains(const karma_search_info *info) {
+    for (size_t i = 0; i < info->n_gains; i++)
+        printf("%s%s %+.4f +- %.4f", i ? ", " : "  gains    ", words_for(info->gains[i].ingredient),
+               info->gains[i].gain, info->gains[i].error);
+    if (info->n_gains) puts(" (the choice with each, minus the choice without it)");
 }
 
-/* The kernels that were chosen, one a line, with their weight in the average and the multiples of C. */
-static void print_members(const char *kernel) {
-    size_t most = 10, n = 0;
+/* One kernel per line, with its weight in the average and its multiples of C. */
+static void print_members(const karma_search_info *info) {
+    size_t most = 10;
     puts("  learned");
-    for (const char *at = kernel; at; n++) {
-        at += strspn(at, " ");
-        const char *end = strchr(at, '|'), *machines = strchr(at, '@');
-        size_t length = end ? (size_t)(end - at) : strlen(at);
-        size_t name = machines && machines < at + length ? (size_t)(machines - at) : length;
-        char multiples[160] = "1";
-        double weight = 1.0;
-        if (name < length) weight = read_machines(multiples, sizeof multiples, machines + 2, length - name - 2);
-        while (name > 0 && at[name - 1] == ' ') name--;
-        if (n < most) printf("    %5.1f%%  %.*s, C times %s\n", 100.0 * weight, (int)name, at, multiples);
-        at = end ? end + 1 : NULL;
+    for (size_t i = 0; i < info->n_members && i < most; i++) {
+        const karma_search_member *m = &info->members[i];
+        double weight = 0.0;
+        for (size_t c = 0; c < m->n_machines; c++) weight += m->weights[c];
+        printf("    %5.1f%%  %s, C times", 100.0 * weight, m->kernel);
+        for (size_t c = 0; c < m->n_machines; c++) printf("%s %g", c ? "," : "", m->C_factors[c]);
+        putchar('\n');
     }
-    if (n > most) printf("            and %zu kernels more: see inspect --json\n", n - most);
+    if (info->n_members > most)
+        printf("            and %zu more kernels: see inspect --json\n", info->n_members - most);
 }
 
-void print_search(const karma_model *model) {
-    json_t *account = karma_model_search(model) ? json_loads(karma_model_search(model), 0, NULL) : NULL;
-    const json_t *zero = json_object_get(account, "zero_imputation");
-    if (!account) return;
-    printf("  tried    %.0f candidates of %.0f kernel%s on %.0f x %.0f folds", number_of(account, "candidates_tried"),
-           number_of(account, "kernels"), number_of(account, "kernels") == 1.0 ? "" : "s",
-           number_of(account, "n_repeats"), number_of(account, "n_folds"));
-    if (number_of(account, "rows_searched") < number_of(account, "rows"))
-        printf(" of %.0f rows", number_of(account, "rows_searched"));
-    printf(", %.1f s%s\n", number_of(account, "seconds"),
-           json_is_true(json_object_get(account, "cut_short")) ? ", cut short" : "");
-    printf(
-        "  %-8s %.4f +- %.4f cross-validated, by %.0f of them together; choosing makes it a little too good (see cv)\n",
-        text_of(account, "goal"), number_of(account, "score"), number_of(account, "error"),
-        number_of(account, "members"));
-    print_folds(account);
-    printf("  beside   %.4f for a constant answer", number_of(account, "constant_answer"));
-    if (zero)
-        printf(", %.4f +- %.4f for 0-imputation (linear, gamma 1) on the same folds", number_of(zero, "score"),
-               number_of(zero, "error"));
+static void print_tried(const karma_search_info *info) {
+    static const char *const ends[KARMA_N_SEARCH_ENDS] = {"", ", cut short by the time limit",
+                                                          ", cut short by an interrupt"};
+    printf("  tried    %zu candidates of %zu kernel%s on %zu x %zu folds", info->n_tried, info->n_kernels,
+           info->n_kernels == 1 ? "" : "s", info->n_repeats, info->n_folds);
+    if (info->n_rows_tried < info->n_rows) printf(" of %zu rows", info->n_rows_tried);
+    if (isfinite(info->seconds)) printf(", %.1f s", info->seconds); /* files do not keep it */
+    puts(ends[info->end]);
+}
+
+void print_search(const karma_search_info *info) {
+    print_tried(info);
+    printf("  %-8s %.4f +- %.4f cross-validated, by %zu of them together; optimistic: the same folds chose it (see "
+           "cv)\n",
+           karma_goal_name(info->goal), info->score, info->error, info->n_chosen);
+    print_folds(info);
+    printf("  baseline %.4f for a constant answer", info->constant_score);
+    if (info->has_zero_imputation)
+        printf(", %.4f +- %.4f for 0-imputation (linear, gamma 1) on the same folds", info->zero_score,
+               info->zero_error);
     putchar('\n');
-    print_gains(account);
-    print_members(karma_model_options(model)->kernel);
-    json_decref(account);
+    print_gains(info);
+    print_members(info);
 }

@@ -26,7 +26,7 @@ static void listen_to_interrupts(void) {
     (void)sigaction(SIGINT, &action, NULL);
 }
 
-static double now(void) {
+double now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -56,16 +56,36 @@ static int show_progress(void *payload, const char *stage, size_t done, size_t t
     return watch_interrupt(payload, stage, done, total);
 }
 
+/* The library names options, option 'gamma' or option 'gamma=2'; a person at a terminal knows them as --gamma 2. */
+void print_with_flags(FILE *stream, const char *sentence) {
+    static const char before[] = "option '";
+    const char *found, *end;
+    while ((found = strstr(sentence, before)) && (end = strchr(found + sizeof before - 1, '\''))) {
+        fwrite(sentence, 1, (size_t)(found - sentence), stream);
+        fputs("--", stream);
+        for (const char *c = found + sizeof before - 1; c < end; c++) fputc(*c == '=' ? ' ' : *c, stream);
+        sentence = end + 1;
+    }
+    fputs(sentence, stream);
+}
+
+/* A warning is about a result that may be wrong: it is printed even when the tool is asked to be quiet. */
 static void show_notice(void *payload, const char *sentence) {
-    (void)payload;
+    static const char warning[] = "warning: ";
+    const tool *t = payload;
+    int warns = strncmp(sentence, warning, sizeof warning - 1) == 0;
+    if (t->options.quiet && !warns) return;
     end_progress();
-    fprintf(stderr, "karma: note: %s\n", sentence);
+    fputs(warns ? "karma: " : "karma: note: ", stderr);
+    print_with_flags(stderr, sentence);
+    fputc('\n', stderr);
 }
 
 void install_hooks(tool *t) {
     started = now();
     t->hooks.progress = isatty(STDERR_FILENO) && !t->options.quiet ? show_progress : watch_interrupt;
-    t->hooks.notice = t->options.quiet ? NULL : show_notice;
+    t->hooks.notice = show_notice;
+    t->hooks.payload = t;
     if (t->command->stops_gently) listen_to_interrupts();
 }
 
@@ -74,7 +94,9 @@ int fail(const char *path, const karma_error *err) {
     size_t length = path ? strlen(path) : 0;
     int named =
         !path || strcmp(path, "-") == 0 || (strncmp(err->message, path, length) == 0 && err->message[length] == ':');
-    fprintf(stderr, "karma: %s%s%s\n", named ? "" : path, named ? "" : ": ", err->message);
+    fprintf(stderr, "karma: %s%s", named ? "" : path, named ? "" : ": ");
+    print_with_flags(stderr, err->message);
+    fputc('\n', stderr);
     return err->status == KARMA_ERR_OPTION ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -82,8 +104,10 @@ int fail_usage(const tool *t, const char *format, ...) {
     va_list args;
     va_start(args, format);
     fputs("karma: ", stderr);
-    vfprintf(stderr, format, args);
+    char sentence[1024];
+    (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    print_with_flags(stderr, sentence);
     fprintf(stderr, " (karma %s%s--help)\n", t && t->command ? t->command->name : "", t && t->command ? " " : "");
     return EXIT_USAGE;
 }

@@ -10,18 +10,18 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* Options that belong to the tool and not to the library. */
 typedef struct tool_options {
-    char *output;   /* -o */
-    char *complete; /* synth */
-    char *against;  /* gram */
-    int regret;     /* online */
-    char *errors;   /* complete */
-    int lowrank;    /* inspect */
+    size_t struct_size; /* set by karma_options_init */
+    char *output;       /* -o */
+    char *complete;     /* synth */
+    char *against;      /* gram */
+    int regret;         /* online */
+    char *errors;       /* complete */
+    int lowrank;        /* inspect */
     int json, quiet;
-    int importance, overlap;  /* explain: what it reports instead of single rows */
-    int64_t top;              /* explain: parts to show; 0: all */
-    int64_t samples, repeats; /* explain */
-    int64_t rounds;           /* cv */
-    int64_t abstain;          /* predict, eval: the warning level from which on they do; 0: never */
+    int importance, overlap; /* explain: what it reports instead of single rows */
+    int64_t top;             /* explain: parts to show; 0: all */
+    int64_t rounds;          /* cv */
+    int64_t abstain;         /* predict, eval: the warning level from which on they do; 0: never */
 } tool_options;
 
 typedef struct tool tool;
@@ -53,6 +53,7 @@ struct tool {
     karma_read_options read;
     karma_fit_options fit;
     karma_compare_options compare;
+    karma_explain_options explain;
     karma_search_options search; /* `fixed`: options of the kernel and the solver that were given */
     karma_synth_options synth;
     karma_theory_options theory;
@@ -79,7 +80,7 @@ void *group_struct(const option_group *group, tool *t);
 /* Whether it is this group of the command that has the option. */
 int group_has(const tool_command *command, const option_group *group, const karma_option *option);
 /* Reading options that every command on tables shares: what columns are, and what the file is like. */
-extern const char *const column_option_names[], *const file_option_names[];
+extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
 /* Options that describe a kernel; and those of what is learned, with which it is chosen all the same. */
 extern const char *const kernel_option_names[], *const task_option_names[];
 
@@ -95,6 +96,10 @@ karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
 void end_progress(void);
+/* Prints a sentence of the library, option 'gamma=2' as --gamma 2. */
+void print_with_flags(FILE *stream, const char *sentence);
+/* Seconds since some fixed moment, on a clock that never jumps. */
+double now(void);
 /* Says what failed, naming `path` unless the message already does, and gives the exit code. */
 int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
@@ -146,13 +151,12 @@ json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
 /* The kernel in words and a line feed: "linear, gamma 2, scale 12.3, bias 1". */
 void print_kernel(const karma_model *model);
-/* How the model was chosen, as its account tells it; nothing if it was not. */
-void print_search(const karma_model *model);
+/* How a model was chosen, for people and as the key "cv". */
+void print_search(const karma_search_info *info);
+json_t *search_json(const karma_search_info *info);
 /* What `train` and `cv` take from --effort auto: nothing is chosen where options of the kernel or the solver are given.
  */
 void resolve_effort(tool *t);
-/* Whether kernel values come with the data (--gram) and are not computed from columns. */
-int is_precomputed(const karma_fit_options *options);
 /* Prints the metrics of every target of the model; of n_rows rows those that were abstained from are not in them. */
 int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics, const abstention *left_out,
                    size_t n_rows);

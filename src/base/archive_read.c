@@ -1,0 +1,216 @@
+/* Reading an archive. Everything in it is hostile until checked. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/archive_inside.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+/* A header of more bytes is not believed: it would be that of a table with some ten million texts. */
+static const uint64_t MOST_HEADER = UINT64_C(1) << 30;
+/* Bytes that are asked for at once, so that no more memory is taken than there is input. */
+enum { READ_STEP = 1 << 20 };
+
+/* --- bytes --------------------------------------------------------------------------------------------- */
+
+typedef struct input {
+    karma_i_get_fn get;
+    void *context;
+    size_t capacity;
+} input;
+
+/* Reads until there are `wanted` bytes, or no more of them. */
+static karma_status read_until(karma_i_archive *a, input *in, size_t wanted) {
+    while (a->size < wanted) {
+        size_t left = wanted - a->size, step = left < READ_STEP ? left : READ_STEP;
+        if (!karma_i_reserve(&a->bytes, &in->capacity, a->size + step, 1)) return karma_i_archive_fail_memory(a);
+        size_t got = in->get(in->context, a->bytes + a->size, step);
+        if (got == 0) break;
+        a->size += got;
+    }
+    return KARMA_OK;
+}
+
+static karma_status read_header(karma_i_archive *a, input *in) {
+    uint64_t length = 0;
+    KARMA_TRY(read_until(a, in, 8));
+    if (a->size < 8) return karma_i_archive_fail(a, "the file is too short");
+    for (int i = 7; i >= 0; i--) length = length << 8 | a->bytes[i];
+    if (length < 2 || length > MOST_HEADER) return karma_i_archive_fail(a, "it is no model at all");
+    KARMA_TRY(read_until(a, in, 9));
+    if (a->size < 9 || a->bytes[8] != '{') return karma_i_archive_fail(a, "it is no model at all");
+    KARMA_TRY(read_until(a, in, 8 + (size_t)length));
+    if (a->size < 8 + length) return karma_i_archive_fail(a, "it is truncated, or no model at all");
+    a->header_length = (size_t)length;
+    a->json = json_loadb((const char *)a->bytes + 8, a->header_length, JSON_REJECT_DUPLICATES, NULL);
+    return json_is_object(a->json) ? KARMA_OK : karma_i_archive_fail(a, "its header is not JSON");
+}
+
+static karma_status parse_document(karma_i_archive *a) {
+    const char *text = json_string_value(json_object_get(json_object_get(a->json, "__metadata__"), "karma"));
+    if (!text) return karma_i_archive_fail(a, "it is not a karma model");
+    a->document = a->at[0] = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *format = json_object_get(a->document, "format");
+    const char *version = json_string_value(json_object_get(a->document, "version"));
+    if (!json_is_integer(format) || !version) return karma_i_archive_fail(a, "its format version is missing");
+    long long number = json_integer_value(format);
+    if (number > KARMA_I_ARCHIVE_FORMAT)
+        return karma_i_fail(a->err, KARMA_ERR_FORMAT,
+                            "%s: made by a newer version of karma (%.40s, format %lld; this one is %s and reads up to "
+                            "%d)",
+                            a->name, version, number, karma_version(), KARMA_I_ARCHIVE_FORMAT);
+    if (number < KARMA_I_ARCHIVE_FORMAT)
+        return karma_i_archive_fail(a, "its format, %lld, was never released; train it again", number);
+    return KARMA_OK;
+}
+
+/* --- where the arrays are ------------------------------------------------------------------------------ */
+
+typedef struct range {
+    uint64_t begin, end;
+} range;
+
+static int by_begin(const void *a, const void *b) {
+    const range *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+static int take_range(range *out, const json_t *entry) {
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    json_int_t begin = json_integer_value(json_array_get(offsets, 0)), end = -1;
+    if (json_array_size(offsets) == 2) end = json_integer_value(json_array_get(offsets, 1));
+    *out = (range){(uint64_t)begin, (uint64_t)end};
+    return begin >= 0 && end >= begin;
+}
+
+/* The arrays follow one another without gaps and do not overlap, so that no file claims more than it holds. */
+static karma_status measure_data(size_t *size, const karma_i_archive *a) {
+    size_t n = 0;
+    range *ranges = karma_i_alloc(json_object_size(a->json), sizeof *ranges);
+    if (!ranges) return karma_i_archive_fail_memory(a);
+    const char *key;
+    json_t *entry;
+    int is_sound = 1;
+    json_object_foreach(a->json, key, entry) if (strcmp(key, "__metadata__") != 0) is_sound &=
+        take_range(&ranges[n++], entry);
+    uint64_t end = 0;
+    if (n > 1) qsort(ranges, n, sizeof *ranges, by_begin);
+    for (size_t i = 0; is_sound && i < n; i++) {
+        is_sound = ranges[i].begin == end;
+        end = ranges[i].end;
+    }
+    karma_i_free(ranges);
+    if (!is_sound) return karma_i_archive_fail(a, "its arrays do not follow one another");
+    if (end > (uint64_t)karma_i_memory_limit())
+        return karma_i_archive_fail(a, "it says that it has %.0f GB, more than this machine's memory",
+                                    (double)end / 1e9);
+    *size = (size_t)end;
+    return KARMA_OK;
+}
+
+static karma_status read_data(karma_i_archive *a, input *in) {
+    size_t data_size = 0;
+    KARMA_TRY(measure_data(&data_size, a));
+    size_t size = 8 + a->header_length + data_size;
+    KARMA_TRY(read_until(a, in, size + 1));
+    if (a->size < size) return karma_i_archive_fail(a, "it is truncated");
+    return a->size == size ? KARMA_OK : karma_i_archive_fail(a, "it is longer than it says");
+}
+
+/* --- checksum ------------------------------------------------------------------------------------------ */
+
+/* Where the digits of the checksum stand in the header; NULL if they do not. */
+static char *find_checksum(const karma_i_archive *a) {
+    size_t key = sizeof KARMA_I_CHECKSUM_KEY - 1;
+    char *header = (char *)a->bytes + 8;
+    for (size_t i = 0; i + key + KARMA_I_CHECKSUM_DIGITS <= a->header_length; i++)
+        if (memcmp(header + i, KARMA_I_CHECKSUM_KEY, key) == 0) return header + i + key;
+    return NULL;
+}
+
+static karma_status check_checksum(const karma_i_archive *a) {
+    char *digits = find_checksum(a), stored[KARMA_I_CHECKSUM_DIGITS + 1] = {0}, computed[KARMA_I_CHECKSUM_DIGITS + 1];
+    if (!digits) return karma_i_archive_fail(a, "it has no checksum");
+    memcpy(stored, digits, KARMA_I_CHECKSUM_DIGITS);
+    memset(digits, '0', KARMA_I_CHECKSUM_DIGITS);
+    (void)snprintf(computed, sizeof computed, "%08lx", (unsigned long)karma_i_checksum(0, a->bytes, a->size));
+    if (strcmp(stored, computed) != 0)
+        return karma_i_archive_fail(a, "it was altered or truncated (the checksum does not fit)");
+    return KARMA_OK;
+}
+
+karma_status karma_i_archive_open(karma_i_archive **out, const char *name, karma_i_get_fn get, void *context,
+                                  karma_error *err) {
+    karma_i_archive *a = karma_i_zalloc(1, sizeof *a);
+    if (!a) return karma_i_fail_memory(err);
+    input in = {get, context, 0};
+    a->name = name;
+    a->err = err;
+    a->is_reading = 1;
+    karma_status st = read_header(a, &in);
+    if (st == KARMA_OK) st = parse_document(a);
+    if (st == KARMA_OK) st = read_data(a, &in);
+    if (st == KARMA_OK) st = check_checksum(a);
+    if (st == KARMA_OK)
+        *out = a;
+    else
+        karma_i_archive_free(a);
+    return st;
+}
+
+/* --- arrays -------------------------------------------------------------------------------------------- */
+
+static const json_t *entry_of(const karma_i_archive *a, const char *name) {
+    char key[KARMA_I_ARCHIVE_PATH + 64];
+    (void)snprintf(key, sizeof key, "%s%s", a->path, name);
+    return json_object_get(a->json, key);
+}
+
+/* One extent of an array's shape; false: it is none. */
+static int take_extent(size_t *out, const json_t *entry, size_t dimension) {
+    const json_t *extent = json_array_get(json_object_get(entry, "shape"), dimension);
+    if (!json_is_integer(extent) || json_integer_value(extent) < 0) return 0;
+    *out = (size_t)json_integer_value(extent);
+    return 1;
+}
+
+/* The bytes of an array of this type and shape are there. */
+static int fits(const json_t *entry, karma_i_dtype dtype, karma_i_shape shape, range *where) {
+    const char *stored = json_string_value(json_object_get(entry, "dtype"));
+    size_t size = karma_i_dtype_sizes[dtype];
+    if (!stored || strcmp(stored, karma_i_dtype_names[dtype]) != 0) return 0;
+    if (json_array_size(json_object_get(entry, "shape")) != (size_t)shape.n_dims) return 0;
+    for (int d = 0; d < shape.n_dims; d++) {
+        size_t extent;
+        if (!take_extent(&extent, entry, (size_t)d) || extent != shape.extent[d]) return 0;
+        if (extent && size > SIZE_MAX / extent) return 0;
+        size *= extent;
+    }
+    return take_range(where, entry) && where->end - where->begin == size;
+}
+
+karma_status karma_i_archive_take(void **out, karma_i_archive *a, const char *name, karma_i_dtype dtype,
+                                  karma_i_shape shape) {
+    range where = {0, 0};
+    if (!fits(entry_of(a, name), dtype, shape, &where))
+        return karma_i_archive_fail(a, "array '%s%s' is missing or not of the size and type it should have", a->path,
+                                    name);
+    size_t n = (size_t)(where.end - where.begin);
+    void *array = karma_i_alloc_aligned(n, 1);
+    if (!array) return karma_i_archive_fail_memory(a);
+    if (n) memcpy(array, a->bytes + 8 + a->header_length + (size_t)where.begin, n);
+    *out = array;
+    return KARMA_OK;
+}
+
+karma_status karma_i_archive_length(karma_i_archive *a, const char *name, size_t *n) {
+    size_t extent;
+    range where;
+    if (!a->is_reading) return KARMA_OK;
+    const json_t *entry = entry_of(a, name);
+    if (!take_extent(&extent, entry, 0) || !take_range(&where, entry) || extent > where.end - where.begin)
+        return karma_i_archive_fail(a, "array '%s%s' is missing or empty where it should not be", a->path, name);
+    *n = extent;
+    return KARMA_OK;
+}

@@ -1,0 +1,10 @@
+/* How many threads to use. */
+#ifndef KARMA_I_THREADS_H
+#define KARMA_I_THREADS_H
+
+#include <stdint.h>
+
+/* The number of threads for a wanted number; 0 means one per processor. */
+int karma_i_threads(int64_t wanted);
+
+#endif

@@ -1,0 +1,149 @@
+/* Gradient boosting (Friedman 2001, 2002; with second derivatives as in XGBoost, Chen and Guestrin 2016). */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "forest/forest_learner.h"
+
+/* Rows of one piece of work for a thread. */
+enum { ROWS = 4096 };
+
+typedef struct booster {
+    karma_i_forest_learner *learner;
+    karma_i_grower *grower;
+    karma_i_row_sums sums;
+    double *scores, *gradient, *hessian; /* output by output, all rows */
+    uint32_t *rows, *columns;            /* of the tree */
+    size_t n_rows, n_columns;
+    size_t first_output, n_outputs; /* that the tree has values for */
+    double *values;                 /* by node and output */
+    double *room;                   /* two numbers per row */
+} booster;
+
+static void clear_booster(booster *b) {
+    karma_i_grower_free(b->grower);
+    karma_i_row_sums_clear(&b->sums);
+    karma_i_free(b->scores);
+    karma_i_free(b->gradient);
+    karma_i_free(b->hessian);
+    karma_i_free(b->rows);
+    karma_i_free(b->columns);
+    karma_i_free(b->values);
+    karma_i_free(b->room);
+}
+
+static karma_status init_booster(booster *b, karma_i_forest_learner *l, karma_error *err) {
+    const karma_i_forest_options *o = l->options;
+    size_t n = l->bins.n_rows, K = l->n_outputs, leaves = o->rules.most_leaves < n ? o->rules.most_leaves : n;
+    size_t tree_outputs = !o->shares_trees ? 1 : K < o->tree_outputs ? K : o->tree_outputs;
+    *b = (booster){.learner = l};
+    KARMA_TRY(karma_i_row_sums_init(&b->sums, n, tree_outputs, err));
+    KARMA_TRY(karma_i_grower_new(&b->grower, &l->bins, &o->rules, 2 * tree_outputs, o->threads, err));
+    b->scores = karma_i_alloc(n, K * sizeof *b->scores);
+    b->gradient = karma_i_alloc(n, K * sizeof *b->gradient);
+    b->hessian = karma_i_alloc(n, K * sizeof *b->hessian);
+    b->rows = karma_i_alloc(l->n_rows, sizeof *b->rows);
+    b->columns = karma_i_alloc(l->n_columns, sizeof *b->columns);
+    b->values = karma_i_alloc(2 * leaves, l->forest->values_per_leaf * sizeof *b->values);
+    b->room = karma_i_alloc(n, 2 * sizeof *b->room);
+    if (!b->scores || !b->gradient || !b->hessian || !b->rows || !b->columns || !b->values || !b->room)
+        return karma_i_fail_memory(err);
+    for (size_t k = 0; k < K; k++) {
+        const karma_i_forest_output *output = &l->outputs[k];
+        for (size_t i = 0; i < n; i++) b->scores[k * n + i] = output->base;
+        l->forest->base[k] = output->centre + output->scale * output->base;
+    }
+    return KARMA_OK;
+}
+
+/* Gradients and hessians of the tree's outputs at the scores. */
+static void derive(booster *b) {
+    size_t n = b->learner->bins.n_rows, pieces = (n + ROWS - 1) / ROWS;
+#pragma omp parallel for num_threads(b->learner->options->threads) if (n * b->n_outputs > 2 * ROWS) collapse(2)
+    for (size_t k = b->first_output; k < b->first_output + b->n_outputs; k++)
+        for (size_t p = 0; p < pieces; p++) {
+            size_t first = p * ROWS, count = n - first < ROWS ? n - first : ROWS;
+            karma_i_forest_gradients(b->gradient + k * n, b->hessian + k * n, &b->learner->outputs[k],
+                                     b->scores + k * n, first, count);
+        }
+}
+
+/* The sums of the outputs that splits are looked for in. */
+static void fill_sums(booster *b, karma_i_rng *rng) {
+    const karma_i_forest_learner *l = b->learner;
+    uint32_t outputs[KARMA_I_MOST_TREE_OUTPUTS] = {(uint32_t)b->first_output};
+    size_t n = l->bins.n_rows, count = b->n_outputs == 1 ? 1 : karma_i_draw_outputs(outputs, l, rng);
+    int is_plain = l->has_equal_weights;
+    for (size_t d = 0; d < count; d++) is_plain &= karma_i_forest_has_plain_hessian(&l->outputs[outputs[d]].loss);
+    karma_i_row_sums_shape(&b->sums, count, is_plain ? 1 : count);
+    for (size_t d = 0; d < count; d++)
+        karma_i_row_sums_set_gradient(&b->sums, d, b->gradient + outputs[d] * n, b->rows, b->n_rows, NULL);
+    for (size_t d = 0; d < b->sums.n_hessians; d++)
+        karma_i_row_sums_set_hessian(&b->sums, d, b->hessian + outputs[d] * n, b->rows, b->n_rows, NULL);
+}
+
+/* Values of the leaves, in the units of the scores. */
+static void fill_values(booster *b) {
+    const karma_i_forest_learner *l = b->learner;
+    const karma_i_grown_node *nodes = karma_i_grown_nodes(b->grower);
+    const uint32_t *rows = karma_i_grown_rows(b->grower);
+    size_t n = l->bins.n_rows, n_nodes = karma_i_grown_n_nodes(b->grower), K = b->n_outputs;
+    for (size_t i = 0; i < n_nodes; i++) {
+        if (nodes[i].left != KARMA_I_NO_CHILD) continue;
+        for (size_t d = 0; d < K; d++) {
+            size_t k = b->first_output + d;
+            b->values[i * K + d] =
+                l->options->rate * karma_i_forest_step(&l->outputs[k], b->scores + k * n, b->gradient + k * n,
+                                                       b->hessian + k * n, rows + nodes[i].first, nodes[i].count, NULL,
+                                                       l->options->rules.split.l2, b->room);
+        }
+    }
+}
+
+static void update_scores(booster *b) {
+    size_t n = b->learner->bins.n_rows, K = b->n_outputs;
+#pragma omp parallel for num_threads(b->learner->options->threads) if (n > 2 * ROWS) schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        size_t leaf = karma_i_grown_leaf(b->grower, i);
+        for (size_t d = 0; d < K; d++) b->scores[(b->first_output + d) * n + i] += b->values[leaf * K + d];
+    }
+}
+
+/* From the units of the scores to those of the targets. */
+static void rescale_values(booster *b) {
+    size_t n_nodes = karma_i_grown_n_nodes(b->grower), K = b->n_outputs;
+    for (size_t i = 0; i < n_nodes; i++)
+        for (size_t d = 0; d < K; d++) b->values[i * K + d] *= b->learner->outputs[b->first_output + d].scale;
+}
+
+static karma_status add_tree(booster *b, size_t tree, karma_error *err) {
+    const karma_i_forest_learner *l = b->learner;
+    const karma_i_forest_options *o = l->options;
+    karma_i_rng rng = karma_i_tree_rng(l, tree);
+    b->first_output = o->shares_trees ? 0 : tree % l->n_outputs;
+    b->n_outputs = o->shares_trees ? l->n_outputs : 1;
+    b->n_rows = karma_i_share_of(l->n_rows, o->row_share);
+    b->n_columns = karma_i_share_of(l->n_columns, o->column_share);
+    karma_i_draw(b->rows, b->n_rows, l->rows, l->n_rows, &rng);
+    karma_i_draw(b->columns, b->n_columns, l->columns, l->n_columns, &rng);
+    derive(b);
+    fill_sums(b, &rng);
+    karma_i_grow_tree(b->grower, &b->sums, b->rows, b->n_rows, b->columns, b->n_columns, &rng);
+    memset(b->values, 0, karma_i_grown_n_nodes(b->grower) * b->n_outputs * sizeof *b->values);
+    fill_values(b);
+    update_scores(b);
+    rescale_values(b);
+    return karma_i_forest_append(l->forest, b->grower, b->values, err);
+}
+
+karma_status karma_i_forest_boost(karma_i_forest_learner *l, karma_error *err) {
+    booster b;
+    karma_status st = init_booster(&b, l, err);
+    for (size_t t = 0; st == KARMA_OK && t < l->options->n_trees; t++) {
+        st = add_tree(&b, t, err);
+        if (st == KARMA_OK && karma_i_progress(l->hooks, "growing trees", t + 1, l->options->n_trees))
+            st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted while trees were grown");
+    }
+    clear_booster(&b);
+    return st;
+}

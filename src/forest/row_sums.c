@@ -1,0 +1,69 @@
+#include "forest/row_sums.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { LEAST_EXPONENT = -900 };
+
+karma_status karma_i_row_sums_init(karma_i_row_sums *sums, size_t most_rows, size_t most_outputs, karma_error *err) {
+    *sums = (karma_i_row_sums){.most_rows = most_rows, .most_outputs = most_outputs};
+    sums->gradient_unit = karma_i_alloc(most_outputs, sizeof *sums->gradient_unit);
+    sums->hessian_unit = karma_i_alloc(most_outputs, sizeof *sums->hessian_unit);
+    sums->words = karma_i_alloc_aligned(most_rows, 2 * most_outputs * sizeof *sums->words);
+    if (!sums->gradient_unit || !sums->hessian_unit || !sums->words) {
+        karma_i_row_sums_clear(sums);
+        return karma_i_fail_memory(err);
+    }
+    while (most_rows >> sums->count_bits) sums->count_bits++;
+    return KARMA_OK;
+}
+
+void karma_i_row_sums_clear(karma_i_row_sums *sums) {
+    karma_i_free(sums->gradient_unit);
+    karma_i_free(sums->hessian_unit);
+    karma_i_free(sums->words);
+    *sums = (karma_i_row_sums){0};
+}
+
+void karma_i_row_sums_shape(karma_i_row_sums *sums, size_t n_gradients, size_t n_hessians) {
+    sums->n_gradients = n_gradients;
+    sums->n_hessians = n_hessians;
+    sums->n_words = n_gradients + n_hessians;
+}
+
+static double value_of(const double *value, size_t row, const uint32_t *times) {
+    return times ? value[row] * (double)times[row] : value[row];
+}
+
+/* The power of two u for which no |value| is more than 2^bits u. */
+static double unit_of(const double *value, const uint32_t *rows, size_t n, const uint32_t *times, unsigned bits) {
+    double largest = 0.0;
+    int exponent;
+    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(value_of(value, rows[i], times)));
+    (void)frexp(largest, &exponent);                          /* largest < 2^exponent */
+    if (exponent < LEAST_EXPONENT) exponent = LEAST_EXPONENT; /* 1/u stays finite */
+    return ldexp(1.0, exponent - (int)bits);
+}
+
+void karma_i_row_sums_set_gradient(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
+                                   size_t n_rows, const uint32_t *times) {
+    double unit = unit_of(value, rows, n_rows, times, 62 - sums->count_bits), inverse = 1.0 / unit;
+    sums->gradient_unit[k] = unit;
+    for (size_t i = 0; i < n_rows; i++)
+        sums->words[rows[i] * sums->n_words + k] = (uint64_t)(int64_t)llrint(value_of(value, rows[i], times) * inverse);
+}
+
+void karma_i_row_sums_set_hessian(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
+                                  size_t n_rows, const uint32_t *times) {
+    unsigned shift = k == 0 ? sums->count_bits : 0;
+    double unit = unit_of(value, rows, n_rows, times, 63 - 2 * sums->count_bits), inverse = 1.0 / unit;
+    sums->hessian_unit[k] = unit;
+    for (size_t i = 0; i < n_rows; i++) {
+        double h = value_of(value, rows[i], times);
+        uint64_t rounded = (uint64_t)llrint(h * inverse);
+        if (rounded == 0 && h > 0.0) rounded = 1; /* gradients are divided by hessians */
+        sums->words[rows[i] * sums->n_words + sums->n_gradients + k] = (rounded << shift) + (k == 0);
+    }
+}

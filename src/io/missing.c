@@ -1,0 +1,77 @@
+#include "io/missing.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+/* In lower case: any case of them is meant. */
+static const char *const usual_tokens[] = {"na", "n/a", "nan", "null", "#n/a", "#na", "<na>", "?", "(null)"};
+static const char *const number_tokens[] = {
+    "-",       "--",   "---", ".",       "..",      "missing", "unknown", "unk",  "none", "nil", "not available",
+    "no data", "n.a.", "nd",  "#value!", "#div/0!", "#ref!",   "#null!",  "#num!"};
+/* "none" may be a category, but what Python prints is a hole. */
+static const char *const exact_tokens[] = {"None"};
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static int equals_any_case(const char *lower, const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (tolower((unsigned char)text[i]) != lower[i]) return 0; /* also where `lower` ends first */
+    return lower[length] == '\0';
+}
+
+static int is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* Cells are compared after trimming, so a token must be trimmed too. */
+static karma_i_text trimmed(const char *text) {
+    size_t length = strlen(text);
+    while (length && is_blank(*text)) text++, length--;
+    while (length && is_blank(text[length - 1])) length--;
+    return (karma_i_text){text, length};
+}
+
+karma_status karma_i_missing_init(karma_i_missing *out, const karma_names *extra, karma_error *err) {
+    *out = (karma_i_missing){0};
+    out->tokens = karma_i_alloc(extra->count, sizeof *out->tokens);
+    if (!out->tokens) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < COUNT(usual_tokens); i++) {
+        out->starts[(unsigned char)usual_tokens[i][0]] = 1;
+        out->starts[toupper((unsigned char)usual_tokens[i][0])] = 1;
+    }
+    for (size_t i = 0; i < extra->count; i++) {
+        karma_i_text token = trimmed(extra->items[i]);
+        if (token.length == 0) continue;
+        out->starts[(unsigned char)token.text[0]] = 1;
+        out->tokens[out->n_tokens++] = token;
+    }
+    return KARMA_OK;
+}
+
+void karma_i_missing_clear(karma_i_missing *missing) {
+    karma_i_free(missing->tokens);
+    *missing = (karma_i_missing){0};
+}
+
+static int is_token(karma_i_text token, const char *text, size_t length) {
+    return token.length == length && memcmp(token.text, text, length) == 0;
+}
+
+int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length) {
+    for (size_t i = 0; i < COUNT(usual_tokens); i++)
+        if (equals_any_case(usual_tokens[i], text, length)) return 1;
+    for (size_t i = 0; i < COUNT(exact_tokens); i++)
+        if (is_token((karma_i_text){exact_tokens[i], strlen(exact_tokens[i])}, text, length)) return 1;
+    for (size_t i = 0; i < missing->n_tokens; i++)
+        if (is_token(missing->tokens[i], text, length)) return 1;
+    return 0;
+}
+
+int karma_i_is_missing_number(const char *text, size_t length) {
+    for (size_t i = 0; i < COUNT(number_tokens); i++)
+        if (equals_any_case(number_tokens[i], text, length)) return 1;
+    return 0;
+}

@@ -1,0 +1,100 @@
+#include "io/numeral.h"
+
+#include <string.h>
+
+#include "base/number.h"
+
+enum { MOST_BYTES = 64 }; /* of a number that is not written plainly */
+
+static int is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The bytes of the thousands separator at the start of the text; 0: there is none. */
+static size_t separator_length(const char *text, size_t length, char decimal_mark) {
+    char other = decimal_mark == '.' ? ',' : '.';
+    if (length == 0) return 0;
+    if (*text == other || *text == ' ' || *text == '\'') return 1;
+    if (length >= 2 && memcmp(text, "\xc2\xa0", 2) == 0) return 2;     /* no-break space */
+    if (length >= 3 && memcmp(text, "\xe2\x80\xaf", 3) == 0) return 3; /* narrow no-break space */
+    if (length >= 3 && memcmp(text, "\xe2\x80\x99", 3) == 0) return 3; /* typographic apostrophe */
+    return 0;
+}
+
+static size_t count_digits(const char *text, size_t length) {
+    size_t n = 0;
+    while (n < length && is_digit(text[n])) n++;
+    return n;
+}
+
+/* Copies the whole part without its separators: one to three digits, then groups of three, all separated alike.
+ * Returns the bytes read; 0 if the text is not so grouped. */
+static size_t copy_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
+    size_t first = count_digits(text, length), at = first;
+    size_t width = separator_length(text + at, length - at, decimal_mark);
+    if (first < 1 || first > 3 || width == 0) return 0;
+    const char *separator = text + at;
+    memcpy(out + *used, text, first);
+    *used += first;
+    while (length - at >= width + 3 && memcmp(text + at, separator, width) == 0) {
+        if (count_digits(text + at + width, length - at - width) != 3) return 0;
+        memcpy(out + *used, text + at + width, 3);
+        *used += 3;
+        at += width + 3;
+    }
+    return at > first ? at : 0;
+}
+
+/* The text in plain form: a point as its mark, nothing between its digits. 0: it cannot be a number. */
+static size_t make_plain(char *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
+    size_t used = 0, at = 0;
+    if (length && (*text == '-' || *text == '+')) out[used++] = text[at++];
+    size_t grouped = copy_groups(out, &used, text + at, length - at, decimal_mark);
+    if (grouped) *how |= KARMA_I_NUMERAL_GROUPED;
+    at += grouped;
+    for (; at < length; at++) {
+        char c = text[at];
+        if (c == decimal_mark)
+            c = '.';
+        else if (c == '.' || (grouped && !is_digit(c) && c != 'e' && c != 'E' && c != '-' && c != '+'))
+            return 0; /* the other mark, or a group of another length */
+        out[used++] = c;
+    }
+    return used;
+}
+
+/* The bytes of < > <= >= and the blanks behind it. */
+static size_t bound_length(const char *text, size_t length) {
+    size_t at = 0;
+    if (length >= 3 && (memcmp(text, "\xe2\x89\xa4", 3) == 0 || memcmp(text, "\xe2\x89\xa5", 3) == 0))
+        at = 3; /* one character */
+    else if (length && (*text == '<' || *text == '>'))
+        at = length > 1 && text[1] == '=' ? 2 : 1;
+    if (at == 0) return 0;
+    while (at < length && text[at] == ' ') at++;
+    return at;
+}
+
+int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
+    char plain[MOST_BYTES];
+    *how = 0;
+    if (decimal_mark == '.' && karma_i_number_parse(out, text, length)) return 1;
+    if (length >= sizeof plain) return 0;
+    size_t bound = bound_length(text, length);
+    text += bound;
+    length -= bound;
+    if (!bound && length > 1 && text[length - 1] == '+') bound = 1, length--;
+    size_t used = make_plain(plain, how, text, length, decimal_mark);
+    if (used == 0 || !karma_i_number_parse(out, plain, used)) return 0;
+    if (bound) *how |= KARMA_I_NUMERAL_CENSORED;
+    return 1;
+}
+
+char karma_i_numeral_mark(const char *text, size_t length) {
+    double value;
+    unsigned how;
+    int point = karma_i_numeral_parse(&value, &how, text, length, '.');
+    int comma = karma_i_numeral_parse(&value, &how, text, length, ',');
+    if (point == comma) return 0;
+    return point ? '.' : ',';
+}

@@ -1,0 +1,22 @@
+/* Numbers as people write them in tables: 3.14, 3,14, 1,234.5, 1 234, >100. */
+#ifndef KARMA_I_NUMERAL_H
+#define KARMA_I_NUMERAL_H
+
+#include <stddef.h>
+
+/* How a number was written, beyond the plain way: bits that may be set together. */
+enum {
+    KARMA_I_NUMERAL_GROUPED = 1, /* with separators between thousands */
+    KARMA_I_NUMERAL_CENSORED = 2 /* with < or > in front or + behind: the number is a bound */
+};
+
+/* True and *out if the text is a number. The decimal mark is '.' or ','; the other one may then separate thousands, as
+ * may a space, a no-break space or an apostrophe, if every group but the first has three digits. A sign < > <= >= in
+ * front, or a + behind, is left out. *how gets the bits above. */
+int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark);
+
+/* What a text says about the decimal mark of its file: '.' or ',' if it is a number under that mark alone ("3.14",
+ * "0,5"), 0 if it is none, or one under both ("12", "1,234", which is 1234 or 1.234). */
+char karma_i_numeral_mark(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,28 @@
+#include "kernel/kernel_kind.h"
+
+#include <string.h>
+
+static const karma_i_kind kinds[KARMA_N_KERNELS] = {
+    [KARMA_KERNEL_LINEAR] = {.name = "linear", .settings = KARMA_I_ALL_SETTINGS},
+    [KARMA_KERNEL_RANK] = {.name = "rank", .settings = KARMA_I_ALL_SETTINGS, .is_ranked = 1},
+    /* completions have no missing values: all overlaps are the same */
+    [KARMA_KERNEL_SUBSPACE] = {.name = "subspace",
+                               .settings = KARMA_I_ALL_SETTINGS & ~(KARMA_I_SETTING_GAMMA | KARMA_I_SETTING_SCALE),
+                               .is_slow = 1},
+    /* the matrix is the kernel: what it was made of is not known here */
+    [KARMA_KERNEL_PRECOMPUTED] = {.name = "precomputed", .settings = 0, .stands_alone = 1},
+    [KARMA_KERNEL_RELEVANCE] = {.name = "relevance",
+                                .settings = KARMA_I_ALL_SETTINGS,
+                                .is_ranked = 1,
+                                .needs_labels = 1},
+};
+
+const karma_i_kind *karma_i_kind_of(karma_kernel_kind kind) {
+    return &kinds[kind];
+}
+
+karma_kernel_kind karma_i_kind_named(const char *name) {
+    for (int kind = 0; kind < KARMA_N_KERNELS; kind++)
+        if (strcmp(name, kinds[kind].name) == 0) return (karma_kernel_kind)kind;
+    return KARMA_N_KERNELS;
+}

@@ -1,0 +1,42 @@
+/* The kinds of factors that a kernel is made of. Each kind encodes the rows in its own way: its recipe. To add a kind:
+ * its constant here, its record in kernel_kind.c, and what its recipe does (src/prep; src/model/supervise.c where it is
+ * learned from labels). */
+#ifndef KARMA_I_KERNEL_KIND_H
+#define KARMA_I_KERNEL_KIND_H
+
+typedef enum karma_kernel_kind {
+    KARMA_KERNEL_LINEAR,
+    KARMA_KERNEL_RANK,
+    KARMA_KERNEL_SUBSPACE,
+    KARMA_KERNEL_PRECOMPUTED,
+    KARMA_KERNEL_RELEVANCE,
+    KARMA_N_KERNELS
+} karma_kernel_kind;
+
+/* The settings that a factor can have of its own, one bit each. They are options of the same names. */
+typedef enum karma_i_setting {
+    KARMA_I_SETTING_GAMMA = 1 << 0,
+    KARMA_I_SETTING_OUTER = 1 << 1,
+    KARMA_I_SETTING_WIDTH = 1 << 2,
+    KARMA_I_SETTING_DEGREE = 1 << 3,
+    KARMA_I_SETTING_OFFSET = 1 << 4,
+    KARMA_I_SETTING_SERIES = 1 << 5,
+    KARMA_I_SETTING_SCALE = 1 << 6,
+    KARMA_I_SETTING_BIAS = 1 << 7,
+    KARMA_I_ALL_SETTINGS = (1 << 8) - 1
+} karma_i_setting;
+
+typedef struct karma_i_kind {
+    const char *name;  /* in formulas */
+    unsigned settings; /* the bits of those that change something; it ignores the others */
+    int is_ranked;     /* numbers become ranks */
+    int needs_labels;  /* its recipe is learned from the labels too */
+    int is_slow;       /* learning its recipe can take long: hooks are asked meanwhile, and can stop it */
+    int stands_alone;  /* a kernel with such a factor has no other, nor do the other members of its plan */
+} karma_i_kind;
+
+const karma_i_kind *karma_i_kind_of(karma_kernel_kind kind);
+/* KARMA_N_KERNELS if no kind has this name. */
+karma_kernel_kind karma_i_kind_named(const char *name);
+
+#endif

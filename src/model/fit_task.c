@@ -1,0 +1,167 @@
+#include "model/fit_task.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "model/solve_grid.h"
+#include "model/supervise.h"
+#include "table/reading.h"
+#include "solve/nystrom.h"
+
+/* Up to so many rows members are learned side by side: each has its kernel matrix in memory. */
+enum { SIDE_BY_SIDE_ROWS = 4000 };
+
+static int is_used(const karma_model *model, size_t row) {
+    for (size_t m = 0; m < model->n_members; m++)
+        for (size_t k = 0; k < model->task.n_outputs; k++)
+            if (model->members[m].coefficients[row * model->task.n_outputs + k] != 0.0) return 1;
+    return 0;
+}
+
+/* Keeps the rows that any output of any member uses: the members' coefficients are of all rows before, and of the
+ * support rows after. */
+static karma_status keep_support(karma_model *model, const karma_i_rows *rows, karma_error *err) {
+    size_t n_outputs = model->task.n_outputs, kept = 0;
+    KARMA_TRY(karma_i_rows_new_like(&model->support, rows, 0, err));
+    for (size_t i = 0; i < rows->n_rows; i++) {
+        if (!is_used(model, i)) continue;
+        KARMA_TRY(karma_i_rows_append(model->support, rows, i, err));
+        for (size_t m = 0; m < model->n_members; m++) {
+            double *coefficients = model->members[m].coefficients;
+            memmove(coefficients + kept * n_outputs, coefficients + i * n_outputs, n_outputs * sizeof *coefficients);
+        }
+        kept++;
+    }
+    model->info.n_support = kept;
+    return KARMA_OK;
+}
+
+/* A member's kernel and its machines, whose weighted sum is one machine: they share the kernel. */
+static karma_status learn_member(karma_model *model, size_t which, karma_fit_info *info, const karma_i_outputs *outputs,
+                                 const karma_i_rows *rows, const karma_fit_options *options, const karma_hooks *hooks,
+                                 karma_error *err) {
+    karma_i_member *member = &model->members[which];
+    const karma_i_plan_member *planned = &model->plan.members[which];
+    const karma_i_C_grid *path = &planned->machines;
+    const karma_i_head *first = &model->task.heads[0];
+    size_t K = model->task.n_outputs;
+    karma_i_problem problem = {.kernel = &member->kernel,
+                               .rows = rows,
+                               .n_outputs = K,
+                               .targets = outputs->targets,
+                               .row_weights = outputs->weights,
+                               .losses = outputs->losses};
+    problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
+    double total_weight = karma_i_plan_total_weight(&model->plan);
+    KARMA_TRY(karma_i_kernel_learn(&member->kernel, &planned->kernel, rows, karma_i_threads(options->threads), err));
+    member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
+    double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
+    karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
+    *info = (karma_fit_info){.solver = karma_i_choose_solver(options, &problem)};
+    if (options->solver == KARMA_SOLVER_AUTO && info->solver == KARMA_SOLVER_NYSTROM && which == 0)
+        karma_i_notice(hooks,
+                       "%zu rows are too many for an exact solution: all of them are learned from, and the model is "
+                       "built from %zu of "
+                       "them (option 'solver=nystrom', option 'landmarks')",
+                       rows->n_rows, karma_i_count_landmarks(options, rows->n_rows));
+    if (st == KARMA_OK) st = karma_i_solve_grid(all, info, path, &problem, options, hooks, err);
+    for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
+        for (size_t c = 0; c < path->n; c++)
+            for (size_t k = 0; k < K; k++)
+                member->coefficients[i * K + k] += path->weights[c] / total_weight * all[(i * path->n + c) * K + k];
+    karma_i_free(all);
+    return st;
+}
+
+/* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too
+ * small for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
+static karma_status learn_all_members(karma_model *model, const karma_i_outputs *outputs, const karma_i_rows *rows,
+                                      const karma_hooks *hooks, karma_error *err) {
+    size_t n = model->n_members;
+    int side_by_side = n > 1 && rows->n_rows <= SIDE_BY_SIDE_ROWS;
+    karma_fit_options options = model->task.options; /* borrows its texts */
+    karma_fit_info *infos = karma_i_zalloc(n, sizeof *infos);
+    karma_error *errors = karma_i_zalloc(n, sizeof *errors);
+    karma_status st = infos && errors ? KARMA_OK : karma_i_fail_memory(err);
+    if (side_by_side) options.threads = 1;
+    if (st == KARMA_OK) {
+#pragma omp parallel for schedule(dynamic) num_threads(side_by_side ? karma_i_threads(model->task.options.threads) : 1)
+        for (size_t m = 0; m < n; m++)
+            (void)learn_member(model, m, &infos[m], outputs, rows, &options, omp_get_thread_num() == 0 ? hooks : NULL,
+                               &errors[m]);
+    }
+    for (size_t m = 0; st == KARMA_OK && m < n; m++) {
+        st = errors[m].status;
+        if (st != KARMA_OK && err) *err = errors[m];
+        karma_i_info_add(&model->info, &infos[m]);
+    }
+    karma_i_free(infos);
+    karma_i_free(errors);
+    return st;
+}
+
+static karma_status solve(karma_model *model, const karma_i_outputs *outputs, const karma_i_rows *rows,
+                          const karma_hooks *hooks, karma_error *err) {
+    KARMA_TRY(learn_all_members(model, outputs, rows, hooks, err));
+    model->info.scale = model->members[0].kernel.factors[0].scale;
+    model->info.log_norm = model->members[0].kernel.factors[0].log_norm;
+    return keep_support(model, rows, err);
+}
+
+static karma_status learn_members(karma_model *model, const karma_i_outputs *outputs, const karma_i_rows *rows,
+                                  const karma_hooks *hooks, karma_error *err) {
+    model->members = karma_i_zalloc(model->plan.n_members, sizeof *model->members);
+    if (!model->members) return karma_i_fail_memory(err);
+    model->n_members = model->plan.n_members;
+    if (karma_i_progress(hooks, "learning", 0, 0))
+        return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
+    return solve(model, outputs, rows, hooks, err);
+}
+
+karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks,
+                              const karma_hooks *solving, karma_error *err) {
+    const karma_i_plan *plan = &model->plan;
+    karma_i_outputs outputs = {0};
+    karma_i_rows *rows = NULL;
+    if (table->reading) KARMA_TRY(karma_i_reading_new(&model->reading, table->reading, err));
+    model->info.n_rows = table->n_rows;
+    model->info.n_columns = table->n_attributes;
+    karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
+    if (st == KARMA_OK)
+        st = karma_i_learn_recipes(&model->encoder, plan->kinds, plan->n_kinds, &model->task, &outputs, table, hooks,
+                                   err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err);
+    if (st == KARMA_OK) st = learn_members(model, &outputs, rows, solving, err);
+    karma_i_rows_free(rows);
+    karma_i_outputs_clear(&outputs);
+    return st;
+}
+
+/* A copy of the plan, and its text. */
+static karma_status set_plan(karma_model *model, const karma_i_plan *plan, karma_error *err) {
+    char *text = NULL;
+    KARMA_TRY(karma_i_plan_copy(&model->plan, plan, err));
+    KARMA_TRY(karma_i_plan_print(&text, plan, err));
+    karma_i_free(model->task.options.kernel);
+    model->task.options.kernel = text;
+    return KARMA_OK;
+}
+
+karma_status karma_i_fit_task(karma_model **out, const karma_i_task *task, const karma_i_plan *plan,
+                              const karma_table *table, const karma_hooks *hooks, const karma_hooks *solving,
+                              karma_error *err) {
+    karma_model *model = karma_i_zalloc(1, sizeof *model);
+    if (!model) return karma_i_fail_memory(err);
+    karma_status st = karma_i_task_relearn(&model->task, task, table, err);
+    if (st == KARMA_OK) st = set_plan(model, plan, err);
+    if (st == KARMA_OK) st = karma_i_fit_rows(model, table, hooks, solving, err);
+    if (st == KARMA_OK)
+        *out = model;
+    else
+        karma_model_free(model);
+    return st;
+}

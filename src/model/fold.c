@@ -1,0 +1,94 @@
+#include "model/fold.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "table/folds.h"
+
+/* --- dealing ------------------------------------------------------------------------------------------- */
+
+void karma_i_folds_clear(karma_i_folds *folds) {
+    karma_i_free(folds->fold);
+    *folds = (karma_i_folds){0};
+}
+
+/* The strata that are spread evenly: classes, or bins of n_folds neighbouring numbers. */
+static karma_status find_strata(size_t *stratum, size_t *n_strata, const karma_i_head *head,
+                                const karma_i_target *target, size_t n_rows, size_t n_folds, karma_error *err) {
+    if (head->labels.task == KARMA_TASK_CLASSIFY) {
+        *n_strata = head->labels.n_classes;
+        return karma_i_labels_classes(stratum, &head->labels, target, n_rows, err);
+    }
+    *n_strata = n_folds > 0 && n_folds < n_rows ? n_rows / n_folds : 1;
+    return karma_i_folds_bins(stratum, target->value, n_rows, *n_strata, err);
+}
+
+karma_status karma_i_folds_deal(karma_i_folds *out, const karma_i_task *task, const karma_table *table, size_t n_folds,
+                                size_t n_repeats, uint64_t seed, uint64_t seed_step, karma_error *err) {
+    size_t n = table->n_rows, n_strata = 0, *stratum = karma_i_alloc(n, sizeof *stratum);
+    karma_i_folds folds = {table, n_folds, n_repeats, karma_i_alloc(n, n_repeats * sizeof *folds.fold)};
+    karma_status st = stratum && folds.fold
+                          ? find_strata(stratum, &n_strata, &task->heads[0], &table->targets[0], n, n_folds, err)
+                          : karma_i_fail_memory(err);
+    for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++)
+        st = karma_i_folds_assign(folds.fold + r * n, n, n_folds, stratum, n_strata, seed + r * seed_step, err);
+    karma_i_free(stratum);
+    if (st == KARMA_OK)
+        *out = folds;
+    else
+        karma_i_folds_clear(&folds);
+    return st;
+}
+
+/* --- one fold ------------------------------------------------------------------------------------------ */
+
+void karma_i_fold_clear(karma_i_fold *fold) {
+    karma_table_free(fold->train);
+    karma_table_free(fold->test);
+    karma_i_free(fold->train_rows);
+    karma_i_free(fold->test_rows);
+    *fold = (karma_i_fold){0};
+}
+
+static karma_status split(karma_i_fold *out, const karma_i_folds *folds, size_t number, int wants_train,
+                          karma_error *err) {
+    const karma_table *table = folds->table;
+    size_t n = table->n_rows, n_train = 0, n_test = 0;
+    karma_i_fold fold = {.train_rows = karma_i_alloc(n, sizeof *fold.train_rows),
+                         .test_rows = karma_i_alloc(n, sizeof *fold.test_rows)};
+    karma_status st = fold.train_rows && fold.test_rows ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        karma_i_folds_split(fold.train_rows, &n_train, fold.test_rows, &n_test,
+                            folds->fold + number / folds->n_folds * n, n, number % folds->n_folds);
+        st = karma_table_select(&fold.test, table, fold.test_rows, n_test, err);
+    }
+    if (st == KARMA_OK && wants_train) st = karma_table_select(&fold.train, table, fold.train_rows, n_train, err);
+    if (!wants_train) {
+        karma_i_free(fold.train_rows);
+        fold.train_rows = NULL;
+    }
+    if (st == KARMA_OK)
+        *out = fold;
+    else
+        karma_i_fold_clear(&fold);
+    return st;
+}
+
+karma_status karma_i_fold_split(karma_i_fold *out, const karma_i_folds *folds, size_t number, karma_error *err) {
+    return split(out, folds, number, 1, err);
+}
+
+karma_status karma_i_fold_test(karma_i_fold *out, const karma_i_folds *folds, size_t number, karma_error *err) {
+    return split(out, folds, number, 0, err);
+}
+
+void karma_i_fold_put_scores(double *all, const karma_i_fold *fold, const double *own, size_t n_outputs) {
+    for (size_t i = 0; i < fold->test->n_rows; i++)
+        memcpy(all + fold->test_rows[i] * n_outputs, own + i * n_outputs, n_outputs * sizeof *all);
+}
+
+void karma_i_fold_take_scores(double *own, const karma_i_fold *fold, const double *all, size_t n_outputs) {
+    for (size_t i = 0; i < fold->test->n_rows; i++)
+        memcpy(own + i * n_outputs, all + fold->test_rows[i] * n_outputs, n_outputs * sizeof *own);
+}

@@ -1,0 +1,141 @@
+#include "model/task.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "kernel/plan.h"
+
+void karma_i_task_clear(karma_i_task *task) {
+    karma_options_clear(karma_fit_option_table(), &task->options);
+    for (size_t t = 0; task->heads && t < task->n_heads; t++) karma_i_head_clear(&task->heads[t]);
+    karma_i_free(task->heads);
+    *task = (karma_i_task){0};
+}
+
+karma_i_task karma_i_task_with(const karma_i_task *task, const karma_fit_options *options) {
+    karma_i_task view = *task;
+    view.options = *options;
+    return view;
+}
+
+/* One more head, whose outputs come after those of the others. */
+static void place_head(karma_i_task *task) {
+    karma_i_head *head = &task->heads[task->n_heads++];
+    head->first_output = task->n_outputs;
+    task->n_outputs += head->n_outputs;
+}
+
+/* Room for heads, and a copy of the options. To be cleared also when it fails. */
+static karma_status start_task(karma_i_task *task, const karma_fit_options *options, size_t n_heads, karma_error *err) {
+    *task = (karma_i_task){.heads = karma_i_zalloc(n_heads, sizeof *task->heads)};
+    if (!task->heads) return karma_i_fail_memory(err);
+    return karma_options_copy(karma_fit_option_table(), &task->options, options, err);
+}
+
+static karma_status finish_task(karma_i_task *out, karma_i_task *task, karma_status st) {
+    if (st == KARMA_OK)
+        *out = *task;
+    else
+        karma_i_task_clear(task);
+    return st;
+}
+
+/* --- from labels --------------------------------------------------------------------------------------- */
+
+static karma_status learn_heads(karma_i_task *task, const karma_table *table, const karma_hooks *hooks,
+                                karma_error *err) {
+    for (size_t t = 0; t < table->n_targets; t++) {
+        const karma_i_target *target = &table->targets[t];
+        size_t n_labelled = 0;
+        for (size_t i = 0; i < table->n_rows; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
+        if (n_labelled == 0)
+            return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'", target->column.name);
+        KARMA_TRY(karma_i_head_learn(&task->heads[t], target, table->n_rows, &task->options, hooks, err));
+        place_head(task);
+    }
+    return KARMA_OK;
+}
+
+/* Options that apply to no target are an error. */
+static karma_status check_settings(const karma_i_task *task, karma_error *err) {
+    int any_quantiles = 0, any_classes = 0;
+    for (size_t t = 0; t < task->n_heads; t++) {
+        any_quantiles |= task->heads[t].n_quantiles > 0;
+        any_classes |= task->heads[t].labels.n_classes > 0;
+    }
+    if (task->options.quantile && !any_quantiles)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for numbers with the loss pinball, not for %s",
+                            karma_i_loss_name(task->heads[0].loss));
+    if (task->options.class_weight && !any_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight is for classes, and there are none");
+    if (task->options.probabilities != KARMA_CALIBRATE_OFF && !any_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "--probabilities are of classes, and there are none");
+    return karma_i_check_class_weights(task->heads, task->n_heads, &task->options, err);
+}
+
+/* Kernel values that came with the table are the kernel. */
+static karma_status take_given_kernel(karma_fit_options *options, karma_error *err) {
+    karma_i_plan plan;
+    if (!options->kernel) {
+        options->kernel = karma_i_strdup("precomputed");
+        return options->kernel ? KARMA_OK : karma_i_fail_memory(err);
+    }
+    KARMA_TRY(karma_i_plan_parse(&plan, options->kernel, options, err));
+    int is_precomputed = karma_i_plan_is_precomputed(&plan);
+    karma_i_plan_clear(&plan);
+    if (is_precomputed) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION,
+                        "the table has kernel values of its own: option 'kernel' must be 'precomputed' or left out");
+}
+
+karma_status karma_i_task_learn(karma_i_task *out, const karma_table *table, const karma_fit_options *options,
+                                const karma_hooks *hooks, karma_error *err) {
+    karma_i_task task;
+    KARMA_TRY(karma_options_check(karma_fit_option_table(), options, err));
+    karma_status st = start_task(&task, options, table->n_targets, err);
+    if (st == KARMA_OK && table->gram) st = take_given_kernel(&task.options, err);
+    if (st == KARMA_OK) st = learn_heads(&task, table, hooks, err);
+    if (st == KARMA_OK) st = check_settings(&task, err);
+    return finish_task(out, &task, st);
+}
+
+karma_status karma_i_task_relearn(karma_i_task *out, const karma_i_task *task, const karma_table *table,
+                                  karma_error *err) {
+    karma_i_task own;
+    karma_status st = start_task(&own, &task->options, task->n_heads, err);
+    for (size_t t = 0; st == KARMA_OK && t < task->n_heads; t++) {
+        st = karma_i_head_copy(&own.heads[t], &task->heads[t], err);
+        if (st == KARMA_OK) place_head(&own);
+        if (st == KARMA_OK)
+            st = karma_i_head_relearn(&own.heads[t], &table->targets[t], table->n_rows, &own.options, err);
+    }
+    return finish_task(out, &own, st);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------------- */
+
+karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
+                                   karma_error *err) {
+    *out = NULL;
+    if (table->n_targets == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
+    size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
+    if (!rows) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        int any = 0;
+        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
+        if (any) rows[n++] = i;
+    }
+    const char *name = table->targets[0].column.name, *more = table->n_targets > 1 ? " or the other targets" : "";
+    karma_status st = KARMA_OK;
+    if (n == 0)
+        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
+    else if (n < table->n_rows) {
+        karma_i_notice(hooks, "%zu of %zu rows have no label in column '%s'%s and are left out of training",
+                       table->n_rows - n, table->n_rows, name, more);
+        st = karma_table_select(out, table, rows, n, err);
+    }
+    karma_i_free(rows);
+    return st;
+}

@@ -1,0 +1,422 @@
+#include "solve/nystrom.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "linalg/cholesky.h"
+#include "solve/primal.h"
+
+/* More features than these are not looked for, nor more than this share of the rows: the dual is as good then. */
+static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5;
+/* Of the landmarks' kernel, what is a rounding error of single precision: relative to the largest k(z, z). */
+static const double SPANNED = 1e-6;
+/* Kernel values are kept up to this many bytes where the options leave it to us. */
+static const double MOST_STORED = 1e9;
+/* Of the rows, those that are kept out to compare numbers of landmarks by. */
+static const double HELD_OUT_SHARE = 0.05, MOST_HELD_OUT = 5000.0;
+/* Machines that are only compared are solved to a gap so many times as large. */
+static const double ROUGH = 5.0;
+/* Landmarks by default: a multiple of the root of the rows, between these. */
+static const double LANDMARKS_PER_ROOT = 10.0, LEAST_LANDMARKS = 500.0, MOST_LANDMARKS = 2000.0;
+
+enum { PASSES_BY_DEFAULT = 2000 };
+
+void karma_i_reduction_clear(karma_i_reduction *r) {
+    karma_i_features_free(r->features);
+    karma_i_free(r->landmarks);
+    karma_i_free(r->lower);
+    karma_i_rows_free(r->rows);
+    karma_i_free(r->norm);
+    karma_i_free(r->norm_factor);
+    *r = (karma_i_reduction){0};
+}
+
+int karma_i_is_reducible(const karma_i_kernel *kernel, const karma_i_rows *rows, const karma_fit_options *options) {
+    double n = (double)rows->n_rows, bound = karma_i_kernel_rank_bound(kernel, rows);
+    return bound <= fmin(MOST_EXACT, EXACT_SHARE * n) && n * bound * sizeof(double) <= karma_i_memory_bytes(options);
+}
+
+karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
+                                    const karma_fit_options *options, karma_error *err) {
+    karma_i_exact_features exact;
+    double bound = karma_i_kernel_rank_bound(kernel, rows);
+    *out = (karma_i_reduction){0};
+    if (!(bound <= MOST_EXACT)) return KARMA_OK;
+    karma_status st =
+        karma_i_features_exact(&exact, kernel, rows, (size_t)bound, karma_i_threads(options->threads), err);
+    out->features = exact.features;
+    out->landmarks = exact.landmarks;
+    out->n_landmarks = exact.n_landmarks;
+    out->lower = exact.lower;
+    return st;
+}
+
+/* --- landmarks --------------------------------------------------------------------------------------------------- */
+
+size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows) {
+    double n = (double)n_rows, count = (double)options->landmarks;
+    if (options->landmarks == (int64_t)KARMA_AUTO)
+        count = fmin(MOST_LANDMARKS, fmax(LEAST_LANDMARKS, LANDMARKS_PER_ROOT * sqrt(n)));
+    return (size_t)fmin(n, count);
+}
+
+/* Rows in the order in which they were drawn, none twice: the first half are landmarks drawn at random too. */
+static karma_status draw_landmarks(karma_i_reduction *r, size_t n_rows, const karma_fit_options *options,
+                                   karma_error *err) {
+    karma_i_rng rng;
+    size_t *all = karma_i_alloc(n_rows, sizeof *all);
+    if (!all) return karma_i_fail_memory(err);
+    r->n_landmarks = karma_i_count_landmarks(options, n_rows);
+    for (size_t i = 0; i < n_rows; i++) all[i] = i;
+    karma_i_rng_init(&rng, (uint64_t)options->seed);
+    karma_i_rng_shuffle(&rng, all, n_rows);
+    r->landmarks = karma_i_realloc(all, r->n_landmarks, sizeof *all);
+    if (!r->landmarks) r->landmarks = all;
+    return KARMA_OK;
+}
+
+/* k(Z, Z) in double precision. */
+static karma_status compute_norm(karma_i_reduction *r, const karma_i_kernel *kernel, const karma_i_rows *rows,
+                                 int threads, karma_error *err) {
+    size_t m = r->n_landmarks;
+    r->norm = karma_i_alloc(m, m * sizeof *r->norm);
+    float *gram = karma_i_alloc_aligned(m, m * sizeof *gram);
+    karma_status st = gram && r->norm ? karma_i_rows_new_like(&r->rows, rows, m, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_rows_gather(r->rows, rows, r->landmarks, m, err);
+    if (st == KARMA_OK && karma_i_kernel_gram(gram, m, kernel, karma_i_rows_all(r->rows), threads) != KARMA_OK)
+        st = karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < m * m; i++) r->norm[i] = (double)gram[i];
+    karma_i_free(gram);
+    return st;
+}
+
+static double largest_diagonal(const double *matrix, size_t n) {
+    double largest = 0.0;
+    for (size_t i = 0; i < n; i++) largest = fmax(largest, matrix[i * (n + 1)]);
+    return largest;
+}
+
+/* Leaves out landmarks that others span, and keeps the order of the rest. */
+static karma_status drop_spanned(karma_i_reduction *r, karma_error *err) {
+    size_t m = r->n_landmarks, rank = 0, kept = 0;
+    double *copy = karma_i_alloc(m, m * sizeof *copy);
+    size_t *pivots = karma_i_alloc(m, sizeof *pivots);
+    unsigned char *is_kept = karma_i_zalloc(m, 1);
+    karma_status st = copy && pivots && is_kept ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        memcpy(copy, r->norm, m * m * sizeof *copy);
+        st = karma_i_cholesky_pivots(&rank, pivots, copy, m, SPANNED * largest_diagonal(r->norm, m), err);
+    }
+    if (st == KARMA_OK) {
+        for (size_t j = 0; j < rank; j++) is_kept[pivots[j]] = 1;
+        for (size_t i = 0; i < m; i++) {
+            if (!is_kept[i]) continue;
+            size_t column = 0;
+            for (size_t j = 0; j < m; j++)
+                if (is_kept[j]) r->norm[kept * rank + column++] = r->norm[i * m + j]; /* never ahead of what is read */
+            r->landmarks[kept++] = r->landmarks[i];
+        }
+        r->n_landmarks = kept;
+    }
+    karma_i_free(copy);
+    karma_i_free(pivots);
+    karma_i_free(is_kept);
+    return st;
+}
+
+/* Rounding errors may leave the kernel of the landmarks a little indefinite: its diagonal is raised until it is not. */
+static karma_status factor_norm(karma_i_reduction *r, karma_error *err) {
+    size_t m = r->n_landmarks;
+    double largest = largest_diagonal(r->norm, m), raised = 0.0;
+    r->norm_factor = karma_i_alloc(m, m * sizeof *r->norm_factor);
+    if (!r->norm_factor) return karma_i_fail_memory(err);
+    double ridge = 0.1 * SPANNED;
+    while (ridge < 1.0) {
+        for (size_t i = 0; i < m; i++) r->norm[i * (m + 1)] += ridge * largest - raised;
+        raised = ridge * largest;
+        memcpy(r->norm_factor, r->norm, m * m * sizeof *r->norm);
+        if (karma_i_cholesky(r->norm_factor, m)) return KARMA_OK;
+        ridge *= 10.0;
+    }
+    return karma_i_fail(err, KARMA_ERR_DATA, "the kernel of %zu landmark rows is not positive definite", m);
+}
+
+static double bytes_to_store(const karma_fit_options *options) {
+    double limit = karma_i_memory_bytes(options);
+    return options->memory == KARMA_AUTO ? fmin(limit, MOST_STORED) : limit;
+}
+
+karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
+                            const karma_fit_options *options, karma_error *err) {
+    int threads = karma_i_threads(options->threads);
+    *out = (karma_i_reduction){0};
+    karma_status st = draw_landmarks(out, rows->n_rows, options, err);
+    if (st == KARMA_OK) st = compute_norm(out, kernel, rows, threads, err);
+    if (st == KARMA_OK) st = drop_spanned(out, err);
+    if (st == KARMA_OK) st = karma_i_rows_gather(out->rows, rows, out->landmarks, out->n_landmarks, err);
+    if (st == KARMA_OK) st = factor_norm(out, err);
+    karma_i_landmarks landmarks = {kernel, rows, out->rows, out->norm, out->norm_factor, bytes_to_store(options)};
+    if (st == KARMA_OK) st = karma_i_features_landmarks(&out->features, &landmarks, err);
+    if (st != KARMA_OK) karma_i_reduction_clear(out);
+    return st;
+}
+
+/* --- solving -------------------------------------------------------------------------------------------------------
+ */
+
+/* Weights of the coefficients that the problem starts from, or 0. */
+static void start_weights(double *weights, const karma_i_reduction *r, const karma_i_problem *problem) {
+    size_t p = r->n_landmarks, K = problem->n_outputs;
+    memset(weights, 0, p * K * sizeof *weights);
+    for (size_t k = 0; problem->start && k < K; k++)
+        for (size_t j = 0; j < p; j++) {
+            double alpha = problem->start[r->landmarks[j] * K + k];
+            if (!r->lower)
+                weights[k * p + j] = alpha;
+            else
+                for (size_t f = 0; f <= j; f++) weights[k * p + f] += r->lower[j * p + f] * alpha; /* Lᵀ α */
+        }
+}
+
+static void put_coefficients(double *coefficients, double *weights, const karma_i_reduction *r,
+                             const karma_i_problem *problem) {
+    size_t p = r->n_landmarks, K = problem->n_outputs;
+    memset(coefficients, 0, problem->rows->n_rows * K * sizeof *coefficients);
+    for (size_t k = 0; k < K; k++) {
+        if (r->lower) karma_i_solve_lower_transposed(weights + k * p, r->lower, p);
+        for (size_t j = 0; j < p; j++) coefficients[r->landmarks[j] * K + k] = weights[k * p + j];
+    }
+}
+
+typedef struct reduced_solve {
+    const karma_i_reduction *reduction;
+    const karma_i_problem *problem;
+    karma_i_primal_problem primal;
+    karma_i_loss *losses;
+    double *weights;
+    const karma_hooks *hooks;
+} reduced_solve;
+
+static karma_status init_solve(reduced_solve *s, const karma_i_reduction *r, const karma_i_problem *problem,
+                               const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    size_t K = problem->n_outputs;
+    *s = (reduced_solve){.reduction = r, .problem = problem, .hooks = hooks};
+    s->losses = karma_i_alloc(K, sizeof *s->losses);
+    s->weights = karma_i_alloc(K, r->n_landmarks * sizeof *s->weights);
+    if (!s->losses || !s->weights) return karma_i_fail_memory(err);
+    for (size_t k = 0; k < K; k++) s->losses[k] = *karma_i_problem_loss(problem, k);
+    int is_auto = options->passes == (int64_t)KARMA_AUTO;
+    s->primal = (karma_i_primal_problem){.features = r->features,
+                                         .n_outputs = K,
+                                         .targets = problem->targets,
+                                         .row_weights = problem->row_weights,
+                                         .losses = s->losses,
+                                         .C = options->C,
+                                         .tolerance = options->tolerance,
+                                         .most_passes = is_auto ? PASSES_BY_DEFAULT : (double)options->passes,
+                                         .factor_memory = bytes_to_store(options),
+                                         .threads = karma_i_threads(options->threads)};
+    start_weights(s->weights, r, problem);
+    return KARMA_OK;
+}
+
+static void clear_solve(reduced_solve *s) {
+    karma_i_free(s->losses);
+    karma_i_free(s->weights);
+}
+
+/* --- half as many landmarks ------------------------------------------------------------------------------------------
+ */
+
+/* Rows that are kept out, and what is learned without them. */
+typedef struct held_out {
+    size_t *rows, count;
+    double *row_weights; /* of the problem, 0 for these rows */
+} held_out;
+
+static karma_status hold_out(held_out *h, const karma_i_problem *problem, uint64_t seed, karma_error *err) {
+    size_t n = problem->rows->n_rows, K = problem->n_outputs;
+    karma_i_rng rng;
+    h->count = (size_t)fmin(MOST_HELD_OUT, HELD_OUT_SHARE * (double)n);
+    h->rows = karma_i_alloc(n, sizeof *h->rows);
+    h->row_weights = karma_i_alloc(n, K * sizeof *h->row_weights);
+    if (!h->rows || !h->row_weights) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) h->rows[i] = i;
+    karma_i_rng_init(&rng, seed + 1);
+    karma_i_rng_shuffle(&rng, h->rows, n);
+    for (size_t i = 0; i < n * K; i++) h->row_weights[i] = karma_i_problem_row_weight(problem, i / K, i % K);
+    for (size_t i = 0; i < h->count; i++) memset(h->row_weights + h->rows[i] * K, 0, K * sizeof *h->row_weights);
+    return KARMA_OK;
+}
+
+static void clear_held_out(held_out *h) {
+    karma_i_free(h->rows);
+    karma_i_free(h->row_weights);
+}
+
+typedef struct loss_sums {
+    const reduced_solve *solve;
+    const size_t *rows;
+    double *losses; /* weighted, one per row */
+} loss_sums;
+
+static void sum_losses(double *values, void *payload, size_t first, size_t count) {
+    const loss_sums *sums = payload;
+    const karma_i_problem *problem = sums->solve->problem;
+    size_t K = problem->n_outputs;
+    for (size_t i = first; i < first + count; i++) {
+        sums->losses[i] = 0.0;
+        for (size_t k = 0; k < K; k++) {
+            const karma_i_loss *l = &sums->solve->losses[k];
+            double weight = karma_i_problem_row_weight(problem, sums->rows[i], k);
+            sums->losses[i] +=
+                weight * l->value(values[(i - first) * K + k], problem->targets[sums->rows[i] * K + k], l->parameter);
+        }
+    }
+}
+
+/* The mean loss of the rows that were kept out, by the weights as they are. */
+static karma_status judge(double *out, const reduced_solve *s, const held_out *h, karma_error *err) {
+    const karma_i_features *all = s->primal.features;
+    karma_i_features *features = NULL;
+    loss_sums sums = {s, h->rows, karma_i_alloc(h->count, sizeof *sums.losses)};
+    double total = 0.0;
+    karma_status st = sums.losses ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = all->kind->select(&features, all, h->rows, h->count, err);
+    if (st == KARMA_OK)
+        st = karma_i_features_pass(NULL, features, s->weights, s->primal.n_outputs, sum_losses, &sums,
+                                   s->primal.threads, err);
+    for (size_t i = 0; st == KARMA_OK && i < h->count; i++) total += sums.losses[i] / (double)h->count;
+    if (st == KARMA_OK) *out = total;
+    karma_i_features_free(features);
+    karma_i_free(sums.losses);
+    return st;
+}
+
+/* The leading part of the norm and of its factor, which is the factor of the part. */
+static double *leading_part(const double *matrix, size_t n, size_t part) {
+    double *out = karma_i_alloc(part, part * sizeof *out);
+    for (size_t i = 0; out && i < part; i++) memcpy(out + i * part, matrix + i * n, part * sizeof *out);
+    return out;
+}
+
+/* Weights of the first landmarks, as if there were no others; they stand packed, one output after the other. */
+static karma_status solve_half(reduced_solve *s, karma_i_primal_result *result, double *loss, const held_out *h,
+                               karma_error *err) {
+    const karma_i_reduction *r = s->reduction;
+    size_t half = r->n_landmarks / 2;
+    double *norm = leading_part(r->norm, r->n_landmarks, half);
+    double *factor = leading_part(r->norm_factor, r->n_landmarks, half);
+    karma_i_features *fewer = NULL;
+    karma_status st = norm && factor ? karma_i_features_fewer(&fewer, r->features, half, norm, factor, err)
+                                     : karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+        s->primal.features = fewer;
+        st = karma_i_solve_primal(s->weights, result, &s->primal, s->hooks, err);
+    }
+    if (st == KARMA_OK) st = judge(loss, s, h, err);
+    s->primal.features = r->features;
+    karma_i_features_free(fewer);
+    karma_i_free(norm);
+    karma_i_free(factor);
+    return st;
+}
+
+/* The packed weights of half the landmarks become those of all, the others 0. */
+static void spread_weights(double *weights, size_t half, size_t all, size_t n_outputs) {
+    for (size_t k = n_outputs; k-- > 0;) {
+        memmove(weights + k * all, weights + k * half, half * sizeof *weights);
+        memset(weights + k * all + half, 0, (all - half) * sizeof *weights);
+    }
+}
+
+/* Learns without some rows, by half of the landmarks and from there by all, and tells what the other half brought. */
+static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint64_t seed, int *stopped,
+                                   karma_error *err) {
+    held_out h = {0};
+    size_t all = s->reduction->n_landmarks, half = all / 2;
+    karma_i_primal_result by_half, by_all;
+    double tolerance = s->primal.tolerance;
+    karma_status st = hold_out(&h, s->problem, seed, err);
+    s->primal.row_weights = h.row_weights;
+    s->primal.tolerance = fmin(1.0, ROUGH * tolerance);
+    if (st == KARMA_OK) st = solve_half(s, &by_half, &info->half_held_out_loss, &h, err);
+    if (st == KARMA_OK) {
+        spread_weights(s->weights, half, all, s->primal.n_outputs);
+        *stopped = by_half.stop == KARMA_STOP_CANCELLED;
+    }
+    if (st == KARMA_OK && !*stopped) {
+        st = karma_i_solve_primal(s->weights, &by_all, &s->primal, s->hooks, err);
+        if (st == KARMA_OK) st = judge(&info->held_out_loss, s, &h, err);
+        if (st == KARMA_OK) {
+            info->half_excess = by_all.primal > 0.0 ? by_half.primal / by_all.primal - 1.0 : 0.0;
+            info->rounds += (size_t)((by_half.passes + by_all.passes) * (double)s->problem->rows->n_rows);
+            *stopped = by_all.stop == KARMA_STOP_CANCELLED;
+        }
+    }
+    s->primal.row_weights = s->problem->row_weights;
+    s->primal.tolerance = tolerance;
+    clear_held_out(&h);
+    return st;
+}
+
+/* Enough rows and landmarks for halves to mean something. */
+static int is_comparable(const karma_i_reduction *r, const karma_i_problem *problem) {
+    return !r->lower && !problem->start && r->n_landmarks >= 50 && problem->rows->n_rows >= 1000;
+}
+
+karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, const karma_i_reduction *reduction,
+                                   const karma_i_problem *problem, const karma_fit_options *options,
+                                   const karma_hooks *hooks, karma_error *err) {
+    reduced_solve s;
+    karma_i_primal_result result;
+    int stopped = 0;
+    double before = karma_i_features_evaluations(reduction->features);
+    karma_status st = init_solve(&s, reduction, problem, options, hooks, err);
+    if (st == KARMA_OK && is_comparable(reduction, problem))
+        st = compare_halves(&s, info, (uint64_t)options->seed, &stopped, err);
+    if (st == KARMA_OK) {
+        if (stopped) s.primal.most_passes = 0.0; /* only the certificate of what there is */
+        st = karma_i_solve_primal(s.weights, &result, &s.primal, stopped ? NULL : hooks, err);
+    }
+    if (st == KARMA_OK) {
+        put_coefficients(coefficients, s.weights, reduction, problem);
+        info->stop = stopped ? KARMA_STOP_CANCELLED : result.stop;
+        info->primal = result.primal;
+        info->dual = result.dual;
+        info->gap = result.primal > 0.0 ? (result.primal - result.dual) / result.primal : 0.0;
+        info->rounds += (size_t)(result.passes * (double)problem->rows->n_rows);
+        info->kernel_evaluations += karma_i_features_evaluations(reduction->features) - before;
+        info->n_landmarks = reduction->n_landmarks;
+        info->rho = 1.0 / options->C;
+    }
+    clear_solve(&s);
+    return st;
+}
+
+karma_status karma_i_solve_exactly(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_reduction reduction;
+    karma_status st = karma_i_reduce_exactly(&reduction, problem->kernel, problem->rows, options, err);
+    if (st == KARMA_OK && !reduction.features)
+        st =
+            karma_i_fail(err, KARMA_ERR_OPTION,
+                         "the solver primal is for kernels of at most %.0f dimensions, and this one may have more: the "
+                         "solver batch takes any kernel",
+                         MOST_EXACT);
+    if (st == KARMA_OK) st = karma_i_solve_reduced(coefficients, info, &reduction, problem, options, hooks, err);
+    karma_i_reduction_clear(&reduction);
+    return st;
+}
+
+karma_status karma_i_solve_nystrom(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_i_reduction reduction;
+    KARMA_TRY(karma_i_reduce(&reduction, problem->kernel, problem->rows, options, err));
+    karma_status st = karma_i_solve_reduced(coefficients, info, &reduction, problem, options, hooks, err);
+    karma_i_reduction_clear(&reduction);
+    return st;
+}

@@ -1,0 +1,39 @@
+/* The part of a recipe that places rows in the hidden subspace: from features with holes to the coordinates of their
+ * completions, whose inner product is that of the completions (class F₀ of the paper). */
+#ifndef KARMA_I_LATENT_H
+#define KARMA_I_LATENT_H
+
+#include "karma/options.h"
+#include "subspace/completion.h"
+#include "subspace/refine.h"
+
+typedef struct karma_i_latent {
+    karma_i_subspace *subspace;
+    karma_i_basis *basis;       /* of a model from a file only what coordinates need: rank and to_coordinates */
+    karma_i_rank_choice choice; /* what was tried; nothing if the rank was given, or comes from a file */
+} karma_i_latent;
+
+/* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */
+karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err);
+/* The rank that it would choose, in large steps: cheaper, for a search that has to know it only about. */
+karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
+                                        const karma_hooks *hooks, karma_error *err);
+/* At most options->refine gradient steps on the labels of the same rows; a notice says what came of it. */
+karma_status karma_i_latent_refine(karma_i_latent *latent, const karma_i_rows *rows, const karma_i_supervision *labels,
+                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+/* How a subspace is estimated under these options, and the largest rank that is tried. */
+karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karma_fit_options *options,
+                                            const karma_hooks *hooks);
+/* The subspace of so many features in a model file; reading makes a new one. */
+karma_status karma_i_latent_archive(karma_i_archive *archive, karma_i_latent **latent, size_t n_features);
+void karma_i_latent_free(karma_i_latent *latent);
+
+/* New rows of one attribute, always observed, that owns the coordinates; the same to the bit for any number of threads.
+ */
+karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
+                                  int threads, karma_error *err);
+karma_status karma_i_latent_new_rows(karma_i_rows **out, const karma_i_latent *latent, size_t capacity,
+                                     karma_error *err);
+
+#endif

@@ -1,0 +1,302 @@
+/* What a careful person would notice about a table before learning from it. Every check looks at one column, or at one
+ * column beside the target, on columns laid out one value per row. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "table/table.h"
+
+enum {
+    LEAST_ROWS = 20,                /* fewer rows prove nothing */
+    LONG_TEXT = 25,                 /* letters on average from which levels are free text */
+    MOST_REVIEWED_CELLS = 200000000 /* a larger table is not gone through */
+};
+/* Two rates of missing cells differ if the difference is as large as this, and as many standard errors. */
+static const double HOLE_DIFFERENCE = 0.1, HOLE_ERRORS = 5.0;
+
+typedef struct review_state {
+    karma_review *review;
+    const karma_table *table;
+    double *column;   /* the values of the column at hand, one per row; NaN: missing */
+    double *other;    /* those of a second column */
+    uint64_t *digest; /* of every column's cells, to find equal ones */
+    size_t capacity;
+} review_state;
+
+static karma_status find(review_state *s, karma_finding_kind kind, size_t column, size_t other, double value,
+                         karma_error *err) {
+    karma_review *r = s->review;
+    if (!karma_i_reserve(&r->findings, &s->capacity, r->n_findings + 1, sizeof *r->findings))
+        return karma_i_fail_memory(err);
+    r->findings[r->n_findings++] = (karma_finding){kind, column, other, value};
+    return KARMA_OK;
+}
+
+/* --- one column ---------------------------------------------------------------------------------------- */
+
+static void fetch_column(double *values, const karma_table *table, size_t column) {
+    for (size_t i = 0; i < table->n_rows; i++)
+        if (!karma_table_cell(table, i, column, &values[i])) values[i] = NAN;
+}
+
+/* Observed cells, distinct neighbours, and whether values only rise: what constants and counters look like. */
+typedef struct column_facts {
+    size_t n_observed;
+    int is_constant, is_rising, is_whole;
+    double first;
+} column_facts;
+
+static column_facts look_at(const double *values, size_t n) {
+    column_facts f = {.is_constant = 1, .is_rising = 1, .is_whole = 1};
+    double last = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(values[i])) continue;
+        if (f.n_observed++ == 0) f.first = values[i];
+        f.is_constant &= values[i] == f.first;
+        f.is_rising &= values[i] > last;
+        f.is_whole &= values[i] == floor(values[i]);
+        last = values[i];
+    }
+    return f;
+}
+
+static double mean_length(const karma_i_column *column) {
+    double sum = 0.0;
+    for (size_t l = 0; l < column->n_levels; l++) sum += (double)strlen(column->levels[l]);
+    return column->n_levels ? sum / (double)column->n_levels : 0.0;
+}
+
+static karma_status review_column(review_state *s, size_t j, karma_error *err) {
+    const karma_i_column *column = &s->table->attributes[j];
+    column_facts f = look_at(s->column, s->table->n_rows);
+    if (f.n_observed == 0) return find(s, KARMA_FINDING_EMPTY, j, 0, 0.0, err);
+    if (f.is_constant && f.n_observed > 1) return find(s, KARMA_FINDING_CONSTANT, j, 0, 0.0, err);
+    if (f.n_observed < LEAST_ROWS) return KARMA_OK;
+    if (column->kind == KARMA_COLUMN_CATEGORY) {
+        double share = (double)column->n_levels / (double)f.n_observed;
+        if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
+        if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
+    } else if (f.is_rising && f.is_whole && f.n_observed == s->table->n_rows)
+        return find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
+    return KARMA_OK;
+}
+
+/* FNV-1a over rows and values: equal columns have equal digests, and the others almost surely not. */
+static uint64_t digest_of(const double *values, size_t n) {
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = 0;
+        double value = isnan(values[i]) ? NAN : values[i] + 0.0; /* one zero, one NaN */
+        if (isnan(value))
+            bits = UINT64_C(0x7ff8000000000000);
+        else
+            memcpy(&bits, &value, sizeof bits);
+        for (int k = 0; k < 8; k++) hash = (hash ^ (bits >> (8 * k) & 255)) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+typedef struct digest_place {
+    uint64_t digest;
+    size_t column;
+} digest_place;
+
+static int by_digest(const void *a, const void *b) {
+    const digest_place *x = a, *y = b;
+    if (x->digest != y->digest) return x->digest < y->digest ? -1 : 1;
+    return (x->column > y->column) - (x->column < y->column);
+}
+
+static int same_values(const review_state *s) {
+    for (size_t i = 0; i < s->table->n_rows; i++)
+        if (s->column[i] != s->other[i] && !(isnan(s->column[i]) && isnan(s->other[i]))) return 0;
+    return 1;
+}
+
+/* Columns with the same cells and, for categories, as many levels. */
+static karma_status find_copies(review_state *s, karma_error *err) {
+    size_t d = s->table->n_attributes;
+    digest_place *places = karma_i_alloc(d, sizeof *places);
+    if (!places) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < d; j++) places[j] = (digest_place){s->digest[j], j};
+    if (d > 1) qsort(places, d, sizeof *places, by_digest);
+    karma_status st = KARMA_OK;
+    for (size_t k = 1; st == KARMA_OK && k < d; k++) {
+        size_t a = places[k - 1].column, b = places[k].column;
+        const karma_i_column *x = &s->table->attributes[a], *y = &s->table->attributes[b];
+        if (places[k].digest != places[k - 1].digest || x->kind != y->kind || x->n_levels != y->n_levels) continue;
+        fetch_column(s->column, s->table, a);
+        fetch_column(s->other, s->table, b);
+        column_facts f = look_at(s->column, s->table->n_rows);
+        if (f.n_observed >= LEAST_ROWS && !f.is_constant && same_values(s))
+            st = find(s, KARMA_FINDING_COPY, b, a, 0.0, err);
+    }
+    karma_i_free(places);
+    return st;
+}
+
+/* --- a column beside the target ------------------------------------------------------------------------ */
+
+typedef struct label_pair {
+    double value, label;
+} label_pair;
+
+static int by_value(const void *a, const void *b) {
+    const label_pair *x = a, *y = b;
+    if (x->value != y->value) return x->value < y->value ? -1 : 1;
+    return (x->label > y->label) - (x->label < y->label);
+}
+
+/* Every value of the column goes with one label, and values are few enough for that to mean something. */
+static karma_status find_leak(review_state *s, size_t j, const double *labels, karma_error *err) {
+    size_t n = s->table->n_rows, used = 0, n_values = 0, n_observed_labels = 0;
+    label_pair *pairs = karma_i_alloc(n, sizeof *pairs);
+    if (!pairs) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        n_observed_labels += isnan(labels[i]) ? 0 : 1;
+        if (!isnan(labels[i]) && !isnan(s->column[i])) pairs[used++] = (label_pair){s->column[i], labels[i]};
+    }
+    if (used > 1) qsort(pairs, used, sizeof *pairs, by_value);
+    int is_exact = used >= LEAST_ROWS && 10 * used >= 9 * n_observed_labels, differs = 0;
+    for (size_t k = 0; is_exact && k < used; k++) {
+        int is_new = k == 0 || pairs[k].value != pairs[k - 1].value;
+        n_values += is_new ? 1 : 0;
+        differs |= k > 0 && pairs[k].label != pairs[0].label;
+        if (!is_new && pairs[k].label != pairs[k - 1].label) is_exact = 0;
+    }
+    int is_equal = is_exact && differs;
+    for (size_t k = 0; is_equal && k < used; k++) is_equal = pairs[k].value == pairs[k].label;
+    karma_i_free(pairs);
+    if (!is_exact || !differs || (!is_equal && 5 * n_values > used)) return KARMA_OK;
+    return find(s, KARMA_FINDING_LEAK, j, 0, 0.0, err);
+}
+
+/* Missing rates: of the rows of each class against all others, or of the upper half of numbers against the lower. */
+static int holes_differ(double *difference, const double *values, const unsigned char *in_group, const double *labels,
+                        size_t n) {
+    double rows[2] = {0, 0}, holes[2] = {0, 0};
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(labels[i])) continue;
+        rows[in_group[i]] += 1.0;
+        holes[in_group[i]] += isnan(values[i]) ? 1.0 : 0.0;
+    }
+    if (rows[0] < LEAST_ROWS || rows[1] < LEAST_ROWS) return 0;
+    double p = (holes[0] + holes[1]) / (rows[0] + rows[1]);
+    double error = sqrt(p * (1.0 - p) * (1.0 / rows[0] + 1.0 / rows[1]));
+    *difference = holes[1] / rows[1] - holes[0] / rows[0];
+    return fabs(*difference) >= HOLE_DIFFERENCE && fabs(*difference) >= HOLE_ERRORS * error;
+}
+
+static karma_status find_telling_holes(review_state *s, size_t j, const karma_i_target *target, unsigned char *in_group,
+                                       karma_error *err) {
+    size_t n = s->table->n_rows, n_groups = target->column.kind == KARMA_COLUMN_CATEGORY ? target->column.n_levels : 1;
+    double mean = 0.0, count = 0.0, difference, largest = 0.0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(target->value[i])) mean += target->value[i], count += 1.0;
+    mean = count > 0.0 ? mean / count : 0.0;
+    for (size_t g = 0; g < n_groups && g < 50; g++) {
+        for (size_t i = 0; i < n; i++)
+            in_group[i] =
+                target->column.kind == KARMA_COLUMN_CATEGORY ? target->value[i] == (double)g : target->value[i] > mean;
+        if (holes_differ(&difference, s->column, in_group, target->value, n) && fabs(difference) > fabs(largest))
+            largest = difference;
+    }
+    return largest != 0.0 ? find(s, KARMA_FINDING_TELLING_HOLES, j, 0, fabs(largest), err) : KARMA_OK;
+}
+
+static karma_status review_classes(review_state *s, size_t t, karma_error *err) {
+    const karma_i_target *target = &s->table->targets[t];
+    size_t n_levels = target->column.n_levels, n_single = 0;
+    if (target->column.kind != KARMA_COLUMN_CATEGORY) return KARMA_OK;
+    size_t *count = karma_i_zalloc(n_levels, sizeof *count);
+    if (!count) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < s->table->n_rows; i++)
+        if (!isnan(target->value[i])) count[(size_t)target->value[i]]++;
+    for (size_t l = 0; l < n_levels; l++) n_single += count[l] == 1;
+    karma_i_free(count);
+    return n_single ? find(s, KARMA_FINDING_SINGLE_CLASS, t, 0, (double)n_single, err) : KARMA_OK;
+}
+
+/* --- all ----------------------------------------------------------------------------------------------- */
+
+static karma_status review_all(review_state *s, unsigned char *in_group, karma_error *err) {
+    const karma_table *table = s->table;
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        fetch_column(s->column, table, j);
+        s->digest[j] = digest_of(s->column, table->n_rows);
+        KARMA_TRY(review_column(s, j, err));
+        if (table->n_targets == 0) continue;
+        KARMA_TRY(find_leak(s, j, table->targets[0].value, err));
+        KARMA_TRY(find_telling_holes(s, j, &table->targets[0], in_group, err));
+    }
+    KARMA_TRY(find_copies(s, err));
+    for (size_t t = 0; t < table->n_targets; t++) KARMA_TRY(review_classes(s, t, err));
+    return KARMA_OK;
+}
+
+karma_status karma_table_review(karma_review *out, const karma_table *table, karma_error *err) {
+    karma_review review = {NULL, 0};
+    *out = review;
+    if ((double)table->n_rows * (double)table->n_attributes > MOST_REVIEWED_CELLS) return KARMA_OK;
+    review_state s = {.review = &review, .table = table};
+    s.column = karma_i_alloc(table->n_rows, sizeof *s.column);
+    s.other = karma_i_alloc(table->n_rows, sizeof *s.other);
+    s.digest = karma_i_alloc(table->n_attributes, sizeof *s.digest);
+    unsigned char *in_group = karma_i_zalloc(table->n_rows, 1);
+    karma_status st =
+        s.column && s.other && s.digest && in_group ? review_all(&s, in_group, err) : karma_i_fail_memory(err);
+    karma_i_free(s.column);
+    karma_i_free(s.other);
+    karma_i_free(s.digest);
+    karma_i_free(in_group);
+    if (st == KARMA_OK)
+        *out = review;
+    else
+        karma_review_clear(&review);
+    return st;
+}
+
+void karma_review_clear(karma_review *review) {
+    karma_i_free(review->findings);
+    *review = (karma_review){NULL, 0};
+}
+
+int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    const char *name = finding->kind == KARMA_FINDING_SINGLE_CLASS ? karma_table_target_name(table, finding->column)
+                                                                   : karma_table_attribute_name(table, finding->column);
+    switch (finding->kind) {
+    case KARMA_FINDING_EMPTY:
+        return snprintf(text, size, "column '%.60s' has no observed cell", name);
+    case KARMA_FINDING_CONSTANT:
+        return snprintf(text, size, "column '%.60s' has the same value in all rows", name);
+    case KARMA_FINDING_ID:
+        return snprintf(text, size,
+                        "column '%.60s' looks like an identifier: it is different in almost every row. Use option 'id' "
+                        "'%.60s' to leave it out of the model",
+                        name, name);
+    case KARMA_FINDING_TEXT:
+        return snprintf(text, size,
+                        "column '%.60s' looks like free text, which is not learned from well. Use option 'ignore' "
+                        "'%.60s' to leave it out",
+                        name, name);
+    case KARMA_FINDING_COPY:
+        return snprintf(text, size, "column '%.60s' is a copy of column '%.60s'", name,
+                        karma_table_attribute_name(table, finding->other));
+    case KARMA_FINDING_LEAK:
+        return snprintf(
+            text, size,
+            "column '%.60s' determines the target '%.60s' exactly. If it is not known when you predict, use "
+            "option 'ignore' '%.60s'",
+            name, karma_table_target_name(table, 0), name);
+    case KARMA_FINDING_TELLING_HOLES:
+        return snprintf(text, size,
+                        "missing values in column '%.60s' go with the target: missing rates differ by %.0f points",
+                        name, 100.0 * finding->value);
+    case KARMA_FINDING_SINGLE_CLASS:
+        return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
+                        name, finding->value, finding->value > 1.0 ? "es have" : " has");
+    }
+    return 0;
+}

@@ -1,0 +1,409 @@
+/* Tables and models in memory: columns, strides, Arrow arrays, plain arrays, and options of other versions. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "karma/karma.h"
+
+static double cell(const karma_table *table, size_t row, size_t column) {
+    double value = NAN;
+    return karma_table_cell(table, row, column, &value) ? value : NAN;
+}
+
+static void check_missing(const karma_table *table, size_t row, size_t column) {
+    double value;
+    assert_false(karma_table_cell(table, row, column, &value));
+}
+
+/* --- columns --- */
+
+static void columns_of_every_kind(void **state) {
+    (void)state;
+    static const double numbers[] = {1.5, NAN, -2.0};
+    static const int16_t shorts[] = {7, 99, 8, 99, 9, 99}; /* every second one */
+    static const unsigned char missing[] = {0, 1, 0};
+    static const int32_t codes[] = {2, -1, 0};
+    static const char *const levels[] = {"red", "never", "blue"};
+    static const char *const texts[] = {"b", NULL, "a"};
+    static const char *const ids[] = {"r1", NULL, "r3"};
+    karma_columns *columns = NULL;
+    karma_table *table = NULL;
+    assert_int_equal(karma_columns_new(&columns, 3, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_add_numbers(columns, "n", numbers, KARMA_FLOAT64, sizeof *numbers, NULL, NULL),
+                     KARMA_OK);
+    assert_int_equal(karma_columns_add_numbers(columns, "s", shorts, KARMA_INT16, 2 * sizeof *shorts, missing, NULL),
+                     KARMA_OK);
+    assert_int_equal(karma_columns_add_categories(columns, "colour", codes, sizeof *codes, levels, 3, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_add_texts(columns, "t", texts, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_add_ids(columns, "name", ids, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_finish(&table, columns, NULL), KARMA_OK);
+    assert_int_equal(karma_table_validate(table, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_rows(table), 3);
+    assert_int_equal(karma_table_n_attributes(table), 4);
+    assert_true(cell(table, 0, 0) == 1.5 && cell(table, 2, 0) == -2.0);
+    check_missing(table, 1, 0);
+    assert_true(cell(table, 0, 1) == 7.0 && cell(table, 2, 1) == 9.0);
+    check_missing(table, 1, 1);
+    /* levels in byte order, the one that no row has dropped */
+    assert_int_equal(karma_table_n_levels(table, 2), 2);
+    assert_string_equal(karma_table_level(table, 2, 0), "blue");
+    assert_true(cell(table, 0, 2) == 0.0 && cell(table, 2, 2) == 1.0);
+    check_missing(table, 1, 2);
+    assert_true(cell(table, 0, 3) == 1.0 && cell(table, 2, 3) == 0.0);
+    assert_string_equal(karma_table_id(table, 0, 2), "r3");
+    assert_string_equal(karma_table_id(table, 0, 1), "");
+    karma_table_free(table);
+}
+
+static void equal_levels_are_joined_and_the_empty_one_is_missing(void **state) {
+    (void)state;
+    static const int32_t codes[] = {0, 1, 2, 3};
+    static const char *const levels[] = {"x", "", "x", "y"};
+    karma_columns *columns = NULL;
+    karma_table *table = NULL;
+    assert_int_equal(karma_columns_new(&columns, 4, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_add_categories(columns, "c", codes, sizeof *codes, levels, 4, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_finish(&table, columns, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_levels(table, 0), 2);
+    assert_true(cell(table, 0, 0) == 0.0 && cell(table, 2, 0) == 0.0 && cell(table, 3, 0) == 1.0);
+    check_missing(table, 1, 0);
+    karma_table_free(table);
+}
+
+static void bad_columns_are_refused(void **state) {
+    (void)state;
+    static const double infinite[] = {1.0, INFINITY};
+    static const double fine[] = {1.0, 2.0};
+    static const int32_t codes[] = {0, 5};
+    static const char *const levels[] = {"a"};
+    karma_columns *columns = NULL;
+    karma_table *table = NULL;
+    karma_error err;
+    assert_int_equal(karma_columns_new(&columns, 2, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_add_numbers(columns, "n", infinite, KARMA_FLOAT64, 8, NULL, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "row 2, column 'n'"));
+    assert_int_equal(karma_columns_add_categories(columns, "c", codes, 4, levels, 1, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "code 5"));
+    assert_int_equal(karma_columns_add_numbers(columns, "n", fine, KARMA_FLOAT64, 8, NULL, &err), KARMA_OK);
+    assert_int_equal(karma_columns_add_numbers(columns, "n", fine, KARMA_FLOAT64, 8, NULL, &err), KARMA_OK);
+    assert_int_equal(karma_columns_finish(&table, columns, &err), KARMA_ERR_DATA); /* it is freed all the same */
+    assert_non_null(strstr(err.message, "two columns are called 'n'"));
+    assert_null(table);
+}
+
+static void strides_may_be_of_any_sign(void **state) {
+    (void)state;
+    static const float by_column[] = {1, 2, 3, 4, NAN, 6}; /* two columns of three rows, the rows from the end */
+    karma_table *table = NULL;
+    assert_int_equal(karma_table_from_strided(&table, by_column + 2, KARMA_FLOAT32, 3, 2, -(ptrdiff_t)sizeof(float),
+                                              3 * sizeof(float), NULL, NULL),
+                     KARMA_OK);
+    assert_true(cell(table, 0, 0) == 3.0 && cell(table, 2, 0) == 1.0 && cell(table, 0, 1) == 6.0);
+    check_missing(table, 1, 1);
+    karma_table_free(table);
+}
+
+/* --- Arrow --- */
+
+static void release_nothing(struct ArrowSchema *schema) {
+    schema->release = NULL;
+}
+static void release_no_array(struct ArrowArray *array) {
+    array->release = NULL;
+}
+
+/* Four rows: a nullable int, a text, a dictionary of texts, a boolean, the label. */
+typedef struct arrow_case {
+    struct ArrowSchema field[5], dictionary_field, schema, *children[5];
+    struct ArrowArray column[5], dictionary, batch, *arrays[5];
+    const void *buffers[5][3], *dictionary_buffers[3], *batch_buffers[1];
+} arrow_case;
+
+static const int32_t ints[] = {10, 20, 30, 40};
+static const unsigned char int_bits[] = {0x0d};   /* row 1 is NULL */
+static const int32_t offsets[] = {0, 3, 3, 5, 8}; /* row 1 is empty */
+static const char texts[] = "onetwthr";
+static const int8_t indices[] = {1, 0, 1, 1};
+static const unsigned char index_bits[] = {0x07}; /* row 3 is NULL */
+static const int64_t dictionary_offsets[] = {0, 4, 8};
+static const char dictionary_texts[] = "lowahigh";
+static const unsigned char booleans[] = {0x09}; /* 1 0 0 1 */
+static const double labels[] = {0.5, 1.5, NAN, 2.5};
+
+static void make_arrow(arrow_case *c) {
+    static const char *const formats[] = {"i", "u", "c", "b", "g"}, *const names[] = {"n", "t", "d", "b", "y"};
+    const void *values[] = {ints, offsets, indices, booleans, labels};
+    const void *bits[] = {int_bits, NULL, index_bits, NULL, NULL};
+    memset(c, 0, sizeof *c);
+    for (size_t j = 0; j < 5; j++) {
+        c->field[j] = (struct ArrowSchema){.format = formats[j], .name = names[j], .release = release_nothing};
+        c->children[j] = &c->field[j];
+        c->buffers[j][0] = bits[j];
+        c->buffers[j][1] = values[j];
+        c->column[j] = (struct ArrowArray){.length = 4,
+                                           .null_count = bits[j] ? 1 : 0,
+                                           .n_buffers = 2,
+                                           .buffers = c->buffers[j],
+                                           .release = release_no_array};
+        c->arrays[j] = &c->column[j];
+    }
+    c->buffers[1][2] = texts;
+    c->column[1].n_buffers = 3;
+    c->dictionary_field = (struct ArrowSchema){.format = "U", .release = release_nothing};
+    c->dictionary_buffers[1] = dictionary_offsets;
+    c->dictionary_buffers[2] = dictionary_texts;
+    c->dictionary =
+        (struct ArrowArray){.length = 2, .n_buffers = 3, .buffers = c->dictionary_buffers, .release = release_no_array};
+    c->field[2].dictionary = &c->dictionary_field;
+    c->column[2].dictionary = &c->dictionary;
+    c->schema =
+        (struct ArrowSchema){.format = "+s", .n_children = 5, .children = c->children, .release = release_nothing};
+    c->batch = (struct ArrowArray){.length = 4,
+                                   .n_buffers = 1,
+                                   .buffers = c->batch_buffers,
+                                   .n_children = 5,
+                                   .children = c->arrays,
+                                   .release = release_no_array};
+}
+
+static void read_target(karma_read_options *o) {
+    karma_options_init(karma_read_option_table(), o);
+    assert_int_equal(karma_option_set(karma_option_find(karma_read_option_table(), "target"), o, "y", NULL), KARMA_OK);
+}
+
+static void arrow_types_and_nulls(void **state) {
+    (void)state;
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_read_options o;
+    double label;
+    make_arrow(&c);
+    read_target(&o);
+    assert_int_equal(karma_table_from_arrow(&table, &c.schema, &c.batch, &o, NULL), KARMA_OK);
+    assert_int_equal(karma_table_validate(table, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_attributes(table), 4);
+    assert_true(cell(table, 0, 0) == 10.0 && cell(table, 3, 0) == 40.0);
+    check_missing(table, 1, 0);
+    assert_string_equal(karma_table_level(table, 1, (size_t)cell(table, 0, 1)), "one");
+    assert_string_equal(karma_table_level(table, 1, (size_t)cell(table, 3, 1)), "thr");
+    check_missing(table, 1, 1);
+    assert_string_equal(karma_table_level(table, 2, (size_t)cell(table, 0, 2)), "high");
+    assert_string_equal(karma_table_level(table, 2, (size_t)cell(table, 1, 2)), "lowa");
+    check_missing(table, 3, 2);
+    assert_true(cell(table, 0, 3) == 1.0 && cell(table, 1, 3) == 0.0 && cell(table, 3, 3) == 1.0);
+    assert_true(karma_table_target(table, 0, 3, &label) && label == 2.5);
+    assert_false(karma_table_target(table, 0, 2, &label));
+    karma_table_free(table);
+    karma_options_clear(karma_read_option_table(), &o);
+}
+
+/* A slice of a batch begins further on in every column. */
+static void arrow_slices(void **state) {
+    (void)state;
+    arrow_case c;
+    karma_table *table = NULL;
+    make_arrow(&c);
+    c.batch.offset = 2;
+    c.batch.length = 2;
+    assert_int_equal(karma_table_from_arrow(&table, &c.schema, &c.batch, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_rows(table), 2);
+    assert_true(cell(table, 0, 0) == 30.0 && cell(table, 1, 3) == 1.0);
+    assert_string_equal(karma_table_level(table, 1, (size_t)cell(table, 0, 1)), "tw");
+    karma_table_free(table);
+}
+
+typedef struct stream_case {
+    arrow_case *arrow;
+    int n_left;
+} stream_case;
+
+static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
+    *out = ((stream_case *)stream->private_data)->arrow->schema;
+    return 0;
+}
+static int give_batch(struct ArrowArrayStream *stream, struct ArrowArray *out) {
+    stream_case *s = stream->private_data;
+    if (s->n_left < 0) return 5;
+    memset(out, 0, sizeof *out);
+    if (s->n_left-- > 0) *out = s->arrow->batch;
+    return 0;
+}
+static const char *give_reason(struct ArrowArrayStream *stream) {
+    (void)stream;
+    return "the disk is gone";
+}
+
+static void arrow_streams(void **state) {
+    (void)state;
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    make_arrow(&c);
+    stream_case s = {&c, 2};
+    struct ArrowArrayStream stream = {give_schema, give_batch, give_reason, NULL, &s};
+    assert_int_equal(karma_table_from_arrow_stream(&table, &stream, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_rows(table), 8);
+    assert_true(cell(table, 7, 0) == 40.0);
+    check_missing(table, 5, 0);
+    karma_table_free(table);
+    s.n_left = -1;
+    assert_int_equal(karma_table_from_arrow_stream(&table, &stream, NULL, &err), KARMA_ERR_IO);
+    assert_non_null(strstr(err.message, "the disk is gone"));
+}
+
+static void arrow_errors_name_the_column(void **state) {
+    (void)state;
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    make_arrow(&c);
+    c.field[3].format = "+l";
+    assert_int_equal(karma_table_from_arrow(&table, &c.schema, &c.batch, NULL, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "column 'b'"));
+    make_arrow(&c);
+    c.dictionary.length = 1;
+    assert_int_equal(karma_table_from_arrow(&table, &c.schema, &c.batch, NULL, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "outside its dictionary"));
+    make_arrow(&c);
+    c.schema.format = "i";
+    assert_int_equal(karma_table_from_arrow(&table, &c.schema, &c.batch, NULL, &err), KARMA_ERR_DATA);
+    assert_null(table);
+}
+
+/* --- arrays --- */
+
+enum { ROWS = 80, COLUMNS = 3 };
+
+static void fill_rows(double *cells, double *classes, double *numbers) {
+    for (size_t i = 0; i < ROWS; i++) {
+        for (size_t j = 0; j < COLUMNS; j++)
+            cells[i * COLUMNS + j] = (i + 2 * j) % 7 == 6 ? NAN : sin((double)(5 * i + 3 * j));
+        double first = sin((double)(5 * i));
+        classes[i] = first > 0.0 ? 7.0 : 3.0;
+        numbers[i] = 10.0 + 2.0 * first;
+    }
+}
+
+static void arrays_in_and_predictions_out(void **state) {
+    (void)state;
+    double cells[ROWS * COLUMNS], classes[ROWS], numbers[ROWS], predictions[ROWS];
+    karma_model *model = NULL;
+    karma_error err;
+    size_t right = 0;
+    fill_rows(cells, classes, numbers);
+    assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, NULL, NULL, &err), KARMA_OK);
+    assert_non_null(karma_model_search_info(model)); /* chosen by the default search */
+    assert_int_equal(karma_predict_array(predictions, model, cells, ROWS, COLUMNS, &err), KARMA_OK);
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_true(predictions[i] == 7.0 || predictions[i] == 3.0);
+        right += predictions[i] == classes[i];
+    }
+    assert_true(right > ROWS * 8 / 10);
+    assert_int_equal(karma_predict_array(predictions, model, cells, ROWS, COLUMNS - 1, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "the matrix has 2 columns, but the model was learned from 3"));
+    karma_model_free(model);
+    karma_fit_options fit;
+    karma_options_init(karma_fit_option_table(), &fit);
+    fit.task = KARMA_TASK_REGRESS;
+    assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, numbers, &fit, NULL, &err), KARMA_OK);
+    assert_null(karma_model_search_info(model)); /* as the options say */
+    assert_int_equal(karma_predict_array(predictions, model, cells, ROWS, COLUMNS, &err), KARMA_OK);
+    assert_true(fabs(predictions[1] - numbers[1]) < 1.0);
+    karma_model_free(model);
+}
+
+/* A column without any value is not learned from, but it has its place in the matrix. */
+static void an_empty_column_keeps_its_place(void **state) {
+    (void)state;
+    double cells[ROWS * COLUMNS], classes[ROWS], numbers[ROWS], predictions[ROWS];
+    karma_model *model = NULL;
+    karma_fit_options fit;
+    karma_error err;
+    fill_rows(cells, classes, numbers);
+    for (size_t i = 0; i < ROWS; i++) cells[i * COLUMNS + 1] = NAN;
+    karma_options_init(karma_fit_option_table(), &fit);
+    assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, &fit, NULL, &err), KARMA_OK);
+    assert_int_equal(karma_model_n_attributes(model), COLUMNS - 1);
+    assert_int_equal(karma_model_info(model)->n_columns, COLUMNS);
+    assert_int_equal(karma_predict_array(predictions, model, cells, ROWS, COLUMNS, &err), KARMA_OK);
+    assert_int_equal(karma_predict_array(predictions, model, cells, ROWS, COLUMNS - 1, &err), KARMA_ERR_DATA);
+    karma_model_free(model);
+}
+
+/* --- options of other versions --- */
+
+static void an_older_struct_gets_defaults_and_is_not_overrun(void **state) {
+    (void)state;
+    unsigned char memory[sizeof(karma_fit_options)];
+    size_t old_size = offsetof(karma_fit_options, C); /* as if C and what follows had come later */
+    memset(memory, 0xab, sizeof memory);
+    karma_fit_options *old = (void *)memory;
+    karma_options_init_size(karma_fit_option_table(), old, old_size);
+    for (size_t i = old_size; i < sizeof memory; i++) assert_int_equal(memory[i], 0xab);
+    old->gamma = 5;
+    assert_int_equal(karma_options_check(karma_fit_option_table(), old, NULL), KARMA_OK);
+    karma_fit_options now;
+    assert_int_equal(karma_options_copy(karma_fit_option_table(), &now, old, NULL), KARMA_OK);
+    assert_int_equal(now.struct_size, sizeof now);
+    assert_int_equal(now.gamma, 5);
+    assert_true(now.C == KARMA_AUTO && now.tolerance == 1e-3);
+    karma_error err;
+    const karma_option *late = karma_option_find(karma_fit_option_table(), "tolerance");
+    assert_int_equal(karma_option_set(late, old, "0.1", &err), KARMA_ERR_OPTION);
+    double cells[ROWS * COLUMNS], classes[ROWS], numbers[ROWS];
+    karma_model *model = NULL;
+    fill_rows(cells, classes, numbers);
+    assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, old, NULL, &err), KARMA_OK);
+    assert_int_equal(karma_model_options(model)->gamma, 5);
+    karma_model_free(model);
+    karma_options_clear(karma_fit_option_table(), old);
+    karma_options_clear(karma_fit_option_table(), &now);
+}
+
+static void a_struct_that_was_not_filled_is_refused(void **state) {
+    (void)state;
+    double cells[ROWS * COLUMNS], classes[ROWS], numbers[ROWS];
+    karma_model *model = NULL;
+    karma_error err;
+    karma_fit_options raw;
+    fill_rows(cells, classes, numbers);
+    memset(&raw, 0, sizeof raw);
+    assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, &raw, NULL, &err), KARMA_ERR_OPTION);
+    assert_non_null(strstr(err.message, "karma_options_init"));
+    karma_options_init(karma_fit_option_table(), &raw);
+    raw.struct_size += 8; /* of a newer header */
+    assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, &raw, NULL, &err), KARMA_ERR_OPTION);
+    assert_null(model);
+}
+
+static void the_version_is_one(void **state) {
+    (void)state;
+    char text[32];
+    (void)snprintf(text, sizeof text, "%d.%d.%d", KARMA_VERSION_MAJOR, KARMA_VERSION_MINOR, KARMA_VERSION_PATCH);
+    assert_string_equal(karma_version(), text);
+    assert_int_equal(karma_version_number(), KARMA_VERSION_NUMBER);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_of_every_kind),
+        cmocka_unit_test(equal_levels_are_joined_and_the_empty_one_is_missing),
+        cmocka_unit_test(bad_columns_are_refused),
+        cmocka_unit_test(strides_may_be_of_any_sign),
+        cmocka_unit_test(arrow_types_and_nulls),
+        cmocka_unit_test(arrow_slices),
+        cmocka_unit_test(arrow_streams),
+        cmocka_unit_test(arrow_errors_name_the_column),
+        cmocka_unit_test(arrays_in_and_predictions_out),
+        cmocka_unit_test(an_empty_column_keeps_its_place),
+        cmocka_unit_test(an_older_struct_gets_defaults_and_is_not_overrun),
+        cmocka_unit_test(a_struct_that_was_not_filled_is_refused),
+        cmocka_unit_test(the_version_is_one),
+    };
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}
