@@ -22,7 +22,7 @@
 #include "karma/theory.h"
 #include "regret/comparator.h"
 #include "regret/sequence.h"
-#include "solve/solver.h"
+#include "solve/online.h"
 
 /* exp of less is 0 or has lost digits. */
 #define LEAST_LOG (-700.0)
@@ -74,16 +74,14 @@ static karma_status learn(account *a, const karma_regret *regret, const karma_i_
     fit.shuffle = fit.average = 0;
     fit.threads = options->threads;
     karma_i_problem problem = {.kernel = &kernel, .rows = sequence->rows, .targets = sequence->labels, .n_outputs = 1};
-    problem.round_loss = a->loss;
-    problem.round_row = a->row;
-    problem.is_adversarial = options->order == KARMA_ORDER_ADVERSARIAL;
+    karma_i_rounds rounds = {a->loss, a->row, options->order == KARMA_ORDER_ADVERSARIAL};
     double *coefficients = karma_i_alloc(sequence->n_rows, sizeof *coefficients);
     karma_status st = coefficients ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK && !(regret->log_rho - kernel.factors[0].log_norm >= LEAST_LOG))
         st = karma_i_fail(err, KARMA_ERR_OPTION, "gamma: with %zu the scores leave the range of floating-point numbers",
                           regret->gamma);
     if (st == KARMA_OK) st = karma_i_loss_make(&problem.loss, KARMA_TASK_CLASSIFY, &fit, 0.5, err);
-    if (st == KARMA_OK) st = karma_i_solve_online(coefficients, &info, &problem, &fit, hooks, err);
+    if (st == KARMA_OK) st = karma_i_solve_rounds(coefficients, &info, &rounds, &problem, &fit, hooks, err);
     a->n_rounds = info.rounds;
     karma_i_free(coefficients);
     karma_i_kernel_clear(&kernel);

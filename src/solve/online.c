@@ -19,7 +19,7 @@
  * algorithm up to rounding. Rows whose g_t is 0 are not kept.
  *
  * An adversary may order the rows of a block: since the scores of those still to come are always those of v_t, it can
- * put the one on which v_t suffers most first, round after round. */
+ * put the one with the largest loss under v_t first, round after round. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "karma/theory.h"
-#include "solve/solver.h"
+#include "solve/online.h"
 
 enum { BLOCK = KARMA_I_ONLINE_BLOCK, PASSES_BY_DEFAULT = 10 };
 
@@ -37,6 +37,7 @@ static const double SMALLEST_SCALE = 0x1p-10;
 
 typedef struct learner {
     const karma_i_problem *problem;
+    const karma_i_rounds *rounds; /* NULL: nobody asks for them */
     const karma_fit_options *options;
     double rho;
     size_t passes;
@@ -143,11 +144,11 @@ static karma_status choose_rho(double *rho, const karma_i_problem *problem, cons
     return KARMA_OK;
 }
 
-static karma_status init_learner(learner *l, const karma_i_problem *problem, const karma_fit_options *options,
-                                 karma_error *err) {
+static karma_status init_learner(learner *l, const karma_i_problem *problem, const karma_i_rounds *rounds,
+                                 const karma_fit_options *options, karma_error *err) {
     const karma_i_rows *rows = problem->rows;
     size_t n = rows->n_rows, outputs = problem->n_outputs;
-    *l = (learner){.problem = problem, .options = options, .n = n, .outputs = outputs};
+    *l = (learner){.problem = problem, .rounds = rounds, .options = options, .n = n, .outputs = outputs};
     l->threads = karma_i_threads(options->threads);
     l->passes = choose_passes(options);
     l->s = 1.0;
@@ -179,8 +180,8 @@ static void fold(learner *l, double factor) {
     l->s = 1.0;
 }
 
-/* Moves s from round t to t + 1 and gives η_t / s_{t+1}. `refold` tells that coefficients changed under the
- * block's feet by the factor *refold. */
+/* Moves s from round t to t + 1 and gives η_t / s_{t+1}. *refold is the factor by which
+ * the coefficients of the block's rows were multiplied on the way, mostly 1. */
 static karma_status advance_scale(learner *l, double *gain, double *refold, karma_error *err) {
     *refold = 1.0;
     l->S += l->t == 1 ? 0.0 : l->s; /* s_t; v_1 is 0 */
@@ -222,22 +223,21 @@ static double loss_of(const learner *l, size_t row, size_t output, double z) {
     return karma_i_problem_row_weight(l->problem, row, output) * loss->value(z, y, loss->parameter);
 }
 
-/* Accounts for the loss of one row before the update, then the derivatives g into step[]. True if any is not 0. */
-static int suffer(learner *l, size_t row, const double *z, double *step) {
+/* Records the loss of one row before the update and writes the derivatives g to step[]. True if any is not 0. */
+static int record_loss(learner *l, size_t row, const double *z, double *step) {
     const karma_i_problem *problem = l->problem;
     const double *y = problem->targets + row * l->outputs;
     size_t n_deciding = problem->n_deciding;
     int any = 0;
-    double suffered = 0.0;
+    double sum = 0.0;
     for (size_t k = 0; k < l->outputs; k++) {
         const karma_i_loss *loss = karma_i_problem_loss(problem, k);
-        suffered += loss_of(l, row, k, z[k]);
+        sum += loss_of(l, row, k, z[k]);
         step[k] = karma_i_problem_row_weight(problem, row, k) * loss->derivative(z[k], y[k], loss->parameter);
         any |= step[k] != 0.0;
     }
-    l->loss_sum += suffered;
-    if (problem->round_loss) problem->round_loss[l->t - 1] = suffered;
-    if (problem->round_row) problem->round_row[l->t - 1] = row;
+    l->loss_sum += sum;
+    if (l->rounds) l->rounds->loss[l->t - 1] = sum, l->rounds->row[l->t - 1] = row;
     if (n_deciding && karma_i_problem_row_weight(problem, row, 0) > 0.0)
         l->n_errors += karma_i_decide(z, n_deciding) != karma_i_decide(y, n_deciding);
     return any;
@@ -254,8 +254,8 @@ static karma_status make_round(learner *l, size_t j, size_t row, size_t n_block,
     }
     l->t++;
     if (!finite)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the online solver diverged in round %zu: try a smaller --C", l->t);
-    int any = suffer(l, row, z, step);
+        return karma_i_fail(err, KARMA_ERR_DATA, "the online solver diverged in round %zu: try a smaller C", l->t);
+    int any = record_loss(l, row, z, step);
     KARMA_TRY(advance_scale(l, &gain, &refold, err));
     if (refold != 1.0)
         for (size_t i = (j + 1) * l->outputs; i < n_block * l->outputs; i++) l->score[i] *= refold;
@@ -273,7 +273,7 @@ static karma_status make_round(learner *l, size_t j, size_t row, size_t n_block,
     return KARMA_OK;
 }
 
-/* Number in the block, j or later, of the row on which v_t suffers most; of equal ones that of the smallest
+/* Number in the block, j or later, of the row with the largest loss under v_t; of equal ones, of the smallest
  * index. */
 static size_t find_worst(const learner *l, const size_t *index, size_t j, size_t count) {
     size_t worst = j;
@@ -316,7 +316,7 @@ static karma_status make_block(learner *l, size_t *index, size_t count, double *
     if (karma_i_kernel_block(l->gram, BLOCK, l->problem->kernel, block, block, l->threads) != KARMA_OK)
         return karma_i_fail_memory(err);
     for (size_t j = 0; j < count; j++) {
-        if (l->problem->is_adversarial) swap_in_block(l, index, j, find_worst(l, index, j, count), count);
+        if (l->rounds && l->rounds->is_adversarial) swap_in_block(l, index, j, find_worst(l, index, j, count), count);
         KARMA_TRY(make_round(l, j, index[j], count, z, err));
     }
     return KARMA_OK;
@@ -362,11 +362,17 @@ static int all_finite(const learner *l) {
 
 karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    return karma_i_solve_rounds(coefficients, info, NULL, problem, options, hooks, err);
+}
+
+karma_status karma_i_solve_rounds(double *coefficients, karma_fit_info *info, const karma_i_rounds *rounds,
+                                  const karma_i_problem *problem, const karma_fit_options *options,
+                                  const karma_hooks *hooks, karma_error *err) {
     learner l = {0};
-    karma_status st = init_learner(&l, problem, options, err);
+    karma_status st = init_learner(&l, problem, rounds, options, err);
     if (st == KARMA_OK) st = run(&l, info, hooks, err);
     if (st == KARMA_OK && !all_finite(&l))
-        st = karma_i_fail(err, KARMA_ERR_DATA, "the online solver diverged in round %zu: try a smaller --C", l.t);
+        st = karma_i_fail(err, KARMA_ERR_DATA, "the online solver diverged in round %zu: try a smaller C", l.t);
     if (st == KARMA_OK) {
         memset(coefficients, 0, l.n * l.outputs * sizeof *coefficients);
         for (size_t p = 0; p < l.kept->n_rows; p++)

@@ -7,28 +7,19 @@
 #include "kernel/kernel.h"
 #include "solve/loss.h"
 
-/* Rows that the online solver takes together. */
-enum { KARMA_I_ONLINE_BLOCK = 256 };
-
 /* min over v of ½|v|² + (C/m) Σ_i s_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
 typedef struct karma_i_problem {
     const karma_i_kernel *kernel;
     const karma_i_rows *rows;
-    const double *targets; /* row-major, n_outputs a row; -1 or 1 to classify */
+    const double *targets; /* row-major, n_outputs per row; -1 or 1 to classify */
     size_t n_outputs;
     karma_i_loss loss;          /* of all outputs, */
     const karma_i_loss *losses; /* unless each has its own */
-    const double *row_weights;  /* s_i >= 0, row-major, n_outputs a row; NULL: all 1 */
-    const double *start;        /* coefficients to start from; NULL: none. Batch only */
-    /* The first outputs that decide between classes together; 0: they do not. Errors are counted by them. Online only
-     */
+    const double *row_weights;  /* s_i >= 0, row-major, n_outputs per row; NULL: all 1 */
+    /* Coefficients near the solution; NULL: none are known. The solution is the same: they only save time. */
+    const double *start;
+    /* The first n_deciding outputs decide together between classes; 0: the task is not to classify. */
     size_t n_deciding;
-    /* For round t = 1, 2, ..., at t - 1: the loss before the update, and which row it was. As long as there are rounds;
-     * NULL: not asked for. Online only */
-    double *round_loss;
-    size_t *round_row;
-    /* Of the next KARMA_I_ONLINE_BLOCK rows always the one with the largest loss is next. Online only */
-    int is_adversarial;
 } karma_i_problem;
 
 static inline const karma_i_loss *karma_i_problem_loss(const karma_i_problem *problem, size_t output) {
@@ -69,7 +60,7 @@ const char *karma_i_solver_name(karma_solver_kind kind);
 /* The memory limit for kernel rows in bytes. */
 double karma_i_memory_bytes(const karma_fit_options *options);
 
-/* The class that scores speak for: the sign of one output, or the largest of several; ties go to the first. */
+/* The class that scores predict: the sign of one output, or the largest of several; ties go to the first. */
 static inline size_t karma_i_decide(const double *scores, size_t n_outputs) {
     if (n_outputs == 1) return scores[0] > 0.0;
     size_t best = 0;

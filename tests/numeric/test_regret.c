@@ -18,7 +18,7 @@
 #include "kernel/kernel.h"
 #include "regret/comparator.h"
 #include "regret/sequence.h"
-#include "solve/solver.h"
+#include "solve/online.h"
 #include "table/rows_dense.h"
 
 enum { MOST_DIM = 8 };
