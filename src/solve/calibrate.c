@@ -1,5 +1,6 @@
 /* Probabilities from scores. Every output is a problem of its own: rows i with score z_i, weight w_i, and y_i = 1 if
- * the row is of the output's class, else 0. Wanted is an increasing f with f(z) ≈ P(y = 1 | z).
+ * the row is of the output's class, else 0. Wanted is an increasing f with f(z) ≈ P(y = 1 | z). The exception is the
+ * sigmoid of more than two classes, whose outputs are fitted together (solve/multinomial.c).
  *
  * Both methods start from the same blocks: rows of equal score are one block, which keeps its weight and how much of it
  * is positive, and blocks are sorted. So neither the order of rows nor writing one row of weight 2 as two changes any
@@ -23,8 +24,10 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "solve/multinomial.h"
 
-#define MOST_WEIGHT 0x1.0p53 /* up to here (n + 1)/(n + 2) < 1 in double precision, and numbers of rows are exact */
+#define LARGEST_TERM 1e290
+#define MOST_WEIGHT  0x1.0p53 /* up to here (n + 1)/(n + 2) < 1 in double precision, and numbers of rows are exact */
 
 /* --- the object ---------------------------------------------------------------------------------------- */
 
@@ -47,7 +50,7 @@ karma_status karma_i_calibration_new(karma_i_calibration *out, karma_calibration
     int whole = 1;
     if (kind != KARMA_CALIBRATE_OFF) c.n_outputs = n_outputs_of(n_classes);
     if (kind == KARMA_CALIBRATE_SIGMOID) {
-        c.slope = karma_i_zalloc(c.n_outputs, sizeof *c.slope);
+        c.slope = karma_i_zalloc(c.n_outputs, c.n_outputs * sizeof *c.slope);
         c.offset = karma_i_zalloc(c.n_outputs, sizeof *c.offset);
         whole = c.slope && c.offset;
     } else if (kind == KARMA_CALIBRATE_ISOTONIC) {
@@ -68,10 +71,13 @@ karma_status karma_i_calibration_new(karma_i_calibration *out, karma_calibration
 }
 
 static karma_status validate_sigmoid(const karma_i_calibration *c, karma_error *err) {
-    for (size_t o = 0; o < c->n_outputs; o++)
-        if (!(c->slope[o] >= 0.0 && isfinite(c->slope[o]) && isfinite(c->offset[o])))
-            return karma_i_fail(err, KARMA_ERR_FORMAT, "output %zu: slope %g and offset %g make no increasing sigmoid",
-                                o, c->slope[o], c->offset[o]);
+    if (c->n_outputs == 1 && !(c->slope[0] >= 0.0))
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "a sigmoid of slope %g does not increase", c->slope[0]);
+    for (size_t o = 0; o < c->n_outputs; o++) {
+        int finite = isfinite(c->offset[o]);
+        for (size_t j = 0; j < c->n_outputs; j++) finite &= isfinite(c->slope[o * c->n_outputs + j]);
+        if (!finite) return karma_i_fail(err, KARMA_ERR_FORMAT, "output %zu: a slope or its offset is not finite", o);
+    }
     return KARMA_OK;
 }
 
@@ -114,7 +120,7 @@ karma_status karma_i_calibration_validate(const karma_i_calibration *c, size_t n
 static karma_status archive_arrays(karma_i_archive *a, karma_i_calibration *c) {
     if (c->kind == KARMA_CALIBRATE_SIGMOID) {
         KARMA_TRY(karma_i_archive_f64(a, "offset", &c->offset, karma_i_vector_shape(c->n_outputs), DBL_MAX));
-        return karma_i_archive_f64(a, "slope", &c->slope, karma_i_vector_shape(c->n_outputs), DBL_MAX);
+        return karma_i_archive_f64(a, "slope", &c->slope, karma_i_matrix_shape(c->n_outputs, c->n_outputs), DBL_MAX);
     }
     KARMA_TRY(karma_i_archive_sizes(a, "start", &c->start, karma_i_vector_shape(c->n_outputs + 1)));
     KARMA_TRY(karma_i_archive_length(a, "at", &c->n_knots));
@@ -153,9 +159,13 @@ static double sigmoid(double s) {
     return (s < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
-/* slope z + offset, kept finite. */
-static double argument(const karma_i_calibration *c, size_t output, double z) {
-    return fmax(-DBL_MAX, fmin(DBL_MAX, c->slope[output] * z + c->offset[output]));
+/* Σ_j slope_j z_j + offset of an output. Every term is cut off where nothing changes any more, so that the sum of all
+ * is finite. */
+static double argument(const karma_i_calibration *c, size_t output, const double *scores) {
+    const double *slope = c->slope + output * c->n_outputs;
+    double sum = c->offset[output];
+    for (size_t j = 0; j < c->n_outputs; j++) sum += fmax(-LARGEST_TERM, fmin(LARGEST_TERM, slope[j] * scores[j]));
+    return fmax(-DBL_MAX, fmin(DBL_MAX, sum));
 }
 
 /* Where z stands on the way from low < high, 0 to 1. Halved where the difference passes the range of a double. */
@@ -179,9 +189,10 @@ static double interpolated(const karma_i_calibration *c, size_t output, double z
     return fmin(to, from + (to - from) * progress(z, c->at[low - 1], c->at[low]));
 }
 
-/* ln f(z). */
-static double log_probability(const karma_i_calibration *c, size_t output, double z) {
-    return c->kind == KARMA_CALIBRATE_SIGMOID ? -softplus(-argument(c, output, z)) : log(interpolated(c, output, z));
+/* ln p of one of several classes, up to what all of them share. */
+static double log_share(const karma_i_calibration *c, size_t output, const double *scores) {
+    return c->kind == KARMA_CALIBRATE_SIGMOID ? argument(c, output, scores)
+                                              : log(interpolated(c, output, scores[output]));
 }
 
 /* x_k becomes exp(x_k) / Σ_j exp(x_j); the largest is taken out first, so that the sum is at least 1. */
@@ -194,10 +205,10 @@ static void softmax(double *x, size_t n) {
 
 void karma_i_calibration_apply(const karma_i_calibration *c, const double *scores, double *probabilities) {
     if (c->n_outputs > 1) {
-        for (size_t k = 0; k < c->n_outputs; k++) probabilities[k] = log_probability(c, k, scores[k]);
+        for (size_t k = 0; k < c->n_outputs; k++) probabilities[k] = log_share(c, k, scores);
         softmax(probabilities, c->n_outputs);
     } else if (c->kind == KARMA_CALIBRATE_SIGMOID) {
-        double s = argument(c, 0, scores[0]);
+        double s = argument(c, 0, scores);
         probabilities[1] = sigmoid(s);
         probabilities[0] = sigmoid(-s); /* more digits than 1 - σ(s) */
     } else {
@@ -213,8 +224,11 @@ size_t karma_i_calibration_decide(const karma_i_calibration *c, const double *sc
         return probabilities[1] > probabilities[0];
     }
     size_t best = 0;
-    for (size_t k = 1; k < c->n_outputs; k++)
-        if (log_probability(c, k, scores[k]) > log_probability(c, best, scores[best])) best = k;
+    double largest = log_share(c, 0, scores);
+    for (size_t k = 1; k < c->n_outputs; k++) {
+        double share = log_share(c, k, scores);
+        if (share > largest) largest = share, best = k;
+    }
     return best;
 }
 
@@ -467,7 +481,7 @@ static karma_status learn_outputs(karma_i_calibration *c, const sample *s, karma
     karma_status st = blocks ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t o = 0; st == KARMA_OK && o < c->n_outputs; o++) {
         size_t n = blocks_of_output(blocks, s, o);
-        if (c->kind == KARMA_CALIBRATE_SIGMOID) {
+        if (c->kind == KARMA_CALIBRATE_SIGMOID) { /* the only output */
             line f = fit_sigmoid(blocks, n);
             c->slope[o] = f.slope, c->offset[o] = f.offset;
         } else {
@@ -478,6 +492,19 @@ static karma_status learn_outputs(karma_i_calibration *c, const sample *s, karma
     return st;
 }
 
+/* More than two classes and the sigmoid. */
+static karma_status learn_together(karma_i_calibration *c, const sample *s, karma_error *err) {
+    karma_i_scored *rows = karma_i_alloc(s->n_rows, sizeof *rows);
+    size_t n = 0;
+    if (!rows) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < s->n_rows; i++)
+        if (weight_of(s, i) > 0.0)
+            rows[n++] = (karma_i_scored){s->scores + i * s->n_outputs, s->classes[i], weight_of(s, i)};
+    karma_status st = karma_i_multinomial_fit(c->slope, c->offset, rows, n, s->n_classes, err);
+    karma_i_free(rows);
+    return st;
+}
+
 karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibration kind, const double *scores,
                                        const size_t *classes, const double *weights, size_t n_rows, size_t n_classes,
                                        karma_error *err) {
@@ -485,7 +512,11 @@ karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibrati
     karma_i_calibration c;
     if (kind != KARMA_CALIBRATE_OFF) KARMA_TRY(check_sample(&s, err));
     KARMA_TRY(karma_i_calibration_new(&c, kind, n_classes, 0, err));
-    karma_status st = kind == KARMA_CALIBRATE_OFF ? KARMA_OK : learn_outputs(&c, &s, err);
+    karma_status st = KARMA_OK;
+    if (kind == KARMA_CALIBRATE_SIGMOID && n_classes > 2)
+        st = learn_together(&c, &s, err);
+    else if (kind != KARMA_CALIBRATE_OFF)
+        st = learn_outputs(&c, &s, err);
     if (st == KARMA_OK)
         *out = c;
     else

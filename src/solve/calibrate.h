@@ -11,7 +11,8 @@ typedef struct karma_i_calibration {
     karma_calibration kind;
     size_t n_outputs; /* 1 for two classes (the score speaks for class 1), else one per class; 0 when kind is off */
 
-    /* sigmoid, one per output: f(z) = 1/(1 + exp(-(slope z + offset))), slope >= 0 */
+    /* sigmoid. Two classes: f(z) = 1/(1 + exp(-(slope z + offset))), slope >= 0. More: p = softmax(slope z + offset),
+     * slope a row-major matrix, n_outputs x n_outputs, fitted to all classes together. */
     double *slope, *offset;
 
     /* isotonic: output o has the knots start[o] to start[o+1]-1, at least one. f goes straight from knot to knot and is
@@ -30,14 +31,15 @@ void karma_i_calibration_clear(karma_i_calibration *calibration);
 
 /* From scores[row * n_outputs + output]. A row whose class is not below n_classes, or whose weight is 0, is left out.
  * A weight (NULL: all are 1) counts as that many equal rows. The order of the rows does not matter, to the last bit. A
- * class without rows gets the constant 1/(n + 2), n the weight of all rows; one that all rows have, (n + 1)/(n + 2).
+ * class without rows gets a constant, 1/(n + 2) where n is the weight of all rows, unless the classes are fitted
+ * together; one that all rows have, (n + 1)/(n + 2).
  * Fails when no row is left, or a score or weight cannot be used. Kind off learns nothing and does not fail. */
 karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibration kind, const double *scores,
                                        const size_t *classes, const double *weights, size_t n_rows, size_t n_classes,
                                        karma_error *err);
 
 /* probabilities[class] of one row from its scores, which are finite; the kind is not off. Two classes: p_1 = f(z),
- * p_0 = 1 - f(z). More: p_k = f_k(z_k) / Σ_j f_j(z_j), also where every f_j(z_j) is too small for a double. In [0, 1],
+ * p_0 = 1 - f(z). More: the sigmoid's softmax, or p_k = f_k(z_k) / Σ_j f_j(z_j). In [0, 1],
  * sum 1. Any number of threads may call it. */
 void karma_i_calibration_apply(const karma_i_calibration *calibration, const double *scores, double *probabilities);
 

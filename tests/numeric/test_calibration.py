@@ -15,6 +15,8 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 
 try:
     import numpy
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp
     from sklearn.calibration import _SigmoidCalibration
     from sklearn.isotonic import IsotonicRegression
     from sklearn.metrics import brier_score_loss, mean_pinball_loss
@@ -125,6 +127,34 @@ class Calibration(unittest.TestCase):
                 wanted /= wanted.sum(axis=1, keepdims=True)
                 ours = calibrated("isotonic", scores, classes, weights, n_classes, scores)
                 numpy.testing.assert_allclose(ours, wanted, rtol=1e-9)
+
+    def test_sigmoid_of_several_classes(self):
+        """The minimum of the penalised cross-entropy, found a second time by scipy from its definition."""
+        for seed in range(0, PROBLEMS, 2):
+            with self.subTest(seed=seed):
+                K = 3 + seed % 3
+                scores, classes, weights = draw(seed, K)
+                known = numpy.bincount(classes, weights, K)
+                rest = 1 / (known[classes] + 2)
+                targets = numpy.where(classes[:, None] == numpy.arange(K), 1 - rest[:, None], rest[:, None] / (K - 1))
+                z = (scores - numpy.average(scores, axis=0, weights=weights))
+                z /= numpy.sqrt(numpy.average(z ** 2, axis=0, weights=weights))
+
+                def log_shares(numbers):
+                    s = z @ numbers[:K * K].reshape(K, K).T + numbers[K * K:]
+                    return s - logsumexp(s, axis=1, keepdims=True)
+
+                def objective(numbers):
+                    slope = numbers[:K * K].reshape(K, K)
+                    away = slope - numpy.trace(slope) / K * numpy.eye(K)
+                    error = weights[:, None] * (numpy.exp(log_shares(numbers)) - targets)
+                    return (-(weights[:, None] * targets * log_shares(numbers)).sum() + (away ** 2).sum() / 2,
+                            numpy.concatenate([(error.T @ z + away).ravel(), error.sum(axis=0)]))
+
+                found = minimize(objective, numpy.zeros(K * K + K), jac=True, method="L-BFGS-B",
+                                 options={"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-9})
+                ours = calibrated("sigmoid", scores, classes, weights, K, scores)
+                numpy.testing.assert_allclose(ours, numpy.exp(log_shares(found.x)), atol=2e-4)
 
     def test_brier_and_calibration_error(self):
         for seed in range(PROBLEMS):

@@ -71,7 +71,7 @@ static void assert_same(const karma_i_calibration *a, const karma_i_calibration 
     assert_int_equal(a->n_outputs, b->n_outputs);
     assert_int_equal(a->n_knots, b->n_knots);
     if (a->kind == KARMA_CALIBRATE_SIGMOID) {
-        assert_memory_equal(a->slope, b->slope, a->n_outputs * sizeof *a->slope);
+        assert_memory_equal(a->slope, b->slope, a->n_outputs * a->n_outputs * sizeof *a->slope);
         assert_memory_equal(a->offset, b->offset, a->n_outputs * sizeof *a->offset);
     } else {
         assert_memory_equal(a->start, b->start, (a->n_outputs + 1) * sizeof *a->start);
@@ -278,7 +278,7 @@ static void two_classes_keep_the_order_of_scores(void **state) {
     }
 }
 
-/* The functions of each class against the rest, learned alone, and normalised. */
+/* Isotonic: the functions of each class against the rest, learned alone, and normalised. */
 static void more_classes_are_normalised(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -288,7 +288,7 @@ static void more_classes_are_normalised(void **state) {
         size_t K = 3 + (size_t)round % 3;
         double alone[MOST_CLASSES], sum = 0.0, q[MOST_CLASSES], query[MOST_CLASSES];
         draw(&p, &rng, 150, K);
-        karma_i_calibration all = learn_problem(KINDS[round % N_KINDS], &p, p.weights);
+        karma_i_calibration all = learn_problem(KARMA_CALIBRATE_ISOTONIC, &p, p.weights);
         for (size_t k = 0; k < K; k++) {
             double scores[MOST_ROWS];
             size_t classes[MOST_ROWS];
@@ -296,7 +296,7 @@ static void more_classes_are_normalised(void **state) {
                 scores[i] = p.scores[i * K + k];
                 classes[i] = p.classes[i] < K ? p.classes[i] == k : 2;
             }
-            karma_i_calibration one = learn(KINDS[round % N_KINDS], scores, classes, p.weights, p.n, 2);
+            karma_i_calibration one = learn(KARMA_CALIBRATE_ISOTONIC, scores, classes, p.weights, p.n, 2);
             query[k] = 2.0 * karma_i_rng_normal(&rng);
             sum += alone[k] = probability(&one, query[k]);
             karma_i_calibration_clear(&one);
@@ -307,10 +307,91 @@ static void more_classes_are_normalised(void **state) {
     }
 }
 
-/* Where all sigmoids are too small for a double, their ratios still count: e^(s_j - s_k). */
+/* The objective of solve/multinomial.c from its definition, in scores as they are: W' = W sd, with mean and deviation
+ * of each output over the rows. */
+static double multinomial_objective(const karma_i_calibration *c, const problem *p) {
+    size_t K = p->n_classes;
+    double N[MOST_CLASSES] = {0}, total = 0.0, mean[MOST_CLASSES] = {0}, square[MOST_CLASSES] = {0}, loss = 0.0;
+    double slope = 0.0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->classes[i] >= K) continue;
+        N[p->classes[i]] += p->weights[i];
+        total += p->weights[i];
+        for (size_t k = 0; k < K; k++) {
+            mean[k] += p->weights[i] * p->scores[i * K + k];
+            square[k] += p->weights[i] * p->scores[i * K + k] * p->scores[i * K + k];
+        }
+    }
+    for (size_t k = 0; k < K; k++) {
+        mean[k] /= total;
+        square[k] = sqrt(square[k] / total - mean[k] * mean[k]);
+        slope += c->slope[k * K + k] * square[k] / (double)K;
+    }
+    for (size_t k = 0; k < K; k++)
+        for (size_t j = 0; j < K; j++) loss += 0.5 * pow(c->slope[k * K + j] * square[j] - (j == k ? slope : 0.0), 2);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->classes[i] >= K || p->weights[i] == 0.0) continue;
+        double q[MOST_CLASSES], rest = 1.0 / (N[p->classes[i]] + 2.0);
+        karma_i_calibration_apply(c, p->scores + i * K, q);
+        for (size_t k = 0; k < K; k++)
+            loss -= p->weights[i] * log(q[k]) * (k == p->classes[i] ? 1.0 - rest : rest / (double)(K - 1));
+    }
+    return loss;
+}
+
+/* No step along any slope or offset lowers the objective: both neighbours are higher by the same amount. */
+static void the_sigmoid_of_more_classes_is_stationary(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 21);
+    static problem p;
+    for (size_t round = 0; round < 12; round++) {
+        size_t K = 3 + round % 3;
+        draw(&p, &rng, 60 + 90 * (round % 4), K);
+        karma_i_calibration c = learn_problem(KARMA_CALIBRATE_SIGMOID, &p, p.weights);
+        double least = multinomial_objective(&c, &p);
+        for (size_t i = 0; i < K * K + K; i++) {
+            double *number = i < K * K ? &c.slope[i] : &c.offset[i - K * K], at = *number, side[2];
+            for (int s = 0; s < 2; s++) {
+                *number = at + (s ? 1e-3 : -1e-3);
+                side[s] = multinomial_objective(&c, &p);
+                assert_true(side[s] >= least - 1e-9);
+            }
+            *number = at;
+            assert_close(side[1] - side[0], 0.0, 1e-5); /* twice the step times the derivative, which is below 5e-3 */
+        }
+        karma_i_calibration_clear(&c);
+    }
+}
+
+/* Above 64 classes only an output's own score moves its class, and it does. */
+static void many_classes_have_a_slope_each(void **state) {
+    (void)state;
+    enum { K = 70, N = 700 };
+    static double scores[N * K], q[K];
+    static size_t classes[N];
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 22);
+    for (size_t i = 0; i < N; i++) {
+        classes[i] = i % K;
+        for (size_t k = 0; k < K; k++) scores[i * K + k] = karma_i_rng_normal(&rng) + (k == classes[i] ? 4.0 : 0.0);
+    }
+    karma_i_calibration c = learn(KARMA_CALIBRATE_SIGMOID, scores, classes, NULL, N, K);
+    size_t n_right = 0;
+    for (size_t k = 0; k < K; k++)
+        for (size_t j = 0; j < K; j++) assert_true(k == j ? c.slope[k * K + j] > 0.1 : c.slope[k * K + j] == 0.0);
+    for (size_t i = 0; i < N; i++) {
+        karma_i_calibration_apply(&c, scores + i * K, q);
+        n_right += karma_i_calibration_decide(&c, scores + i * K) == classes[i];
+    }
+    assert_true(n_right > N * 8 / 10);
+    karma_i_calibration_clear(&c);
+}
+
+/* Where every e^s is too small for a double, their ratios still count: e^(s_j - s_k). */
 static void hopeless_scores_keep_their_ratios(void **state) {
     (void)state;
-    double slope[] = {1.0, 1.0, 2.0}, offset[] = {0.0, 0.0, 0.0}, p[3];
+    double slope[] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0}, offset[] = {0.0, 0.0, 0.0}, p[3];
     karma_i_calibration c = {.kind = KARMA_CALIBRATE_SIGMOID, .n_outputs = 3, .slope = slope, .offset = offset};
     static const double scores[] = {-2000.0, -2001.0, -1500.0};
     karma_i_calibration_apply(&c, scores, p);
@@ -464,7 +545,7 @@ static void refuses(const karma_i_calibration *c, size_t n_classes, const char *
 
 static void a_broken_sigmoid_is_refused(void **state) {
     (void)state;
-    static const double bad_slopes[] = {-1e-300, NAN, INFINITY}, bad_offsets[] = {NAN, INFINITY, -INFINITY};
+    static const double bad_slopes[] = {-INFINITY, NAN, INFINITY}, bad_offsets[] = {NAN, INFINITY, -INFINITY};
     karma_i_calibration c;
     assert_int_equal(karma_i_calibration_new(&c, KARMA_CALIBRATE_SIGMOID, 3, 0, NULL), KARMA_OK);
     assert_int_equal(karma_i_calibration_validate(&c, 3, NULL), KARMA_OK);
@@ -478,6 +559,9 @@ static void a_broken_sigmoid_is_refused(void **state) {
         refuses(&c, 3, "an offset");
         c.offset[i] = 0.0;
     }
+    double falling = -1e-300, level = 0.0;
+    karma_i_calibration two = {.kind = KARMA_CALIBRATE_SIGMOID, .n_outputs = 1, .slope = &falling, .offset = &level};
+    refuses(&two, 2, "a sigmoid that falls");
     c.kind = KARMA_N_CALIBRATIONS;
     refuses(&c, 3, "a kind");
     karma_i_calibration_clear(&c);
@@ -517,6 +601,8 @@ int main(void) {
         cmocka_unit_test(probabilities_are_probabilities),
         cmocka_unit_test(two_classes_keep_the_order_of_scores),
         cmocka_unit_test(more_classes_are_normalised),
+        cmocka_unit_test(the_sigmoid_of_more_classes_is_stationary),
+        cmocka_unit_test(many_classes_have_a_slope_each),
         cmocka_unit_test(hopeless_scores_keep_their_ratios),
         cmocka_unit_test(units_do_not_matter),
         cmocka_unit_test(the_widest_gap_is_crossed_straight),
