@@ -85,6 +85,24 @@ KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_mod
 KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table, size_t threads,
                                      const karma_hooks *hooks, karma_error *err);
 
+/* Cells that are unlike those of the training rows. A category that no training row had and a text in a column of
+ * numbers or dates count as missing. A number outside the range of the training cells is used: rank kernels take it as
+ * the nearest number they know, linear ones extrapolate. */
+typedef enum karma_cell_flag { KARMA_CELL_UNSEEN, KARMA_CELL_TEXT, KARMA_CELL_BELOW, KARMA_CELL_ABOVE } karma_cell_flag;
+typedef struct karma_flagged_cell {
+    size_t row, attribute; /* attribute of the model */
+    karma_cell_flag why;
+} karma_flagged_cell;
+typedef struct karma_cell_flags {
+    karma_flagged_cell *cells; /* in the order of rows */
+    size_t n_cells;
+} karma_cell_flags;
+/* Finds them; none for a precomputed kernel. *out is to be cleared by karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
+ * the table does not fit the model, KARMA_ERR_MEMORY. Cost: that of looking at every cell. */
+KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model *model, const karma_table *table,
+                                        karma_error *err);
+KARMA_API void karma_cell_flags_clear(karma_cell_flags *flags);
+
 /* What one row's scores say of a target. The class: the most probable one where the model has calibrated
  * probabilities, else the one with the largest score; ties go to the class that comes first. The number: the
  * prediction or, of several quantiles, the one nearest to the median. */
@@ -113,6 +131,8 @@ KARMA_API size_t karma_model_n_attributes(const karma_model *model);
 KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_t attribute);
 KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
 KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
+/* Least and largest training value of a number; false where there is none: categories, or an older file. */
+KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attribute, double *low, double *high);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
 /* Whether the kernel values came with the table: nothing is known of columns then. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);

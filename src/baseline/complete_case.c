@@ -97,7 +97,7 @@ static karma_status add_column(karma_i_builder *b, const karma_i_column *like, k
 static karma_status add_columns(karma_i_builder *b, const karma_i_learner *learner, const survey *s, karma_error *err) {
     const karma_table *train = learner->train;
     char name[] = "label";
-    const karma_i_column label = {name, KARMA_COLUMN_NUMBER, NULL, 0};
+    const karma_i_column label = {.name = name, .kind = KARMA_COLUMN_NUMBER};
     for (size_t j = 0; j < train->n_attributes; j++)
         if (s->n_observed[j] == train->n_rows) KARMA_TRY(add_column(b, &train->attributes[j], err));
     for (size_t o = 0; o < learner->task->n_outputs; o++) KARMA_TRY(add_column(b, &label, err));

@@ -383,7 +383,8 @@ static karma_status fill_parts(csv_file *file, const csv_column *column, const k
                                karma_error *err) {
     karma_i_moment moment;
     size_t place = column->place;
-    if (!karma_i_survey_moment(&moment, &column->survey, field->text, field->length)) return KARMA_OK;
+    if (!karma_i_survey_moment(&moment, &column->survey, field->text, field->length))
+        return karma_i_builder_add_text_cell(&file->builder, place, err);
     for (unsigned part = 0; part < KARMA_I_N_DATE_PARTS; part++) {
         double value;
         if (!(column->parts >> part & 1)) continue;
@@ -403,12 +404,14 @@ static karma_status fill_cell(void *payload, size_t number, const karma_i_csv_fi
     if (karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
     double value;
     if (column->parts) return fill_parts(file, column, field, err);
-    if (!karma_i_survey_value(&value, &column->survey, field->text, field->length)) return KARMA_OK;
+    int has_value = karma_i_survey_value(&value, &column->survey, field->text, field->length);
     if (column->role == ROLE_TARGET) {
-        file->labels[column->place] = value;
+        if (has_value) file->labels[column->place] = value;
         return KARMA_OK;
     }
-    return karma_i_builder_add_cell(&file->builder, column->place, value, err);
+    if (has_value) return karma_i_builder_add_cell(&file->builder, column->place, value, err);
+    if (karma_i_is_missing_number(field->text, field->length)) return KARMA_OK;
+    return karma_i_builder_add_text_cell(&file->builder, column->place, err);
 }
 
 static void forget_labels(csv_file *file) {

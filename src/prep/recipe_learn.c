@@ -153,7 +153,7 @@ static double share(level_counts of, size_t level) {
 
 /* A column of a category with the levels that occur in the training rows. */
 static karma_status keep_levels(karma_i_column *out, const karma_i_column *column, level_counts of, karma_error *err) {
-    karma_i_column kept = {karma_i_strdup(column->name), KARMA_COLUMN_CATEGORY, NULL, 0};
+    karma_i_column kept = {.name = karma_i_strdup(column->name), .kind = KARMA_COLUMN_CATEGORY};
     kept.levels = karma_i_zalloc(column->n_levels, sizeof *kept.levels);
     karma_status st = kept.name && kept.levels ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t l = 0; st == KARMA_OK && l < column->n_levels; l++) {
@@ -313,7 +313,10 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
             st = learn_ranking(r, to, column, cells + first[j], m->count[j], s->centred_ranks, err);
         else
             st = learn_number(r, to, column, m, j, s, err);
-        if (st == KARMA_OK) r->n_attributes++;
+        if (st != KARMA_OK) break;
+        r->columns[to].low = column->kind == KARMA_COLUMN_NUMBER ? m->low[j] : NAN;
+        r->columns[to].high = column->kind == KARMA_COLUMN_NUMBER ? m->high[j] : NAN;
+        r->n_attributes++;
     }
     karma_i_free(cells);
     karma_i_free(first);

@@ -111,7 +111,7 @@ static karma_status sort_levels(karma_i_column *out, size_t *place, const karma_
         else
             texts[n_kept++] = texts[k];
     }
-    *out = (karma_i_column){NULL, KARMA_COLUMN_CATEGORY, texts, n_kept};
+    *out = (karma_i_column){.kind = KARMA_COLUMN_CATEGORY, .levels = texts, .n_levels = n_kept};
     for (size_t k = 0; k < n_levels; k++)
         place[k] = levels[k].length ? karma_i_column_find_level(out, levels[k].text, levels[k].length) : SIZE_MAX;
     return KARMA_OK;

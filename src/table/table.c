@@ -44,7 +44,8 @@ static char **copy_texts(char *const *texts, size_t n) {
 }
 
 karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err) {
-    karma_i_column copy = {.kind = column->kind, .n_levels = column->n_levels};
+    karma_i_column copy = {
+        .kind = column->kind, .n_levels = column->n_levels, .low = column->low, .high = column->high};
     copy.name = karma_i_strdup(column->name);
     copy.levels = column->levels ? copy_texts(column->levels, column->n_levels) : NULL;
     if (!copy.name || (column->levels && !copy.levels)) {
@@ -110,7 +111,8 @@ void karma_i_builder_clear(karma_i_builder *builder) {
 /* Takes `levels` over in any case. */
 static karma_status fill_column(karma_i_column *column, const char *name, karma_column_kind kind, char **levels,
                                 size_t n_levels, karma_error *err) {
-    *column = (karma_i_column){karma_i_strdup(name), kind, levels, n_levels};
+    *column = (karma_i_column){
+        .name = karma_i_strdup(name), .kind = kind, .levels = levels, .n_levels = n_levels, .low = NAN, .high = NAN};
     if (column->name) return KARMA_OK;
     karma_i_column_clear(column);
     return karma_i_fail_memory(err);
@@ -180,6 +182,14 @@ karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute
     t->cell_owner[builder->n_cells] = (uint32_t)attribute;
     t->cell_value[builder->n_cells] = value;
     builder->n_cells = needed;
+    return KARMA_OK;
+}
+
+karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t attribute, karma_error *err) {
+    karma_table *t = builder->table;
+    if (!karma_i_reserve(&t->text_cells, &builder->text_capacity, t->n_text_cells + 1, sizeof *t->text_cells))
+        return karma_i_fail_memory(err);
+    t->text_cells[t->n_text_cells++] = (karma_i_text_cell){t->n_rows, attribute};
     return KARMA_OK;
 }
 
@@ -485,6 +495,7 @@ void karma_table_free(karma_table *table) {
     if (!table) return;
     for (size_t j = 0; j < table->n_attributes; j++) karma_i_column_clear(&table->attributes[j]);
     karma_i_free(table->attributes);
+    karma_i_free(table->text_cells);
     for (size_t k = 0; k < table->n_targets; k++) clear_target(&table->targets[k]);
     karma_i_free(table->targets);
     karma_i_free(table->row_weight);

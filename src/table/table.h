@@ -11,7 +11,13 @@ typedef struct karma_i_column {
     karma_column_kind kind;
     char **levels;
     size_t n_levels;
+    double low, high; /* of a model's numbers: the range of the training cells; NaN: not known. Unused in tables */
 } karma_i_column;
+
+/* A cell of a file whose text is of no use where the model has numbers or dates: the table has no value there. */
+typedef struct karma_i_text_cell {
+    size_t row, attribute;
+} karma_i_text_cell;
 
 /* A column to be learned: what it is and its value in every row. */
 typedef struct karma_i_target {
@@ -37,6 +43,8 @@ struct karma_table {
     size_t n_gram_columns;
     size_t *gram_column; /* n_rows; meaningful for training rows */
     int is_matrix;       /* columns have places but no names that mean something: they are matched by their number */
+    karma_i_text_cell *text_cells; /* in the order of rows; those of rows that were selected from a table are lost */
+    size_t n_text_cells;
     karma_read_options *reading; /* how its file was read (reading.h); NULL: it came from memory */
     size_t n_ids;
     char **id_names;
@@ -61,7 +69,7 @@ static inline karma_i_row_cells karma_i_table_cells(const karma_table *table, si
 typedef struct karma_i_builder {
     karma_table *table;
     size_t n_cells, cell_capacity, owner_capacity, row_capacity, weight_capacity, id_capacity;
-    size_t attribute_capacity;
+    size_t attribute_capacity, text_capacity;
     size_t target_capacity; /* rows that every target has room for */
 } karma_i_builder;
 
@@ -83,6 +91,8 @@ karma_status karma_i_builder_copy_roles(karma_i_builder *builder, const karma_ta
                                         karma_error *err);
 /* Rows. */
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
+/* Instead of a cell: its text is not what the attribute holds. */
+karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t attribute, karma_error *err);
 /* The cells of a row of `table`, whose attributes are the builder's first ones. */
 karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
                                         karma_error *err);

@@ -137,6 +137,33 @@ class Learning(Case):
         self.assertEqual(out[0], out[1])
         self.assertNotEqual(out[0], out[2])
 
+    def test_cells_unlike_the_training_rows(self):
+        """Counted in one note by predict and eval, named by --flags; nothing is said of rows like the training rows."""
+        rows = self.trained()
+        low, high = min(r[0] for r in rows if r[0] is not None), max(r[0] for r in rows if r[0] is not None)
+        self.write("new.csv", f"a,b,colour,answer\n{high + 5},oops,purple,yes\n{low - 1},5,violet,no\n{high},5,red,no\n")
+        said = (rf"cells unlike the training rows: 'a' 2 outside the training range, {low} to {high}; "
+                r"'colour' 2 with an unseen category \(read as missing\)$")
+        run = self.ok("predict", "m.karma", "new.csv", "--flags", notes=["'b' has 1 cells that are not numbers", said])
+        self.assertEqual([row[-1] for row in run.rows()],
+                         ["flags", "a: above; colour: unseen; b: text", "a: below; colour: unseen", ""])
+        plain = self.ok("predict", "m.karma", "new.csv", notes=["'b'", said]).rows()
+        self.assertEqual([row[:-1] for row in run.rows()], plain)
+        self.ok("eval", "m.karma", "new.csv", notes=["'b'", said])
+        run = self.ok("predict", "m.karma", "new.csv", "--flags", "--json", "--quiet")
+        self.assertEqual([row["flags"] for row in run.json()["predictions"]],
+                         [{"a": "above", "colour": "unseen", "b": "text"}, {"a": "below", "colour": "unseen"}, {}])
+        run = self.ok("predict", "m.karma", "two.csv", "--flags")
+        self.assertEqual(run.notes(about_cells=True), [])
+        self.assertEqual({row[-1] for row in run.rows()[1:]}, {""})
+
+    def test_many_columns_unlike_the_training_rows(self):
+        names = [f"x{j}" for j in range(20)]
+        self.write_csv("wide.csv", names + ["y"], [[i % 7] * 20 + [i % 2] for i in range(60)])
+        self.ok("train", "wide.csv", "--target", "y", "--effort", "off", "-o", "w.karma", "--quiet")
+        self.write_csv("new.csv", names, [[9] * 20])
+        self.ok("predict", "w.karma", "new.csv", notes=["cells unlike the training rows: 'x0' 1 .*'x7' 1 .*12 more columns$"])
+
     def test_unknown_and_absent_columns(self):
         self.trained()
         self.write("plain.csv", "a,b,colour\n0.5,6,\n-1,4,\n")

@@ -615,7 +615,8 @@ static void test_dates(void **state) {
 /* A model that learned from dates reads them as dates again, whatever a few cells hold. */
 static void test_expected_dates(void **state) {
     (void)state;
-    karma_i_column columns[] = {{"d.month", KARMA_COLUMN_NUMBER, NULL, 0}, {"d.days", KARMA_COLUMN_NUMBER, NULL, 0}};
+    karma_i_column columns[] = {{.name = "d.month", .kind = KARMA_COLUMN_NUMBER},
+                                {.name = "d.days", .kind = KARMA_COLUMN_NUMBER}};
     karma_i_expectation e = {columns, 2, NULL, 0, NULL};
     reading r;
     char names[64];
@@ -642,9 +643,9 @@ static void test_large_labels_stay_apart(void **state) {
 
 static void test_expectation(void **state) {
     (void)state;
-    karma_i_column columns[] = {{"n", KARMA_COLUMN_NUMBER, NULL, 0},
-                                {"c", KARMA_COLUMN_CATEGORY, NULL, 0},
-                                {"absent", KARMA_COLUMN_CATEGORY, NULL, 0}};
+    karma_i_column columns[] = {{.name = "n", .kind = KARMA_COLUMN_NUMBER},
+                                {.name = "c", .kind = KARMA_COLUMN_CATEGORY},
+                                {.name = "absent", .kind = KARMA_COLUMN_CATEGORY}};
     karma_i_expectation e = {columns, 3, (const char *[]){"y"}, 1, NULL};
     reading r;
     char names[64];
@@ -686,7 +687,7 @@ static void test_expectation(void **state) {
 
 static void test_expected_targets(void **state) {
     (void)state;
-    karma_i_column columns[] = {{"n", KARMA_COLUMN_NUMBER, NULL, 0}};
+    karma_i_column columns[] = {{.name = "n", .kind = KARMA_COLUMN_NUMBER}};
     karma_i_expectation e = {columns, 1, (const char *[]){"z", "absent", "y"}, 3, NULL};
     const char text[] = "y,n,z,w\n1,2,3,4\n";
     reading r;

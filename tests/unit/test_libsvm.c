@@ -217,9 +217,9 @@ static void test_ignore(void **state) {
 
 static void test_expectation(void **state) {
     (void)state;
-    karma_i_column columns[] = {{"1", KARMA_COLUMN_NUMBER, NULL, 0},
-                                {"5", KARMA_COLUMN_NUMBER, NULL, 0},
-                                {"bias", KARMA_COLUMN_NUMBER, NULL, 0}};
+    karma_i_column columns[] = {{.name = "1", .kind = KARMA_COLUMN_NUMBER},
+                                {.name = "5", .kind = KARMA_COLUMN_NUMBER},
+                                {.name = "bias", .kind = KARMA_COLUMN_NUMBER}};
     karma_i_expectation e = {columns, 3, (const char *[]){"target"}, 1, NULL};
     karma_read_options o = absent_as(KARMA_ABSENT_ZERO);
     reading r;

@@ -394,7 +394,8 @@ static void test_bad_users(void **state) {
 
 static void test_expectation(void **state) {
     (void)state;
-    karma_i_column columns[] = {{"age", KARMA_COLUMN_CATEGORY, NULL, 0}, {"20", KARMA_COLUMN_NUMBER, NULL, 0}};
+    karma_i_column columns[] = {{.name = "age", .kind = KARMA_COLUMN_CATEGORY},
+                                {.name = "20", .kind = KARMA_COLUMN_NUMBER}};
     karma_i_expectation e = {columns, 2, (const char *[]){"sex"}, 1, NULL};
     reading r;
     char names[64];

@@ -281,7 +281,7 @@ static void selections_copy_rows(void **state) {
 static void levels_are_found_by_their_whole_text(void **state) {
     (void)state;
     char *levels[] = {"", "a", "ab", "abc", "b", "é"};
-    karma_i_column column = {"c", KARMA_COLUMN_CATEGORY, levels, 6};
+    karma_i_column column = {.name = "c", .kind = KARMA_COLUMN_CATEGORY, .levels = levels, .n_levels = 6};
     for (size_t l = 0; l < 6; l++)
         assert_int_equal(karma_i_column_find_level(&column, levels[l], strlen(levels[l])), l);
     assert_int_equal(karma_i_column_find_level(&column, "abcd", 4), 6);

@@ -26,6 +26,10 @@ static const karma_option tool_records[] = {
      "give no answer to rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
      "observed",
      NULL},
+    {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",
+     "add a column 'flags' that names the cells of the row with unseen categories, values outside the training range, "
+     "or texts where numbers are expected",
+     NULL},
     {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
      "run the regret experiment: the only thing this command does so far", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",

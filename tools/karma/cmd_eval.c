@@ -51,8 +51,10 @@ static int judge_answered(tool *t, const karma_model *model, const karma_table *
     return code;
 }
 
-static int judge_rows(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
+static int judge_rows(tool *t, const karma_model *model, const karma_table *table, const double *scores,
+                      const karma_cell_flags *flags) {
     abstention left_out;
+    (void)flags;
     int code = find_abstention(&left_out, t, model, table);
     if (code != EXIT_DONE) return code;
     if (left_out.count > 0)

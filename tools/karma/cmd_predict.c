@@ -11,6 +11,8 @@ typedef struct predictions {
     const double *scores;  /* of all rows */
     double *probabilities; /* room for those of one target of a row */
     abstention abstained;
+    karma_cell_flags flags;
+    int with_flags;
 } predictions;
 
 static const double *scores_of(const predictions *p, size_t row) {
@@ -57,7 +59,7 @@ static void write_header(FILE *stream, const predictions *p) {
     write_id_names(stream, p->table);
     for (size_t target = 0; target < karma_model_n_targets(p->model); target++)
         write_target_header(stream, p->model, target);
-    fputc('\n', stream);
+    fputs(p->with_flags ? ",flags\n" : "\n", stream);
 }
 
 static void write_answer(FILE *stream, const karma_model *model, size_t target, const double *scores) {
@@ -84,10 +86,13 @@ static void write_target(FILE *stream, const predictions *p, size_t row, size_t 
 
 static void write_csv(FILE *stream, const void *what) {
     const predictions *p = what;
+    size_t next = 0;
     write_header(stream, p);
     for (size_t i = 0; i < karma_table_n_rows(p->table); i++) {
         write_ids(stream, p->table, i);
         for (size_t target = 0; target < karma_model_n_targets(p->model); target++) write_target(stream, p, i, target);
+        if (p->with_flags) fputc(',', stream);
+        if (p->with_flags) write_row_flags(stream, p->model, &p->flags, i, &next);
         fputc('\n', stream);
     }
 }
@@ -162,7 +167,11 @@ static json_t *result_json(const tool *t, const predictions *p) {
         return object;
     }
     json_t *rows = json_array();
-    for (size_t i = 0; i < karma_table_n_rows(p->table); i++) (void)json_array_append_new(rows, row_json(p, i));
+    for (size_t i = 0, next = 0; i < karma_table_n_rows(p->table); i++) {
+        json_t *row = row_json(p, i);
+        if (p->with_flags) (void)json_object_set_new(row, "flags", row_flags_json(p->model, &p->flags, i, &next));
+        (void)json_array_append_new(rows, row);
+    }
     (void)json_object_set_new(object, "predictions", rows);
     return object;
 }
@@ -176,11 +185,12 @@ static void note_abstention(const tool *t, const predictions *p) {
     t->hooks.notice(t->hooks.payload, sentence);
 }
 
-static int write_predictions(tool *t, const karma_model *model, const karma_table *table, const double *scores) {
+static int write_predictions(tool *t, const karma_model *model, const karma_table *table, const double *scores,
+                             const karma_cell_flags *flags) {
     size_t most = 0;
     for (size_t target = 0; target < karma_model_n_targets(model); target++)
         if (karma_model_n_classes(model, target) > most) most = karma_model_n_classes(model, target);
-    predictions p = {model, table, scores, NULL, {NULL, 0}};
+    predictions p = {model, table, scores, NULL, {NULL, 0}, *flags, t->options.flags};
     int code = find_abstention(&p.abstained, t, model, table);
     if (code != EXIT_DONE) return code;
     p.probabilities = malloc((most + 1) * sizeof *p.probabilities);
@@ -199,7 +209,7 @@ static int run(tool *t) {
     return with_scores(t, write_predictions);
 }
 
-static const char *const tool_names[] = {"output", "abstain", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "abstain", "flags", "json", "quiet", NULL};
 static const char *const role_names[] = {"id", "ignore", "gram", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
@@ -222,7 +232,9 @@ const tool_command command_predict = {
         "several targets all these names go with the target's: prediction:TARGET. Columns "
         "that the model does not know are ignored; columns of the model that DATA lacks count as missing. Rows with "
         "holes in any pattern are fine. With --abstain rows that the model knows too little of get an empty "
-        "prediction.",
+        "prediction. A notice counts the cells with categories that the training rows did not have and with numbers "
+        "outside "
+        "their range; --flags names them row by row.",
     .example = "  karma predict patients.karma new.csv --id patient -o predictions.csv\n"
                "  zcat new.csv.gz | karma predict patients.karma - | head\n",
     .groups = groups,

@@ -21,12 +21,24 @@ int load_inputs(tool *t, karma_model **model, karma_table **table) {
     return code;
 }
 
-int with_scores(tool *t,
-                int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores)) {
+/* One notice of the cells that are unlike the training rows. */
+static int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table) {
+    flag_counts counts;
+    int code = init_flag_counts(&counts, model);
+    if (code != EXIT_DONE) return code;
+    code = count_flags(&counts, out, t, model, table);
+    if (code == EXIT_DONE) note_flags(t, &counts, model);
+    clear_flag_counts(&counts);
+    return code;
+}
+
+int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores,
+                                     const karma_cell_flags *flags)) {
     const char *path = t->arguments[1];
     karma_error err;
     karma_model *model;
     karma_table *table;
+    karma_cell_flags flags = {NULL, 0};
     int code = load_inputs(t, &model, &table);
     if (code != EXIT_DONE) return code;
     double *scores = calloc(karma_table_n_rows(table), karma_model_n_outputs(model) * sizeof *scores);
@@ -35,7 +47,9 @@ int with_scores(tool *t,
     else if (karma_predict(scores, model, table, (size_t)t->fit.threads, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else
-        code = then(t, model, table, scores);
+        code = find_flags(&flags, t, model, table);
+    if (code == EXIT_DONE) code = then(t, model, table, scores, &flags);
+    karma_cell_flags_clear(&flags);
     free(scores);
     karma_table_free(table);
     karma_model_free(model);

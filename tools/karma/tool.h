@@ -21,6 +21,7 @@ typedef struct tool_options {
     int importance, overlap; /* explain: what it reports instead of single rows */
     int64_t top;             /* explain: parts to show; 0: all */
     int64_t rounds;          /* cv */
+    int flags;               /* predict: a column with the cells that the model could not use as they are */
     int64_t abstain;         /* predict, eval: the warning level from which on they do; 0: never */
 } tool_options;
 
@@ -107,9 +108,9 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 /* scoring.c: from the arguments to scores. */
 /* Loads the model and the data that the arguments name; both are NULL after a failure, which it has told. */
 int load_inputs(tool *t, karma_model **model, karma_table **table);
-/* Does that, predicts, hands all to `then` and frees it. */
-int with_scores(tool *t,
-                int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores));
+/* Does that, predicts, notes cells that are unlike the training rows, hands all to `then` and frees it. */
+int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores,
+                                     const karma_cell_flags *flags));
 
 /* The rows of a table that --abstain has no answer for: flags[row], and how many. flags is NULL, the count 0, if it was
  * not asked for. Freed by `free`. */
@@ -118,6 +119,23 @@ typedef struct abstention {
     size_t count;
 } abstention;
 int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table);
+
+/* row_flags.c: cells of new rows that are unlike those of the training rows. */
+/* How many, by column of the model; all 0 at first. Rows may come in parts, and are told of once, in the end. */
+typedef struct flag_counts {
+    size_t *unseen, *outside; /* one per column of the model */
+} flag_counts;
+int init_flag_counts(flag_counts *counts, const karma_model *model);
+void clear_flag_counts(flag_counts *counts);
+/* Finds those of a table and counts them; `flags`, unless NULL, is to be cleared by karma_cell_flags_clear. */
+int count_flags(flag_counts *counts, karma_cell_flags *flags, const tool *t, const karma_model *model,
+                const karma_table *table);
+/* One notice with the counts of every column, or none. */
+void note_flags(const tool *t, const flag_counts *counts, const karma_model *model);
+/* The field of one row: "colour: unseen; age: above". `next` is the first flag that is not of an earlier row, and moves
+ * on. The names of the columns are JSON keys. */
+void write_row_flags(FILE *stream, const karma_model *model, const karma_cell_flags *flags, size_t row, size_t *next);
+json_t *row_flags_json(const karma_model *model, const karma_cell_flags *flags, size_t row, size_t *next);
 
 /* explain_report.c, parts_report.c: what explain found. */
 int report_explanations(tool *t, const karma_model *model, const karma_table *table, const karma_explanations *e);
