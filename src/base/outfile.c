@@ -112,12 +112,18 @@ static void sync_directory(const char *path) {
     karma_i_free(directory);
 }
 
+/* A file that will be removed, or a device: one more byte does no harm there. */
+static int takes_another_byte(const karma_output *output) {
+    struct stat info;
+    return output->final_path || (fstat(fileno(output->stream), &info) == 0 && S_ISCHR(info.st_mode));
+}
+
 /* Why writing failed earlier: the stream remembers that it did, but not why. What is still in its buffer meets the same
- * obstacle, or one more byte does; that goes only to a file which will be removed. */
+ * obstacle, or one more byte does. */
 static int earlier_failure(const karma_output *output) {
     errno = 0;
     clearerr(output->stream);
-    if (fflush(output->stream) == 0 && output->final_path) {
+    if (fflush(output->stream) == 0 && takes_another_byte(output)) {
         (void)fputc('\0', output->stream);
         (void)fflush(output->stream);
     }
