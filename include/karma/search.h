@@ -73,6 +73,10 @@ typedef struct karma_search_info {
     karma_search_candidate *candidates;
     size_t n_members; /* of the committee, in the order of the option "kernel" */
     karma_search_member *members;
+    /* Where candidates were tried on a sample of the rows: a model of the choice that was learned from the
+     * n_check_learned other rows, judged by the n_checked rows of the sample. 0: there was no check */
+    size_t n_checked, n_check_learned;
+    double check_score, check_error;
 } karma_search_info;
 
 /* What is known of the search that chose this model; NULL for a model that was not chosen by karma_search. It belongs

@@ -74,6 +74,19 @@ static karma_status archive_zero(karma_i_archive *a, karma_search_info *info) {
     return KARMA_OK;
 }
 
+static karma_status archive_check(karma_i_archive *a, karma_search_info *info) {
+    int is_there = info->n_checked > 0;
+    karma_i_archive_find(a, "check", &is_there);
+    if (!is_there) return KARMA_OK;
+    KARMA_TRY(karma_i_archive_enter(a, "check"));
+    KARMA_TRY(karma_i_archive_size(a, "n_rows", &info->n_checked, 1, SIZE_MAX));
+    KARMA_TRY(karma_i_archive_size(a, "n_learned", &info->n_check_learned, 1, SIZE_MAX));
+    KARMA_TRY(karma_i_archive_measure(a, "score", &info->check_score));
+    KARMA_TRY(karma_i_archive_measure(a, "error", &info->check_error));
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
 static karma_status archive_gain(karma_i_archive *a, void *item) {
     karma_search_gain *g = item;
     KARMA_TRY(karma_i_archive_text(a, "ingredient", &g->ingredient));
@@ -111,6 +124,7 @@ karma_status karma_i_search_info_archive(karma_i_archive *a, karma_search_info *
     KARMA_TRY(archive_words(a, info));
     KARMA_TRY(archive_numbers(a, info));
     KARMA_TRY(archive_zero(a, info));
+    KARMA_TRY(archive_check(a, info));
     KARMA_TRY(karma_i_archive_list(a, "gains", &info->gains, &info->n_gains, sizeof *info->gains, archive_gain));
     KARMA_TRY(karma_i_archive_list(a, "candidates", &info->candidates, &info->n_candidates, sizeof *info->candidates,
                                    archive_candidate));

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options_accept.h"
-#include "model/fit_task.h"
 #include "model/fold.h"
-#include "model/probabilities.h"
 #include "model/search_info.h"
 #include "search/account.h"
 #include "search/candidates.h"
+#include "search/last_fit.h"
+#include "solve/nystrom.h"
 
 /* How much an effort looks at. */
 typedef struct effort_plan {
@@ -31,13 +31,13 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
 
 /* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. */
 static const double TRYING_SHARE = 0.7;
-/* Rows × rows × machines that the last fit may cost beyond one machine: a committee pays where rows are few. And rows ×
- * rows × passes of each. */
-static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_VISITED_PAIRS = 2e10, CHEAP_PAIRS = 2e9;
+/* Rows × rows × machines that the last fit may cost beyond one machine; and rows × landmarks × outputs × machines where
+ * rows are too many for an exact fit. */
+static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
 
 /* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which nobody sees in
  * the scores; and what is stopped here is stopped in the last fit too. */
-enum { MOST_PASSES = 300, LEAST_PASSES = 20, MOST_CHEAP_PASSES = 100000 };
+enum { MOST_PASSES = 300 };
 
 /* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
  * alone: what is left of it does not show in their scores (docs/search.md). */
@@ -59,7 +59,7 @@ typedef struct search_state {
     int passes_are_ours;  /* the user said nothing of them */
     int is_interrupted;   /* by the user */
     int is_out_of_time;
-    karma_i_folds folds;
+    karma_i_folds folds, samples; /* samples: all rows, if candidates are tried on a sample, which is fold 0 */
     karma_i_race race;
     karma_i_judge judge;
     const karma_table *table; /* what is tried on: the rows or a sample of them */
@@ -145,19 +145,17 @@ static karma_status run_race(search_state *s, karma_error *err) {
 }
 
 /* A sample that has the classes, or the numbers, of the whole: one fold of many. */
-static karma_status take_sample(karma_table **out, const karma_i_task *task, const karma_table *table, size_t most,
-                                karma_error *err) {
+static karma_status take_sample(karma_table **out, karma_i_folds *samples, const karma_i_task *task,
+                                const karma_table *table, size_t most, karma_error *err) {
     size_t n_folds = (table->n_rows + most - 1) / most;
-    karma_i_folds folds;
     karma_i_fold fold = {0};
     *out = NULL;
     if (n_folds < 2) return KARMA_OK;
-    KARMA_TRY(karma_i_folds_deal(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
-    karma_status st = karma_i_fold_test(&fold, &folds, 0, err);
+    KARMA_TRY(karma_i_folds_deal(samples, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
+    karma_status st = karma_i_fold_test(&fold, samples, 0, err);
     *out = fold.test;
     fold.test = NULL;
     karma_i_fold_clear(&fold);
-    karma_i_folds_clear(&folds);
     return st;
 }
 
@@ -183,120 +181,11 @@ static karma_status start_race(search_state *s, karma_goal goal, karma_error *er
 /* --- the model ----------------------------------------------------------------------------------------- */
 
 /* As many machines as the last fit can afford: with more rows there is less noise to average out. */
-static size_t count_machines(size_t n_rows) {
-    double affordable = MOST_COMMITTEE_PAIRS / ((double)n_rows * (double)n_rows);
+static size_t count_machines(const search_state *s, size_t n_rows) {
+    double n = (double)n_rows, landmarks = (double)karma_i_count_landmarks(&s->task.options, n_rows);
+    double affordable = n > KARMA_I_MOST_BATCH_ROWS ? MOST_LANDMARK_PAIRS / (n * landmarks * (double)s->task.n_outputs)
+                                                    : MOST_COMMITTEE_PAIRS / (n * n);
     return affordable >= 1e6 ? 1000000 : affordable < 1.0 ? 1 : (size_t)affordable;
-}
-
-/* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant answer.
- */
-static const double MOST_USABLE_GAP = 0.1;
-
-/* Passes of one of them: a pass over many rows visits the square of their number. Few rows may have as many as it takes
- * to converge, since they cost next to nothing. */
-static int64_t count_passes(size_t n_rows) {
-    double pairs = (double)n_rows * (double)n_rows;
-    double passes = fmin(MOST_VISITED_PAIRS / pairs, MOST_PASSES);
-    passes = fmax(passes, fmin(CHEAP_PAIRS / pairs, MOST_CHEAP_PASSES));
-    return (int64_t)fmax(passes, LEAST_PASSES);
-}
-
-/* The last fit stops when the time is over, and keeps what it has. */
-typedef struct timed_hooks {
-    const karma_hooks *hooks;
-    double deadline;
-    size_t n_asked;
-    int ran_out;
-} timed_hooks;
-
-static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
-    timed_hooks *t = payload;
-    if (t->n_asked++ > 0 && karma_i_now() > t->deadline) return t->ran_out = 1; /* something must be learned */
-    return karma_i_progress(t->hooks, stage, done, total);
-}
-
-/* Who stopped the trying wants a model of what is known: the same request does not stop the last fit, only time does.
- */
-static int progress_to_the_end(void *payload, const char *stage, size_t done, size_t total) {
-    timed_hooks *t = payload;
-    (void)karma_i_progress(t->hooks, stage, done, total);
-    return 0;
-}
-
-static int progress_after_stop(void *payload, const char *stage, size_t done, size_t total) {
-    timed_hooks *t = payload;
-    (void)progress_to_the_end(payload, stage, done, total);
-    return t->n_asked++ > 0 && karma_i_now() > t->deadline ? t->ran_out = 1 : 0;
-}
-
-static void pass_notice(void *payload, const char *sentence) {
-    const timed_hooks *t = payload;
-    t->hooks->notice(t->hooks->payload, sentence);
-}
-
-static karma_status fit_choice(karma_model **out, search_state *s, const karma_i_plan *plan, const karma_table *rows,
-                               karma_error *err) {
-    timed_hooks timed = {s->hooks, s->deadline, 0, 0};
-    karma_hooks encoding = {progress_to_the_end, s->hooks && s->hooks->notice ? pass_notice : NULL, &timed};
-    karma_hooks solving = {s->is_interrupted ? progress_after_stop : progress_in_time, encoding.notice, &timed};
-    karma_fit_options *options = &s->task.options;
-    options->subspace_rank = s->race.subspace_rank;
-    if (karma_i_plan_n_machines(plan) == 1) options->tolerance = s->tolerance;
-    if (s->passes_are_ours) options->passes = count_passes(rows->n_rows);
-    KARMA_TRY(karma_i_fit_task(out, &s->task, plan, rows, s->is_interrupted ? &encoding : s->hooks, &solving, err));
-    if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
-    return KARMA_OK;
-}
-
-/* Probabilities come from the scores of rows that were left out: no further fit is needed. */
-static karma_status calibrate(karma_model *model, const search_state *s, const karma_i_choice *choice,
-                              karma_error *err) {
-    if (model->task.options.probabilities == KARMA_CALIBRATE_OFF) return KARMA_OK;
-    if (s->race.n_done < s->folds.n_folds) {
-        karma_i_notice(s->hooks,
-                       "not all rows were left out once before the search ended: the model has no probabilities");
-        return KARMA_OK;
-    }
-    double *scores = karma_i_alloc(s->table->n_rows, model->task.n_outputs * sizeof *scores);
-    if (!scores) return karma_i_fail_memory(err);
-    karma_i_choice_scores(scores, choice, &s->race, 0);
-    karma_status st = karma_i_calibrate_heads(&model->task, s->table, scores, err);
-    karma_i_free(scores);
-    return st;
-}
-
-static int is_usable(const karma_model *model) {
-    return model->info.stop != KARMA_STOP_LIMIT || model->info.gap <= MOST_USABLE_GAP;
-}
-
-/* The choice learned from all rows. Where that did not converge, the model is learned from the search's own sample
- * instead, to its tolerance: no default run ends worse than what the search has judged. */
-static karma_status fit_usable(karma_model **out, search_state *s, const karma_i_plan *plan, const karma_table *rows,
-                               karma_error *err) {
-    KARMA_TRY(fit_choice(out, s, plan, rows, err));
-    if (is_usable(*out)) return KARMA_OK;
-    if (s->table == rows && s->passes_are_ours) { /* not wrong: candidates were judged under the same limit */
-        karma_i_notice(s->hooks,
-                       "the model did not converge: its objective may be %.0f%% above the minimum. Its cross-validated "
-                       "score was measured under the same limit; option 'passes=100000' goes on",
-                       100.0 * (*out)->info.gap);
-        return KARMA_OK;
-    }
-    if (!s->passes_are_ours) {
-        karma_i_notice(s->hooks,
-                       "warning: the model did not converge: its objective may be %.0f%% above the minimum, and it may "
-                       "predict badly. Try option 'passes=10000', a smaller value of option 'C', or fewer rows",
-                       100.0 * (*out)->info.gap);
-        return KARMA_OK;
-    }
-    karma_i_notice(s->hooks,
-                   "warning: learning from all %zu rows did not converge (gap %.0f%%), so the model was learned from a "
-                   "random sample of %zu of them. To use all rows, try option 'effort=off' with your own option "
-                   "'kernel' and option 'C'",
-                   rows->n_rows, 100.0 * (*out)->info.gap, s->table->n_rows);
-    karma_model_free(*out);
-    *out = NULL;
-    return fit_choice(out, s, plan, s->table, err);
 }
 
 static karma_search_end how_it_ended(const search_state *s) {
@@ -309,7 +198,7 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     karma_i_plan plan = {0};
     karma_search_info *account = NULL;
     karma_model *model = NULL;
-    size_t most = count_machines(rows->n_rows);
+    size_t most = count_machines(s, rows->n_rows);
     KARMA_TRY(
         karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
     karma_i_search_facts facts = {.race = &s->race,
@@ -323,8 +212,19 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
                                   .end = how_it_ended(s)};
     karma_status st = karma_i_choice_plan(&plan, &choice, &s->race, err);
     if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
-    if (st == KARMA_OK) st = fit_usable(&model, s, &plan, rows, err);
-    if (st == KARMA_OK) st = calibrate(model, s, &choice, err);
+    karma_i_last_fit fit = {.task = &s->task,
+                            .race = &s->race,
+                            .judge = &s->judge,
+                            .choice = &choice,
+                            .plan = &plan,
+                            .rows = rows,
+                            .samples = s->table == rows ? NULL : &s->samples,
+                            .hooks = s->hooks,
+                            .deadline = s->deadline,
+                            .tolerance = s->tolerance,
+                            .is_interrupted = s->is_interrupted,
+                            .passes_are_ours = s->passes_are_ours};
+    if (st == KARMA_OK) st = karma_i_last_fit_run(&model, account, &fit, err);
     if (st == KARMA_OK) {
         model->search = account;
         account = NULL;
@@ -359,13 +259,14 @@ static karma_status search_rows(karma_model **out, const karma_table *rows, cons
     karma_goal goal;
     karma_table *sample = NULL;
     karma_status st = start_task(&s, &goal, rows, fit, err);
-    if (st == KARMA_OK) st = take_sample(&sample, &s.task, rows, s.plan->most_rows, err);
+    if (st == KARMA_OK) st = take_sample(&sample, &s.samples, &s.task, rows, s.plan->most_rows, err);
     s.table = sample ? sample : rows;
     if (st == KARMA_OK) st = start_race(&s, goal, err);
     if (st == KARMA_OK) st = run_race(&s, err);
     if (st == KARMA_OK) st = finish(out, &s, rows, err);
     karma_i_race_clear(&s.race);
     karma_i_folds_clear(&s.folds);
+    karma_i_folds_clear(&s.samples);
     karma_i_judge_clear(&s.judge);
     karma_i_task_clear(&s.task);
     karma_table_free(sample);

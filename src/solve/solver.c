@@ -3,9 +3,6 @@
 #include "base/mem.h"
 #include "solve/nystrom.h"
 
-/* Rows up to which the exact minimum is worth a kernel matrix. */
-static const double MOST_BATCH_ROWS = 10000.0;
-
 static const struct {
     karma_solver_kind kind;
     karma_i_solve_fn solve;
@@ -28,7 +25,7 @@ double karma_i_memory_bytes(const karma_fit_options *options) {
 
 karma_solver_kind karma_i_choose_other_solver(const karma_fit_options *options, const karma_i_problem *problem) {
     double n = (double)problem->rows->n_rows;
-    int fits = n <= MOST_BATCH_ROWS && n * n * sizeof(float) <= karma_i_memory_bytes(options);
+    int fits = n <= KARMA_I_MOST_BATCH_ROWS && n * n * sizeof(float) <= karma_i_memory_bytes(options);
     return fits ? KARMA_SOLVER_BATCH : KARMA_SOLVER_NYSTROM;
 }
 

@@ -7,6 +7,9 @@
 #include "kernel/kernel.h"
 #include "solve/loss.h"
 
+/* Rows up to which the exact minimum is worth a kernel matrix. */
+enum { KARMA_I_MOST_BATCH_ROWS = 10000 };
+
 /* min over v of ½|v|² + (C/m) Σ_i s_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
 typedef struct karma_i_problem {
     const karma_i_kernel *kernel;

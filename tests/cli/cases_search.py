@@ -36,6 +36,25 @@ class Searching(Case):
             self.assertEqual(set(gain), {"gain", "error"})
         self.assertIs(cv["cut_short"], False)
 
+    def test_a_large_table_is_checked(self):
+        self.two_classes(n=1300)
+        run = self.run_karma("train", "two.csv", "--target", "answer", "-o", "m.karma", *QUICK, "--json")
+        cv = run.json()["cv"]
+        self.assertEqual(cv["rows_searched"] + cv["check"]["rows_learned"], 1300)
+        self.assertEqual(cv["check"]["rows"], cv["rows_searched"])
+        self.assertGreaterEqual(cv["check"]["score"], cv["score"] - 0.1)
+        self.assertEqual(self.run_karma("inspect", "m.karma", "--json").json()["cv"]["check"], cv["check"])
+        self.assertRegex(self.run_karma("inspect", "m.karma").out, r"check +0\.\d{4} \+- ")
+
+    def test_what_did_not_converge_is_the_first_line(self):
+        self.two_classes(n=200)
+        command = ("train", "two.csv", "--target", "answer", "-o", "m.karma", "--effort", "off", "--outer", "rbf", "--C", "1e7",
+                   "--passes", "1", "--solver", "batch")
+        run = self.run_karma(*command)
+        self.assertRegex(run.out.splitlines()[0], r"^warning: the model did not converge: .* \d+% above .*--passes")
+        self.assertIn("did not converge", self.run_karma(*command, "--json").json()["warning"])
+        self.assertIn("did not converge", self.run_karma("inspect", "m.karma", "--json").json()["warning"])
+
     def test_train_searches_by_default(self):
         rows = self.two_classes(n=60)
         run = self.searched()

@@ -82,6 +82,29 @@ json_t *options_json(const karma_option_table *table, const void *options) {
     return object;
 }
 
+/* A gap above this may show in predictions. */
+static const double MOST_SILENT_GAP = 0.02;
+
+static int is_far_from_optimum(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    return info->solver != KARMA_SOLVER_ONLINE && info->stop != KARMA_STOP_CONVERGED && info->gap > MOST_SILENT_GAP;
+}
+
+static void put_warning(char *text, size_t size, const karma_model *model) {
+    (void)snprintf(text, size,
+                   "the model did not converge: its objective may be %.0f%% above the minimum, and its predictions may "
+                   "be worse than those of a converged model. More passes (--passes 100000), a smaller --C or --solver "
+                   "nystrom help",
+                   100.0 * karma_model_info(model)->gap);
+}
+
+void print_warning(const karma_model *model) {
+    char text[300];
+    if (!is_far_from_optimum(model)) return;
+    put_warning(text, sizeof text, model);
+    printf("warning: %s\n", text);
+}
+
 json_t *solver_json(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     json_t *o =
@@ -95,6 +118,11 @@ json_t *solver_json(const karma_model *model) {
             o, json_pack("{s:f, s:f, s:f}", "primal", info->primal, "dual", info->dual, "gap", info->gap));
     else
         (void)json_object_set_new(o, "mean_loss", json_real(info->mean_loss));
+    if (is_far_from_optimum(model)) {
+        char text[300];
+        put_warning(text, sizeof text, model);
+        (void)json_object_set_new(o, "warning", json_string(text));
+    }
     if (info->solver == KARMA_SOLVER_NYSTROM)
         (void)json_object_set_new(o, "landmarks",
                                   json_pack("{s:I, s:f, s:{s:f, s:f}}", "count", (json_int_t)info->n_landmarks,

@@ -51,6 +51,12 @@ json_t *search_json(const karma_search_info *info) {
                                   json_pack("{s:o, s:o, s:o}", "score", json_number_or_null(info->zero_score), "error",
                                             json_number_or_null(info->zero_error), "folds",
                                             numbers_json(info->zero_values, info->n_values)));
+    if (info->n_checked)
+        (void)json_object_set_new(o, "check",
+                                  json_pack("{s:I, s:I, s:o, s:o}", "rows", (json_int_t)info->n_checked, "rows_learned",
+                                            (json_int_t)info->n_check_learned, "score",
+                                            json_number_or_null(info->check_score), "error",
+                                            json_number_or_null(info->check_error)));
     (void)json_object_set_new(o, "candidates", candidates_json(info));
     (void)json_object_set_new(o, "gains", gains_json(info));
     return o;
@@ -114,6 +120,9 @@ void print_search(const karma_search_info *info) {
            "cv)\n",
            karma_goal_name(info->goal), info->score, info->error, info->n_chosen);
     print_folds(info);
+    if (info->n_checked)
+        printf("  check    %.4f +- %.4f on these %zu rows by a model learned from the other %zu\n", info->check_score,
+               info->check_error, info->n_checked, info->n_check_learned);
     printf("  baseline %.4f for a constant answer", info->constant_score);
     if (info->has_zero_imputation)
         printf(", %.4f +- %.4f for 0-imputation (linear, gamma 1) on the same folds", info->zero_score,

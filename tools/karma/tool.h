@@ -165,6 +165,8 @@ int print_json(json_t *object);
 json_t *json_number_or_null(double value);
 json_t *options_json(const karma_option_table *table, const void *options);
 /* What the solver did: certificate of a batch run, account of an online one. */
+/* The first line of a report on a model that is far from its optimum; nothing otherwise. */
+void print_warning(const karma_model *model);
 json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
 /* The kernel in words and a line feed: "linear, gamma 2, scale 12.3, bias 1". */

@@ -1,0 +1,33 @@
+/* The end of a search: what it chose is learned from all rows, and checked before anyone gets it. */
+#ifndef KARMA_I_LAST_FIT_H
+#define KARMA_I_LAST_FIT_H
+
+#include "search/choose.h"
+#include "search/goal.h"
+
+typedef struct karma_i_last_fit {
+    karma_i_task *task; /* its options are set for the fit */
+    const karma_i_race *race;
+    const karma_i_judge *judge;
+    const karma_i_choice *choice;
+    const karma_i_plan *plan;
+    const karma_table *rows;      /* all */
+    const karma_i_folds *samples; /* their fold 0 is the sample that candidates were tried on; NULL: all rows were */
+    const karma_hooks *hooks;
+    double deadline;     /* infinite if there is none */
+    double tolerance;    /* of a machine that stands alone */
+    int is_interrupted;  /* the user has stopped the trying: learning goes on */
+    int passes_are_ours; /* the user said nothing of them */
+} karma_i_last_fit;
+
+/* A model of the choice, with probabilities if the options ask for them; `info` is told of the check.
+ *
+ * The check is for rows that candidates were not tried on. A first model is learned without the sample and judged by
+ * the sample's rows, beside the cross-validated models of the search: it has seen more rows, so it must not be worse.
+ * If it is not, its scores teach the probabilities, and the model is learned from all rows, or is this one where the
+ * sample is a small share of all rows or time is short. If it is worse, or far from its optimum, landmarks take the
+ * place of an exact solver, and after that the sample the place of all rows, with a warning. */
+karma_status karma_i_last_fit_run(karma_model **out, karma_search_info *info, const karma_i_last_fit *fit,
+                                  karma_error *err);
+
+#endif

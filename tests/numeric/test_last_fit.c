@@ -1,0 +1,123 @@
+/* The last fit of a search over many rows: better than the sample that candidates were tried on, and never worse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "labelled.h"
+#include "model/model.h"
+
+enum { N_COLUMNS = 3 };
+
+/* The label is the sign of a product, which no single column tells, and a quarter of the labels are turned round. */
+static karma_table *draw_noisy(size_t n_rows, uint64_t seed) {
+    karma_i_rng rng;
+    karma_i_builder builder;
+    karma_table *table = NULL;
+    const char **classes = malloc(n_rows * sizeof *classes);
+    karma_i_rng_init(&rng, seed);
+    assert_int_equal(karma_i_builder_init(&builder, NULL), KARMA_OK);
+    for (size_t j = 0; j < N_COLUMNS; j++) add_drawn_attribute(&builder, j, 0);
+    for (size_t i = 0; i < n_rows; i++) {
+        double x[N_COLUMNS];
+        for (size_t j = 0; j < N_COLUMNS; j++) {
+            x[j] = karma_i_rng_normal(&rng);
+            assert_int_equal(karma_i_builder_add_cell(&builder, j, x[j], NULL), KARMA_OK);
+        }
+        assert_int_equal(karma_i_builder_end_row(&builder, NULL, 1.0, NULL, NULL), KARMA_OK);
+        classes[i] = (x[0] * x[1] > 0.0) == (karma_i_rng_uniform(&rng) < 0.75) ? "yes" : "no";
+    }
+    karma_i_builder_finish(&table, &builder);
+    assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
+    free(classes);
+    return table;
+}
+
+/* Keeps the last warning. */
+static void keep_warning(void *payload, const char *sentence) {
+    if (strncmp(sentence, "warning", 7) == 0) (void)snprintf(payload, 400, "%s", sentence);
+}
+
+static karma_model *searched(const karma_table *table, const karma_fit_options *fit, char *warning) {
+    karma_search_options search;
+    karma_hooks hooks = {NULL, keep_warning, warning};
+    karma_model *model = NULL;
+    karma_error err;
+    karma_options_init(karma_search_option_table(), &search);
+    search.effort = KARMA_EFFORT_QUICK;
+    warning[0] = '\0';
+    if (karma_search(&model, table, fit, &search, &hooks, &err) != KARMA_OK) fail_msg("%s", err.message);
+    return model;
+}
+
+static double accuracy_of(const karma_model *model, const karma_table *table) {
+    karma_metrics metrics;
+    karma_error err;
+    double *scores = malloc(karma_table_n_rows(table) * sizeof *scores), accuracy;
+    if (karma_predict(scores, model, table, 1, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_evaluate(&metrics, model, 0, table, scores, &err) != KARMA_OK) fail_msg("%s", err.message);
+    accuracy = metrics.values[0];
+    karma_metrics_clear(&metrics);
+    free(scores);
+    return accuracy;
+}
+
+static void many_noisy_rows_are_all_used(void **state) {
+    (void)state;
+    char warning[400];
+    karma_fit_options fit;
+    karma_options_init(karma_fit_option_table(), &fit);
+    karma_table *all = draw_noisy(12000, 1), *few = draw_noisy(1000, 1), *fresh = draw_noisy(4000, 2);
+    karma_model *model = searched(all, &fit, warning);
+    const karma_search_info *info = karma_model_search_info(model);
+    assert_string_equal(warning, "");
+    assert_int_equal(karma_model_info(model)->stop, KARMA_STOP_CONVERGED);
+    assert_int_equal(karma_model_info(model)->n_rows, 12000);
+    assert_int_equal(info->n_checked, info->n_rows_tried);
+    assert_int_equal(info->n_checked + info->n_check_learned, 12000);
+    double accuracy = accuracy_of(model, fresh);
+    if (fabs(accuracy - info->check_score) > 0.05) fail_msg("check %.3f, fresh rows %.3f", info->check_score, accuracy);
+    karma_model *of_few = searched(few, &fit, warning);
+    double accuracy_of_few = accuracy_of(of_few, fresh);
+    if (!(accuracy > 0.72 && accuracy > accuracy_of_few))
+        fail_msg("accuracy %.3f, that of 1000 rows %.3f", accuracy, accuracy_of_few);
+    assert_int_equal(karma_model_search_info(of_few)->n_checked, 0);
+    karma_model_free(model);
+    karma_model_free(of_few);
+    karma_table_free(all);
+    karma_table_free(few);
+    karma_table_free(fresh);
+}
+
+/* Two landmarks cannot learn what the machines of the search have learned. */
+static void a_worse_model_is_not_given(void **state) {
+    (void)state;
+    char warning[400];
+    karma_fit_options fit;
+    karma_options_init(karma_fit_option_table(), &fit);
+    fit.solver = KARMA_SOLVER_NYSTROM;
+    fit.landmarks = 2;
+    karma_table *all = draw_noisy(5000, 3), *fresh = draw_noisy(4000, 4);
+    karma_model *model = searched(all, &fit, warning);
+    const karma_search_info *info = karma_model_search_info(model);
+    assert_non_null(strstr(warning, "gave a worse model"));
+    assert_true(info->check_score < info->score);
+    assert_int_equal(karma_model_info(model)->n_rows, info->n_rows_tried);
+    double accuracy = accuracy_of(model, fresh);
+    if (!(accuracy > info->check_score)) fail_msg("accuracy %.3f, refused %.3f", accuracy, info->check_score);
+    karma_model_free(model);
+    karma_table_free(all);
+    karma_table_free(fresh);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_noisy_rows_are_all_used),
+        cmocka_unit_test(a_worse_model_is_not_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
