@@ -63,7 +63,7 @@ static const karma_option read_records[] = {
           "one more text that means missing, beside empty, NA, N/A, NaN, null, #N/A, <NA>, ? and None; in columns of "
           "numbers also - . missing unknown none"),
     TEXT(R, gram, "gram", "FILE",
-         "kernel values computed elsewhere, as karma gram writes them: a row of DATA against every training row"),
+         "kernel values computed elsewhere, as karma gram writes them: each row against every training row"),
     CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words,
            "file format; auto goes by the name's ending and never takes ratings"),
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
@@ -72,15 +72,16 @@ static const karma_option read_records[] = {
     {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
      "what an index that a LIBSVM line leaves out means; required for such files", NULL},
     CHOICE(R, decimal, "decimal", KARMA_DECIMAL_AUTO, decimal_words,
-           "the mark before the fraction of a number; auto finds decimal commas in files that are not cut by commas"),
+           "decimal mark of numbers; auto finds decimal commas in files that are not separated by commas"),
     SWITCH(R, dates, "dates", 1, "columns of dates become numbers: year, month, weekday, hour, days since 1970-01-01"),
     CHOICE(R, date_order, "date-order", KARMA_DATE_ORDER_AUTO, date_order_words,
            "whether the day or the month comes first in 3/1/2024; auto goes by all cells of the column"),
     SWITCH(R, strict, "strict", 0, "with a model: a text in a column of numbers is an error, not a missing value"),
     TEXT(R, users, "users", "FILE", "rating data: a CSV file of users, whose columns may be the label or attributes"),
-    TEXT(R, item, "item", "ID", "rating data: the label is whether a user likes this item, which is no attribute then"),
+    TEXT(R, item, "item", "ID",
+         "rating data: the label is whether a user likes this item; its ratings are then no attribute"),
     {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
-     "rating data: the least rating that means liking the item; required with --item", NULL},
+     "rating data: the least rating that means liking the item; required with option 'item'", NULL},
 };
 #undef R
 
@@ -93,47 +94,50 @@ static const karma_option fit_records[] = {
      "ranks, each column weighed by how much it matters for the label; or a formula such as rank + "
      "0.5*linear(gamma=1)",
      "linear"},
-    NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever --kernel says"),
-    NAMES(F, rank, "rank", "COL", "the numbers of this column are ranked, whatever --kernel says"),
+    NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever option 'kernel' is"),
+    NAMES(F, rank, "rank", "COL", "the numbers of this column are ranked, whatever option 'kernel' is"),
     CHOICE(F, encoding, "encoding", KARMA_ENCODING_PLAIN, encoding_words,
            "of linear numbers: polar makes them u and 1 - u within the training range and centres nothing"),
     CHOICE(F, rank_form, "rank-form", KARMA_RANK_FORM_PLAIN, rank_form_words,
-           "of the rank kernel: centred takes the training cells' mean out, so that a missing cell is an average one"),
+           "of the rank kernel: centred subtracts the mean over the training cells, so that a missing cell counts as "
+           "average"),
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
     REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
-         "overlap that weighs 1 for every sequence length; mean: the training rows' mean observed count"),
+         "number of shared columns that gets weight 1 for every sequence length; mean: the mean observed count of "
+         "training rows"),
     REAL(F, bias, "bias", 1, 0, 1e6, NULL, "value of an attribute that is always observed; 0: none"),
     CHOICE(F, outer, "outer", KARMA_OUTER_IDENTITY, outer_words,
-           "what is made of the kernel: cosine k/sqrt(kk'), poly (offset + k/s)^degree, rbf exp(-(D/width)^2), laplace "
+           "map applied to the kernel: cosine k/sqrt(kk'), poly (offset + k/s)^degree, rbf exp(-(D/width)^2), laplace "
            "exp(-D/width), D the distance over the rows' mean distance, series: a power series of k/s"),
-    INTEGER(F, degree, "degree", 2, 1, 64, "degree of --outer poly"),
-    REAL(F, offset, "offset", 1, 0, 1e6, NULL, "offset of --outer poly"),
-    REAL(F, width, "width", 1, 1e-6, 1e6, NULL, "width of --outer rbf and laplace"),
-    TEXT(F, series, "series", "A0,A1,...", "coefficients of --outer series, none of them negative"),
-    REAL(F, mu, "mu", 1, 0, 1e6, NULL, "weight of the subspace in --kernel union"),
+    INTEGER(F, degree, "degree", 2, 1, 64, "degree of option 'outer=poly'"),
+    REAL(F, offset, "offset", 1, 0, 1e6, NULL, "offset of option 'outer=poly'"),
+    REAL(F, width, "width", 1, 1e-6, 1e6, NULL, "width of option 'outer=rbf' and laplace"),
+    TEXT(F, series, "series", "A0,A1,...", "coefficients of option 'outer=series', none of them negative"),
+    REAL(F, mu, "mu", 1, 0, 1e6, NULL, "weight of the subspace in option 'kernel=union'"),
     {"subspace-rank", KARMA_OPTION_INTEGER, FIELD(F, subspace_rank), KARMA_AUTO, 0, 1000, auto_words, NULL,
-     "dimension of the hidden subspace; auto: what predicts held-out cells best", NULL},
+     "dimension of the hidden subspace; auto: the one that predicts held-out cells best", NULL},
     {"refine", KARMA_OPTION_INTEGER, FIELD(F, refine), 0, 0, 100000, NULL, "STEPS",
-     "try so many gradient steps that fit the hidden subspace to the labels; kept if rows held out gain by it", NULL},
+     "gradient steps that fit the hidden subspace to the labels; kept only if held-out rows are predicted better",
+     NULL},
     SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
     SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words,
-           "auto: hinge to classify, huber to regress, pinball if --quantile asks"),
+           "auto: hinge to classify, huber to regress, pinball if option 'quantile' is given"),
     REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
     REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
     {"quantile", KARMA_OPTION_TEXT, FIELD(F, quantile), 0, 0, 0, NULL, "Q,...",
      "quantiles that the pinball loss asks for: one, or several such as 0.1,0.9, with which the median is learned too",
      "0.5"},
     TEXT(F, class_weight, "class-weight", "balanced|A=2,B=1",
-         "what a row of a class counts for; balanced: every class as much as any other"),
+         "weight of the rows of each class; balanced: all classes weigh the same"),
     CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_OFF, calibration_words,
            "calibrate probabilities on scores of rows that were left out of learning in turn"),
     INTEGER(F, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn"),
-    CHOICE(
-        F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
-        "batch: the exact minimum, with a certificate; primal: the same, faster, for kernels with few dimensions; "
-        "nystrom: the best machine built of --landmarks, for many rows; online: the paper's Algorithm 1; auto: primal "
-        "where it can, batch up to 10000 rows, else nystrom"),
+    CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
+           "batch: the exact minimum, with a certificate; primal: the same, faster, for kernels with few dimensions; "
+           "nystrom: the best model built of some rows, option 'landmarks', for large tables; online: the paper's "
+           "Algorithm 1; auto: primal "
+           "where it can, batch up to 10000 rows, else nystrom"),
     REAL(F, C, "C", KARMA_AUTO, 1e-12, 1e15, auto_words,
          "weight of the loss against the norm; auto: rows / mean of k(x,x)"),
     CHOICE(F, schedule, "schedule", KARMA_SCHEDULE_PEGASOS, schedule_words,
@@ -143,7 +147,9 @@ static const karma_option fit_records[] = {
     REAL(F, B, "B", 1, 1e-12, 1e15, NULL, "bound on the squared norm that rho = auto assumes"),
     REAL(F, tolerance, "tolerance", 1e-3, 1e-12, 1, NULL, "relative duality gap at which all solvers but online stop"),
     {"landmarks", KARMA_OPTION_INTEGER, FIELD(F, landmarks), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "rows that --solver nystrom builds the model of; auto: 10 times the root of the rows, between 500 and 2000", NULL},
+     "rows of which option 'solver=nystrom' builds the model; auto: 10 times the square root of the number of rows, "
+     "between 500 and 2000",
+     NULL},
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
          "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
@@ -166,8 +172,8 @@ static const karma_option search_records[] = {
     CHOICE(H, goal, "goal", KARMA_GOAL_AUTO, goal_words,
            "what the model is chosen by; auto: accuracy of classes, R2 of numbers, pinball of quantiles"),
     CHOICE(H, rule, "choose", KARMA_RULE_COMMITTEE, rule_words,
-           "what is made of the best candidates: committee averages those within noise of the best, best and one-se "
-           "take one, stack weighs them"),
+           "how the best candidates are combined: committee averages those within noise of the best, best and "
+           "one-se take one, stack weights them"),
 };
 #undef H
 

@@ -81,10 +81,10 @@ karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_i_t
     KARMA_TRY(karma_i_metric_value(&value, metric, task, 0, table, scores, err));
     if (isnan(value) && metric->fallback > 0.0) value = metric->fallback;
     if (isnan(value))
-        return karma_i_fail(
-            err, KARMA_ERR_DATA,
-            "the %s of a fold of %zu row%s cannot be computed: fewer --folds or another --goal may help",
-            metric->about.name, table->n_rows, table->n_rows == 1 ? "" : "s");
+        return karma_i_fail(err, KARMA_ERR_DATA,
+                            "the %s of a fold of %zu row%s cannot be computed: set option 'folds' to a smaller number, "
+                            "or another option 'goal'",
+                            metric->about.name, table->n_rows, table->n_rows == 1 ? "" : "s");
     *out = value;
     return KARMA_OK;
 }

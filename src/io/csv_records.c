@@ -33,7 +33,7 @@ static karma_status add_name(karma_i_csv_records *records, const char *text, siz
     KARMA_TRY(karma_i_dictionary_add(&found, &records->names, text, length, err));
     if (found == number) return KARMA_OK;
     double value;
-    const char *hint = karma_i_number_parse(&value, text, length) ? "; if it is a row say --header off" : "";
+    const char *hint = karma_i_number_parse(&value, text, length) ? "; if it is a row, set option 'header=off'" : "";
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: columns %zu and %zu are both called '%s'%s",
                         records->file, line, found + 1, number + 1, karma_i_excerpt(excerpt, text, length), hint);
 }

@@ -13,10 +13,10 @@ static karma_status fill(matrix *out, const karma_table *table, const char *path
     size_t n = karma_table_n_rows(table), width = karma_table_n_attributes(table);
     for (size_t j = 0; j < width; j++)
         if (karma_table_attribute_kind(table, j) != KARMA_COLUMN_NUMBER)
-            return karma_i_fail(
-                err, KARMA_ERR_DATA,
-                "%s: column %zu of the kernel matrix holds text; a table goes with its matrix in --gram FILE", path,
-                j + 1);
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "%s: column %zu of the kernel matrix holds text; name the table as the data and its "
+                                "matrix in option 'gram'",
+                                path, j + 1);
     out->values = karma_i_alloc_large(n, width * sizeof *out->values);
     if (!out->values) return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) {

@@ -138,23 +138,25 @@ static karma_status check_target(const svm_file *file, const karma_names *target
                                 file->name, karma_i_excerpt(asked, target->items[i], strlen(target->items[i])),
                                 target_name);
     if (target->count <= 1) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by --target", file->name, target_name);
+    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by option 'target'", file->name,
+                        target_name);
 }
 
 static karma_status check_options(const svm_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
     if (o->absent == KARMA_ABSENT_UNSAID)
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "%s: say --absent zero or --absent missing: an index that a LIBSVM line leaves "
-                            "out may stand for a zero or for a value nobody knows, and the file cannot tell",
-                            file->name);
+        return karma_i_fail(
+            err, KARMA_ERR_OPTION,
+            "%s: set option 'absent=zero' or option 'absent=missing': an index that a LIBSVM line leaves "
+            "out may stand for a zero or for a value nobody knows, and the file cannot tell",
+            file->name);
     if (o->category.count || o->id.count)
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "%s: %s does not apply to LIBSVM files, whose attributes are all numbers", file->name,
-                            o->category.count ? "--category" : "--id");
+                            o->category.count ? "option 'category'" : "option 'id'");
     if (o->row_weight)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "%s: --row-weight does not apply to LIBSVM files, which have no column of weights",
+                            "%s: option 'row-weight' does not apply to LIBSVM files, which have no column of weights",
                             file->name);
     return check_target(file, &o->target, err);
 }
@@ -192,11 +194,12 @@ static karma_status assign_places(svm_file *file, karma_error *err) {
     KARMA_TRY(check_names(file, &o->ignore, err));
     for (size_t i = 0; i < o->ignore.count; i++)
         if (names_has(&o->numeric, o->ignore.items[i]))
-            return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --ignore and --numeric",
-                                file->name, o->ignore.items[i]);
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "%s: column '%s' cannot be both option 'ignore' and option 'numeric'", file->name,
+                                o->ignore.items[i]);
     if (!file->has_target && o->target.count)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both --target and --ignore", file->name,
-                            target_name);
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both option 'target' and option 'ignore'",
+                            file->name, target_name);
     if (o->ignore.count == 0) return KARMA_OK;
     file->places = karma_i_zalloc(file->largest, sizeof *file->places);
     if (!file->places) return karma_i_fail_memory(err);

@@ -71,23 +71,28 @@ static karma_status fail_option(const ratings_file *file, const char *sentence, 
 static karma_status check_options(const ratings_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
     int has_threshold = o->like != KARMA_LIKE_UNSAID;
-    if (o->item && o->target.count) return fail_option(file, "--item and --target both say what the label is", err);
+    if (o->item && o->target.count)
+        return fail_option(file, "option 'item' and option 'target' both name the label", err);
     if (o->item && !has_threshold)
-        return fail_option(file, "--item needs --like with the least rating of those who like it", err);
-    if (!o->item && has_threshold) return fail_option(file, "--like needs --item with the item that is liked", err);
+        return fail_option(file, "option 'item' needs option 'like', the least rating of those who like it", err);
+    if (!o->item && has_threshold)
+        return fail_option(file, "option 'like' needs option 'item', the item that is liked", err);
     if (o->target.count && !o->users)
-        return fail_option(file,
-                           "--target names a column of the users file and needs --users; the liking of an item is "
-                           "said by --item and --like",
-                           err);
+        return fail_option(
+            file,
+            "option 'target' names a column of the users file and needs option 'users'; whether an item is "
+            "liked is asked for with option 'item' and option 'like'",
+            err);
     if (o->row_weight && !o->users)
-        return fail_option(file, "--row-weight names a column of the users file and needs --users", err);
+        return fail_option(file, "option 'row-weight' names a column of the users file and needs option 'users'", err);
     if (o->id.count && !o->users)
-        return fail_option(file, "--id names the column of user IDs in the users file and needs --users", err);
+        return fail_option(file, "option 'id' names the column of user IDs in the users file and needs option 'users'",
+                           err);
     if (o->id.count > 1)
-        return fail_option(file, "--id names the column of user IDs in the users file, and there is one", err);
+        return fail_option(file, "option 'id' names the column of user IDs in the users file, and there is one", err);
     if (o->absent == KARMA_ABSENT_ZERO)
-        return fail_option(file, "--absent zero does not apply to ratings: one that nobody gave is missing", err);
+        return fail_option(file, "option 'absent=zero' does not apply to ratings: one that nobody gave is missing",
+                           err);
     return KARMA_OK;
 }
 
@@ -170,7 +175,7 @@ static karma_status open_ratings(ratings_file *file, karma_error *err) {
     if (file->records.header && karma_i_number_parse(&value, third->text, third->length))
         karma_i_notice(file->request->hooks,
                        "%s: the first record is taken for the header, although it looks like a rating; if it is one "
-                       "say --header off",
+                       "set option 'header=off'",
                        file->name);
     return KARMA_OK;
 }
@@ -289,7 +294,7 @@ static karma_status apply_names(ratings_file *file, karma_error *err) {
         KARMA_TRY(resolve_name(&place, file, o->category.items[i], err));
         if (place != NO_ITEM)
             return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "%s: --category does not apply to item '%s': ratings are numbers", file->name,
+                                "%s: option 'category' does not apply to item '%s': ratings are numbers", file->name,
                                 karma_i_excerpt(excerpt, o->category.items[i], strlen(o->category.items[i])));
     }
     return KARMA_OK;
@@ -326,9 +331,10 @@ static karma_status check_clashes(const ratings_file *file, karma_error *err) {
         char excerpt[KARMA_I_EXCERPT_SIZE];
         if (find_item(file, name) == NO_ITEM) continue;
         (void)karma_i_excerpt(excerpt, name, strlen(name));
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "%s: column '%s' is called like an item of %s; leave the column out with --ignore '%s'",
-                            file->users.source.name, excerpt, file->name, excerpt);
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "%s: column '%s' is called like an item of %s; leave the column out with option 'ignore' '%s'",
+            file->users.source.name, excerpt, file->name, excerpt);
     }
     return KARMA_OK;
 }

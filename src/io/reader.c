@@ -70,9 +70,12 @@ static karma_status check_options_of_ratings(const reader *chosen, const karma_i
                                              karma_error *err) {
     const karma_read_options *o = request->options;
     if (chosen->format == KARMA_FORMAT_RATINGS) return KARMA_OK;
-    const char *flag = o->users ? "--users" : o->item ? "--item" : o->like != KARMA_LIKE_UNSAID ? "--like" : NULL;
+    const char *flag = o->users                       ? "option 'users'"
+                       : o->item                      ? "option 'item'"
+                       : o->like != KARMA_LIKE_UNSAID ? "option 'like'"
+                                                      : NULL;
     if (!flag) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: %s is for rating data, and they need --format ratings",
+    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: %s is for rating data, which need option 'format=ratings'",
                         request->source->name, flag);
 }
 

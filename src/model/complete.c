@@ -239,9 +239,9 @@ karma_status karma_complete(karma_completion *out, const karma_model *model, con
                             size_t threads, const karma_hooks *hooks, karma_error *err) {
     const karma_i_recipe *recipe = subspace_recipe(model);
     if (!recipe)
-        return karma_i_fail(
-            err, KARMA_ERR_DATA,
-            "the model has no subspace to complete rows by: train one with --kernel union or --kernel subspace");
+        return karma_i_fail(err, KARMA_ERR_DATA,
+                            "the model has no subspace to complete rows by: train one with option 'kernel=union' or "
+                            "option 'kernel=subspace'");
     work w;
     karma_status st = init_work(&w, recipe, table, with_errors, hooks, err);
     if (st == KARMA_OK) st = write_rows(&w, karma_i_threads((int64_t)threads), err);

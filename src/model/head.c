@@ -32,9 +32,10 @@ static int by_value(const void *a, const void *b) {
 }
 
 static karma_status fail_quantiles(const char *text, karma_error *err) {
-    return karma_i_fail(err, KARMA_ERR_OPTION,
-                        "--quantile takes up to %d different numbers between 0 and 1 with commas; it cannot be '%s'",
-                        MOST_QUANTILES, text);
+    return karma_i_fail(
+        err, KARMA_ERR_OPTION,
+        "option 'quantile' takes up to %d different numbers between 0 and 1 with commas; it cannot be '%s'",
+        MOST_QUANTILES, text);
 }
 
 karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fit_options *options, karma_error *err) {
@@ -155,7 +156,7 @@ static karma_status set_class_weight(double *class_weights, const karma_i_head *
         !(weight >= 0.0 && weight <= 1e12))
         return karma_i_fail(
             err, KARMA_ERR_OPTION,
-            "--class-weight takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
+            "option 'class-weight' takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
             (int)length, item);
     size_t k = find_class(&head->labels, item, equals - 1);
     if (k < head->labels.n_classes) class_weights[k] = weight; /* otherwise it is meant for another target */
@@ -172,8 +173,8 @@ karma_status karma_i_check_class_weights(const karma_i_head *heads, size_t n_hea
         for (size_t t = 0; name > 0 && t < n_heads; t++)
             known |= find_class(&heads[t].labels, at, name - 1) < heads[t].labels.n_classes;
         if (name > 0 && !known)
-            return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: column '%s' has no class '%.*s'", heads[0].name,
-                                (int)(name - 1), at);
+            return karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight': column '%s' has no class '%.*s'",
+                                heads[0].name, (int)(name - 1), at);
         at += length;
     }
     return KARMA_OK;
@@ -199,7 +200,8 @@ karma_status karma_i_head_class_weights(double *class_weights, const karma_i_hea
         at += length;
     }
     for (size_t k = 0; k < labels->n_classes; k++) some += class_weights[k];
-    return some > 0.0 ? KARMA_OK : karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight: every class has weight 0");
+    return some > 0.0 ? KARMA_OK
+                      : karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight': every class has weight 0");
 }
 
 /* --- targets ------------------------------------------------------------------------------------------- */

@@ -151,7 +151,8 @@ static karma_status learn_numbers(karma_i_labels *labels, const karma_i_target *
     int classes = options->task == KARMA_TASK_CLASSIFY ||
                   (options->task == KARMA_TASK_AUTO && looks_like_classes(values, n, n_labelled));
     if (options->task == KARMA_TASK_AUTO && n > 2)
-        karma_i_notice(hooks, "column '%s' has %zu distinct numbers and is taken as %s; --task %s takes it as %s",
+        karma_i_notice(hooks,
+                       "column '%s' has %zu distinct numbers and is taken as %s; option 'task=%s' takes it as %s",
                        target->column.name, n, classes ? "classes" : "a quantity", classes ? "regress" : "classify",
                        classes ? "a quantity" : "classes");
     labels->task = classes ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;

@@ -65,12 +65,12 @@ static karma_status check_settings(const karma_i_task *task, karma_error *err) {
         any_classes |= task->heads[t].labels.n_classes > 0;
     }
     if (task->options.quantile && !any_quantiles)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--quantile is for numbers with the loss pinball, not for %s",
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'quantile' is for numbers with the loss pinball, not for %s",
                             karma_i_loss_name(task->heads[0].loss));
     if (task->options.class_weight && !any_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--class-weight is for classes, and there are none");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight' is for classes, and there are none");
     if (task->options.probabilities != KARMA_CALIBRATE_OFF && !any_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--probabilities are of classes, and there are none");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'probabilities' is for classes, and there are none");
     return karma_i_check_class_weights(task->heads, task->n_heads, &task->options, err);
 }
 
@@ -119,7 +119,7 @@ karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, 
                                    karma_error *err) {
     *out = NULL;
     if (table->n_targets == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: say which column it is with --target");
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: name its column with option 'target'");
     size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
     if (!rows) return karma_i_fail_memory(err);
     for (size_t i = 0; i < table->n_rows; i++) {

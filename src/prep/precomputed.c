@@ -53,7 +53,7 @@ static karma_status check_definite(const karma_table *t, double largest, karma_e
 karma_status karma_i_precomputed_learn(karma_i_recipe **out, const karma_table *table, karma_error *err) {
     if (!table->gram)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "a precomputed kernel comes with the data: say where with --gram FILE");
+                            "a precomputed kernel comes with the data: name its file with option 'gram'");
     for (size_t i = 0; i < table->n_rows; i++)
         if (table->gram_column[i] >= table->n_gram_columns)
             return karma_i_fail(err, KARMA_ERR_DATA, "the kernel matrix has %zu columns, but there is a row %zu",
@@ -77,9 +77,10 @@ karma_status karma_i_precomputed_learn(karma_i_recipe **out, const karma_table *
 karma_status karma_i_precomputed_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                        karma_error *err) {
     if (!table->gram)
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "the model wants kernel values against its %zu training rows: give them with --gram FILE",
-                            recipe->n_matrix_columns);
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "the model needs kernel values against its %zu training rows: name their file with option 'gram'",
+            recipe->n_matrix_columns);
     if (table->n_gram_columns != recipe->n_matrix_columns)
         return karma_i_fail(err, KARMA_ERR_DATA,
                             "the kernel matrix has %zu columns, but the model was learned with %zu training rows",

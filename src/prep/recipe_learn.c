@@ -75,11 +75,13 @@ static karma_status check_names(const karma_names *names, const char *flag, cons
         const karma_i_column *found = NULL;
         for (size_t j = 0; j < table->n_attributes && !found; j++)
             if (strcmp(table->attributes[j].name, names->items[i]) == 0) found = &table->attributes[j];
-        if (!found) return karma_i_fail(err, KARMA_ERR_DATA, "--%s: there is no column '%s'", flag, names->items[i]);
+        if (!found)
+            return karma_i_fail(err, KARMA_ERR_DATA, "option '%s': there is no column '%s'", flag, names->items[i]);
         if (found->kind != KARMA_COLUMN_NUMBER)
-            return karma_i_fail(err, KARMA_ERR_DATA,
-                                "--%s: column '%s' holds categories; with --ordered they can have an order", flag,
-                                names->items[i]);
+            return karma_i_fail(
+                err, KARMA_ERR_DATA,
+                "option '%s': column '%s' holds categories; with option 'ordered' they can have an order", flag,
+                names->items[i]);
     }
     return KARMA_OK;
 }
@@ -87,7 +89,7 @@ static karma_status check_names(const karma_names *names, const char *flag, cons
 static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
     for (size_t k = 0; k < karma_table_n_observed(table); k++)
         if (fabs(table->cell_value[k]) > KARMA_I_LARGEST_VALUE)
-            return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': values beyond 1e9 need --standardise on",
+            return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': values beyond 1e9 need option 'standardise=on'",
                                 table->attributes[table->cell_owner[k]].name);
     return KARMA_OK;
 }
@@ -105,11 +107,11 @@ static karma_status check_options(const karma_table *table, karma_kernel_kind ki
     KARMA_TRY(check_names(&options->rank, "rank", table, err));
     for (size_t i = 0; i < options->linear.count; i++)
         if (is_named(&options->rank, options->linear.items[i]))
-            return karma_i_fail(err, KARMA_ERR_OPTION, "column '%s' cannot be both --linear and --rank",
+            return karma_i_fail(err, KARMA_ERR_OPTION, "column '%s' cannot be both option 'linear' and option 'rank'",
                                 options->linear.items[i]);
     if (options->unit_ball && (kind == KARMA_KERNEL_RANK || kind == KARMA_KERNEL_RELEVANCE || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "--unit-ball is for --kernel linear: ranks have no length to shrink");
+                            "option 'unit-ball' is for option 'kernel=linear': ranks have no length to shrink");
     return !options->standardise && kind != KARMA_KERNEL_RANK ? check_magnitudes(table, err) : KARMA_OK;
 }
 
@@ -124,8 +126,8 @@ static karma_status check_room(const karma_table *table, size_t n_features, karm
     if (!widest) return KARMA_OK; /* numbers only: they may be sparse */
     return karma_i_fail(
         err, KARMA_ERR_DATA,
-        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (--ignore, "
-        "--id, --unit-ball off)",
+        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (option 'ignore', "
+        "option 'id', option 'unit-ball=off')",
         bytes / 1e9, widest->name, widest->n_levels);
 }
 
@@ -270,7 +272,7 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const karma
         } else if (n_levels > KARMA_I_MOST_CODES) {
             return karma_i_fail(err, KARMA_ERR_DATA,
                                 "column '%s' has %zu levels, more than the %d that can be told apart: is it a name? "
-                                "(--ignore, --id)",
+                                "(option 'ignore', option 'id')",
                                 column->name, n_levels, KARMA_I_MOST_CODES);
         } else {
             out->n_terms += s->is_centred ? n_levels : 0;

@@ -31,8 +31,8 @@ karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_
     for (size_t t = 0; metric && t < task->n_heads; t++)
         if (task->heads[t].labels.task != metric->about.task)
             return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "the goal %s is not one of '%s', which is %s: take another --goal", metric->about.name,
-                                task->heads[t].name,
+                                "the goal %s is not one of '%s', which is %s: set another option 'goal'",
+                                metric->about.name, task->heads[t].name,
                                 task->heads[t].labels.task == KARMA_TASK_CLASSIFY ? "classes" : "a number");
     *out = goal;
     return KARMA_OK;
@@ -54,9 +54,9 @@ karma_status karma_i_goal_check(karma_goal goal, const karma_i_task *task, karma
     for (size_t t = 0; metric && t < task->n_heads; t++)
         if ((metric->needs == KARMA_I_NEEDS_PROBABILITIES && task->heads[t].loss != KARMA_LOSS_LOGISTIC) ||
             (metric->needs == KARMA_I_NEEDS_QUANTILES && task->heads[t].n_quantiles == 0))
-            return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "models are not chosen by the goal %s with the loss %s: --loss %s", metric->about.name,
-                                karma_i_loss_name(task->heads[t].loss), karma_i_loss_name(metric->loss));
+            return karma_i_fail(err, KARMA_ERR_OPTION, "the goal %s does not go with the loss %s: set option 'loss=%s'",
+                                metric->about.name, karma_i_loss_name(task->heads[t].loss),
+                                karma_i_loss_name(metric->loss));
     return KARMA_OK;
 }
 

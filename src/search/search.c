@@ -120,8 +120,8 @@ static karma_status blame_fold(const search_state *s, karma_error *err) {
     karma_error cause = *err;
     return karma_i_fail(
         err, cause.status,
-        "with fold %zu of %zu of the rows left out, to choose a model by: %s (--effort off learns from all "
-        "rows, --folds divides them in another way)",
+        "with fold %zu of %zu of the rows left out, to choose a model by: %s (option 'effort=off' learns from all "
+        "rows, option 'folds' divides them in another way)",
         s->race.n_done % s->folds.n_folds + 1, s->folds.n_folds, cause.message);
 }
 
@@ -168,7 +168,7 @@ static karma_status start_race(search_state *s, karma_goal goal, karma_error *er
     size_t n = s->table->n_rows, n_folds = (size_t)s->task.options.folds;
     if (n_folds > n) n_folds = n;
     if (n_folds < 2)
-        return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model by: see --effort off");
+        return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model by: set option 'effort=off'");
     s->tolerance = s->task.options.tolerance;
     s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(karma_i_judge_init(&s->judge, goal, &s->task, s->table, err));

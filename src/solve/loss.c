@@ -230,7 +230,7 @@ karma_status karma_i_loss_make(karma_i_loss *out, karma_task task, const karma_f
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         if ((int)losses[i].kind != kind) continue;
         if (losses[i].task != task)
-            return karma_i_fail(err, KARMA_ERR_OPTION, "--loss %s is for %s, but the task is to %s",
+            return karma_i_fail(err, KARMA_ERR_OPTION, "option 'loss=%s' is for %s, but the task is to %s",
                                 karma_i_loss_name(losses[i].kind),
                                 losses[i].task == CLASSIFY ? "classification" : "regression",
                                 task == CLASSIFY ? "classify" : "regress");

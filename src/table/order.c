@@ -80,14 +80,16 @@ static karma_status split_order(char ***out, size_t *n_out, const char *text, co
             st = karma_i_fail_memory(err);
         else if (n == MOST_LEVELS || length == 0 || find_text(order, n, level) < n) {
             karma_i_free(level);
-            st = karma_i_fail(err, KARMA_ERR_OPTION, "--ordered '%s': texts with < between them, each once", whole);
+            st = karma_i_fail(err, KARMA_ERR_OPTION, "option 'ordered' '%s': texts with < between them, each once",
+                              whole);
         } else
             order[n++] = level;
         at += length;
         if (!*at) break;
     }
     if (st == KARMA_OK && n < 2)
-        st = karma_i_fail(err, KARMA_ERR_OPTION, "--ordered '%s': an order has two texts or more: COL=low<high", whole);
+        st = karma_i_fail(err, KARMA_ERR_OPTION, "option 'ordered' '%s': an order has two texts or more: COL=low<high",
+                          whole);
     if (st == KARMA_OK) {
         *out = order;
         *n_out = n;
@@ -103,10 +105,11 @@ karma_status karma_i_table_order(karma_table *table, const char *text, karma_err
     for (; equals; equals = strchr(equals + 1, '='))
         if ((attribute = find_attribute(table, text, (size_t)(equals - text))) < table->n_attributes) break;
     if (!equals)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--ordered '%s': no column of this name; it is COL=low<medium<high",
-                            text);
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "option 'ordered' '%s': no column of this name; it is COL=low<medium<high", text);
     if (table->attributes[attribute].kind != KARMA_COLUMN_CATEGORY)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "--ordered: column '%s' holds numbers, which have their order",
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "option 'ordered': column '%s' holds numbers, which have their order",
                             table->attributes[attribute].name);
     char **order;
     size_t n;

@@ -284,10 +284,10 @@ static void goals_that_do_not_fit_are_refused(void **state) {
         karma_goal goal;
         karma_loss_kind loss;
         const char *says;
-    } cases[] = {{2, KARMA_GOAL_R2, KARMA_LOSS_AUTO, "--goal"},
-                 {0, KARMA_GOAL_ACCURACY, KARMA_LOSS_AUTO, "--goal"},
-                 {2, KARMA_GOAL_LOG_LOSS, KARMA_LOSS_HINGE, "--loss logistic"},
-                 {0, KARMA_GOAL_PINBALL, KARMA_LOSS_HUBER, "--loss pinball"}};
+    } cases[] = {{2, KARMA_GOAL_R2, KARMA_LOSS_AUTO, "option 'goal'"},
+                 {0, KARMA_GOAL_ACCURACY, KARMA_LOSS_AUTO, "option 'goal'"},
+                 {2, KARMA_GOAL_LOG_LOSS, KARMA_LOSS_HINGE, "option 'loss=logistic'"},
+                 {0, KARMA_GOAL_PINBALL, KARMA_LOSS_HUBER, "option 'loss=pinball'"}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         table_plan plan = {20, 3, 0, 0, 0.8, cases[k].n_classes, 1.0};
         karma_table *table = draw_labelled(&plan, 4);

@@ -300,7 +300,7 @@ static void models_without_a_subspace_cannot(void **state) {
     karma_error err = {0};
     assert_false(karma_model_has_subspace(model));
     assert_int_equal(karma_complete(&c, model, table, 1, 1, NULL, &err), KARMA_ERR_DATA);
-    assert_non_null(strstr(err.message, "--kernel union"));
+    assert_non_null(strstr(err.message, "option 'kernel=union'"));
     assert_true(c.rank == 77 && !c.table && !c.errors);
     karma_model_free(model);
     karma_table_free(table);

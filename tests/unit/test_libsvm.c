@@ -76,7 +76,7 @@ static void test_absent_unsaid(void **state) {
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         read_bytes(&r, endings[i], "1 1:1\n", 6, NULL, NULL);
         assert_int_equal(r.status, KARMA_ERR_OPTION);
-        assert_non_null(strstr(r.err.message, "say --absent zero or --absent missing: "));
+        assert_non_null(strstr(r.err.message, "set option 'absent=zero' or option 'absent=missing': "));
     }
     karma_read_options o = absent_as(KARMA_ABSENT_ZERO);
     o.format = KARMA_FORMAT_LIBSVM; /* whatever the name */
@@ -173,26 +173,28 @@ static void test_options(void **state) {
     o.target = (karma_names)NAMES("target,1");
     refuse_options(&o, KARMA_ERR_DATA, "no column 'target,1'; the label of a LIBSVM file is called 'target'");
     o.target = (karma_names)NAMES("target", "target");
-    refuse_options(&o, KARMA_ERR_OPTION, "column 'target' is named twice by --target");
+    refuse_options(&o, KARMA_ERR_OPTION, "column 'target' is named twice by option 'target'");
     o.target = (karma_names)NAMES("target");
     o.ignore = (karma_names)NAMES("target");
-    refuse_options(&o, KARMA_ERR_OPTION, "column 'target' cannot be both --target and --ignore");
+    refuse_options(&o, KARMA_ERR_OPTION, "column 'target' cannot be both option 'target' and option 'ignore'");
     o.ignore = (karma_names)NAMES("4");
     refuse_options(&o, KARMA_ERR_DATA, "no column '4'; those of a LIBSVM file are 1 to 3 and 'target'");
     o.ignore = (karma_names)NAMES("01");
     refuse_options(&o, KARMA_ERR_DATA, "no column '01'; those of a LIBSVM file are 1 to 3 and 'target'");
     o.ignore = o.numeric = (karma_names)NAMES("1");
-    refuse_options(&o, KARMA_ERR_OPTION, "column '1' cannot be both --ignore and --numeric");
+    refuse_options(&o, KARMA_ERR_OPTION, "column '1' cannot be both option 'ignore' and option 'numeric'");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.category = (karma_names)NAMES("1");
-    refuse_options(&o, KARMA_ERR_OPTION, "--category does not apply to LIBSVM files, whose attributes are all numbers");
+    refuse_options(&o, KARMA_ERR_OPTION,
+                   "option 'category' does not apply to LIBSVM files, whose attributes are all numbers");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.id = (karma_names)NAMES("1");
-    refuse_options(&o, KARMA_ERR_OPTION, "--id does not apply to LIBSVM files, whose attributes are all numbers");
+    refuse_options(&o, KARMA_ERR_OPTION,
+                   "option 'id' does not apply to LIBSVM files, whose attributes are all numbers");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.row_weight = "1";
     refuse_options(&o, KARMA_ERR_OPTION,
-                   "--row-weight does not apply to LIBSVM files, which have no column of weights");
+                   "option 'row-weight' does not apply to LIBSVM files, which have no column of weights");
     o = absent_as(KARMA_ABSENT_MISSING);
     o.numeric = (karma_names)NAMES("target", "1");
     reading r;

@@ -139,10 +139,10 @@ static void test_no_header(void **state) {
     assert_int_equal(karma_table_n_rows(r.table), 1);
     assert_int_equal(r.n_notices, 1);
     assert_non_null(strstr(r.notice, "the first record is taken for the header, although it looks like a rating; if "
-                                     "it is one say --header off"));
+                                     "it is one set option 'header=off'"));
     reading_clear(&r);
     refuse("3\t5\t3\n1\t2\t3\n", NULL, KARMA_ERR_FORMAT,
-           "line 1: columns 1 and 3 are both called '3'; if it is a row say --header off");
+           "line 1: columns 1 and 3 are both called '3'; if it is a row, set option 'header=off'");
 }
 
 static void test_gzip(void **state) {
@@ -321,7 +321,8 @@ static void test_id_column(void **state) {
     refuse_users(sample, "sex,ID\nf,9\n", &o, KARMA_ERR_DATA, "no column 'id'; is 'ID' meant?", NULL);
     o.id = (karma_names)NAMES("id", "sex");
     read_both(&r, sample, people, &o, NULL, NULL);
-    assert_refused(&r, KARMA_ERR_OPTION, "--id names the column of user IDs in the users file, and there is one");
+    assert_refused(&r, KARMA_ERR_OPTION,
+                   "option 'id' names the column of user IDs in the users file, and there is one");
 }
 
 static void test_users_without_header(void **state) {
@@ -357,7 +358,7 @@ static void test_clash(void **state) {
     reading r;
     char names[64];
     refuse_users("u,i,r\n1,age,4\n", "id,age\n1,30\n", NULL, KARMA_ERR_DATA, "column 'age' is called like an item of ",
-                 "; leave the column out with --ignore 'age'");
+                 "; leave the column out with option 'ignore' 'age'");
     o.ignore = (karma_names)NAMES("age");
     read_both(&r, "u,i,r\n1,age,4\n", "id,age\n1,30\n", &o, NULL, NULL);
     assert_read(&r);
@@ -498,7 +499,8 @@ static void test_bad_targets_and_weights(void **state) {
     refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by option 'target'", NULL);
     o = rating_options();
     o.row_weight = "n";
-    refuse(sample, &o, KARMA_ERR_OPTION, "--row-weight names a column of the users file and needs --users");
+    refuse(sample, &o, KARMA_ERR_OPTION,
+           "option 'row-weight' names a column of the users file and needs option 'users'");
     refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'n'", NULL);
     refuse_users(sample, "id,n\n7,1\n9,\n", &o, KARMA_ERR_DATA, "line 3, column 'n': the row weight is missing", NULL);
     refuse_users(sample, "id,n\n7,-1\n", &o, KARMA_ERR_DATA,
@@ -535,27 +537,30 @@ static void test_options(void **state) {
     (void)state;
     karma_read_options o = liking("3", 2.0);
     o.target = (karma_names)NAMES("sex");
-    refuse(sample, &o, KARMA_ERR_OPTION, "--item and --target both say what the label is");
+    refuse(sample, &o, KARMA_ERR_OPTION, "option 'item' and option 'target' both name the label");
     o = rating_options();
     o.item = "3";
-    refuse(sample, &o, KARMA_ERR_OPTION, "--item needs --like with the least rating of those who like it");
+    refuse(sample, &o, KARMA_ERR_OPTION, "option 'item' needs option 'like', the least rating of those who like it");
     o = rating_options();
     o.like = 3.0;
-    refuse(sample, &o, KARMA_ERR_OPTION, "--like needs --item with the item that is liked");
+    refuse(sample, &o, KARMA_ERR_OPTION, "option 'like' needs option 'item', the item that is liked");
     o = rating_options();
     o.target = (karma_names)NAMES("sex");
     refuse(sample, &o, KARMA_ERR_OPTION,
-           "--target names a column of the users file and needs --users; the liking of an item is said by --item and "
-           "--like");
+           "option 'target' names a column of the users file and needs option 'users'; whether an item is liked is "
+           "asked for "
+           "with option 'item' and option 'like'");
     o = rating_options();
     o.id = (karma_names)NAMES("viewer");
-    refuse(sample, &o, KARMA_ERR_OPTION, "--id names the column of user IDs in the users file and needs --users");
+    refuse(sample, &o, KARMA_ERR_OPTION,
+           "option 'id' names the column of user IDs in the users file and needs option 'users'");
     o = rating_options();
     o.absent = KARMA_ABSENT_ZERO;
-    refuse(sample, &o, KARMA_ERR_OPTION, "--absent zero does not apply to ratings: one that nobody gave is missing");
+    refuse(sample, &o, KARMA_ERR_OPTION,
+           "option 'absent=zero' does not apply to ratings: one that nobody gave is missing");
     o = rating_options();
     o.category = (karma_names)NAMES("3");
-    refuse(sample, &o, KARMA_ERR_OPTION, "--category does not apply to item '3': ratings are numbers");
+    refuse(sample, &o, KARMA_ERR_OPTION, "option 'category' does not apply to item '3': ratings are numbers");
     o = rating_options();
     o.like = NAN;
     reading r;
@@ -584,11 +589,11 @@ static void test_other_formats(void **state) {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         karma_read_options o = liking("3", 2.0);
         o.format = formats[i];
-        refuse(sample, &o, KARMA_ERR_OPTION, "--item is for rating data, and they need --format ratings");
+        refuse(sample, &o, KARMA_ERR_OPTION, "option 'item' is for rating data, which need option 'format=ratings'");
         o.item = NULL;
-        refuse(sample, &o, KARMA_ERR_OPTION, "--like is for rating data, and they need --format ratings");
+        refuse(sample, &o, KARMA_ERR_OPTION, "option 'like' is for rating data, which need option 'format=ratings'");
         o.users = "users.csv";
-        refuse(sample, &o, KARMA_ERR_OPTION, "--users is for rating data, and they need --format ratings");
+        refuse(sample, &o, KARMA_ERR_OPTION, "option 'users' is for rating data, which need option 'format=ratings'");
     }
 }
 

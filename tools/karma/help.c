@@ -44,7 +44,7 @@ static void print_option(FILE *stream, const karma_option *o, const void *option
     (void)snprintf(help, sizeof help, "%s%s%s%s%s", o->help, *initial ? " [" : "", initial, *initial ? "]" : "",
                    o->kind == KARMA_OPTION_NAMES ? " (may be repeated)" : "");
     fprintf(stream, "  %s\n%*s", flag, INDENT, "");
-    print_wrapped(stream, help, INDENT, INDENT);
+    print_wrapped(stream, with_flags(help), INDENT, INDENT);
 }
 
 /* Calls `visit` for every option of the command, headings first. */
@@ -113,7 +113,7 @@ static void print_roff(FILE *stream, const char *text) {
 }
 
 static void manual_option(FILE *stream, const char *heading, const karma_option *option, const void *options) {
-    char flag[256], initial[256];
+    char flag[256], initial[256], help[512];
     if (heading) {
         fputs(".SS ", stream);
         print_roff(stream, heading);
@@ -123,7 +123,8 @@ static void manual_option(FILE *stream, const char *heading, const karma_option 
     fputs(".TP\n.B ", stream);
     print_roff(stream, flag);
     fputc('\n', stream);
-    print_roff(stream, option->help);
+    (void)snprintf(help, sizeof help, "%s", option->help);
+    print_roff(stream, with_flags(help));
     fputs(*initial ? ".\nDefault: " : ".", stream);
     print_roff(stream, initial);
     fputs(*initial ? ".\n" : "\n", stream);
@@ -247,7 +248,9 @@ static void print_fish(void) {
                 const karma_option *o = &table->options[k];
                 if (!group_has(commands[i], &commands[i]->groups[g], o)) continue;
                 printf("complete -c karma -n '__fish_seen_subcommand_from %s' -l %s -d '", commands[i]->name, o->name);
-                fish_text(o->help);
+                char help[512];
+                (void)snprintf(help, sizeof help, "%s", o->help);
+                fish_text(with_flags(help));
                 puts("'");
             }
         }

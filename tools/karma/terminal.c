@@ -56,17 +56,27 @@ static int show_progress(void *payload, const char *stage, size_t done, size_t t
     return watch_interrupt(payload, stage, done, total);
 }
 
-/* The library names options, option 'gamma' or option 'gamma=2'; a person at a terminal knows them as --gamma 2. */
-void print_with_flags(FILE *stream, const char *sentence) {
+char *with_flags(char *text) {
     static const char before[] = "option '";
-    const char *found, *end;
-    while ((found = strstr(sentence, before)) && (end = strchr(found + sizeof before - 1, '\''))) {
-        fwrite(sentence, 1, (size_t)(found - sentence), stream);
-        fputs("--", stream);
-        for (const char *c = found + sizeof before - 1; c < end; c++) fputc(*c == '=' ? ' ' : *c, stream);
-        sentence = end + 1;
+    char *to = text;
+    const char *from = text, *end;
+    while (*from) {
+        if (strncmp(from, before, sizeof before - 1) == 0 && (end = strchr(from + sizeof before - 1, '\''))) {
+            *to++ = '-', *to++ = '-';
+            for (const char *c = from + sizeof before - 1; c < end; c++) *to++ = (char)(*c == '=' ? ' ' : *c);
+            from = end + 1;
+        } else {
+            *to++ = *from++;
+        }
     }
-    fputs(sentence, stream);
+    *to = '\0';
+    return text;
+}
+
+void print_with_flags(FILE *stream, const char *sentence) {
+    char *text = strdup(sentence);
+    fputs(text ? with_flags(text) : sentence, stream);
+    free(text);
 }
 
 /* A warning is about a result that may be wrong: it is printed even when the tool is asked to be quiet. */

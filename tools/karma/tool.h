@@ -97,7 +97,10 @@ karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
 void end_progress(void);
-/* Prints a sentence of the library, option 'gamma=2' as --gamma 2. */
+/* The library names options as option 'gamma' or option 'gamma=2'; users of the tool know them as --gamma 2. Rewrites
+ * `text` in place and returns it. */
+char *with_flags(char *text);
+/* Prints a sentence of the library so rewritten. */
 void print_with_flags(FILE *stream, const char *sentence);
 /* Seconds since some fixed moment, on a clock that never jumps. */
 double now(void);
