@@ -667,7 +667,7 @@ class Ratings(Case):
 
     def test_wrong_usage(self):
         train = ("train", "--effort", "off", "r.csv", "-o", "m.karma")
-        for options, says in ((["--users", "users.csv"], "--users is for rating data, and they need --format ratings"),
+        for options, says in ((["--users", "users.csv"], "--users is for rating data, which need --format ratings"),
                               (["--item", "3"], "--item is for rating data"), (["--like", "3"], "--like is for rating data"),
                               ([*self.reading], "--target COL, or --item ID and --like THRESHOLD"),
                               ([*self.reading, "--target", "sex"], "--target .* needs --users"),

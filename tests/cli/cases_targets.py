@@ -90,7 +90,7 @@ class Probabilities(Case):
     def test_only_of_classes(self):
         self.quantity()
         self.fails("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--probabilities", "sigmoid", "-o", "m.karma",
-                   code=2, says="--probabilities are of classes")
+                   code=2, says="--probabilities is for classes")
 
 
 class Weights(Case):
