@@ -14,7 +14,10 @@
 PREFIX ?= /usr/local
 
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
-TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev g++ python3 python3-sklearn
+# Of the Python package: what it is built with, and what its tests use.
+PYTHON_PACKAGES = python3-dev python3-pandas python3-matplotlib python3-tqdm python3-mesonpy python3-build python3-pip \
+                 python3-venv patchelf
+TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev g++ python3 python3-sklearn $(PYTHON_PACKAGES)
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
 BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
                  r-base-core r-bioc-pcamethods

@@ -53,6 +53,16 @@ KARMA_API karma_status karma_table_from_strided(karma_table **out, const void *c
                                                 size_t n_rows, size_t n_columns, ptrdiff_t row_stride,
                                                 ptrdiff_t column_stride, const char *const *names, karma_error *err);
 
+/* A table of numbers from compressed sparse rows: the cells of row i are those from row_start[i] to before
+ * row_start[i + 1], columns[k] is the column of a cell, ascending within a row, and values[k] its value; NaN is
+ * missing. `absent` says what a cell that is not listed means: KARMA_ABSENT_ZERO or KARMA_ABSENT_MISSING. `names` as
+ * above. Fails with KARMA_ERR_OPTION for another `absent`, with KARMA_ERR_DATA for a column that is out of range or out
+ * of order and for an infinite value; the message names the row. Cost: one pass over the listed cells, or over all
+ * cells if absent ones are zeros. */
+KARMA_API karma_status karma_table_from_csr(karma_table **out, const double *values, const int64_t *columns,
+                                            const int64_t *row_start, size_t n_rows, size_t n_columns,
+                                            karma_absent absent, const char *const *names, karma_error *err);
+
 /* A table built column by column, from numbers and categories. Columns are copied as they are added; finish makes the
  * table of them. One thread at a time may work on one object. */
 typedef struct karma_columns karma_columns;

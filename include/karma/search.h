@@ -18,6 +18,12 @@ extern "C" {
 KARMA_API karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                                     const karma_search_options *search, const karma_hooks *hooks, karma_error *err);
 
+/* Whether karma_search would choose the fit option of this name ("gamma", "C"), that is, whether it describes the
+ * kernel or the solver. A search is usually meant to keep such an option where the user gives it: name it in
+ * search->fixed, or turn the search off. Other options ("loss", "seed") say what is learned, and a search always keeps
+ * them. Constant, any thread. */
+KARMA_API int karma_search_chooses(const char *option_name);
+
 typedef enum karma_search_end {
     KARMA_SEARCH_COMPLETE,    /* all folds were judged */
     KARMA_SEARCH_OUT_OF_TIME, /* the time limit came first */

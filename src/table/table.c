@@ -267,8 +267,8 @@ static karma_status fill_from_array(karma_i_builder *b, const char *cells, karma
     return KARMA_OK;
 }
 
-/* The names that were given, or c1, c2, ... */
-static karma_status name_columns(karma_i_builder *b, size_t n_columns, const char *const *names, karma_error *err) {
+karma_status karma_i_builder_name_columns(karma_i_builder *b, size_t n_columns, const char *const *names,
+                                          karma_error *err) {
     b->table->is_matrix = !names;
     if (names) KARMA_TRY(karma_i_check_names(names, n_columns, err));
     for (size_t j = 0; j < n_columns; j++) {
@@ -284,7 +284,7 @@ karma_status karma_table_from_strided(karma_table **out, const void *cells, karm
                                       const char *const *names, karma_error *err) {
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
-    karma_status st = name_columns(&builder, n_columns, names, err);
+    karma_status st = karma_i_builder_name_columns(&builder, n_columns, names, err);
     if (st == KARMA_OK) st = fill_from_array(&builder, cells, type, n_rows, n_columns, row_stride, column_stride, err);
     if (st == KARMA_OK)
         karma_i_builder_finish(out, &builder);

@@ -79,6 +79,10 @@ void karma_i_builder_clear(karma_i_builder *builder);
  * be in ascending byte order without repeats. */
 karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                            char **levels, size_t n_levels, karma_error *err);
+/* Columns of numbers with the names that were given, or c1, c2, ... (NULL). Fails with KARMA_ERR_DATA for equal names.
+ */
+karma_status karma_i_builder_name_columns(karma_i_builder *builder, size_t n_columns, const char *const *names,
+                                          karma_error *err);
 karma_status karma_i_builder_add_target(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                         char **levels, size_t n_levels, karma_error *err);
 /* Rows have weights, which come from a column of this name. */

@@ -389,6 +389,14 @@ static void what_is_fixed_is_in_the_model(void **state) {
     karma_table_free(table);
 }
 
+static void options_of_kernel_and_solver_are_chosen(void **state) {
+    (void)state;
+    static const char *const chosen[] = {"kernel", "gamma", "C", "solver", "subspace-rank", "passes"};
+    static const char *const kept[] = {"task", "loss", "class-weight", "seed", "threads", "effort", "no such option"};
+    for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) assert_true(karma_search_chooses(chosen[i]));
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) assert_false(karma_search_chooses(kept[i]));
+}
+
 static void without_effort_it_is_a_fit(void **state) {
     (void)state;
     table_plan plan = {40, 4, 1, 6, 0.8, 2, 1.0};
@@ -683,6 +691,7 @@ int main(void) {
         cmocka_unit_test(goals_that_do_not_fit_are_refused),
         cmocka_unit_test(every_rule_gives_a_model),
         cmocka_unit_test(what_is_fixed_is_in_the_model),
+        cmocka_unit_test(options_of_kernel_and_solver_are_chosen),
         cmocka_unit_test(without_effort_it_is_a_fit),
         cmocka_unit_test(a_moment_is_enough_for_a_model),
         cmocka_unit_test(stopping_leaves_a_model_or_a_sentence),

@@ -91,18 +91,9 @@ const char *const kernel_option_names[] = {
 const char *const task_option_names[] = {"task",         "loss",          "tube",  "huber", "quantile",
                                          "class-weight", "probabilities", "folds", NULL};
 
-/* Options that say nothing of the model: how, not what. */
-static const char *const work_option_names[] = {"seed", "threads", "memory", "tolerance", NULL};
-
-static int is_among(const char *const *names, const char *name) {
-    for (size_t i = 0; names[i]; i++)
-        if (strcmp(names[i], name) == 0) return 1;
-    return 0;
-}
-
 /* Remembers an option of the kernel or the solver: what was given is not chosen. */
 static int note_given(tool *t, const char *name) {
-    if (is_among(task_option_names, name) || is_among(work_option_names, name)) return EXIT_DONE;
+    if (!karma_search_chooses(name)) return EXIT_DONE;
     karma_names *fixed = &t->search.fixed;
     char **grown = realloc(fixed->items, (fixed->count + 1) * sizeof *grown), *copy = strdup(name);
     if (grown) fixed->items = grown;

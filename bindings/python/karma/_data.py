@@ -1,0 +1,237 @@
+"""Arrays, frames, sparse matrices and Arrow data as tables of the library."""
+from __future__ import annotations
+
+import sys
+from typing import Any, Optional, Sequence
+
+import numpy as np
+from sklearn.utils import check_array
+
+from . import _karma
+from ._options import number_text
+
+# One column as the library takes it: (name, numbers) or (name, codes, levels).
+Column = tuple
+NATIVE = frozenset("bBhHiIlLqQfd?")
+
+
+def is_sparse(X: Any) -> bool:
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def is_frame(X: Any) -> bool:
+    """A frame of pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(X, pandas.DataFrame)
+
+
+def is_arrow(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") and not is_frame(X)
+
+
+def default_names(n: int) -> list[str]:
+    """What the library calls columns that have no names."""
+    return [f"c{j + 1}" for j in range(n)]
+
+
+class Data:
+    """X as a table: the capsule, and what is known of the columns.
+
+    names: of the columns as the caller knows them, or None. kinds: for each of the columns True (categories), False
+    (numbers) or None (nothing observed). A new table for a model is made with the names and the kinds of the old one.
+    """
+
+    def __init__(self, X: Any, *, absent: Optional[str] = None, names: Optional[Sequence[str]] = None,
+                 kinds: Optional[Sequence[Optional[bool]]] = None, min_rows: int = 1, estimator: Any = None):
+        self.names: Optional[list[str]] = list(names) if names is not None else None
+        self.kinds: list[Optional[bool]] = list(kinds) if kinds is not None else []
+        self._is_new = kinds is None
+        if is_sparse(X):
+            self._from_sparse(X, absent, min_rows, estimator)
+        elif is_arrow(X):
+            self._from_arrow(X)
+        elif is_frame(X):
+            self._from_frame(X, min_rows)
+        else:
+            self._from_array(X, min_rows, estimator)
+        self.n_rows: int = _karma.table_n_rows(self.table)
+
+    def _from_sparse(self, X: Any, absent: Optional[str], min_rows: int, estimator: Any) -> None:
+        if absent not in ("zero", "missing"):
+            raise TypeError("sparse input: say what a cell that is not stored means, with absent='zero' or absent='missing'")
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, force_all_finite="allow-nan", accept_large_sparse=True,
+                        ensure_min_samples=min_rows, estimator=estimator)
+        if not X.has_sorted_indices or not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self.n_columns = X.shape[1]
+        self._number_kinds()
+        self.table = _karma.table_from_csr(X.data, X.indices.astype(np.int64, copy=False),
+                                           X.indptr.astype(np.int64, copy=False), X.shape[1], absent == "zero", self.names)
+
+    def _number_kinds(self) -> None:
+        if self._is_new:
+            self.kinds = [False] * self.n_columns
+
+    def _from_arrow(self, X: Any) -> None:
+        self.table = _karma.table_from_arrow(X.__arrow_c_stream__())
+        columns = _karma.table_columns(self.table)
+        self.n_columns = len(columns)
+        if self._is_new:
+            self.names = [name for name, _, _ in columns]
+            self.kinds = [is_category for _, is_category, _ in columns]
+        elif self.names is not None and {name for name, _, _ in columns} != set(self.names):
+            raise ValueError("The feature names should match those that were passed during fit.")
+
+    def _from_frame(self, X: Any, min_rows: int) -> None:
+        if X.shape[0] < min_rows:
+            raise ValueError(f"Found array with {X.shape[0]} sample(s) (shape={X.shape}) while a minimum of {min_rows} is "
+                             "required.")
+        if X.shape[1] == 0:
+            raise ValueError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+        if self._is_new and self.names is None and all(isinstance(name, str) for name in X.columns):
+            self.names = list(X.columns)
+        self._from_columns([X.iloc[:, j] for j in range(X.shape[1])], X.shape[0])
+
+    def _from_array(self, X: Any, min_rows: int, estimator: Any) -> None:
+        X = check_array(X, dtype=None, force_all_finite=False, ensure_min_samples=min_rows, estimator=estimator)
+        if X.dtype.kind in "OUS":
+            self._from_columns([X[:, j] for j in range(X.shape[1])], X.shape[0])
+            return
+        if X.dtype.kind not in "biuf":
+            raise TypeError(f"an array of type {X.dtype}: the argument must be a string or a number")
+        if X.dtype.char not in NATIVE or not X.dtype.isnative:
+            X = X.astype(np.float64)
+        if X.dtype.kind == "f" and np.isinf(X).any():
+            raise ValueError("Input X contains infinity or a value too large for dtype('float64').")
+        self.n_columns = X.shape[1]
+        if any(self.kinds):  # the model learned categories
+            self._from_columns([X[:, j] for j in range(X.shape[1])], X.shape[0])
+            return
+        self._number_kinds()
+        self.table = _karma.table_from_array(X, self.names)
+
+    def _from_columns(self, columns: Sequence[Any], n_rows: int) -> None:
+        self.n_columns = len(columns)
+        names = self.names if self.names is not None else default_names(self.n_columns)
+        wanted = self.kinds if not self._is_new else [None] * self.n_columns
+        specs: list[Column] = []
+        kinds: list[Optional[bool]] = []
+        for name, column, kind in zip(names, columns, wanted):
+            parts, found = convert(name, column, kind, self._is_new)
+            specs += parts
+            kinds.append(found)
+        if self._is_new:
+            self.kinds = kinds
+        self.table = _karma.table_from_columns(n_rows, specs)
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def convert(name: str, values: Any, kind: Optional[bool], is_new: bool) -> tuple[list[Column], Optional[bool]]:
+    """The columns that are learned from one column, and its kind. kind: that which the model learned; None: any."""
+    dtype = values.dtype
+    if hasattr(values, "cat"):
+        return _categories(name, values, kind)
+    if dtype.kind == "M":
+        return _dates(name, values, is_new), False
+    if dtype.kind == "m":
+        days = np.asarray(values.dt.total_seconds(), dtype=np.float64) / 86400.0
+        return [(name, days)], False
+    if dtype.kind in "iufb" and not isinstance(dtype, np.dtype):  # nullable numbers
+        numbers_ = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return _numbers(name, numbers_, kind, is_bool=dtype.kind == "b")
+    if dtype.kind in "iufb":
+        is_bool = dtype.kind == "b" and hasattr(values, "iloc")  # of a frame: False and True are categories
+        return _numbers(name, np.asarray(values), kind, is_bool)
+    return _objects(name, np.asarray(values, dtype=object), kind)
+
+
+def _numbers(name: str, values: np.ndarray, kind: Optional[bool], is_bool: bool) -> tuple[list[Column], Optional[bool]]:
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise ValueError(f"Input X contains infinity or a value too large for dtype('float64') in column '{name}'.")
+    if kind is True or (is_bool and kind is not False):
+        return [_coded(name, values.astype(bool) if is_bool and values.dtype.kind == "b" else values, is_bool)], True
+    if values.dtype.char not in NATIVE or not values.dtype.isnative or values.dtype.kind == "b":
+        values = values.astype(np.float64)
+    return [(name, values)], False
+
+
+def _coded(name: str, values: np.ndarray, is_bool: bool) -> Column:
+    """Numbers as categories: their texts are the levels."""
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    found, codes = np.unique(values[~missing], return_inverse=True)
+    all_codes = np.full(len(values), -1, dtype=np.int32)
+    all_codes[~missing] = codes
+    return name, all_codes, [str(bool(value)) if is_bool else number_text(value) for value in found]
+
+
+def _categories(name: str, values: Any, kind: Optional[bool]) -> tuple[list[Column], Optional[bool]]:
+    if kind is False:
+        return _objects(name, np.asarray(values, dtype=object), kind)
+    codes = np.ascontiguousarray(values.cat.codes, dtype=np.int32)
+    levels = [_level(name, level) for level in values.cat.categories]
+    return [(name, codes, levels)], True if (codes >= 0).any() else kind
+
+
+def _dates(name: str, values: Any, is_new: bool) -> list[Column]:
+    """The numbers that the tool learns from a column of dates in a file."""
+    if not hasattr(values, "dt"):
+        import pandas
+
+        values = pandas.Series(values)
+    moments = values.dt
+    hours = moments.hour + moments.minute / 60.0 + (moments.second + moments.microsecond / 1e6) / 3600.0
+    midnight = moments.tz_localize(None).dt.normalize() if moments.tz is not None else moments.normalize()
+    days = (midnight - midnight.dtype.type("1970-01-01")).dt.days
+    parts = {"year": moments.year, "month": moments.month, "weekday": moments.weekday + 1, "hour": hours,
+             "days": days + hours / 24.0}
+    if is_new and not (hours.fillna(0.0) > 0).any():
+        del parts["hour"]
+    return [(f"{name}.{part}", np.ascontiguousarray(column, dtype=np.float64)) for part, column in parts.items()]
+
+
+def missing_cells(values: np.ndarray) -> np.ndarray:
+    """Where None, NaN, pandas.NA or NaT stand in an array of objects."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        return np.asarray(pandas.isna(values), dtype=bool)
+    return np.array([value is None or value != value for value in values], dtype=bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_))
+
+
+def _level(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if _is_number(value):
+        return number_text(value)
+    raise TypeError(f"column '{name}': the argument must be a string or a number, not {type(value).__name__}")
+
+
+def _objects(name: str, values: np.ndarray, kind: Optional[bool]) -> tuple[list[Column], Optional[bool]]:
+    missing = missing_cells(values)
+    observed = values[~missing]
+    texts = [_level(name, value) for value in observed]
+    is_bool = len(observed) > 0 and all(isinstance(value, (bool, np.bool_)) for value in observed)
+    if kind is None and len(observed) and not all(_is_number(value) for value in observed):
+        kind = True
+    if kind is None and is_bool:
+        kind = True
+    if kind is True:
+        codes = np.full(len(values), -1, dtype=np.int32)
+        levels, own = np.unique(np.asarray(texts, dtype=object), return_inverse=True) if texts else ([], [])
+        codes[~missing] = own
+        return [(name, codes, list(levels))], True
+    for value in observed:
+        if not _is_number(value):
+            raise ValueError(f"column '{name}' holds {value!r}, but the model learned it as numbers")
+    numbers_ = np.full(len(values), np.nan)
+    numbers_[~missing] = observed.astype(np.float64)
+    columns, _ = _numbers(name, numbers_, False, False)
+    return columns, False if len(observed) else kind

@@ -1,0 +1,92 @@
+"""A model of the library, which can be copied, pickled and kept in files."""
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from . import _karma
+from ._options import Pairs, default_effort, given
+from ._progress import Progress
+
+
+class Model:
+    """Owns the library's model. Any number of threads may predict with it at the same time."""
+
+    def __init__(self, capsule: Any, is_interrupted: bool = False):
+        self._capsule = capsule
+        self.is_interrupted = is_interrupted
+        self.info: dict[str, Any] = _karma.model_info(capsule)
+        self.search: Optional[dict[str, Any]] = _karma.search_info(capsule)
+
+    @classmethod
+    def learn(cls, table: Any, fit: Pairs, search: Pairs = [], verbose: Any = 0) -> "Model":
+        """Runs the search, or the fit if options of the kernel or the solver are given. Ctrl-C ends it early; then the model
+        is the best so far, with a warning. Nothing to keep, or Ctrl-C twice: KeyboardInterrupt."""
+        fixed = given(fit)
+        with Progress(verbose) as progress:
+            capsule, notices, interrupts = _karma.search(table, fit, default_effort(search, fixed), fixed,
+                                                         progress.callback, progress.interval)
+        if verbose:
+            for sentence in notices:
+                warnings.warn(sentence, UserWarning, stacklevel=4)
+        if interrupts:
+            warnings.warn("interrupted: the model is the best so far", UserWarning, stacklevel=4)
+        return cls(capsule, bool(interrupts))
+
+    @classmethod
+    def load(cls, path: Any) -> "Model":
+        return cls(_karma.model_load(os.fspath(path)))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Model":
+        return cls(_karma.model_from_bytes(data))
+
+    def save(self, path: Any) -> None:
+        _karma.model_save(self._capsule, os.fspath(path))
+
+    def to_bytes(self) -> bytes:
+        return _karma.model_to_bytes(self._capsule)
+
+    def __reduce__(self) -> tuple:
+        return Model.from_bytes, (self.to_bytes(),)
+
+    def scores(self, table: Any, threads: int = 0) -> np.ndarray:
+        """scores[row, output]"""
+        out = np.empty((_karma.table_n_rows(table), self.info["n_outputs"]))
+        _karma.predict(self._capsule, table, threads, out)
+        return out
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        """The index of each row's class, in the model's order."""
+        out = np.empty(len(scores))
+        _karma.decide(self._capsule, np.ascontiguousarray(scores), out)
+        return out.astype(np.intp)
+
+    def numbers(self, scores: np.ndarray) -> np.ndarray:
+        out = np.empty(len(scores))
+        _karma.numbers(self._capsule, np.ascontiguousarray(scores), out)
+        return out
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        out = np.empty((len(scores), len(self.info["classes"])))
+        _karma.probabilities(self._capsule, np.ascontiguousarray(scores), out)
+        return out
+
+    def explain(self, table: Any, options: Pairs) -> tuple:
+        """(is_split, start, attribute, contribution, error, bias); docs/explain.md"""
+        is_split, *parts = _karma.explain(self._capsule, table, options)
+        start, attribute = (np.frombuffer(part, dtype=np.uintp) for part in parts[:2])
+        contribution, error, bias = (np.frombuffer(part).reshape(-1, self.info["n_outputs"]) for part in parts[2:])
+        return bool(is_split), start, attribute, contribution, error, bias
+
+    def importance(self, table: Any, options: Pairs) -> tuple[float, Sequence[tuple]]:
+        return _karma.importance(self._capsule, table, options)
+
+    def overlap(self, table: Any) -> Sequence[tuple]:
+        return _karma.overlap(self._capsule, table)
+
+    def complete(self, table: Any, with_errors: bool, threads: int) -> tuple:
+        return _karma.complete(self._capsule, table, with_errors, threads)

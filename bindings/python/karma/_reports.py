@@ -1,0 +1,152 @@
+"""What a fitted estimator tells of itself and of rows: frames, figures, a summary for notebooks."""
+from __future__ import annotations
+
+import html
+from typing import Any, Optional
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._options import EXPLAIN, split
+
+
+def frame(*args: Any, **keywords: Any) -> Any:
+    """A frame of pandas, which is only needed for reports."""
+    import pandas
+
+    return pandas.DataFrame(*args, **keywords)
+
+
+def axes(ax: Any) -> Any:
+    """The axes to draw on; matplotlib is only needed for figures."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]
+
+
+class Reports:
+    """Methods of fitted estimators. They do their work when they are called."""
+
+    # --- the search -----------------------------------------------------------------------------------------------------
+
+    @property
+    def search_info_(self) -> Optional[dict]:
+        """What the search tried, measured and chose; None if there was no search."""
+        check_is_fitted(self, "model_")
+        return self.model_.search
+
+    @property
+    def search_results_(self) -> Any:
+        """The candidates of the search, the best first: kernel, C_factor, score, error, is_chosen."""
+        info = self.search_info_
+        columns = ["kernel", "C_factor", "score", "error", "is_chosen"]
+        return frame(info["candidates"] if info else [], columns=columns)
+
+    @property
+    def gains_(self) -> Any:
+        """What each ingredient of kernels is worth: the score with it less the score without, and the standard error."""
+        info = self.search_info_
+        return frame(info["gains"] if info else [], columns=["ingredient", "gain", "error"])
+
+    # --- rows -----------------------------------------------------------------------------------------------------------
+
+    def _attribute_names(self) -> list[str]:
+        return [name for name, _ in self.model_.info["attributes"]]
+
+    def explain(self, X: Any, output: Optional[int] = None, **options: Any) -> Any:
+        """The parts of each row's score: one column per attribute and one for `bias`; missing cells have NaN.
+
+        The parts of a row sum to its score. output: which of several scores, by the model's order; the first is 0. The
+        keywords are those of the table "explain" (samples, seed, threads).
+        """
+        [pairs] = split(options, EXPLAIN)
+        data = self._new_data(X)
+        _, start, attribute, contribution, _, bias = self.model_.explain(data.table, pairs)
+        column = 0 if output is None else output
+        names = self._attribute_names()
+        values = np.full((data.n_rows, len(names)), np.nan)
+        rows = np.repeat(np.arange(data.n_rows), np.diff(start.astype(np.intp)))
+        values[rows, attribute.astype(np.intp)] = contribution[:, column]
+        parts = frame(values, columns=names, index=getattr(X, "index", None))
+        parts["bias"] = bias[:, column]
+        return parts
+
+    def importance(self, X: Any, y: Any, **options: Any) -> Any:
+        """How much worse accuracy or R2 gets when the observed cells of an attribute are shuffled; the largest first."""
+        [pairs] = split(options, EXPLAIN)
+        _, items = self.model_.importance(self._labelled_data(X, y).table, pairs)
+        names = self._attribute_names()
+        return frame([(names[attribute], mean, error) for attribute, mean, error in items],
+                     columns=["attribute", "importance", "error"])
+
+    def overlap(self, X: Any) -> Any:
+        """How much the model knows of rows like these: observed attributes, support rows that share them, a warning level."""
+        return frame(self.model_.overlap(self._new_data(X).table), columns=["observed", "sharing", "share", "level"],
+                     index=getattr(X, "index", None))
+
+    # --- figures --------------------------------------------------------------------------------------------------------
+
+    def plot_gains(self, ax: Any = None) -> Any:
+        """The gain of each ingredient, with its standard error."""
+        gains, ax = self.gains_, axes(ax)
+        ax.barh(gains["ingredient"], gains["gain"], xerr=gains["error"].fillna(0.0))
+        ax.axvline(0.0, color="black", linewidth=0.8)
+        ax.set_xlabel("gain in the cross-validated score")
+        return ax
+
+    def plot_importance(self, X: Any, y: Any, n: int = 20, ax: Any = None, **options: Any) -> Any:
+        """The n most important attributes, with their standard errors."""
+        items, ax = self.importance(X, y, **options).head(n).iloc[::-1], axes(ax)
+        ax.barh(items["attribute"], items["importance"], xerr=items["error"])
+        ax.set_xlabel("fall in the score when the column is shuffled")
+        return ax
+
+    def plot_calibration(self, X: Any, y: Any, n_bins: int = 10, ax: Any = None) -> Any:
+        """Shares of classes_[1] in bins of its predicted probability."""
+        from sklearn.calibration import calibration_curve
+
+        if len(self.classes_) != 2:
+            raise ValueError(f"a calibration curve needs two classes; the model has {len(self.classes_)}")
+        ax = axes(ax)
+        true, predicted = calibration_curve(np.asarray(y) == self.classes_[1], self.predict_proba(X)[:, 1], n_bins=n_bins,
+                                            strategy="quantile")
+        ax.plot([0, 1], [0, 1], color="gray", linewidth=0.8)
+        ax.plot(predicted, true, marker="o")
+        ax.set_xlabel(f"predicted probability of {self.classes_[1]}")
+        ax.set_ylabel("share of rows")
+        return ax
+
+    # --- notebooks --------------------------------------------------------------------------------------------------------
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """(what, value) of a fitted estimator."""
+        info, search = self.model_.info, self.model_.search
+        facts = [("rows", str(info["fit"]["n_rows"])), ("columns", str(self.n_features_in_)),
+                 ("kernel", info["options"]["kernel"]), ("solver", info["fit"]["solver"]), ("loss", info["loss"]),
+                 ("support rows", str(info["fit"]["n_support"])), ("end", info["fit"]["stop"])]
+        if search:
+            facts += [(f"cross-validated {search['goal']}", f"{search['score']:.4g} ± {search['error']:.2g}"),
+                      ("constant prediction", f"{search['constant_score']:.4g}"),
+                      ("candidates tried", str(search["n_tried"]))]
+        return facts
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(what)}</th><td style='text-align:left'>"
+                       f"{html.escape(value)}</td></tr>" for what, value in (self._facts() if hasattr(self, "model_") else []))
+        return f"<pre>{html.escape(repr(self))}</pre>" + (f"<table>{rows}</table>" if rows else "")
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+def plot_missingness(X: Any, ax: Any = None) -> Any:
+    """Which cells of X are missing: rows down, columns across, missing cells dark."""
+    import pandas
+
+    cells, ax = pandas.DataFrame(X).isna(), axes(ax)
+    ax.imshow(cells.to_numpy(), aspect="auto", interpolation="nearest", cmap="Greys", vmin=0, vmax=1)
+    ax.set_xticks(range(cells.shape[1]), [str(name) for name in cells.columns], rotation=90)
+    ax.set_ylabel("row")
+    return ax

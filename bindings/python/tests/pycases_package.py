@@ -1,0 +1,63 @@
+"""The source archive and the wheel: built without a network, installed into a fresh environment, used there."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+import pydata
+
+
+def run(*words, **keywords):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **keywords)
+    if done.returncode:
+        raise AssertionError(" ".join(words) + "\n" + done.stdout[-4000:])
+    return done.stdout
+
+
+def environment():
+    """That of a user: nothing of this build on the path, nor a sanitizer."""
+    return {key: value for key, value in os.environ.items()
+            if key not in ("PYTHONPATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS")}
+
+
+def why_not():
+    try:
+        import build  # noqa: F401
+        import mesonpy  # noqa: F401
+    except ImportError as absent:
+        return str(absent)
+    if not os.path.exists(os.path.join(pydata.SOURCE, ".git")) or not shutil.which("git"):
+        return "a source archive is made of a git repository, and this tree is none"
+    return None
+
+
+@unittest.skipIf(why_not(), why_not())
+class Package(unittest.TestCase):
+    def test_archive_wheel_and_installation(self):
+        with tempfile.TemporaryDirectory() as directory:
+            out, tree, own = os.path.join(directory, "dist"), os.path.join(directory, "tree"), environment()
+            run("git", "clone", "--quiet", pydata.SOURCE, tree, env=own)  # meson-python writes into the tree that it builds
+            run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, tree, env=own)
+            self.assertEqual(len(glob.glob(os.path.join(out, "*.tar.gz"))), 1)
+            [wheel] = glob.glob(os.path.join(out, "*.whl"))
+            self.assertRegex(os.path.basename(wheel), r"^karma-[\d.]+-cp311-abi3-linux_\w+\.whl$")
+            names = set(zipfile.ZipFile(wheel).namelist())
+            self.assertLess({"karma/__init__.py", "karma/_karma.abi3.so", "karma/py.typed"}, names)
+            self.assertEqual([name for name in names if not name.startswith("karma")], [])
+            self.use(directory, wheel, own)
+
+    def use(self, directory, wheel, own):
+        fresh = os.path.join(directory, "fresh")
+        run(sys.executable, "-m", "venv", "--system-site-packages", fresh, env=own)
+        python = os.path.join(fresh, "bin", "python")
+        run(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel, env=own)
+        where = run(python, "-c", "import karma; print(karma.__file__)", env=own, cwd=directory).strip()
+        self.assertTrue(where.startswith(fresh), where)
+        tests = os.path.join(pydata.SOURCE, "bindings", "python", "tests", "test_python.py")
+        out = run(python, tests, "pycases_input", env={**own, "KARMA_SOURCE": pydata.SOURCE}, cwd=directory)
+        self.assertNotIn("not ok", out)
+        self.assertIn("ok 1 ", out)

@@ -1,0 +1,182 @@
+"""The same numbers as the tool, through files both ways; interruption and progress."""
+import csv
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+import warnings
+
+import numpy as np
+import pandas as pd
+
+import karma
+import pydata
+from karma import KarmaClassifier, KarmaRegressor
+
+CLINIC = os.path.join(pydata.SOURCE, "examples", "clinic.csv")
+
+
+def run(*words):
+    done = subprocess.run([pydata.KARMA, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
+def column(text, name):
+    return [row[name] for row in csv.DictReader(text.splitlines())]
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.directory.name, name)
+
+    def both_ways(self, frame, target, make, options):
+        """Learns with the tool and here; each predicts with both models; all four predictions are the same."""
+        data, by_tool, by_python = self.path("data.csv"), self.path("tool.karma"), self.path("python.karma")
+        frame.to_csv(data, index=False)
+        run("train", data, "--target", target, "-o", by_tool, "--quiet", *options)
+        X, y = frame.drop(columns=target), frame[target]
+        model = make.fit(X, y)
+        karma.save(model, by_python)
+        own = model.predict(X)
+        np.testing.assert_array_equal(karma.load(by_tool).predict(X), own)
+        np.testing.assert_array_equal(karma.load(by_python).predict(X), own)
+        for file in (by_tool, by_python):
+            predicted = column(run("predict", file, data), "prediction")
+            np.testing.assert_array_equal(np.asarray(predicted).astype(own.dtype), own)
+        return model, karma.load(by_tool)
+
+    def test_classifier_with_categories(self):
+        frame, y = pydata.frame()
+        model, loaded = self.both_ways(frame.assign(target=y), "target", KarmaClassifier(gamma=2, seed=3),
+                                       ["--gamma", "2", "--seed", "3"])
+        X = frame
+        np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
+        np.testing.assert_array_equal(model.classes_, loaded.classes_)
+
+    def test_classifier_of_numbers(self):
+        X, y = pydata.classes(n_classes=3)
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(target=np.array([10, 9, 2])[y])
+        model, loaded = self.both_ways(frame, "target", KarmaClassifier(probabilities="sigmoid", gamma=1),
+                                       ["--probabilities", "sigmoid", "--gamma", "1"])
+        np.testing.assert_array_equal(loaded.classes_, [2, 9, 10])
+        np.testing.assert_array_equal(model.predict_proba(frame[list("abcde")]), loaded.predict_proba(frame[list("abcde")]))
+
+    def test_regressor(self):
+        X, y = pydata.numbers()
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(target=y)
+        self.both_ways(frame, "target", KarmaRegressor(kernel="rank"), ["--kernel", "rank", "--task", "regress"])
+
+    def test_quantiles(self):
+        X, y = pydata.numbers()
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(target=y)
+        self.both_ways(frame, "target", KarmaRegressor(quantile=[0.1, 0.9], gamma=2), ["--quantile", "0.1,0.9", "--gamma", "2"])
+
+    def test_the_whole_search_on_the_clinic(self):
+        frame = pd.read_csv(CLINIC).drop(columns="patient")
+        model, loaded = self.both_ways(frame, "outcome", KarmaClassifier(effort="quick"), ["--effort", "quick"])
+        self.assertEqual(len(model.search_results_), len(loaded.search_results_))
+        self.assertEqual(model.search_info_["score"], loaded.search_info_["score"])
+        self.assertTrue(model.search_results_["is_chosen"].any())
+        self.assertEqual(set(model.gains_["ingredient"]), {gain["ingredient"] for gain in loaded.search_info_["gains"]})
+
+    def test_files_that_cannot_be_used(self):
+        with self.assertRaisesRegex(OSError, "missing.karma"):
+            karma.load(self.path("missing.karma"))
+        with open(self.path("broken.karma"), "w", encoding="utf-8") as file:
+            file.write("no model")
+        with self.assertRaises(ValueError):
+            karma.load(self.path("broken.karma"))
+        with self.assertRaises(OSError):
+            karma.save(KarmaClassifier(gamma=2).fit(*pydata.classes()), self.path("no/such/directory"))
+
+
+class Interrupts(unittest.TestCase):
+    def test_a_callback_sees_the_stages(self):
+        calls = []
+        KarmaClassifier(effort="quick", verbose=lambda *call: calls.append(call)).fit(*pydata.classes())
+        self.assertGreater(len(calls), 3)
+        self.assertTrue(all(isinstance(stage, str) and done <= total or total == 0 for stage, done, total in calls))
+
+    def stop_after(self, n):
+        """A function that raises KeyboardInterrupt once, at its n-th call."""
+        calls = []
+
+        def callback(*_):
+            calls.append(1)
+            if len(calls) == n:
+                raise KeyboardInterrupt
+
+        return callback, calls
+
+    def test_an_interrupt_keeps_the_best_model(self):
+        X, y = pydata.classes(200)
+        callback, calls = self.stop_after(10**9)
+        KarmaClassifier(effort="normal", verbose=callback).fit(X, y)
+        total, kept = len(calls), None
+        for n in (total // 2, 3 * total // 4, total - 2):
+            callback, calls = self.stop_after(n)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    kept = KarmaClassifier(effort="normal", verbose=callback).fit(X, y)
+                except KeyboardInterrupt:
+                    continue
+            self.assertTrue(any("best so far" in str(w.message) for w in caught))
+            break
+        self.assertIsNotNone(kept)
+        self.assertTrue(kept.model_.is_interrupted)
+        self.assertGreater(kept.score(X, y), 0.6)
+
+    def test_a_second_interrupt_is_raised(self):
+        def callback(*_):
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            KarmaClassifier(effort="normal", verbose=callback).fit(*pydata.classes())
+
+    def test_other_exceptions_come_through(self):
+        def fail(*_):
+            raise RuntimeError("mine")
+
+        with self.assertRaisesRegex(RuntimeError, "mine"):
+            KarmaClassifier(effort="quick", verbose=fail).fit(*pydata.classes())
+
+    def test_a_signal_ends_the_work(self):
+        """SIGINT while C works: the model so far, or KeyboardInterrupt if there is none; never a search to its end."""
+        X, y = pydata.classes(1500, 30)
+        alarm = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
+        alarm.start()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = KarmaClassifier(effort="thorough").fit(X, y)
+            self.assertTrue(model.model_.is_interrupted)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            alarm.join()
+
+    def test_other_threads_run_while_c_works(self):
+        X, y = pydata.classes(600, 20)
+        ticks, stop = [], threading.Event()
+
+        def tick():
+            while not stop.wait(0.002):
+                ticks.append(1)
+
+        ticker = threading.Thread(target=tick)
+        ticker.start()
+        before = len(ticks)
+        KarmaClassifier(effort="quick").fit(X, y)
+        during = len(ticks) - before
+        stop.set()
+        ticker.join()
+        self.assertGreater(during, 3)
