@@ -8,7 +8,12 @@ Estimators for scikit-learn on top of the library libkarma. A missing cell is Na
 """
 from . import _karma
 from ._estimators import KarmaClassifier, KarmaRegressor, load, save
+from ._imputer import SubspaceImputer
+from ._kernel import compare, karma_kernel
+from ._online import OnlineKarma
 from ._options import options
+from ._reports import plot_missingness
 
 __version__ = _karma.version()
-__all__ = ["KarmaClassifier", "KarmaRegressor", "load", "options", "save"]
+__all__ = ["KarmaClassifier", "KarmaRegressor", "OnlineKarma", "SubspaceImputer", "compare", "karma_kernel", "load", "options",
+           "plot_missingness", "save"]

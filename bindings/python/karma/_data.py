@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.utils import check_array
 
 from . import _karma
-from ._options import number_text
+from ._options import class_text, number_text
 
 # One column as the library takes it: (name, numbers) or (name, codes, levels).
 Column = tuple
 NATIVE = frozenset("bBhHiIlLqQfd?")
+EXACT = 2.0**53  # whole numbers below this are themselves as doubles
 
 
 def is_sparse(X: Any) -> bool:
@@ -55,6 +56,21 @@ class Data:
         else:
             self._from_array(X, min_rows, estimator)
         self.n_rows: int = _karma.table_n_rows(self.table)
+
+    def add_numbers(self, y: np.ndarray) -> None:
+        """The target of a regression."""
+        _karma.table_add_numbers(self.table, "target", np.ascontiguousarray(y, dtype=np.float64))
+
+    def add_classes(self, y: np.ndarray) -> None:
+        """Numbers are classes in their own order, as in a file of the tool. Other classes are texts."""
+        if y.dtype.kind in "iuf" and (len(y) == 0 or np.abs(y.astype(np.float64)).max() < EXACT):
+            self.add_numbers(y)
+        else:
+            texts = {label: class_text(label) for label in set(y.tolist())}
+            _karma.table_add_classes(self.table, "target", [texts[label] for label in y.tolist()])
+
+    def set_weights(self, weights: np.ndarray) -> None:
+        _karma.table_set_weights(self.table, weights)
 
     def _from_sparse(self, X: Any, absent: Optional[str], min_rows: int, estimator: Any) -> None:
         if absent not in ("zero", "missing"):

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import os
-import warnings
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -17,11 +16,21 @@ from ._model import Model
 from ._options import FIT, SEARCH, class_text, pairs, with_options
 from ._reports import Reports
 
-EXACT = 2.0**53  # whole numbers below this are themselves as doubles
-
 # Why scikit-learn's checks of row weights do not apply as they are.
 ROW_ORDER = ("The check compares scores after the rows were put in another order. Solvers stop at a relative duality gap of "
              "1e-3 (option tolerance), so that another order gives scores that differ by about that.")
+
+
+def classes_of(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The labels as an array, and the different ones in order. What is not a set of classes is refused."""
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity.")
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(f"Only one class in y ({classes[0]!r}): a classifier needs at least two.")
+    return y, classes
 
 
 def check_columns(estimator: Any, X: Any, reset: bool) -> None:
@@ -93,9 +102,7 @@ class KarmaEstimator(Reports, BaseEstimator):
         check_consistent_length(y, np.empty((data.n_rows, 0)))
         self._add_labels(data, y)
         if sample_weight is not None:
-            from . import _karma
-
-            _karma.table_set_weights(data.table, sample_weight)
+            data.set_weights(sample_weight)
         fit, search = self._options()
         self.model_ = Model.learn(data.table, fit, search, self.verbose)
         if self.model_.info["fit"]["rounds"]:
@@ -199,24 +206,11 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
         return self
 
     def _check_labels(self, y: Any) -> np.ndarray:
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity.")
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"Only one class in y ({self.classes_[0]!r}): a classifier needs at least two.")
+        y, self.classes_ = classes_of(y)
         return y
 
     def _add_labels(self, data: Data, y: np.ndarray) -> None:
-        """Numbers are classes as in a file of the tool: their own order. Other classes are texts."""
-        from . import _karma
-
-        if y.dtype.kind in "iuf" and (len(y) == 0 or np.abs(y.astype(np.float64)).max() < EXACT):
-            _karma.table_add_numbers(data.table, "target", np.ascontiguousarray(y, dtype=np.float64))
-        else:
-            texts = {label: class_text(label) for label in set(y.tolist())}
-            _karma.table_add_classes(data.table, "target", [texts[label] for label in y.tolist()])
+        data.add_classes(y)
 
     def _match_classes(self) -> None:
         """The model's number of each of the classes."""
@@ -304,9 +298,7 @@ class KarmaRegressor(RegressorMixin, KarmaEstimator):
         return y
 
     def _add_labels(self, data: Data, y: np.ndarray) -> None:
-        from . import _karma
-
-        _karma.table_add_numbers(data.table, "target", np.ascontiguousarray(y, dtype=np.float64))
+        data.add_numbers(y)
 
     def predict(self, X: Any) -> np.ndarray:
         """The number of each row; with quantiles, the one nearest to the median."""

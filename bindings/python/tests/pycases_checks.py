@@ -34,6 +34,12 @@ class Checks(unittest.TestCase):
     def test_regressor(self):
         run_checks(self, karma.KarmaRegressor(effort="off"))
 
+    def test_imputer(self):
+        run_checks(self, karma.SubspaceImputer())
+
+    def test_online(self):
+        run_checks(self, karma.OnlineKarma())
+
     def test_classifier_with_a_search(self):
         run_checks(self, karma.KarmaClassifier(effort="quick"))
 
