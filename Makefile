@@ -6,8 +6,8 @@
 #   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
 #   make test-all  both
 #   make coverage  which lines and branches the tests run
-#   make bench    speed beside peers (docs/benchmarks.md)
-#   make experiments  accuracy beside other ways with holes (docs/experiments.md); DATA=DIR and MOVIELENS=DIR name data
+#   make bench    speed compared with peers (docs/benchmarks.md)
+#   make experiments  accuracy compared with other methods (docs/experiments.md); DATA=DIR and MOVIELENS=DIR name data
 #   make lint     clang-tidy, clang-format, shellcheck
 #   make install  honours PREFIX and DESTDIR
 

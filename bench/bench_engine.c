@@ -1,13 +1,12 @@
 /* Times the library's inner functions and prints one JSON object. bench/run calls it, a process a measurement, so that
  * each has its own peak memory and its own OPENBLAS_CORETYPE.
  *
- *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, beside SGEMM of the same shape
- *   bench_engine category ROWS ATTRIBUTES LEVELS COLUMNS REPEATS THREADS
- *                                                             categories as codes and as indicators, beside SGEMM
- *   bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone
- *   bench_engine online ROUNDS DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references
- *   bench_engine fit CSV REPEATS [OPTION=VALUE]...            karma_fit on a table with the label `target`
- *   bench_engine sparse DIR ROWS BLOCK DIM REPEATS THREADS    a block of sparse rows against all rows
+ *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, compared with SGEMM of the same
+ * shape bench_engine category ROWS ATTRIBUTES LEVELS COLUMNS REPEATS THREADS categories as codes and as indicators,
+ * beside SGEMM bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone bench_engine online ROUNDS
+ * DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references bench_engine fit CSV REPEATS
+ * [OPTION=VALUE]...            karma_fit on a table with the label `target` bench_engine sparse DIR ROWS BLOCK DIM
+ * REPEATS THREADS    a block of sparse rows against all rows
  *
  * Times are in seconds, every repetition of them; what is compared is timed in turn. One repetition before the first
  * warms up and is not counted. */

@@ -1,4 +1,5 @@
-/* Races the candidates of one effort once, and tells what every rule makes of them on other rows: one JSON object.
+/* Races the candidates of one effort once, and prints how good the model of every rule is on other rows: one JSON
+ * object.
  *
  *   bench_search TRAIN TEST EFFORT
  *
@@ -59,8 +60,8 @@ static void race_all(karma_i_race *race, const karma_i_judge *judge) {
     }
 }
 
-static void tell(const karma_i_race *race, const karma_i_judge *judge, const karma_table *train, const char *test_path,
-                 karma_fit_options *fit) {
+static void print_rules(const karma_i_race *race, const karma_i_judge *judge, const karma_table *train,
+                        const char *test_path, karma_fit_options *fit) {
     karma_error err = {0};
     karma_i_row_loss_fn loss = karma_i_goal_is_mean(judge->goal) ? karma_i_goal_row_loss : NULL;
     printf("{\"candidates\": %zu", race->n_runs);
@@ -117,7 +118,7 @@ int main(int argc, char **argv) {
     race = karma_i_race_start(&task, &folds, karma_i_goal_value, &judge);
     check(karma_i_candidates_add(&race, effort_named(argv[3]), &(karma_names){NULL, 0}, &err), &err);
     race_all(&race, &judge);
-    tell(&race, &judge, train, argv[2], &fit);
+    print_rules(&race, &judge, train, argv[2], &fit);
     karma_i_race_clear(&race);
     karma_i_folds_clear(&folds);
     karma_i_judge_clear(&judge);

@@ -15,8 +15,8 @@ Nothing here is real: the patients come from a small model and a seed.
                    ordered as a whole or not at all, by the habits of the ward, the urgency of the admission and how
                    ill the patient looks. On top, one cell in twelve is lost by chance.
 
-So what a number means depends on which others are there: a fast heart speaks for strain when it stands alone, but
-beside the cardiac panel it tells the frailty that has to be subtracted. Filling holes with a constant hides this.
+So what a number means depends on which others are there: a fast heart alone is a sign of strain, but
+together with the cardiac panel it measures the frailty that has to be subtracted. Filling in a constant hides this.
 
 The only source of randomness is random.Random(seed): its uniform draws are the same in every Python 3, and the normal
 ones are made from them here. All draws are made row by row, training rows first, so the two tables are one sample.

@@ -19,7 +19,7 @@ static karma_status learn(karma_model **model, const char *path, const karma_rea
     return st;
 }
 
-/* Prints one line a row: its id and the class that the scores speak for. */
+/* Prints one line per row: its id and the class that the scores predict. */
 static karma_status predict(const karma_model *model, const char *path, const karma_read_options *read,
                             karma_error *err) {
     karma_table *rows = NULL;

@@ -37,8 +37,9 @@ typedef struct karma_error {
 } karma_error;
 
 /* Called now and then during long work. A non-zero answer asks the work to stop early.
- * `done` of `total` counts the units that `stage` names; where no total is known it is 0 and `stage` says all there is
- * to say ("gap 0.03, goal 0.001"). Always called from the caller's thread. */
+ * `done` of `total` counts the units that `stage` names; where no total is known it is 0 and `stage` is the whole
+ * message
+ * ("gap 0.03, goal 0.001"). Always called from the caller's thread. */
 typedef int (*karma_progress_fn)(void *payload, const char *stage, size_t done, size_t total);
 
 /* Called with one sentence the user should know but that is no error ("3 rows have no label"). */
@@ -64,7 +65,7 @@ KARMA_API int karma_version_number(void);
 /* A short lower-case name such as "format". */
 KARMA_API const char *karma_status_name(karma_status status);
 
-/* An output file that appears under its name only when it is complete: it is written beside the target,
+/* An output file that appears under its name only when it is complete: it is written next to the target,
  * synced and renamed by karma_output_commit. `path` NULL or "-" is standard output; devices and pipes are
  * written in place. */
 typedef struct karma_output karma_output;

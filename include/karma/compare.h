@@ -52,7 +52,7 @@ typedef struct karma_comparison {
  * for all are left out in turn, and of the strengths 0.1, 1, 10 and 100 each method takes that which does best there
  * (of equals the one nearest to 1, then the smaller).
  *
- * `fit` tells what is learned (task, loss, weights of classes), the seed, threads and limits; kernels are the methods'
+ * `fit` sets what is learned (task, loss, weights of classes), the seed, threads and limits; kernels are the methods'
  * own. `search` is for the method that chooses by karma_search, but for its goal, which all have, and its time. A
  * method that fails is a result like any other. A hook that asks to stop ends it after the last part that all methods
  * were judged on; if there is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. */

@@ -208,7 +208,7 @@ KARMA_API int karma_finding_text(char *text, size_t size, const karma_finding *f
 
 /* n_observed[0..n_attributes) */
 KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);
-/* Fills at most `max_patterns`, commonest first (ties: first seen first), and tells in *n_distinct how many
+/* Fills at most `max_patterns`, commonest first (ties: first seen first), and sets *n_distinct to how many
  * there are in all. */
 KARMA_API karma_status karma_table_patterns(const karma_table *table, karma_pattern *patterns, size_t max_patterns,
                                             size_t *n_distinct, karma_error *err);

@@ -1,4 +1,4 @@
-/* How good predictions are, always beside what no learning at all would reach. */
+/* How good predictions are, compared with a constant prediction. */
 #ifndef KARMA_EVALUATE_H
 #define KARMA_EVALUATE_H
 

@@ -48,12 +48,12 @@ KARMA_API void karma_explanations_clear(karma_explanations *explanations);
 
 /* --- which attributes matter --- */
 
-/* How much worse the model gets when the observed cells of an attribute are dealt anew among the rows that observe it.
+/* How much worse the model gets when the observed cells of an attribute are permuted among the rows that observe it.
  */
 typedef struct karma_importance {
     size_t attribute;  /* its number in the model */
     double importance; /* fall of the metric, mean over the repeats; 0 where fewer than two rows observe it */
-    double error;      /* its standard error over the repeats; docs/mathematics.md tells how to read it */
+    double error;      /* its standard error over the repeats; see docs/mathematics.md */
 } karma_importance;
 
 typedef struct karma_importances {
@@ -70,7 +70,7 @@ KARMA_API karma_status karma_measure_importance(karma_importances *out, const ka
                                                 const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_importances_clear(karma_importances *importances);
 
-/* --- how much a model knows of a row --- */
+/* --- how much a model knows about a row --- */
 
 /* A support row shares a row's attributes if it observes at least half of those the row observes. Levels of warning: */
 typedef enum karma_overlap_level {

@@ -32,7 +32,7 @@ typedef struct karma_fit_info {
     double C, rho, scale; /* as used, where the options said auto or mean; the scale of the kernel's first factor */
     double log_norm;      /* that factor is divided by exp(log_norm); 0 unless w(c) would overflow */
     /* online */
-    double mean_loss;  /* suffered before each update, on the standardised target */
+    double mean_loss;  /* before each update, on the standardised target */
     double error_rate; /* of the decisions taken before each update; 0 for regression */
     /* all but online: sums over the outputs of |v|²/2 + (C/m) sum of losses, and of the dual that bounds it from below;
      * nystrom: of all machines that are built of the landmarks */
@@ -103,7 +103,7 @@ KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model
                                         karma_error *err);
 KARMA_API void karma_cell_flags_clear(karma_cell_flags *flags);
 
-/* What one row's scores say of a target. The class: the most probable one where the model has calibrated
+/* What one row's scores predict for a target. The class: the most probable one where the model has calibrated
  * probabilities, else the one with the largest score; ties go to the class that comes first. The number: the
  * prediction or, of several quantiles, the one nearest to the median. */
 KARMA_API size_t karma_model_decide(const karma_model *model, size_t target, const double *scores);
@@ -136,7 +136,7 @@ KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attri
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
 /* Whether the kernel values came with the table: nothing is known of columns then. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);
-/* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale are all there is to say of
+/* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale describe all of
  * it. A formula or a committee has factors with their own settings and scales. */
 KARMA_API int karma_model_has_plain_kernel(const karma_model *model);
 KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);

@@ -154,7 +154,7 @@ typedef struct karma_read_options {
     int delimiter;                             /* a character, or KARMA_COLONS; 0: guessed */
     int header;                                /* the first record names the columns; otherwise they are c1, c2, ... */
     int absent;                                /* karma_absent; required for LIBSVM files, and only there */
-    karma_names missing;                       /* texts that mean "missing" beside the usual ones */
+    karma_names missing;                       /* more texts that mean "missing" */
     karma_names numeric, category, ignore, id; /* columns by name */
     karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
     karma_names ordered;                       /* categories with an order: "COL=low<medium<high" */
@@ -182,7 +182,7 @@ typedef struct karma_fit_options {
     int task;           /* karma_task */
     char *kernel;       /* a formula, docs/mathematics.md; NULL: "linear" */
     int rank_form;      /* karma_rank_form: of the rank kernel, whether the training cells' mean is taken out */
-    karma_names linear; /* columns of numbers that are linear, whatever the kernel says of numbers; */
+    karma_names linear; /* columns of numbers that are linear, whatever the kernel; */
     karma_names rank;   /* columns that are ranked */
     int encoding;       /* karma_encoding: of linear numbers; polar: u and 1 - u, u in [0, 1], nothing centred */
     int64_t gamma;      /* longest index sequence of the embedding; 1 is 0-imputation */

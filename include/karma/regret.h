@@ -1,5 +1,5 @@
-/* The regret experiment: Algorithm 1 of the paper on a λ-regular sequence, beside the best f_{w,Q*} in hindsight and
- * the bound of theorem regret. docs/mathematics.md tells how the sequence is made and which constants the bound has. */
+/* The regret experiment: Algorithm 1 of the paper on a λ-regular sequence, compared with the best f_{w,Q*} in hindsight
+ * and the bound of theorem regret. docs/mathematics.md describes the sequence and the constants of the bound. */
 #ifndef KARMA_REGRET_H
 #define KARMA_REGRET_H
 

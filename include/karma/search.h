@@ -108,7 +108,7 @@ typedef struct karma_cv {
 } karma_cv;
 
 /* Leaves the rows out in turn, `folds` parts of them, `repeats` times: learns from the others by karma_search, so that
- * whatever is chosen is chosen anew without the rows it is judged on, and judges. Rows without a label have no part in
+ * every choice is made without the rows that it is judged on. Rows without a label are not used in
  * it. Folds depend on the labels, fit->seed and their number only. Free with karma_cv_clear. */
 KARMA_API karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
                                             const karma_search_options *search, size_t folds, size_t repeats,

@@ -40,7 +40,7 @@ KARMA_API void karma_completion_clear(karma_completion *completion);
 #define KARMA_LOWRANK_HOLDS_FROM  0.5
 #define KARMA_LOWRANK_PARTLY_FROM 0.1
 typedef enum karma_lowrank_verdict {
-    KARMA_LOWRANK_NO, /* completions tell next to nothing of a missing cell that its column's mean does not */
+    KARMA_LOWRANK_NO, /* completions predict missing cells hardly better than column means */
     KARMA_LOWRANK_PARTLY,
     KARMA_LOWRANK_HOLDS
 } karma_lowrank_verdict;
@@ -52,8 +52,8 @@ typedef struct karma_rank_trial {
 
 enum { KARMA_N_QUARTILES = 5 };
 
-/* A table beside the assumption that its rows lie in a subspace. Rows are encoded as training would; λ of a row is the
- * smallest positive eigenvalue of Q_oo, Q the projection onto the subspace (definition regularity). */
+/* A check of the assumption that the rows of a table lie in a subspace. Rows are encoded as training would; λ of a row
+ * is the smallest positive eigenvalue of Q_oo, Q the projection onto the subspace (definition regularity). */
 typedef struct karma_lowrank {
     size_t n_rows, n_attributes, rank;
     size_t n_trials;
@@ -71,7 +71,7 @@ typedef struct karma_lowrank {
     size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
 } karma_lowrank;
 
-/* Of the options those count that say how rows are encoded and the subspace is found. */
+/* Uses the options for the encoding of rows and for the subspace. */
 KARMA_API karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table,
                                          const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_lowrank_free(karma_lowrank *report);

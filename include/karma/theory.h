@@ -50,7 +50,7 @@ KARMA_API karma_status karma_theory_f0(double *out, const double *w, const doubl
 /* f^γ_{w,Q}(x_o) = (P_o w) · Σ_{j<γ} (Q_oo)^j (P_o x). */
 KARMA_API karma_status karma_theory_f_gamma(double *out, const double *w, const double *Q, const double *x,
                                             const unsigned char *observed, size_t dim, size_t gamma, karma_error *err);
-/* λ of one row: the smallest positive eigenvalue of Q_oo; *reconstructible tells whether rank Q_oo = rank Q,
+/* λ of one row: the smallest positive eigenvalue of Q_oo; *reconstructible is set to whether rank Q_oo = rank Q,
  * i.e. ker(P_o P_E) = ker(P_E) (definition regularity). λ is 0 when Q_oo is 0. */
 KARMA_API karma_status karma_theory_regularity(double *lambda, int *reconstructible, const double *Q,
                                                const unsigned char *observed, size_t dim, karma_error *err);

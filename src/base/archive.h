@@ -47,8 +47,8 @@ karma_status karma_i_archive_word(karma_i_archive *archive, const char *name, in
 /* Texts that are read are new, and the caller's also when reading a later one fails. */
 karma_status karma_i_archive_text(karma_i_archive *archive, const char *name, char **value);
 karma_status karma_i_archive_texts(karma_i_archive *archive, const char *name, char ***values, size_t *n);
-/* Numbers that are told and not computed with, and may be missing: those that are not finite are null in the file, and
- * read as NaN. */
+/* Numbers that are reported and not computed with, and may be missing: those that are not finite are null in the file,
+ * and read as NaN. */
 karma_status karma_i_archive_measure(karma_i_archive *archive, const char *name, double *value);
 karma_status karma_i_archive_measures(karma_i_archive *archive, const char *name, double **values, size_t *n);
 
@@ -85,7 +85,8 @@ karma_status karma_i_archive_keep(karma_i_archive *archive, void *memory);
 
 /* ---- objects ---- */
 
-/* The fields that follow are those of the object `name`, until karma_i_archive_leave. After a failure nobody leaves. */
+/* The fields that follow are those of the object `name`, until karma_i_archive_leave. After a failure it is not called.
+ */
 karma_status karma_i_archive_enter(karma_i_archive *archive, const char *name);
 /* The same for a list of *n objects, which is counted when reading; karma_i_archive_item then enters one of them. */
 karma_status karma_i_archive_enter_list(karma_i_archive *archive, const char *name, size_t *n);
@@ -96,7 +97,7 @@ void karma_i_archive_leave(karma_i_archive *archive);
 typedef karma_status (*karma_i_archive_item_fn)(karma_i_archive *archive, void *item);
 karma_status karma_i_archive_list(karma_i_archive *archive, const char *name, void *items, size_t *n, size_t size,
                                   karma_i_archive_item_fn one);
-/* Reading: *is_there tells whether there is a field or an object of this name. Writing: the caller says so. */
+/* Reading: *is_there is set to whether there is a field or an object of this name. Writing: the caller sets it. */
 void karma_i_archive_find(const karma_i_archive *archive, const char *name, int *is_there);
 
 /* ---- files ---- */

@@ -103,8 +103,7 @@ static karma_status measure_data(size_t *size, const karma_i_archive *a) {
     karma_i_free(ranges);
     if (!is_sound) return karma_i_archive_fail(a, "its arrays do not follow one another");
     if (end > (uint64_t)karma_i_memory_limit())
-        return karma_i_archive_fail(a, "it says that it has %.0f GB, more than this machine's memory",
-                                    (double)end / 1e9);
+        return karma_i_archive_fail(a, "its header claims %.0f GB, more than this machine's memory", (double)end / 1e9);
     *size = (size_t)end;
     return KARMA_OK;
 }
@@ -115,7 +114,7 @@ static karma_status read_data(karma_i_archive *a, input *in) {
     size_t size = 8 + a->header_length + data_size;
     KARMA_TRY(read_until(a, in, size + 1));
     if (a->size < size) return karma_i_archive_fail(a, "it is truncated");
-    return a->size == size ? KARMA_OK : karma_i_archive_fail(a, "it is longer than it says");
+    return a->size == size ? KARMA_OK : karma_i_archive_fail(a, "it is longer than its header claims");
 }
 
 /* --- checksum ------------------------------------------------------------------------------------------ */

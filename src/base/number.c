@@ -1,5 +1,5 @@
 /* Reading: a decimal with at most 19 digits and a small exponent is exact in one multiplication or division
- * (Clinger's fast path); anything else goes to strtod, which is told the text in the locale's own spelling.
+ * (Clinger's fast path); anything else goes to strtod, which gets the text in the locale's own spelling.
  * Writing: the shortest of 15, 16 and 17 significant digits that reads back. */
 #include "base/number.h"
 

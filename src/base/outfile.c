@@ -37,7 +37,7 @@ static char *resolved_path(const char *path) {
 }
 
 /* A new file next to `path`, as readable as the user's other files (which mkstemp's would not be). Its name
- * goes to *name; on failure that stays NULL, the answer is negative and errno says why. */
+ * goes to *name; on failure that stays NULL, the result is negative and errno has the reason. */
 static int create_beside(char **name, const char *path) {
     size_t size = strlen(path) + 32;
     char *candidate = karma_i_alloc(size, 1);

@@ -191,7 +191,7 @@ static const karma_option explain_records[] = {
 static const karma_option compare_records[] = {
     NAMES(P, methods, "methods", "A,B,...", "only these methods; otherwise all of them"),
     INTEGER(P, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn, to judge the methods by"),
-    INTEGER(P, rounds, "rounds", 1, 1, 1000, "how often all rows are left out in turn, each time in other parts"),
+    INTEGER(P, rounds, "rounds", 1, 1, 1000, "how often the cross-validation is repeated, each time with other parts"),
     INTEGER(P, inner, "inner", 5, 2, 1000,
             "parts of the training rows that are left out in turn, to choose each method's strength by"),
     {"time", KARMA_OPTION_REAL, FIELD(P, time), 0, 0.05, 1e9, unlimited_words, "SECONDS",
@@ -207,7 +207,8 @@ static const karma_option synth_records[] = {
     REAL(S, noise, "noise", 0, 0, 1e6, NULL, "standard deviation of noise added to every cell"),
     REAL(S, missing, "missing", 0.3, 0, 0.999, NULL, "share of cells that are hidden"),
     CHOICE(S, mechanism, "mechanism", KARMA_MECHANISM_MCAR, mechanism_words,
-           "what decides on holes: nothing, other cells, the cell itself, or whole blocks of columns"),
+           "how cells are hidden: at random (mcar), by other cells (mar), by the cell itself (mnar), or whole blocks "
+           "of columns"),
     CHOICE(S, task, "task", KARMA_TASK_CLASSIFY, synth_task_words, "kind of label"),
     INTEGER(S, classes, "classes", 2, 2, 10000, "number of classes"),
     INTEGER(S, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
@@ -235,10 +236,10 @@ static const karma_option regret_records[] = {
          "holes are made only where the smallest positive eigenvalue of Q_oo stays at least this (regularity)"),
     {"gamma", KARMA_OPTION_INTEGER, FIELD(G, gamma), KARMA_AUTO, 1, 1024, auto_words, NULL,
      "longest index sequence of the embedding; auto: ln(T)/lambda, rounded up", NULL},
-    INTEGER(G, rounds, "rounds", 1000, 1, 100000, "rounds T, a row each"),
+    INTEGER(G, rounds, "rounds", 1000, 1, 100000, "rounds T, one row each"),
     CHOICE(G, order, "order", KARMA_ORDER_RANDOM, order_words,
-           "of the rows: adversarial always takes, of the next 256, the one on which the learner loses most"),
-    REAL(G, label_noise, "label-noise", 0, 0, 0.5, NULL, "chance that a label is turned"),
+           "order of the rows: adversarial takes, of the next 256, the one with the largest loss"),
+    REAL(G, label_noise, "label-noise", 0, 0, 0.5, NULL, "probability that a label is flipped"),
     INTEGER(G, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
     INTEGER(G, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
 };

@@ -31,7 +31,7 @@ typedef struct karma_i_baseline {
                           const karma_hooks *hooks, karma_error *err);
     void (*forget)(void *state);
     const karma_i_imputer_kind *imputer; /* of those that fill holes first; otherwise NULL */
-    int tells_no_odds; /* whatever the loss: its scores are margins, and no log loss can be told of them */
+    int lacks_probabilities;             /* its scores are margins whatever the loss, so log loss is undefined */
 } karma_i_baseline;
 
 /* A baseline that has learned. It borrows the task and the training rows, which must live as long. */
@@ -68,7 +68,7 @@ karma_status karma_i_baseline_task(karma_i_task *out, const karma_table *table, 
                                    const karma_hooks *hooks, karma_error *err);
 
 /* Rows without a label are left out of training, as in karma_fit. Fails with KARMA_ERR_DATA where the method has
- * nothing to say: no complete row, a target of numbers. */
+ * no model: no complete row, a target of numbers. */
 karma_status karma_i_learner_fit(karma_i_learner **out, const karma_i_baseline *baseline, const karma_i_task *task,
                                  const karma_table *train, const karma_i_baseline_options *options,
                                  const karma_hooks *hooks, karma_error *err);

@@ -7,7 +7,7 @@
  * complete may depend on what is always seen, and if that includes the label, unweighted complete rows are a biased
  * sample of it.
  *
- * Neither says what to do with an incomplete row that is to be scored. Here its holes count 0 after standardising, that
+ * Neither defines the score of an incomplete row. Here its holes count 0 after standardising, that
  * is, they get the mean of the complete rows. */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "baseline/baseline.h"
 
-/* No row weighs more than so many. */
+/* The largest weight of a row. */
 static const double LEAST_PROBABILITY = 0.01;
 
 static void forget(void *state) {

@@ -90,7 +90,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* C = m / mean k(x, x) for k = x·x' + 1, times the strength; or what the options say. */
+/* C = m / mean k(x, x) for k = x·x' + 1, times the strength; or the value in the options. */
 static double choose_C(const work *k) {
     size_t p = k->rows->n_features;
     double sum = 0.0, wanted = k->learner->task->options.C;

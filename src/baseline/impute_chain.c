@@ -5,8 +5,9 @@
  *
  *     min over w, b of Σ_i (y_i - w·x_i - b)² + α|w|²,
  *
- * and its holes become what the regression says. Indicators of a category are regressed one by one. New rows go through
- * the same regressions in the same order, so nothing is learned from them, and training rows get what they got before.
+ * and its missing cells get the regression's predictions. Indicators of a category are regressed one by one. New rows
+ * go through the same regressions in the same order, so nothing is learned from them, and training rows get what they
+ * got before.
  *
  * Cost of a round: for each attribute n p² + p³/3 for n rows that have it and p features of the others, or n² p + n³/3
  * where there are fewer rows. All regressions are kept: rounds · p² numbers. */
@@ -140,7 +141,7 @@ static void regress(double *weight, double *intercept, work *w, const double *fi
     }
 }
 
-/* What one regression says of the holes of its attribute. */
+/* Predicts the missing cells of one attribute. */
 static void predict(double *x, const karma_i_grid *rows, size_t attribute, const double *weight,
                     const double *intercept) {
     size_t p = rows->n_features;
@@ -212,4 +213,9 @@ static karma_status fill(double *x, const karma_i_imputer *imputer, const karma_
 }
 
 const karma_i_imputer_kind karma_i_imputer_regression = {
-    "regression", "holes get what ridge regressions on the other columns say, several rounds", 0, learn, fill, forget};
+    "regression",
+    "missing cells are predicted by ridge regressions on the other columns, in several rounds",
+    0,
+    learn,
+    fill,
+    forget};

@@ -289,5 +289,9 @@ static karma_status fill(double *x, const karma_i_imputer *imputer, const karma_
 }
 
 const karma_i_imputer_kind karma_i_imputer_soft_impute = {
-    "soft-impute", "holes get what a matrix of small nuclear norm says that fits the observed cells", 0, learn, fill,
+    "soft-impute",
+    "missing cells come from a matrix of small nuclear norm that fits the observed cells",
+    0,
+    learn,
+    fill,
     forget};

@@ -141,7 +141,7 @@ static double spent_by(const karma_compare_method *m, size_t n_folds) {
     return seconds;
 }
 
-/* CANCELLED if the user wants no more. Whatever else goes wrong is the method's own. */
+/* CANCELLED if the user stops it. Any other failure is recorded as the method's. */
 static karma_status run_method(karma_comparison *c, size_t which, const karma_i_contest *contest,
                                const karma_i_outer_fold *outer, double time, const karma_hooks *hooks,
                                karma_error *err) {

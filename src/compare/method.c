@@ -141,7 +141,7 @@ static karma_status run_baseline(karma_compare_fold *out, const karma_i_baseline
                                  const karma_hooks *hooks, karma_error *err) {
     double began = karma_i_now();
     const karma_i_metric *metric = karma_i_metric_of_goal(contest->goal);
-    if (metric->needs == KARMA_I_NEEDS_PROBABILITIES && baseline->tells_no_odds)
+    if (metric->needs == KARMA_I_NEEDS_PROBABILITIES && baseline->lacks_probabilities)
         return karma_i_fail(err, KARMA_ERR_DATA, "%s has no probabilities, and %s needs them", baseline->name,
                             metric->about.name);
     KARMA_TRY(karma_i_tune_baseline(&out->strength, baseline, contest, outer, hooks, err));
@@ -179,7 +179,7 @@ static karma_status judge_model(karma_compare_fold *out, const karma_model *mode
     return st;
 }
 
-/* Whether these rows have nothing to tell apart, though all rows have. */
+/* Whether these rows are all of one class, though the table has several. */
 static karma_status is_of_one_class(int *out, const karma_i_task *task, const karma_table *train, karma_error *err) {
     karma_i_task own;
     KARMA_TRY(karma_i_task_relearn(&own, task, train, err));

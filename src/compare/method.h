@@ -39,8 +39,8 @@ typedef struct karma_i_outer_fold {
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,
                                 const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err);
 
-/* The goal of scores as users know it. Where an AUC cannot be told, for all rows are of one class, it is that of
- * guessing; any other number that cannot be told is an error. */
+/* The goal of scores as users know it. Where the AUC is undefined, because all rows are of one class, it is that of
+ * guessing; any other undefined number is an error. */
 karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                    const double *scores, karma_error *err);
 

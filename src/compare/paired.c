@@ -51,7 +51,7 @@ karma_i_paired karma_i_paired_test(const double *differences, size_t n, double r
         test.t = 0.0;
     else if (test.error > ROUNDING * size)
         test.t = test.mean / test.error;
-    /* else it is the same everywhere, and cannot be told by how much it varies */
+    /* else all differences are equal, and their variance is unknown */
     test.p_value = !isnan(test.t) ? karma_i_student_tail(fabs(test.t), n - 1) : n_counted ? 0.0 : 1.0;
     if (n_counted && size > 0.0)
         test.p_value = fmax(test.p_value, erfc(size / sqrt(2.0 * scale * (size - size * size) / (double)n_counted)));

@@ -16,7 +16,8 @@ typedef struct karma_i_paired {
  * but the mean are NaN where there are fewer than two differences. */
 karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio, size_t n_counted);
 
-/* P(|T| > t) for Student's T with so many degrees of freedom, at least 1; t at least 0. Absolute error below 1e-12. */
+/* P(|T| > t) for Student's T with `degrees` degrees of freedom, at least 1; t at least 0. Absolute error below 1e-12.
+ */
 double karma_i_student_tail(double t, size_t degrees);
 
 /* Holm's step-down correction of p[0..n): adjusted values, to be compared with the level that all tests together may

@@ -46,7 +46,7 @@ static karma_status new_explanations(karma_explanations *e, const karma_model *m
     return KARMA_OK;
 }
 
-/* A generator of its own for every row: what is said of a row does not depend on how many others observe. */
+/* A generator of its own for every row: so the explanation of a row does not depend on the other rows. */
 static uint64_t row_seed(uint64_t seed, size_t row) {
     return seed ^ ((uint64_t)row + 1) * UINT64_C(0xd1b54a32d192ed03);
 }
@@ -106,7 +106,7 @@ static karma_status explain_rows(karma_explanations *e, karma_i_game *game, cons
     return st;
 }
 
-/* Numbers back into the target's units: y = score/factor + shift, and the shift is nobody's. */
+/* Numbers back into the target's units: y = score/factor + shift, and the shift belongs to no column. */
 static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
     size_t K = e->n_outputs;
     for (size_t o = head->first_output; o < head->first_output + head->n_outputs; o++) {

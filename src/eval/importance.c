@@ -1,5 +1,5 @@
 /* Importance by permutation (Breiman 2001; Fisher, Rudin and Dominici 2019): the fall of a metric when the observed
- * cells of one attribute are dealt anew among the rows that observe it. Which cells are missing does not change, so
+ * cells of one attribute are permuted among the rows that observe it. Which cells are missing does not change, so
  * what is measured is the worth of the values, not that of their being known. */
 #include <math.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static karma_status take_cells(column *c, const karma_table *table, size_t attri
     return KARMA_OK;
 }
 
-/* Deals the values anew, and scores the trial's rows with them. */
+/* Permutes the values, and scores the trial's rows with them. */
 static karma_status permute(trial *t, column *c, karma_error *err) {
     size_t K = t->model->task.n_outputs;
     karma_i_rng_shuffle(&t->rng, c->order, c->n);

@@ -1,4 +1,4 @@
-/* The labels of one target beside the scores of the same rows: what every metric is computed from. */
+/* The labels of one target and the scores of the same rows, from which every metric is computed. */
 #ifndef KARMA_I_JUDGED_H
 #define KARMA_I_JUDGED_H
 

@@ -9,7 +9,7 @@
 
 /* --- classes: from the confusion matrix ---------------------------------------------------------------- */
 
-/* The weight of rows of class k; of rows that are said to be of class k. */
+/* The weight of rows of class k; of rows predicted as class k. */
 static double weight_of_class(const karma_i_judged *j, size_t k) {
     size_t K = j->head->labels.n_classes;
     double sum = 0.0;
@@ -69,7 +69,7 @@ static double one_class_right(const karma_i_judged *j) {
     return 1.0 / (double)j->head->labels.n_classes;
 }
 
-/* The mean over the classes that occur or are said. */
+/* The mean over the classes that occur or are predicted. */
 static double f1(const karma_i_judged *j) {
     double sum = 0.0, n = 0.0;
     for (size_t k = 0; k < j->head->labels.n_classes; k++) {

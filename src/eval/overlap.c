@@ -25,7 +25,7 @@ karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *m
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
     KARMA_TRY(karma_i_encoder_check_matrix(&model->encoder, model->info.n_columns, table, err));
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
-    /* all encodings observe the same attributes, but coordinates of a subspace do not tell which */
+    /* all encodings observe the same attributes, but coordinates of a subspace do not show which */
     size_t e = 0;
     while (e < model->encoder.n && model->encoder.recipes[e]->latent) e++;
     karma_status st = KARMA_OK;

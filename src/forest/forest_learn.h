@@ -26,14 +26,14 @@ typedef struct karma_i_forest_options {
     /* Whether a tree is grown on the gradients of all outputs together. If not, tree t is grown on those of output t
      * mod n_outputs; bagged trees are always shared. */
     int shares_trees;
-    /* A shared tree looks for splits in so many of the outputs, drawn for each tree; at most
+    /* The number of outputs in which a shared tree looks for splits, drawn for each tree; at most
      * KARMA_I_MOST_TREE_OUTPUTS. */
     size_t tree_outputs;
     uint64_t seed;
     int threads;
 } karma_i_forest_options;
 
-/* Sensible settings for a table with so many attributes. */
+/* Sensible settings for a table with this number of attributes. */
 void karma_i_forest_options_init(karma_i_forest_options *options, karma_i_forest_growth growth, size_t n_attributes);
 
 /* Rows where all weights are 0 are not looked at. */

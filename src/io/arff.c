@@ -1,4 +1,4 @@
-/* The rows are rewritten as CSV, each in the line it has in the file so that messages tell the right one, and read by
+/* The rows are rewritten as CSV, each in the line it has in the file so that messages name the right one, and read by
  * the CSV reader with the types that the header declares. */
 #include "io/arff.h"
 
@@ -257,7 +257,7 @@ static int is_among(const karma_names *names, const char *name) {
     return 0;
 }
 
-/* Whether the user already says what the column is. */
+/* Whether the options already give the type of the column. */
 static int is_settled(const karma_read_options *o, const char *name) {
     return is_among(&o->numeric, name) || is_among(&o->category, name) || is_among(&o->id, name) ||
            is_among(&o->ignore, name) || (o->row_weight && strcmp(o->row_weight, name) == 0);

@@ -18,7 +18,7 @@
 
 typedef enum csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_ID, ROLE_IGNORED } csv_role;
 
-/* What the options say about a column, one bit each. */
+/* What the options set for a column, one bit each. */
 enum { SAID_TARGET, SAID_WEIGHT, SAID_ID, SAID_IGNORE, SAID_NUMERIC, SAID_CATEGORY, N_SAID };
 static const char *const said_options[N_SAID] = {"target", "row-weight", "id", "ignore", "numeric", "category"};
 
@@ -151,7 +151,7 @@ static karma_i_survey_mode said_mode(unsigned said) {
     return said >> SAID_CATEGORY & 1 ? KARMA_I_SURVEY_CATEGORY : KARMA_I_SURVEY_INFER;
 }
 
-/* What a model expects of one column holds where the options say nothing. */
+/* The model's type of one column holds where the options set none. */
 static void expect_column(csv_file *file, csv_column *column, const karma_i_column *expected) {
     int is_number = expected->kind == KARMA_COLUMN_NUMBER && !karma_i_column_is_ordered(expected);
     int is_strict = file->request->options->strict;

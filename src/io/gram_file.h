@@ -1,4 +1,4 @@
-/* Matrices of kernel values as `karma gram` writes them: plain numbers, one CSV line a row, no header. */
+/* Matrices of kernel values as `karma gram` writes them: plain numbers, one CSV line per row, no header. */
 #ifndef KARMA_I_GRAM_FILE_H
 #define KARMA_I_GRAM_FILE_H
 

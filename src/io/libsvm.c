@@ -148,7 +148,7 @@ static karma_status check_options(const svm_file *file, karma_error *err) {
         return karma_i_fail(
             err, KARMA_ERR_OPTION,
             "%s: set option 'absent=zero' or option 'absent=missing': an index that a LIBSVM line leaves "
-            "out may stand for a zero or for a value nobody knows, and the file cannot tell",
+            "out may mean zero or an unknown value, and the file does not show which",
             file->name);
     if (o->category.count || o->id.count)
         return karma_i_fail(err, KARMA_ERR_OPTION,

@@ -91,7 +91,7 @@ static karma_status check_options(const ratings_file *file, karma_error *err) {
     if (o->id.count > 1)
         return fail_option(file, "option 'id' names the column of user IDs in the users file, and there is one", err);
     if (o->absent == KARMA_ABSENT_ZERO)
-        return fail_option(file, "option 'absent=zero' does not apply to ratings: one that nobody gave is missing",
+        return fail_option(file, "option 'absent=zero' does not apply to ratings: one that was not given is missing",
                            err);
     return KARMA_OK;
 }
@@ -417,7 +417,7 @@ static int is_repeated(const ratings_file *file, size_t i) {
     return i + 1 < file->n_ratings && r[1].row == r->row && r[1].item == r->item;
 }
 
-/* What the users file knows of a user: without it labels are missing, and the row weighs 1. */
+/* A user's line in the users file; without it labels are missing, and the row has weight 1. */
 static karma_status fill_known(double *weight, ratings_file *file, size_t row, karma_error *err) {
     const karma_table *table = file->users.table;
     *weight = 1.0;

@@ -79,7 +79,7 @@ static karma_status check_options_of_ratings(const reader *chosen, const karma_i
                         request->source->name, flag);
 }
 
-/* Categories with an order, as the options or the model say. */
+/* Categories with an order, from the options or the model. */
 static karma_status order_categories(karma_table *table, const karma_read_options *options,
                                      const karma_i_expectation *expectation, karma_error *err) {
     for (size_t i = 0; i < options->ordered.count; i++)

@@ -1,4 +1,4 @@
-/* From a file to a table: which reader, and what every reader is told. */
+/* From a file to a table: which reader, and what every reader is given. */
 #ifndef KARMA_I_READER_H
 #define KARMA_I_READER_H
 

@@ -1,4 +1,4 @@
-/* What the texts of one column say about it: is it numbers, dates or categories, and which levels has it? Every
+/* What kind of column the texts of one column make: is it numbers, dates or categories, and which levels has it? Every
  * reader that meets untyped text uses this, so that they all decide alike. */
 #ifndef KARMA_I_SURVEY_H
 #define KARMA_I_SURVEY_H
@@ -17,10 +17,10 @@ typedef struct karma_i_sighting {
 /* How the kind of a column is found. */
 typedef enum karma_i_survey_mode {
     KARMA_I_SURVEY_INFER,
-    KARMA_I_SURVEY_NUMBER,       /* the user says so: any other text is an error */
-    KARMA_I_SURVEY_MODEL_NUMBER, /* the model says so: any other text is a missing cell, and is counted */
+    KARMA_I_SURVEY_NUMBER,       /* set by the user: any other text is an error */
+    KARMA_I_SURVEY_MODEL_NUMBER, /* set by the model: any other text is a missing cell, and is counted */
     KARMA_I_SURVEY_MODEL_DATE,   /* the same of dates */
-    KARMA_I_SURVEY_CATEGORY      /* the user or the model says so */
+    KARMA_I_SURVEY_CATEGORY      /* set by the user or the model */
 } karma_i_survey_mode;
 
 typedef enum karma_i_survey_kind {
@@ -31,7 +31,7 @@ typedef enum karma_i_survey_kind {
 
 enum { KARMA_I_MAX_SPELLINGS = 1000, KARMA_I_MOST_EXAMPLES = 3 };
 
-/* What the file and the options say about all columns. */
+/* What the file and the options set for all columns. */
 typedef struct karma_i_survey_style {
     char decimal_mark; /* '.' or ',' */
     int finds_dates;

@@ -114,7 +114,7 @@ static double *by_output(const double *coefficients, size_t b_count, size_t n_ou
     return out;
 }
 
-/* Adds what the support rows b say to the scores of the query rows a; `tile` is scratch. */
+/* Adds the contributions of the support rows b to the scores of the query rows a; `tile` is scratch. */
 static void add_scores(double *scores, float *tile, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                        const double *coefficients, size_t stride, size_t n_outputs, karma_i_worker *worker) {
     size_t ld = karma_i_tile_columns(kernel, b);

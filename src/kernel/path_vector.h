@@ -1,4 +1,4 @@
-/* Gram tiles for processors with wide registers. The including file says VECTOR_BYTES and STRIP, and then defines
+/* Gram tiles for processors with wide registers. The including file defines VECTOR_BYTES and STRIP, and then defines
  * weights_of, counts_of, differences_of and count_equal.
  *
  * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while

@@ -1,5 +1,6 @@
-/* A plan says what is to be learned: the members of a committee, each a kernel with values of C and weights, before
- * anything is learned from rows. Users write plans as text (the option "kernel"), and model files keep that text:
+/* A plan describes what is to be learned: the members of a committee, each a kernel with values of C and weights,
+ * before anything is learned from rows. Users write plans as text (the option "kernel"), and model files keep that
+ * text:
  *
  *     plan    = member { "|" member }
  *     member  = kernel [ "@" machine { "," machine } ]
@@ -100,7 +101,7 @@ void karma_i_plan_multiply_C(karma_i_plan *plan, double factor);
 
 /* --- questions ----------------------------------------------------------------------------------------- */
 
-/* Equal in all that text can say: encodings do not count. */
+/* Equal in all that their text contains: encodings do not count. */
 int karma_i_plan_kernel_equal(const karma_i_plan_kernel *a, const karma_i_plan_kernel *b);
 int karma_i_plan_equal(const karma_i_plan *a, const karma_i_plan *b);
 

@@ -9,7 +9,7 @@
 enum { SCRATCH_ROWS = 64 };
 
 struct karma_i_row_cache {
-    int is_given; /* the kernel's values lie in memory, row by row in order: they are handed out as they stand */
+    int is_given; /* the kernel's values lie in memory, row by row in order: they are returned as they are */
     const karma_i_kernel *kernel;
     const karma_i_rows *rows;
     int threads;

@@ -32,7 +32,7 @@ void karma_i_column_products(double *out, const double *a, size_t n, size_t d);
 void karma_i_row_products(double *out, const double *a, size_t n, size_t d);
 
 /* From here on BLAS and LAPACK work on the calling thread alone, so that what they compute does not depend on how many
- * there are. Gives what karma_i_blas_restore wants to end it. */
+ * there are. Returns what karma_i_blas_restore needs to end it. */
 int karma_i_blas_alone(void);
 void karma_i_blas_restore(int threads);
 

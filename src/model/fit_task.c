@@ -12,7 +12,7 @@
 #include "table/reading.h"
 #include "solve/nystrom.h"
 
-/* Up to so many rows members are learned side by side: each has its kernel matrix in memory. */
+/* Up to this number of rows members are learned in parallel: each has its kernel matrix in memory. */
 enum { SIDE_BY_SIDE_ROWS = 4000 };
 
 static int is_used(const karma_model *model, size_t row) {

@@ -9,8 +9,8 @@
  * leave a model; encoding cannot. */
 karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks,
                               const karma_hooks *solving, karma_error *err);
-/* A new model of the task and this plan, which becomes its kernel option. What the task knows of labels is learned anew
- * from these rows; a class that has no row there is learned as one that never occurs. */
+/* A new model of the task and this plan, which becomes its kernel option. What the task knows about labels is learned
+ * again from these rows; a class that has no row there is learned as one that never occurs. */
 karma_status karma_i_fit_task(karma_model **out, const karma_i_task *task, const karma_i_plan *plan,
                               const karma_table *table, const karma_hooks *hooks, const karma_hooks *solving,
                               karma_error *err);

@@ -17,7 +17,7 @@ static karma_status add_flag(flag_list *list, size_t row, size_t attribute, karm
     return KARMA_OK;
 }
 
-/* Whether there is something to say of an observed cell, and what. `levels`: those of the table in the recipe. */
+/* Whether an observed cell is flagged, and how. `levels`: those of the table in the recipe. */
 static int flag_of(karma_cell_flag *why, const karma_i_column *column, const ptrdiff_t *levels, double value) {
     if (column->kind == KARMA_COLUMN_CATEGORY) {
         *why = KARMA_CELL_UNSEEN;

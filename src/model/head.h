@@ -25,7 +25,7 @@ karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target,
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 /* Without the calibration. */
 karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err);
-/* What a copied head knows of numbers, their mean and units, learned anew from other rows: those it was copied from may
+/* The mean and units of a copied head, learned again from other rows: those it was copied from may
  * hold rows that are to be left out. Classes stay. */
 karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
                                   const karma_fit_options *options, karma_error *err);
@@ -35,7 +35,7 @@ karma_status karma_i_head_archive(karma_i_archive *archive, karma_i_head *head);
 /* From the labels, the loss and the quantiles. */
 size_t karma_i_head_count_outputs(const karma_i_head *head);
 
-/* What the options say of quantiles: ascending, none twice. A new array. */
+/* The quantiles of the options: ascending, none twice. A new array. */
 karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fit_options *options, karma_error *err);
 
 /* losses[0..n_outputs) of the head's outputs. */

@@ -122,7 +122,7 @@ karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *
 static karma_status count_classes(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
                                   karma_error *err) {
     if (labels->n_classes < 2)
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has one class only, '%s': there is nothing to tell apart",
+        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has only one class, '%s': a classifier needs two",
                             target->column.name, labels->n_classes ? labels->classes[0] : "");
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
     return labels->class_count ? karma_i_labels_count(labels, target, n_rows, err) : karma_i_fail_memory(err);

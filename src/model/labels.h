@@ -22,7 +22,7 @@ void karma_i_labels_clear(karma_i_labels *labels);
 /* Of a target in a model file; reading fills in zeroed ones. */
 karma_status karma_i_labels_archive(karma_i_archive *archive, karma_i_labels *labels);
 
-/* Counts the classes anew, in these rows. */
+/* Counts the classes again, in these rows. */
 karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
                                   karma_error *err);
 

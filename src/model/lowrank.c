@@ -1,4 +1,4 @@
-/* A table beside the low-rank assumption: a subspace is found as for training, and rows are held against it. */
+/* The check of the low-rank assumption: a subspace is found as for training, and rows are compared with it. */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static karma_status make_room(karma_lowrank *out, const karma_table *table, cons
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-static void tell_subspace(karma_lowrank *out, const karma_i_latent *latent) {
+static void describe_subspace(karma_lowrank *out, const karma_i_latent *latent) {
     out->rank = latent->subspace->rank;
     out->noise = sqrt(latent->subspace->sigma2);
     for (size_t k = 0; k < out->n_trials; k++)
@@ -46,8 +46,8 @@ static void tell_subspace(karma_lowrank *out, const karma_i_latent *latent) {
 }
 
 /* The recipe leaves out attributes that are never observed: they are never critical. */
-static karma_status tell_critical(karma_lowrank *out, const karma_i_regularity *regularity,
-                                  const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
+static karma_status describe_critical(karma_lowrank *out, const karma_i_regularity *regularity,
+                                      const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
     karma_i_matching match;
     KARMA_TRY(karma_i_recipe_match(&match, recipe, table, err));
     for (size_t j = 0; j < table->n_attributes; j++)
@@ -56,8 +56,8 @@ static karma_status tell_critical(karma_lowrank *out, const karma_i_regularity *
     return KARMA_OK;
 }
 
-static karma_status tell_regularity(karma_lowrank *out, const karma_i_recipe *recipe, const karma_i_rows *rows,
-                                    const karma_table *table, int threads, karma_error *err) {
+static karma_status describe_regularity(karma_lowrank *out, const karma_i_recipe *recipe, const karma_i_rows *rows,
+                                        const karma_table *table, int threads, karma_error *err) {
     karma_i_regularity *regularity = NULL;
     KARMA_TRY(karma_i_regularity_new(&regularity, recipe->latent->basis, karma_i_rows_all(rows), threads, err));
     memcpy(out->lambda, regularity->lambda, out->n_rows * sizeof *out->lambda);
@@ -66,14 +66,14 @@ static karma_status tell_regularity(karma_lowrank *out, const karma_i_recipe *re
     out->n_reconstructible = regularity->n_reconstructible;
     out->n_blind = regularity->n_blind;
     for (size_t i = 0; i < out->n_rows; i++) out->n_observed[i] = karma_i_rows_n_observed(rows, i);
-    karma_status st = tell_critical(out, regularity, recipe, table, err);
+    karma_status st = describe_critical(out, regularity, recipe, table, err);
     karma_i_regularity_free(regularity);
     return st;
 }
 
 /* Other cells are hidden than those that the rank was chosen by. */
-static karma_status tell_explained(karma_lowrank *out, const karma_i_rows *rows, const karma_fit_options *options,
-                                   karma_i_ppca_options *ppca, karma_error *err) {
+static karma_status describe_explained(karma_lowrank *out, const karma_i_rows *rows, const karma_fit_options *options,
+                                       karma_i_ppca_options *ppca, karma_error *err) {
     ppca->rank = out->rank;
     if (out->rank > 0)
         KARMA_TRY(
@@ -88,11 +88,11 @@ static karma_status fill_report(karma_lowrank *out, const karma_i_recipe *recipe
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_rows *rows = NULL;
     KARMA_TRY(make_room(out, table, recipe->latent, err));
-    tell_subspace(out, recipe->latent);
+    describe_subspace(out, recipe->latent);
     KARMA_TRY(karma_i_recipe_encode(&rows, NULL, recipe, table, NULL, err));
     karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
-    karma_status st = tell_regularity(out, recipe, rows, table, ppca.threads, err);
-    if (st == KARMA_OK) st = tell_explained(out, rows, options, &ppca, err);
+    karma_status st = describe_regularity(out, recipe, rows, table, ppca.threads, err);
+    if (st == KARMA_OK) st = describe_explained(out, rows, options, &ppca, err);
     karma_i_rows_free(rows);
     return st;
 }

@@ -1,4 +1,4 @@
-/* Model + table -> scores, and what scores say. */
+/* Model + table -> scores, and what scores predict. */
 #include <math.h>
 #include <string.h>
 

@@ -131,7 +131,7 @@ static double absence(const machine *m, size_t j, double weight, float *row) {
     for (size_t i = 0; i < n; i++) {
         const float *kappa = m->kappa + (j * n + i) * n, a = (float)weight;
         float own = m->diagonal[i] - a * kappa[i];
-        if (kappa[i] == 0.0F) continue; /* hidden already, or it says nothing */
+        if (kappa[i] == 0.0F) continue; /* hidden already, or it has no weight */
         for (size_t k = 0; k < n; k++) row[k] = m->sum[i * n + k] - a * kappa[k];
         m->path->map(row, n, 1, n, &m->map, &own, m->diagonal);
         for (size_t o = 0; o < m->n_outputs; o++)

@@ -7,11 +7,11 @@
 #include "solve/nystrom.h"
 #include "table/rows_matrix.h"
 
-/* Up to so many rows the whole matrix is worth computing: of more, most rows are never asked for. */
+/* Up to so many rows the whole matrix is worth computing: with more, most rows are never needed. */
 static const double MATRIX_ROWS = 5000.0;
 
 void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one) {
-    if (sum->rounds == 0) { /* the first speaks for what cannot be added */
+    if (sum->rounds == 0) { /* what cannot be added is taken from the first */
         sum->C = one->C;
         sum->rho = one->rho;
         sum->mean_loss = one->mean_loss;

@@ -6,7 +6,7 @@
 #include "solve/solver.h"
 
 /* coefficients[(row * path->n + c) * n_outputs + output] of machine c. `options` have the C that the path multiplies,
- * or auto; `info` gets the sums of what the solver tells, C that of the first machine. Where rows are few, and the
+ * or auto; `info` gets the sums of the solver's figures, and C of the first machine. Where rows are few, and the
  * kernel matrix fits the memory limit, it is computed once for all of them. */
 karma_status karma_i_solve_grid(double *coefficients, karma_fit_info *info, const karma_i_C_grid *path,
                                 const karma_i_problem *problem, const karma_fit_options *options,

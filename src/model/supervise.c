@@ -9,7 +9,7 @@
 #include "model/relevance.h"
 #include "solve/solver.h"
 
-/* One fold in so many is held out to say whether refining helps; fewer rows have none to hold out. */
+/* One of this number of folds is held out to decide whether refining helps; fewer rows have none to hold out. */
 enum { REFINE_FOLDS = 4 };
 
 /* What refining a subspace looks at: the outputs as the solver has them, and a hold-out. */

@@ -11,10 +11,10 @@ void karma_i_encoder_clear(karma_i_encoder *encoder) {
     *encoder = (karma_i_encoder){0};
 }
 
-/* What one recipe has noticed the others would notice again; only the subspace has something of its own to say. */
+/* The other recipes would repeat the notices of the first; only the subspace has notices of its own. */
 static void report_subspace(const karma_i_recipe *recipe, const karma_fit_options *options, const karma_hooks *hooks) {
     if (recipe->latent && recipe->latent->subspace->rank == 0 && options->subspace_rank == (int64_t)KARMA_AUTO)
-        karma_i_notice(hooks, "no subspace was found: the columns say nothing of one another");
+        karma_i_notice(hooks, "no subspace was found: the columns do not predict one another");
 }
 
 karma_status karma_i_encoder_new(karma_i_encoder *out, size_t n_kinds, karma_error *err) {

@@ -1,4 +1,4 @@
-/* The ways in which a kernel wants its rows encoded: one recipe for each kind of factor. */
+/* The encodings that a kernel needs: one recipe for each kind of factor. */
 #ifndef KARMA_I_ENCODER_H
 #define KARMA_I_ENCODER_H
 
@@ -37,7 +37,7 @@ karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *en
  * kernel. */
 karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                     const karma_hooks *hooks, karma_error *err);
-/* Such rows as the kernel wants them: coordinates where an encoding has a subspace, elsewhere what they already are,
+/* Such rows as the kernel needs them: coordinates where an encoding has a subspace, elsewhere what they already are,
  * borrowed. They live no longer than the features, nor may those change meanwhile. */
 typedef struct karma_i_placed {
     karma_i_rows *rows;        /* one encoding after the other, chained */

@@ -27,7 +27,7 @@
 /* exp of less is 0 or has lost digits. */
 #define LEAST_LOG (-700.0)
 
-/* What the learner suffered. */
+/* Losses of the learner. */
 typedef struct account {
     double *loss; /* by round */
     size_t *row;

@@ -19,7 +19,8 @@ typedef struct factor_sketch {
  * better throughout: the normal search then has more. */
 typedef enum tier { QUICK, NORMAL, FEW_ROWS, THOROUGH } tier;
 
-/* Thirty kernels at five values of C take on so many rows about what thirteen at three take on twice as many. */
+/* Thirty kernels at five values of C take about as long on this number of rows as thirteen at three on twice as many.
+ */
 enum { MOST_FEW_ROWS = 700 };
 
 /* One candidate: one factor, or the sum of two. */
@@ -131,7 +132,7 @@ static int is_fixed(const scope *s, const char *name) {
     return 0;
 }
 
-/* A subspace needs columns that could say something of one another; its cost grows with the cube of indicators. */
+/* A subspace needs columns that could predict one another; its cost grows with the cube of indicators. */
 enum { MOST_SUBSPACE_FEATURES = 1000 };
 
 static scope look_at(const karma_i_race *race, const karma_names *fixed) {

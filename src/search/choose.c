@@ -93,7 +93,7 @@ static karma_status measure_gaps(double *gap, const karma_i_race *race, const un
         mean_and_error(&level, &error, losses, NULL, n);
     } else if (st == KARMA_OK) {
         mean_and_error(&level, &error, race->runs[best].values, NULL, race->n_done);
-        error *= sqrt((double)race->folds->n_repeats); /* repeats tell little that is new */
+        error *= sqrt((double)race->folds->n_repeats); /* repeats add little information */
     }
     for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
         double mean, ignored, behind;
@@ -325,7 +325,7 @@ karma_status karma_i_choice_values(double *values, const karma_i_choice *choice,
 
 /* --- as a plan ----------------------------------------------------------------------------------------- */
 
-/* Four significant digits: the text in a model file is short, and what is learned is exactly what it says. */
+/* Four significant digits: the text in a model file is short, and what is learned is exactly what it describes. */
 static double round_weight(double weight) {
     double unit = pow(10.0, 3.0 - floor(log10(weight)));
     return round(weight * unit) / unit;

@@ -22,7 +22,7 @@ void karma_cv_clear(karma_cv *cv) {
     *cv = (karma_cv){0};
 }
 
-/* A progress line that tells the fold before what is done in it. */
+/* A progress line with the number of the fold in front. */
 typedef struct fold_hooks {
     const karma_hooks *hooks;
     size_t fold, n_folds;

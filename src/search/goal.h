@@ -10,7 +10,8 @@
 karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_i_task *task, karma_error *err);
 /* What one of them is judged by. */
 karma_goal karma_i_goal_of_target(karma_goal goal, const karma_i_task *task, size_t target);
-/* Fails if what candidates say has no such number: their scores are neither probabilities nor quantiles. */
+/* Fails if the metric is undefined for what candidates predict: their scores are neither probabilities nor quantiles.
+ */
 karma_status karma_i_goal_check(karma_goal goal, const karma_i_task *task, karma_error *err);
 /* The loss that serves a goal, where the user has none. */
 karma_loss_kind karma_i_goal_loss(karma_goal goal);
@@ -30,7 +31,7 @@ void karma_i_judge_clear(karma_i_judge *judge);
 
 /* Whether rows can be judged by a target: some that have a weight have its label. */
 int karma_i_goal_has_labels(const karma_table *table, size_t target);
-/* A karma_i_goal_fn; the payload is a karma_i_judge. A number that cannot be told of these rows (the AUC of one class)
+/* A karma_i_goal_fn; the payload is a karma_i_judge. A number that is undefined for these rows (the AUC of one class)
  * is taken for that of guessing. */
 karma_status karma_i_goal_value(double *out, const void *judge, const karma_i_task *task, const karma_table *table,
                                 const double *scores, karma_error *err);
@@ -42,8 +43,8 @@ double karma_i_goal_row_loss(const void *judge, const karma_i_task *task, const 
 /* Whether a goal is a mean over rows, or follows from one: R2 and RMSE from that of the squared errors. */
 int karma_i_goal_is_mean(karma_goal goal);
 
-/* Scores of a constant answer: of classes their shares among the training rows, so that the commonest is said; of
- * numbers the mean; of quantiles those of the labels in `table`. */
+/* Scores of a constant prediction: of classes their shares among the training rows, so that the commonest is predicted;
+ * of numbers the mean; of quantiles those of the labels in `table`. */
 karma_status karma_i_constant_scores(double *scores, const karma_i_task *task, const karma_table *table,
                                      karma_error *err);
 

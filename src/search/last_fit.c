@@ -33,7 +33,8 @@ typedef struct timed_hooks {
     int ran_out, is_interrupted;
 } timed_hooks;
 
-/* Who stopped the trying wants a model of what is known: the same request does not stop the last fit, only time does.
+/* A user who stops the search wants a model of what is known: the same request does not stop the last fit, only time
+ * does.
  */
 static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
@@ -189,7 +190,7 @@ static karma_status check_model(int *passed, check *c, const karma_model *model,
     return KARMA_OK;
 }
 
-static void tell_check(karma_search_info *info, const check *c, const karma_i_last_fit *f, size_t n_learned) {
+static void record_check(karma_search_info *info, const check *c, const karma_i_last_fit *f, size_t n_learned) {
     double sign = karma_i_goal_sign(f->judge->goal);
     info->n_checked = f->race->table->n_rows;
     info->n_check_learned = n_learned;
@@ -259,7 +260,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, cons
     if (st == KARMA_OK) st = fit_first(&model, &how, &c, f, split.train, is_small, err);
     double ended = karma_i_now();
     int is_short = ended + SAFE_FACTOR * (ended - began) > f->deadline, has_passed = model != NULL;
-    if (st == KARMA_OK) tell_check(info, &c, f, split.train->n_rows);
+    if (st == KARMA_OK) record_check(info, &c, f, split.train->n_rows);
     karma_i_fold_clear(&split);
     if (st == KARMA_OK && !has_passed) st = fit_sample(&model, f, &c, err);
     if (st == KARMA_OK && has_passed && !is_small && !is_short) st = fit_again(&model, f, how, err);

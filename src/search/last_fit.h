@@ -20,7 +20,7 @@ typedef struct karma_i_last_fit {
     int passes_are_ours; /* the user said nothing of them */
 } karma_i_last_fit;
 
-/* A model of the choice, with probabilities if the options ask for them; `info` is told of the check.
+/* A model of the choice, with probabilities if the options ask for them; `info` records the check.
  *
  * The check is for rows that candidates were not tried on. A first model is learned without the sample and judged by
  * the sample's rows, beside the cross-validated models of the search: it has seen more rows, so it must not be worse.

@@ -35,8 +35,8 @@ static const double TRYING_SHARE = 0.7;
  * rows are too many for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
 
-/* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which nobody sees in
- * the scores; and what is stopped here is stopped in the last fit too. */
+/* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which makes no
+ * difference in the scores; and what is stopped here is stopped in the last fit too. */
 enum { MOST_PASSES = 300 };
 
 /* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
@@ -237,7 +237,7 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     return st;
 }
 
-/* The options that the race starts from: the loss serves the goal, and passes are few, if the user says nothing. */
+/* The options that the race starts from: the loss serves the goal, and passes are few, unless the user sets them. */
 static karma_status start_task(search_state *s, karma_goal *goal, const karma_table *rows, const karma_fit_options *fit,
                                karma_error *err) {
     karma_fit_options own = *fit; /* borrows its texts */

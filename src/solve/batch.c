@@ -379,7 +379,7 @@ static void shrink(dual_problem *d) {
     }
 }
 
-/* All rows back, with their z as it is now: only rows with β != 0 speak. */
+/* All rows back, with their z as it is now: only rows with β != 0 count. */
 static karma_status unshrink(dual_problem *d, karma_error *err) {
     look_at_all(d);
     if (!d->packed) return KARMA_OK;
@@ -418,7 +418,7 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
         look(d);
         int whole = !d->packed;
         double goal = tolerance * d->primal;
-        /* not before the first step: an output that knows nothing would be in the way of the others */
+        /* not before the first step: an output that has learned nothing would disturb the others */
         if (budget->visits > 0 && ask_to_stop(d, tolerance, hooks)) {
             info->stop = KARMA_STOP_CANCELLED;
             break;

@@ -12,7 +12,7 @@
  * e^s) t_i = (N₊ + 1)/(N₊ + 2) where y_i = 1,  1/(N₋ + 2) elsewhere,    N± the weight of either side
  *
  * over slope >= 0: Newton steps with backtracking on standardised scores. The targets t are not 0 and 1, so that the
- * minimum is finite also where the classes can be told apart without error.
+ * minimum is finite also where the classes are separable.
  *
  * Isotonic (Ayer et al. 1955; Zadrozny and Elkan 2002). f minimises Σ_i w_i (f(z_i) - y_i)² over all increasing
  * functions: pool adjacent violators. f is the share of positives of a block, and straight between blocks. */
@@ -353,7 +353,7 @@ static void smooth_targets(block *blocks, size_t n) {
     }
 }
 
-/* The scores become (z - mean)/sd; gives the line that does so. A slope that is not positive and finite says that the
+/* The scores become (z - mean)/sd; gives the line that does so. A slope that is not positive and finite means that the
  * scores do not differ. Divided by the largest first, so that no square overflows. */
 static line standardise(block *blocks, size_t n) {
     double largest = fmax(fabs(blocks[0].low), fabs(blocks[n - 1].low)), mean = 0.0, variance = 0.0;

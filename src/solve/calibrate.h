@@ -9,7 +9,7 @@
 /* Plain arrays, so that a file can hold them as they are. */
 typedef struct karma_i_calibration {
     karma_calibration kind;
-    size_t n_outputs; /* 1 for two classes (the score speaks for class 1), else one per class; 0 when kind is off */
+    size_t n_outputs; /* 1 for two classes (a positive score means class 1), else one per class; 0 when kind is off */
 
     /* sigmoid. Two classes: f(z) = 1/(1 + exp(-(slope z + offset))), slope >= 0. More: p = softmax(slope z + offset),
      * slope a row-major matrix, n_outputs x n_outputs, fitted to all classes together. */
@@ -49,8 +49,8 @@ size_t karma_i_calibration_decide(const karma_i_calibration *calibration, const 
 /* Whether everything said above of the struct holds, so that karma_i_calibration_apply is safe: for what comes from a
  * file. The arrays have the lengths that karma_i_calibration_new gives them. */
 karma_status karma_i_calibration_validate(const karma_i_calibration *calibration, size_t n_classes, karma_error *err);
-/* The calibration of so many classes in a model file, where there is one: the object "calibration". Reading fills in
- * one of kind off, and validates it. */
+/* The calibration of `n_classes` classes in a model file, where there is one: the object "calibration". Reading fills
+ * in one of kind off, and validates it. */
 karma_status karma_i_calibration_archive(karma_i_archive *archive, karma_i_calibration *calibration, size_t n_classes);
 
 #endif

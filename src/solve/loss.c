@@ -217,7 +217,7 @@ static void set_parameter(karma_i_loss *loss, const karma_fit_options *options, 
     }
 }
 
-/* Who asks for quantiles wants the loss that gives them. */
+/* Quantiles imply the loss that estimates them. */
 static int default_loss(karma_task task, const karma_fit_options *options) {
     if (task == KARMA_TASK_CLASSIFY) return KARMA_LOSS_HINGE;
     return options->quantile ? KARMA_LOSS_PINBALL : KARMA_LOSS_HUBER;

@@ -17,7 +17,7 @@ static const double SPANNED = 1e-6;
 static const double MOST_STORED = 1e9;
 /* Of the rows, those that are kept out to compare numbers of landmarks by. */
 static const double HELD_OUT_SHARE = 0.05, MOST_HELD_OUT = 5000.0;
-/* Machines that are only compared are solved to a gap so many times as large. */
+/* How many times larger the gap of machines is that are only compared. */
 static const double ROUGH = 5.0;
 /* Landmarks by default: a multiple of the root of the rows, between these. */
 static const double LANDMARKS_PER_ROOT = 10.0, LEAST_LANDMARKS = 500.0, MOST_LANDMARKS = 2000.0;
@@ -333,7 +333,7 @@ static void spread_weights(double *weights, size_t half, size_t all, size_t n_ou
     }
 }
 
-/* Learns without some rows, by half of the landmarks and from there by all, and tells what the other half brought. */
+/* Learns without some rows, by half of the landmarks and from there by all, and records what the other half gained. */
 static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint64_t seed, int *stopped,
                                    karma_error *err) {
     held_out h = {0};

@@ -1,5 +1,5 @@
-/* Kernel machines as linear machines on few features (solve/primal.h), and back: a reduction says which rows carry the
- * coefficients of the machine, and what its features are.
+/* Kernel machines as linear machines on few features (solve/primal.h), and back: a reduction names the rows that carry
+ * the coefficients of the machine, and what its features are.
  *
  * Exact, where the kernel has few dimensions: kernel/features_exact.h. By landmarks otherwise (Nyström): m rows drawn
  * at random; the machine is the best of all Σ_j α_j k(z_j, ·) over them, at a cost of rows × m per pass instead of
@@ -24,7 +24,7 @@ int karma_i_is_reducible(const karma_i_kernel *kernel, const karma_i_rows *rows,
 /* Exact features. *out is empty, without features, where the kernel has too many dimensions. */
 karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                     const karma_fit_options *options, karma_error *err);
-/* Landmarks, as many as the options say. Those that the others span already are left out. */
+/* Landmarks, as many as the options ask for. Those that the others span already are left out. */
 karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
                             const karma_fit_options *options, karma_error *err);
 void karma_i_reduction_clear(karma_i_reduction *reduction);

@@ -37,7 +37,7 @@ static const double SMALLEST_SCALE = 0x1p-10;
 
 typedef struct learner {
     const karma_i_problem *problem;
-    const karma_i_rounds *rounds; /* NULL: nobody asks for them */
+    const karma_i_rounds *rounds; /* NULL: not recorded */
     const karma_fit_options *options;
     double rho;
     size_t passes;
@@ -137,7 +137,7 @@ static karma_status choose_rho(double *rho, const karma_i_problem *problem, cons
         .magnitude = fmax(magnitude, 1e-300),
         .log_big_gamma = log_big_gamma,
         .B = options->B,
-        .lambda = 1.0, /* has no part in ρ, but must be in its range */
+        .lambda = 1.0, /* not used in ρ, but must be in its range */
         .rounds = (double)choose_passes(options) * (double)problem->rows->n_rows,
     };
     *rho = exp(karma_theory_log_rho(&terms));
@@ -348,7 +348,7 @@ static karma_status run(learner *l, karma_fit_info *info, const karma_hooks *hoo
     return st;
 }
 
-/* Coefficient number i of what is handed out: v̄ or the last iterate. */
+/* Coefficient number i of the result: v̄ or the last iterate. */
 static double coefficient_of(const learner *l, size_t i) {
     return l->options->average ? (l->folded[i] + l->a[i] * l->S - l->b[i]) / (double)l->t : l->s * l->a[i];
 }

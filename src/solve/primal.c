@@ -465,7 +465,7 @@ static karma_status iterate(group *g, karma_error *err) {
     return KARMA_OK;
 }
 
-/* The best weights, with scores computed anew and a certificate for these. */
+/* The best weights, with scores computed again and a certificate for these. */
 static karma_status settle(group *g, karma_error *err) {
     size_t p = g->problem->features->n_features;
     for (size_t k = 0; k < g->n; k++) memcpy(g->machines[k].weights, g->machines[k].best, p * sizeof(double));

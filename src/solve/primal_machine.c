@@ -25,7 +25,7 @@ static const double LEAST_WIDTH = 0.2, MOST_WIDTH = 1.0, NEW_GUESS = 2.5;
 static const double SLOW = 0.5;
 /* Of the tolerance, what the width may use up. */
 static const double WIDTH_SHARE = 0.5;
-/* A start that is not 0 begins with a width that costs at most so many times the tolerance. */
+/* A start that is not 0 begins with a width that costs at most this multiple of the tolerance. */
 static const double WIDE_START = 2.0;
 
 void karma_i_norm_product(double *out, const karma_i_features *features, const double *x) {

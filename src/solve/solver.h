@@ -1,4 +1,4 @@
-/* What a solver is given and what it gives back. A solver is one record; fit picks it by kind. */
+/* What a solver is given and what it returns. A solver is one record; fit picks it by kind. */
 #ifndef KARMA_I_SOLVER_H
 #define KARMA_I_SOLVER_H
 
@@ -32,7 +32,7 @@ static inline double karma_i_problem_row_weight(const karma_i_problem *problem, 
     return problem->row_weights ? problem->row_weights[row * problem->n_outputs + output] : 1.0;
 }
 
-/* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and what it knows of `info`. In
+/* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and the fields of `info` that it knows. In
  * `options` C is a number, never KARMA_AUTO. */
 typedef karma_status (*karma_i_solve_fn)(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                          const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);

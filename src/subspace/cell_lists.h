@@ -3,7 +3,7 @@
  * (ranked numbers) are left out.
  *
  * Behind its attributes a row that observes anything has one more, number n_attributes: the row itself. What is summed
- * over the rows of each attribute is thereby also summed over all rows that say something.
+ * over the rows of each attribute is thereby also summed over all rows that observe anything.
  *
  * The attributes are cut into ranges, each the work of one thread at a time. */
 #ifndef KARMA_I_CELL_LISTS_H

@@ -1,5 +1,5 @@
-/* What a subspace says of incomplete rows: the completion of class F₀, its standard errors, and coordinates whose inner
- * product is that of the completions.
+/* What a subspace predicts for incomplete rows: the completion of class F₀, its standard errors, and coordinates whose
+ * inner product is that of the completions.
  *
  *     x̂ = mean + W ẑ,     ẑ = (σ²I + W_oᵀW_o)⁻¹ W_oᵀ (x_o - mean_o)
  *
@@ -33,7 +33,7 @@ typedef struct karma_i_basis {
 karma_status karma_i_basis_new(karma_i_basis **out, const karma_i_subspace *subspace, karma_error *err);
 void karma_i_basis_free(karma_i_basis *basis);
 
-/* Which inner product: ⟨x̂ - mean, ŷ - mean⟩ by `rank` coordinates a row, or ⟨x̂, ŷ⟩ by one more. */
+/* Which inner product: ⟨x̂ - mean, ŷ - mean⟩ by `rank` coordinates per row, or ⟨x̂, ŷ⟩ by one more. */
 typedef enum karma_i_centring { KARMA_I_CENTRED, KARMA_I_UNCENTRED } karma_i_centring;
 
 static inline size_t karma_i_n_coordinates(const karma_i_basis *basis, karma_i_centring centring) {

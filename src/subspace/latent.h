@@ -19,13 +19,13 @@ karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows
 /* The rank that it would choose, in large steps: cheaper, for a search that has to know it only about. */
 karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
                                         const karma_hooks *hooks, karma_error *err);
-/* At most options->refine gradient steps on the labels of the same rows; a notice says what came of it. */
+/* At most options->refine gradient steps on the labels of the same rows; a notice reports the result. */
 karma_status karma_i_latent_refine(karma_i_latent *latent, const karma_i_rows *rows, const karma_i_supervision *labels,
                                    const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 /* How a subspace is estimated under these options, and the largest rank that is tried. */
 karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karma_fit_options *options,
                                             const karma_hooks *hooks);
-/* The subspace of so many features in a model file; reading makes a new one. */
+/* The subspace of `n_features` features in a model file; reading makes a new one. */
 karma_status karma_i_latent_archive(karma_i_archive *archive, karma_i_latent **latent, size_t n_features);
 void karma_i_latent_free(karma_i_latent *latent);
 

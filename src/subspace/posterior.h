@@ -1,4 +1,5 @@
-/* What the observed cells of a row say of its place z in the subspace, and what rows together say of the subspace.
+/* The posterior of a row's place z in the subspace, given its observed cells, and the sums over rows that update the
+ * subspace.
  *
  * Model: x = mean + W z + noise, z ~ N(0, I_r), noise ~ N(0, σ² I). With o the observed features of a row, W_o and
  * c = x_o - mean_o their rows of W and their centred values:

@@ -1,5 +1,5 @@
-/* The loops of a path. The including file says how many times eight numbers the registers hold (MOST_WIDTH), and lists
- * the numbers up to that (EACH_WIDTH).
+/* The loops of a path. The including file defines how many times eight numbers the registers hold (MOST_WIDTH), and
+ * lists the numbers up to that (EACH_WIDTH).
  *
  * Two shapes of work. Sums over cells run along the packed matrices, a piece of MOST_WIDTH vectors at a time, and the
  * sum stays in registers. The factorisations run across KARMA_I_LANES rows, lane l being row l, since a single small

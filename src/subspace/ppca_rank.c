@@ -18,7 +18,7 @@
 
 enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10, FEW_ROWS = 256, CERTAIN_RANK = 8 };
 
-/* Ranks are told apart by less than what a pass adds when it is allowed to be the last. */
+/* Differences between ranks can be smaller than what the last pass adds. */
 #define FINER_TOLERANCE 0.1
 /* In large steps they differ by more. */
 #define COARSE_TOLERANCE 10.0

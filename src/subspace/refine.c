@@ -8,7 +8,8 @@
  * one more solve with a matrix that the posterior has factorised already (G⁻¹ is its covariance over σ²).
  *
  * The loss is made smooth by its Moreau envelope, ℓ̃(z) = min over ζ of ℓ(ζ) + (ζ - z)²/2t, whose derivative is
- * (z - prox)/t: hinges and absolute values get gradients that tell how far the kink is, one way for all losses.
+ * (z - prox)/t: hinges and absolute values get gradients that depend on the distance to the kink, the same way for all
+ * losses.
  *
  * Heads are linear machines on ẑ, convex and cheap, so they are solved for every subspace tried, and F is a function of
  * the subspace alone: at the best heads its gradient is the one above. (Steps on both at once would be as short as the
@@ -133,7 +134,7 @@ static size_t head_scratch(size_t r) {
     return karma_i_packed_size(r + 1) + 4 * (r + 1);
 }
 
-/* Accelerated gradient steps in the metric of the bound, from where the head stands; the momentum starts anew when it
+/* Accelerated gradient steps in the metric of the bound, from where the head stands; the momentum restarts when it
  * leads uphill (O'Donoghue, Candès 2015). */
 static void fit_head(double *head, const task *t, size_t k, double *scratch) {
     size_t size = t->r + 1;
@@ -214,7 +215,7 @@ static void pull(const slope *s, size_t row, size_t index) {
     for (size_t a = 0; a < r; a++) u[a] /= s->subspace->sigma2;
 }
 
-/* What the rows of a batch say of the features of one range: every sum by one thread, in the order of the rows. */
+/* What the rows of a batch add to the features of one range: every sum by one thread, in the order of the rows. */
 static void push(const slope *s, size_t n_rows, size_t range) {
     size_t r = s->t->r;
     const karma_i_cell_lists *cells = &s->estep.cells;
@@ -446,7 +447,7 @@ static karma_status take_steps(karma_i_refinement *out, search *s, size_t steps,
     return KARMA_OK;
 }
 
-/* Is the loss of the rows held out less by more than so many standard errors of the difference? */
+/* Is the loss of the held-out rows smaller by more than this number of standard errors of the difference? */
 static int is_better(const search *s) {
     const karma_i_supervision *labels = s->t.labels;
     double sum = 0.0, squares = 0.0, n = (double)s->n_held_out;

@@ -3,7 +3,7 @@
  *
  *     f_k(x_o) = b_k + v_k·ẑ(x_o),     ẑ(x_o) = (W_oᵀW_o + σ²I)⁻¹ W_oᵀ (x_o - mean_o)
  *
- * A part of the rows is held out. The others give the steps; these say whether the result is kept. */
+ * A part of the rows is held out. The others give the steps; these decide whether the result is kept. */
 #ifndef KARMA_I_REFINE_H
 #define KARMA_I_REFINE_H
 

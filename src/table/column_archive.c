@@ -18,7 +18,7 @@ static karma_status archive_levels(karma_i_archive *a, karma_i_column *column, i
     return KARMA_OK;
 }
 
-/* Only told, and files that were written before it was kept do not have it. */
+/* Only reported; older files do not have it. */
 static karma_status archive_range(karma_i_archive *a, karma_i_column *column) {
     int is_there = isfinite(column->low) && isfinite(column->high);
     karma_i_archive_find(a, "low", &is_there);

@@ -74,7 +74,7 @@ static int is_among(const karma_names *names, const char *name) {
     return 0;
 }
 
-/* Whether the options already say what a column is. */
+/* Whether the options already give the type of a column. */
 static int is_given(const karma_read_options *o, const char *name) {
     return is_among(&o->target, name) || is_among(&o->id, name) || is_among(&o->ignore, name) ||
            is_among(&o->numeric, name) || is_among(&o->category, name) ||

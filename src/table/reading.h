@@ -5,7 +5,7 @@
 #include "base/archive.h"
 #include "karma/options.h"
 
-/* The names of the read options that a model remembers; NULL ends the list. All others speak of one file only. */
+/* The names of the read options that a model remembers; NULL ends the list. All others concern one file only. */
 extern const char *const karma_i_reading_names[];
 
 /* A copy of the remembered options, the others at their defaults. Cleared by karma_options_clear. */
@@ -15,7 +15,7 @@ karma_status karma_i_reading_copy(karma_read_options *out, const karma_read_opti
 karma_status karma_i_reading_new(karma_read_options **out, const karma_read_options *options, karma_error *err);
 
 /* `out` becomes `given` (NULL: the defaults) with what is remembered in the place of what was not given: lists that are
- * empty and values at their defaults. Where both say something else the given one is taken, and a notice tells it. To
+ * empty and values at their defaults. Where both are set and differ, the given one is taken, with a notice. To
  * be cleared by karma_options_clear. */
 karma_status karma_i_reading_merge(karma_read_options *out, const karma_read_options *given,
                                    const karma_read_options *remembered, const karma_hooks *hooks, karma_error *err);

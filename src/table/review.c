@@ -1,5 +1,5 @@
 /* What a careful person would notice about a table before learning from it. Every check looks at one column, or at one
- * column beside the target, on columns laid out one value per row. */
+ * column against the target, on columns laid out one value per row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,7 @@ static karma_status find_copies(review_state *s, karma_error *err) {
     return st;
 }
 
-/* --- a column beside the target ------------------------------------------------------------------------ */
+/* --- a column against the target ------------------------------------------------------------------------ */
 
 typedef struct label_pair {
     double value, label;
@@ -189,8 +189,8 @@ static int holes_differ(double *difference, const double *values, const unsigned
     return fabs(*difference) >= HOLE_DIFFERENCE && fabs(*difference) >= HOLE_ERRORS * error;
 }
 
-static karma_status find_telling_holes(review_state *s, size_t j, const karma_i_target *target, unsigned char *in_group,
-                                       karma_error *err) {
+static karma_status find_informative_holes(review_state *s, size_t j, const karma_i_target *target,
+                                           unsigned char *in_group, karma_error *err) {
     size_t n = s->table->n_rows, n_groups = target->column.kind == KARMA_COLUMN_CATEGORY ? target->column.n_levels : 1;
     double mean = 0.0, count = 0.0, difference, largest = 0.0;
     for (size_t i = 0; i < n; i++)
@@ -229,7 +229,7 @@ static karma_status review_all(review_state *s, unsigned char *in_group, karma_e
         KARMA_TRY(review_column(s, j, err));
         if (table->n_targets == 0) continue;
         KARMA_TRY(find_leak(s, j, table->targets[0].value, err));
-        KARMA_TRY(find_telling_holes(s, j, &table->targets[0], in_group, err));
+        KARMA_TRY(find_informative_holes(s, j, &table->targets[0], in_group, err));
     }
     KARMA_TRY(find_copies(s, err));
     for (size_t t = 0; t < table->n_targets; t++) KARMA_TRY(review_classes(s, t, err));

@@ -51,7 +51,7 @@ typedef struct karma_i_cell_count {
     size_t cells, features;
 } karma_i_cell_count;
 
-/* Where lists of cells grow: the attributes; the features, and their values beside them. */
+/* Where lists of cells grow: the attributes; the features, and their values. */
 typedef struct karma_i_cell_writer {
     uint32_t *attribute, *feature;
     double *x;
@@ -66,7 +66,7 @@ typedef struct karma_i_weighting {
     const karma_i_pair_loops *loops; /* of this processor, for dense rows */
 } karma_i_weighting;
 
-/* The operations of a representation, each on one encoding. The functions below say what they do; arguments named a
+/* The operations of a representation, each on one encoding. The functions below are documented; arguments named a
  * and b, or rows and source, have the same representation and columns. */
 struct karma_i_rows_ops {
     const char *name;
@@ -74,7 +74,7 @@ struct karma_i_rows_ops {
 
     karma_status (*new_like)(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err);
     void (*free_data)(void *data);
-    int (*reserve)(karma_i_rows *rows, size_t n_rows); /* room for so many rows; 0: out of memory */
+    int (*reserve)(karma_i_rows *rows, size_t n_rows); /* room for n_rows rows; 0: out of memory */
     void (*clear)(karma_i_rows *rows);                 /* no rows; the room stays */
     karma_status (*append)(karma_i_rows *rows, const karma_i_rows *source, size_t index, const unsigned char *wanted,
                            karma_error *err);

@@ -267,7 +267,7 @@ static double kappa_dense(const karma_i_rows *a, size_t i, const karma_i_rows *b
     return sum;
 }
 
-/* Σ κ_j(x, x) of what a row has beside features: a rank and a code are 0 away from and equal to themselves. */
+/* Σ κ_j(x, x) of what a row has apart from features: a rank and a code are 0 away from and equal to themselves. */
 static double square_of_traits(const karma_i_rows *rows, size_t row) {
     const karma_i_dense *d = rows->data;
     const float *q = karma_i_rows_values(rows, row) + d->n_features;

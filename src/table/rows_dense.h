@@ -16,7 +16,7 @@
 
 #include "table/rows.h"
 
-/* What an attribute has beside its features and its mask bit; any sum of these. */
+/* What an attribute has apart from its features and its mask bit; any sum of these. */
 enum { KARMA_I_RANKED = 1, KARMA_I_CODED = 2, KARMA_I_HAS_TERM = 4 };
 
 /* Codes have 16 bits: 0 is missing, and the largest is left to the kernel, for a code that equals none. */

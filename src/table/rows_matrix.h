@@ -12,7 +12,7 @@ typedef struct karma_i_places {
 } karma_i_places;
 
 void karma_i_places_clear(karma_i_places *places);
-/* Room for so many; the first n are kept. 0: out of memory. */
+/* Room for n; the first n are kept. 0: out of memory. */
 int karma_i_places_reserve(karma_i_places *places, size_t n, size_t capacity);
 /* Makes these the places of row n, and grows as needed. 0: out of memory. */
 int karma_i_places_add(karma_i_places *places, size_t n, size_t row, size_t column);

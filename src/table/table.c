@@ -310,7 +310,7 @@ static karma_status put_target(karma_table *table, karma_i_target target, karma_
     return append_target(table, target, err);
 }
 
-/* A copy of one number a row. */
+/* A copy of one number per row. */
 static double *copy_values(const karma_table *table, const double *values) {
     double *copy = karma_i_alloc(table->n_rows, sizeof *copy);
     if (copy && table->n_rows) memcpy(copy, values, table->n_rows * sizeof *copy);

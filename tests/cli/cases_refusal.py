@@ -91,8 +91,8 @@ class BadInput(Case):
         self.fails("train", "--effort", "off", "d.csv", "--target", "outcome", "--id", "nr", "-o", "m.karma", says="d.csv: no column 'nr'")
 
     def test_one_class_only(self):
-        self.bad("a,y\n1,u\n2,u\n3,\n", "d.csv: column 'y' has one class only, 'u'")
-        self.bad("a,y\n1,7\n2,7\n", "d.csv: column 'y' has one class only, '7'")
+        self.bad("a,y\n1,u\n2,u\n3,\n", "d.csv: column 'y' has only one class, 'u'")
+        self.bad("a,y\n1,7\n2,7\n", "d.csv: column 'y' has only one class, '7'")
 
     def test_no_labels(self):
         self.bad("a,y\n1,\n2,NA\n", "d.csv: no row has a label in column 'y'")
@@ -244,7 +244,7 @@ class BadOutput(Case):
                 self.fails(*args, says="standard output.*Bad file descriptor", preexec_fn=lambda: os.close(1))
 
     def test_stderr_closed(self):
-        """What is said to a closed stderr must not end up in the output file that got its number."""
+        """Messages for a closed stderr must not end up in the output file that got its number."""
         self.write("w.csv", "a,b,c\n1,2,3\n4,5,6\n")
         args = ["gram", "w.csv", "--gamma", "1000", "--scale", "0.001", "-o", "g.csv"]
         self.ok(*args, notes=["overflow"])

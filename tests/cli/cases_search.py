@@ -237,7 +237,7 @@ class Validating(Case):
         self.write("lone.csv", "a,y\n" + "".join(f"{i},{'q' if i == 3 else 'p'}\n" for i in range(20)))
         for effort in ("off", "quick"):
             self.fails("cv", "lone.csv", "--target", "y", "--effort", effort,
-                       says=r"lone.csv: with fold \d of 5 of the rows left out: column 'y' has one class only, 'p'")
+                       says=r"lone.csv: with fold \d of 5 of the rows left out: column 'y' has only one class, 'p'")
 
     def test_rounds_threads_and_seeds(self):
         self.two_classes(n=40)

@@ -224,7 +224,7 @@ class Usage(Case):
 
     def test_values(self):
         train = ["train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma"]
-        for words, says in ((["--gamma"], "--gamma wants a value"), (["-o"], "--output wants a value"),
+        for words, says in ((["--gamma"], "--gamma needs a value"), (["-o"], "--output needs a value"),
                             (["--gamma", "0"], "--gamma .*1 to 1024.*'0'"), (["--gamma", "1025"], "'1025'"),
                             (["--gamma", "2.5"], "'2.5'"), (["--gamma", "two"], "'two'"), (["--gamma", ""], "''"),
                             (["--gamma=1e999"], "1e999"), (["--C", "-1"], "--C .*'-1'"), (["--C", "nan"], "'nan'"),

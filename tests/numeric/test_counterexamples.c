@@ -300,7 +300,8 @@ static int joint_says(int has_ones, const crowd *c, double mu) {
 }
 
 /* Joint completion is right about the last row of M, which has the commoner label, and wrong about a row of the second
- * kind. Standardised, as in the comparison, every column is constant, and the commoner label is all that is said. */
+ * kind. Standardised, as in the comparison, every column is constant, and the prediction is always the commoner label.
+ */
 static void joint_completion_of_M_is_right_by_luck(void **state) {
     (void)state;
     static const char *const names[] = {"mc-b", "mc-1"};

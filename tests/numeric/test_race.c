@@ -276,7 +276,7 @@ static void threads_do_not_change_a_bit(void **state) {
 
 /* --- leaks --------------------------------------------------------------------------------------------- */
 
-/* A row that is left out, cells and label, has no part in what is said of the others that are left out with it: not
+/* A row that is left out, cells and label, does not change the scores of the others that are left out with it: not
  * through means, ranks, subspaces, spreads, overlaps or C. */
 static void rows_that_are_left_out_teach_nothing(void **state) {
     (void)state;

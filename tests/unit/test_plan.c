@@ -1,4 +1,4 @@
-/* Plans: what a text becomes, and what is said about one that is wrong; what a plan becomes as text; and models that
+/* Plans: what a text becomes, and the message for one that is wrong; what a plan becomes as text; and models that
  * are the weighted mean of a plan's machines. The oracle of these is each machine learned alone. */
 #include <setjmp.h>
 #include <stdarg.h>

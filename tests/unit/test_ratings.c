@@ -557,7 +557,7 @@ static void test_options(void **state) {
     o = rating_options();
     o.absent = KARMA_ABSENT_ZERO;
     refuse(sample, &o, KARMA_ERR_OPTION,
-           "option 'absent=zero' does not apply to ratings: one that nobody gave is missing");
+           "option 'absent=zero' does not apply to ratings: one that was not given is missing");
     o = rating_options();
     o.category = (karma_names)NAMES("3");
     refuse(sample, &o, KARMA_ERR_OPTION, "option 'category' does not apply to item '3': ratings are numbers");

@@ -13,17 +13,18 @@ static const karma_option tool_records[] = {
     {"complete", KARMA_OPTION_TEXT, offsetof(tool_options, complete), 0, 0, 0, NULL, "FILE",
      "write the same rows without holes here", NULL},
     {"against", KARMA_OPTION_TEXT, offsetof(tool_options, against), 0, 0, 0, NULL, "FILE",
-     "kernel values against the rows of this file, on which all that is learned is learned", NULL},
+     "kernel values against the rows of this file; the kernel is learned from them", NULL},
     {"importance", KARMA_OPTION_SWITCH, offsetof(tool_options, importance), 0, 0, 1, NULL, "",
      "instead of single rows: how much worse the model gets when a column is permuted, on rows with labels", NULL},
     {"overlap", KARMA_OPTION_SWITCH, offsetof(tool_options, overlap), 0, 0, 1, NULL, "",
      "instead of scores: how many support rows share each row's observed columns, and a warning level", NULL},
     {"top", KARMA_OPTION_INTEGER, offsetof(tool_options, top), 0, 1, 1e9, all_words, NULL,
-     "show only so many of the largest parts, the others as one", NULL},
+     "show only this many of the largest contributions, and the sum of the others", NULL},
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
-     "how often all rows are left out in turn, each time in other parts", NULL},
+     "how often the cross-validation is repeated, each time with other parts", NULL},
     {"abstain", KARMA_OPTION_INTEGER, offsetof(tool_options, abstain), 0, 1, 3, never_words, "LEVEL",
-     "give no answer to rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
+     "give no prediction for rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 "
+     "nothing "
      "observed",
      NULL},
     {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",
@@ -31,11 +32,11 @@ static const karma_option tool_records[] = {
      "or texts where numbers are expected",
      NULL},
     {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
-     "run the regret experiment: the only thing this command does so far", NULL},
+     "run the regret experiment; required", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
      "write the standard errors of the completed cells here", NULL},
     {"lowrank", KARMA_OPTION_SWITCH, offsetof(tool_options, lowrank), 0, 0, 1, NULL, "",
-     "whether rows lie near a subspace of few dimensions, and what follows; -o writes lambda of every row", NULL},
+     "check whether rows lie near a subspace of few dimensions; -o writes lambda of every row", NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
      NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",
@@ -165,7 +166,7 @@ static int set_option(tool *t, const char *word, int argc, char **argv, int *nex
     if (bare && value) return fail_usage(t, "--%s takes no value", name);
     if (bare) value = "on";
     if (!value) {
-        if (*next >= argc) return fail_usage(t, "--%s wants a value", name);
+        if (*next >= argc) return fail_usage(t, "--%s needs a value", name);
         value = argv[(*next)++];
     }
     karma_error err;

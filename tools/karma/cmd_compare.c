@@ -222,11 +222,11 @@ static int run(tool *t) {
     const char *path = t->arguments[0];
     int code;
     if (t->options.json && t->options.output && writes_stdout(t))
-        return fail_usage(t, "-o - and --json both want standard output: say -o FILE");
+        return fail_usage(t, "-o - and --json both need standard output: use -o FILE");
     if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
-        code = fail_usage(t, "say which column is the label with --target COL");
+        code = fail_usage(t, "name the column of the label with --target COL");
     else if (karma_compare(&comparison, table, &t->fit, &t->search, &t->compare, &t->hooks, &err) != KARMA_OK)
         code = err.status == KARMA_ERR_OPTION ? fail_usage(t, "%s", err.message) : fail(path, &err);
     else {
@@ -257,12 +257,13 @@ const tool_command command_compare = {
     .arguments = "DATA --target COL",
     .min_arguments = 1,
     .max_arguments = 1,
-    .summary = "judge many ways to learn from holes on the same rows",
+    .summary = "compare methods for missing values on the same rows",
     .description =
         "Leaves the rows out in turn, --folds parts of them, and judges every method on them: its score with a "
         "standard "
-        "error, what it is behind the best method, and the seconds that one fit and one prediction took. A * marks "
-        "what is worse than the best by more than chance: a paired t-test over the parts, corrected for training rows "
+        "error, its difference from the best method, and the seconds that one fit and one prediction took. A * marks "
+        "a method that is significantly worse than the best: a paired t-test over the parts, corrected for training "
+        "rows "
         "that they share and for the number of methods. A method that fails is shown with its reason.\n\n"
         "All methods are tuned alike: within the training rows of each part, --inner parts are left out in turn, and "
         "the strength 0.1, 1, 10 or 100 of the loss against the regulariser that does best there is taken.\n\n"

@@ -35,7 +35,7 @@ static int run(tool *t) {
     karma_error err;
     karma_model *model = NULL;
     karma_table *table = NULL;
-    int code = second_output_is_in_the_way(t, "errors", t->options.errors);
+    int code = check_second_output(t, "errors", t->options.errors);
     if (code != EXIT_DONE) return code;
     if (t->options.output && t->options.errors && strcmp(t->options.output, t->options.errors) == 0)
         return fail_usage(t, "-o and --errors name the same file");
@@ -65,7 +65,7 @@ const tool_command command_complete = {
     .arguments = "MODEL DATA",
     .min_arguments = 2,
     .max_arguments = 2,
-    .summary = "fill the holes of a table by a model's subspace",
+    .summary = "fill in missing cells with a model's subspace",
     .description =
         "Writes the rows of DATA without holes as CSV: the id columns, the model's columns in its order, and the "
         "target "

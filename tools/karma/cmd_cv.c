@@ -63,7 +63,7 @@ static int report(const tool *t, const karma_cv *cv, const karma_table *table) {
     if (t->options.json) return print_json(cv_json(cv, table));
     printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", t->arguments[0], cv->n_rows, cv->n_repeats,
            cv->n_repeats == 1 ? "" : "s", cv->n_folds,
-           t->search.effort == KARMA_EFFORT_OFF ? "" : "; models were chosen anew without them");
+           t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");
     if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu parts\n", cv->n_done);
     for (size_t target = 0; target < cv->n_targets; target++) {
         if (cv->n_targets > 1) printf("target '%s'\n", karma_table_target_name(table, target));
@@ -82,7 +82,7 @@ static int run(tool *t) {
     if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
-        code = fail_usage(t, "say which column is the label with --target COL");
+        code = fail_usage(t, "name the column of the label with --target COL");
     else if (karma_cross_validate(&cv, table, &t->fit, &t->search, (size_t)t->fit.folds, (size_t)t->options.rounds,
                                   &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
@@ -111,12 +111,14 @@ const tool_command command_cv = {
     .arguments = "DATA --target COL",
     .min_arguments = 1,
     .max_arguments = 1,
-    .summary = "tell how good a model of this table would be on new rows",
+    .summary = "estimate by cross-validation how good a model of this table is",
     .description =
         "Leaves the rows out in turn, --folds parts of them, learns from the others as `karma train` with the same "
-        "options would, and judges the answers: the goal with its standard error, part by part, and the other metrics. "
-        "What is chosen is chosen anew for every part, without the rows it is judged on; so the number is an honest "
-        "one. The same seed gives the same parts on any machine and for any number of threads. --rounds repeats it "
+        "options would,and scores the predictions: the goal with its standard error, part by part, and the other "
+        "metrics. "
+        "Any choice of a model is made again for every part, without the rows of that part, so the estimate is not "
+        "optimistic. The same seed gives the same parts on any machine and for any number of threads. --rounds repeats "
+        "it "
         "with other parts.",
     .example = "  karma cv patients.csv --target outcome\n"
                "  karma cv patients.csv --target outcome --kernel rank --C 10 --rounds 5\n",

@@ -1,4 +1,4 @@
-/* karma eval: predictions against the truth, beside the baseline. */
+/* karma eval: predictions against the truth, compared with the baseline. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@ static int judge(tool *t, const karma_model *model, const karma_table *table, co
                  const abstention *left_out, size_t n_rows) {
     if (t->read.format == KARMA_FORMAT_RATINGS && karma_table_n_targets(table) == 0)
         return fail_usage(t,
-                          "say where the label '%s' is: --users FILE with that column, or --item ID and --like "
+                          "name the column of the label '%s': --users FILE with that column, or --item ID and --like "
                           "THRESHOLD",
                           karma_model_target_name(model, 0));
     karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
@@ -84,14 +84,15 @@ const tool_command command_eval = {
     .arguments = "MODEL DATA",
     .min_arguments = 2,
     .max_arguments = 2,
-    .summary = "tell how good a model is on rows with known labels",
+    .summary = "measure how good a model is on rows with known labels",
     .description =
         "Predicts the rows of DATA and compares with their labels: accuracy, balanced accuracy, F1, AUC, and the "
         "confusion matrix; where the model has probabilities log loss, Brier score and expected calibration error; for "
         "a regression mean absolute error, root mean square error and R2; for quantiles their loss and coverage. With "
-        "--row-weight rows count by their weights. Always beside what a constant answer would reach. With --abstain "
+        "--row-weight rows count by their weights. The scores of a constant prediction are printed for comparison. "
+        "With --abstain "
         "rows "
-        "that the model knows too little of are left out, and coverage tells how many remain.",
+        "about which the model knows too little are left out, and coverage is the share that remains.",
     .example = "  karma eval patients.karma held-out.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

@@ -1,4 +1,4 @@
-/* karma explain: what scores are made of, which columns matter, how much the model knows of a row. */
+/* karma explain: what scores are made of, which columns matter, how much the model knows about a row. */
 #include <stdlib.h>
 
 #include "tool.h"
@@ -76,17 +76,19 @@ const tool_command command_explain = {
     .arguments = "MODEL DATA",
     .min_arguments = 2,
     .max_arguments = 2,
-    .summary = "tell what scores are made of, and which columns matter",
+    .summary = "show what each column adds to a score, and which columns matter",
     .description =
         "Writes a CSV with one line for every row of DATA, score and observed column: what the column contributes to "
-        "the score, the largest first, and (bias), what no column contributes; together they are the score. With two "
-        "classes the score speaks for the second one. If every kernel of the model has one factor, without an outer "
+        "the score, the largest first, and (bias), the rest; together they sum to the score. With two "
+        "classes a positive score means the second one. If every kernel of the model has one factor, without an outer "
         "map and not of a subspace, the parts are exact. Otherwise they are Shapley values, where a column that is "
         "left out is missing: exact for rows with at most 10 observed columns, otherwise sampled, with standard "
         "errors.\n"
-        "--importance tells instead how much accuracy (or R2) is lost when the observed cells of a column are dealt "
-        "anew among its rows, the mean over --repeats with its standard error; DATA need labels and should not be the "
-        "training rows. --overlap tells of every row how many columns it has, how many support rows have at least half "
+        "--importance shows instead how much accuracy (or R2) is lost when the observed cells of a column are "
+        "permuted among its rows, the mean over --repeats with its standard error; DATA need labels and should not be "
+        "the "
+        "training rows. --overlap shows for every row how many columns it has, how many support rows have at least "
+        "half "
         "of them, and a warning level: 1 thin (fewer than 30 rows, or 1% of all), 2 very thin (fewer than 5, or 0.1%), "
         "3 nothing observed.",
     .example = "  karma explain patients.karma new.csv --id patient --top 5 -o parts.csv\n"

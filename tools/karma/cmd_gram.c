@@ -9,7 +9,7 @@ enum { BATCH = 64 };
 static void write_numbers(FILE *stream, const float *values, size_t n) {
     char text[KARMA_NUMBER_SIZE];
     for (size_t j = 0; j < n; j++) {
-        (void)snprintf(text, sizeof text, "%.9g", (double)values[j]); /* nine digits tell all floats apart */
+        (void)snprintf(text, sizeof text, "%.9g", (double)values[j]); /* nine digits distinguish all floats */
         if (j) fputc(',', stream);
         fputs(text, stream);
     }
@@ -69,7 +69,7 @@ static int write_file(tool *t, const karma_gram *gram) {
     return code;
 }
 
-static void tell_normalisation(const tool *t, const karma_gram *gram) {
+static void note_normalisation(const tool *t, const karma_gram *gram) {
     char text[160];
     if (!(karma_gram_log_norm(gram) > 0.0) || !t->hooks.notice) return;
     (void)snprintf(text, sizeof text, "w(c) would overflow: all entries are divided by exp(%.6g)",
@@ -77,7 +77,7 @@ static void tell_normalisation(const tool *t, const karma_gram *gram) {
     t->hooks.notice(t->hooks.payload, text);
 }
 
-/* DATA and, if --against names it, the other table, which tells DATA its columns' types. */
+/* DATA and, if --against names it, the other table, which sets the types of DATA's columns. */
 static karma_status read_tables(karma_table **table, karma_table **against, tool *t, const char **failing,
                                 karma_error *err) {
     const char *path = t->arguments[0], *other = t->options.against;
@@ -86,7 +86,7 @@ static karma_status read_tables(karma_table **table, karma_table **against, tool
     karma_status st = karma_table_read(against, other, &t->read, &t->hooks, err);
     if (st != KARMA_OK) return st;
     *failing = path;
-    karma_read_options own = t->read; /* borrows its texts: what columns are, the other table tells */
+    karma_read_options own = t->read; /* borrows its texts; the other table sets the types of columns */
     own.target = own.numeric = own.category = own.ordered = (karma_names){NULL, 0};
     own.row_weight = NULL;
     return karma_table_read_like(table, path, *against, &own, &t->hooks, err);
@@ -102,7 +102,7 @@ static int run(tool *t) {
         karma_gram_new(&gram, table, against, &t->fit, &t->hooks, &err) != KARMA_OK)
         code = fail(failing, &err);
     else {
-        tell_normalisation(t, gram);
+        note_normalisation(t, gram);
         if (!t->options.json || !writes_stdout(t)) code = write_file(t, gram);
         if (code == EXIT_DONE && t->options.json) code = describe_json(t, gram);
     }
@@ -134,13 +134,14 @@ const tool_command command_gram = {
     .max_arguments = 1,
     .summary = "write the kernel matrix of a table",
     .description =
-        "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line a row, for use with any tool that "
+        "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line per row, for use with any tool that "
         "takes a precomputed kernel; with --json and no -o the matrix is in the object. Without a bias (the default "
         "here) a row with nothing observed has zeros. Name "
-        "labels with --target and weights with --row-weight to keep them out of the kernel. With --against FILE, one "
-        "line a row of DATA has its values with every row of FILE, under the kernel that FILE's rows make: what "
+        "labels with --target and weights with --row-weight to keep them out of the kernel. With --against FILE, the "
+        "line of a row of DATA holds its values with every row of FILE, under the kernel learned from FILE's rows: "
+        "what "
         "predict "
-        "wants of a model that was trained with --gram.",
+        "needs for a model that was trained with --gram.",
     .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n"
                "  karma gram new.csv --against patients.csv --target outcome --gamma 3 -o new-gram.csv\n",
     .groups = groups,

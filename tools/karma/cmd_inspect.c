@@ -369,7 +369,7 @@ const tool_command command_inspect = {
     .arguments = "DATA|MODEL",
     .min_arguments = 1,
     .max_arguments = 1,
-    .summary = "tell what a table or a model contains",
+    .summary = "show what a table or a model contains",
     .description =
         "For a table: its columns, their types and missing rates, the commonest patterns of holes, and whether its "
         "rows keep the paper's assumption on their norm. For a model: what it predicts, from which columns, and how "
@@ -377,7 +377,8 @@ const tool_command command_inspect = {
         "With --lowrank: whether the rows of a table lie near a subspace of few dimensions. The rank and the ranks "
         "that "
         "were tried, the spectrum, how well completions predict hidden cells; how much of the subspace each row shows "
-        "(lambda), the gamma that follows for epsilon, and the columns that rows hang on. -o FILE writes row, observed "
+        "(lambda), the gamma that follows for epsilon, and the columns on which rows depend most. -o FILE writes row, "
+        "observed "
         "cells, lambda and whether the row is reconstructible.",
     .example = "  karma inspect patients.csv --target outcome\n"
                "  karma inspect patients.csv --target outcome --lowrank -o rows.csv\n"

@@ -1,4 +1,4 @@
-/* karma online --regret: Algorithm 1 on a regular sequence, beside the best predictor in hindsight and the bound. */
+/* karma online --regret: Algorithm 1 on a regular sequence, the best predictor in hindsight, and the bound. */
 #include <math.h>
 
 #include "tool.h"
@@ -20,7 +20,7 @@ static json_t *to_json(const karma_regret_options *o, const karma_regret *regret
                      regret->lambda, "magnitude", regret->magnitude, "missing", regret->missing, "checkpoints", points);
 }
 
-/* Checkpoints whose regret is above the bound: the theorem says that there are none. */
+/* Checkpoints whose regret is above the bound: by the theorem there are none. */
 static size_t count_above(const karma_regret *regret) {
     size_t count = 0;
     for (size_t p = 0; p < regret->n_points; p++)
@@ -49,7 +49,7 @@ static void print_verdict(const karma_regret *regret) {
     char bound[64], share[64];
     size_t n_above = count_above(regret);
     if (n_above)
-        printf("The learner's regret is above the bound at %zu of %zu checkpoints: the theorem says that this cannot "
+        printf("The learner's regret is above the bound at %zu of %zu checkpoints: by the theorem this cannot "
                "be.\n",
                n_above, regret->n_points);
     else
@@ -59,7 +59,7 @@ static void print_verdict(const karma_regret *regret) {
     explain_gain(last);
     double log_share = last->log_bound - log((double)last->rounds);
     printf("The bound is %s a round. %s\n", number_of_log(share, log_share),
-           log_share < 0.0 ? "Always answering 0 loses 1 a round, so the bound says something here."
+           log_share < 0.0 ? "Always answering 0 loses 1 per round, so the bound is informative here."
                            : "Always answering 0 loses only 1 a round: for so few rounds the bound holds\n"
                              "but promises nothing.");
 }
@@ -81,7 +81,7 @@ static void print_text(const karma_regret_options *o, const karma_regret *regret
 static int run(tool *t) {
     karma_error err;
     karma_regret *regret = NULL;
-    if (!t->options.regret) return fail_usage(t, "the regret experiment is all that online does so far: say --regret");
+    if (!t->options.regret) return fail_usage(t, "online runs only the regret experiment: add --regret");
     if (karma_regret_run(&regret, &t->regret, &t->hooks, &err) != KARMA_OK) return fail(NULL, &err);
     int code = EXIT_DONE;
     if (t->options.json)
@@ -104,10 +104,11 @@ static const option_group groups[] = {
 const tool_command command_online = {
     .name = "online",
     .arguments = "",
-    .summary = "Algorithm 1 on a made-up stream, with its regret",
+    .summary = "run Algorithm 1 on synthetic rows and report its regret",
     .description =
         "With --regret, makes a sequence of rows with holes that is regular in the sense of the paper, runs Algorithm "
-        "1 on it, row by row, and tells at logarithmic checkpoints its cumulative loss, that of the best predictor in "
+        "1 on it, row by row, and reports at logarithmic checkpoints its cumulative loss, that of the best predictor "
+        "in "
         "hindsight which knows the subspace, and the bound of theorem regret on the difference.\n\n"
         "The order of the rows is random or adversarial: of the next 256 rows always the one on which the learner "
         "loses most comes first.",

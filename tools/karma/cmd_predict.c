@@ -226,12 +226,12 @@ const tool_command command_predict = {
     .max_arguments = 2,
     .summary = "predict the rows of a table",
     .description =
-        "Writes a CSV with one line a row of DATA, in the same order: the id columns, the prediction, and the score "
+        "Writes a CSV with one line per row of DATA, in the same order: the id columns, the prediction, and the score "
         "(with more than two classes one score:CLASS each; in a regression the score is the prediction, and several "
         "quantiles have columns q:QUANTILE instead). A model with probabilities adds p:CLASS for every class. With "
         "several targets all these names go with the target's: prediction:TARGET. Columns "
         "that the model does not know are ignored; columns of the model that DATA lacks count as missing. Rows with "
-        "holes in any pattern are fine. With --abstain rows that the model knows too little of get an empty "
+        "holes in any pattern are fine. With --abstain rows about which the model knows too little get an empty "
         "prediction. A notice counts the cells with categories that the training rows did not have and with numbers "
         "outside "
         "their range; --flags names them row by row.",

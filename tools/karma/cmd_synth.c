@@ -16,7 +16,7 @@ static int describe_json(const tool *t, const karma_table *table) {
 static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL, *complete = NULL;
-    int refused = second_output_is_in_the_way(t, "complete", t->options.complete);
+    int refused = check_second_output(t, "complete", t->options.complete);
     if (refused) return refused;
     if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
         return fail(NULL, &err);
@@ -37,7 +37,7 @@ static const option_group groups[] = {
 const tool_command command_synth = {
     .name = "synth",
     .arguments = "",
-    .summary = "make a table of low-rank rows with holes",
+    .summary = "make a low-rank table with missing values",
     .description =
         "Makes rows that lie in a hidden subspace, x = U z + noise, with a label that is a linear function of the row, "
         "and hides cells: completely at random (mcar), depending on other cells (mar), on the cell itself (mnar) or "

@@ -57,7 +57,7 @@ static void print_text(const karma_theory_options *o, const quantities *q) {
            "  best predictor with the best subspace. %s\n",
            q->log_regret > log((double)o->rounds * o->lipschitz)
                ? "Here it passes L T, so it promises nothing yet: T is too\n  small for this d and lambda."
-               : "Here it is below L T, so it says something.");
+               : "Here it is below L T, so it is informative.");
 }
 
 static int run(tool *t) {
@@ -80,8 +80,8 @@ const tool_command command_theory = {
     .arguments = "",
     .summary = "the paper's guarantees for given parameters",
     .description =
-        "Tells gamma(epsilon), the dimension Gamma of the embedding, the sample size of the main theorem and the "
-        "regret bound of Algorithm 1, as logarithms where the numbers are huge, with what they mean.",
+        "Prints gamma(epsilon), the dimension Gamma of the embedding, the sample size of the main theorem and the "
+        "regret bound of Algorithm 1, as logarithms where the numbers are huge, and explains them.",
     .example = "  karma theory --lambda 0.5 --epsilon 0.1 --lipschitz 1 --dim 10 --delta 0.05\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

@@ -64,7 +64,7 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
     return o;
 }
 
-/* The loss, if one is all there is to say: several targets have theirs beside their names. */
+/* The loss, if there is only one: several targets have theirs next to their names. */
 static void print_solver(const karma_model *model) {
     printf("  solver   %s, ", karma_model_solver_name(model));
     if (karma_model_n_targets(model) == 1) printf("%s loss, ", karma_model_loss_name(model, 0));
@@ -148,7 +148,7 @@ static int run(tool *t) {
     karma_table *table = NULL;
     karma_model *model = NULL;
     const char *path = t->arguments[0];
-    if (!t->options.output) return fail_usage(t, "say where to write the model with -o MODEL");
+    if (!t->options.output) return fail_usage(t, "name the model file with -o MODEL");
     if (strcmp(t->options.output, "-") == 0)
         return fail_usage(t, "a model is written to a file, not to standard output");
     int code;
@@ -156,7 +156,7 @@ static int run(tool *t) {
     if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
-        code = fail_usage(t, "say which column is the label with --target COL%s",
+        code = fail_usage(t, "name the column of the label with --target COL%s",
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if (karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
@@ -185,15 +185,15 @@ const tool_command command_train = {
     .arguments = "DATA --target COL -o MODEL",
     .min_arguments = 1,
     .max_arguments = 1,
-    .summary = "learn a model from a table with holes",
+    .summary = "learn a model from a table with missing values",
     .description =
         "Learns a classifier or a regressor from the rows of DATA that have a label, and writes it to MODEL. DATA is "
         "a CSV, TSV or LIBSVM file, or one of ratings (--format ratings), gzipped or not; - is standard input. Cells "
         "may be missing in any pattern: they "
         "are never filled in. Ctrl-C stops early and keeps the model learned so far.\n\n"
-        "Unless options of the kernel or the solver say what to learn, kernels and values of C are tried by "
+        "Unless options of the kernel or the solver are given, kernels and values of C are tried by "
         "cross-validation, and the model is the average of those that do as well as the best (--effort, --time, "
-        "--goal, --choose). Options that are given beside an --effort are kept, and the rest is chosen.",
+        "--goal, --choose). Options given together with --effort are kept, and the rest is chosen.",
     .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n"
                "  karma train patients.csv --target outcome --probabilities sigmoid -o patients.karma\n"
                "  karma train patients.csv --target stay --loss pinball --quantile 0.1,0.5,0.9 -o stay.karma\n"

@@ -81,7 +81,7 @@ void print_overview(FILE *stream) {
           "  karma train patients.csv --target outcome -o patients.karma\n"
           "  karma predict patients.karma new.csv -o predictions.csv\n"
           "  karma eval patients.karma held-out.csv\n"
-          "\nkarma COMMAND --help tells all options of a command; karma --version the version.\n"
+          "\nkarma COMMAND --help lists the options of a command; karma --version prints the version.\n"
           "karma --completion bash|fish writes a completion script, karma --manual [COMMAND] a man page.\n"
           "Exit codes: 0 done, 1 the data or the model cannot be used, 2 wrong usage.\n",
           stream);

@@ -119,7 +119,7 @@ static void print_critical(const lowrank_view *v) {
 
 static void print_lowrank(const lowrank_view *v, const char *path) {
     char share[16];
-    printf("%s: %zu rows, %zu columns beside the low-rank assumption\n", path, v->report->n_rows,
+    printf("%s: %zu rows, %zu columns, check of the low-rank assumption\n", path, v->report->n_rows,
            v->report->n_attributes);
     print_subspace(v);
     print_verdict(v);
@@ -183,7 +183,7 @@ static int write_rows(const tool *t, const karma_lowrank *r) {
     return karma_output_commit(output, &err) == KARMA_OK ? EXIT_DONE : fail(t->options.output, &err);
 }
 
-static int tell(tool *t, const karma_table *table, const karma_lowrank *report, const char *path) {
+static int print_all(tool *t, const karma_table *table, const karma_lowrank *report, const char *path) {
     lowrank_view v = {.table = table, .report = report, .epsilon = t->theory.epsilon};
     rank_critical(&v);
     v.norms_known = karma_check_norms(&v.norms, table, &t->fit, NULL) == KARMA_OK;
@@ -206,7 +206,7 @@ int inspect_lowrank(tool *t, const char *path) {
         karma_lowrank_new(&report, table, &t->fit, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else
-        code = tell(t, table, report, path);
+        code = print_all(t, table, report, path);
     karma_lowrank_free(report);
     karma_table_free(table);
     return code;

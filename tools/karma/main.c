@@ -60,7 +60,7 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     return code;
 }
 
-/* Where 0, 1 or 2 is closed the next file opened would take its number and receive what is said on stderr. The null
+/* Where 0, 1 or 2 is closed the next file opened would take its number and receive the messages for stderr. The null
  * device is put there, opened the wrong way round so that using it is still an error. */
 static void reserve_standard_streams(void) {
     for (int file = 0; file <= 2; file++)

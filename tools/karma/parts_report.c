@@ -50,7 +50,7 @@ static int has_other(const parts_report *r, size_t row) {
     return r->top && r->top < r->e->start[row + 1] - r->e->start[row];
 }
 
-/* The class that an output speaks for; of two classes the second. NULL: the output is a number. */
+/* The class that a positive output means; of two classes the second. NULL: the output is a number. */
 static const char *class_of(const karma_model *model, size_t target, size_t own) {
     if (karma_model_task(model, target) != KARMA_TASK_CLASSIFY) return NULL;
     return karma_model_class(model, target, karma_model_target_n_outputs(model, target) == 1 ? 1 : own);

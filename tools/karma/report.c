@@ -48,7 +48,7 @@ int check_output(const tool *t) {
 
 int print_json(json_t *object) {
     if (!object) {
-        fputs("karma: cannot say it in JSON: out of memory, or a name is not valid UTF-8\n", stderr);
+        fputs("karma: cannot write the JSON: out of memory, or a name is not valid UTF-8\n", stderr);
         return EXIT_FAILED;
     }
     if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) (void)fputc('\n', stdout);
@@ -153,9 +153,8 @@ void print_kernel(const karma_model *model) {
     if (karma_model_is_precomputed(model))
         putchar('\n');
     else if (!karma_model_has_plain_kernel(model))
-        printf("; unless it says otherwise%s%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "",
-               mapped ? outer : "", mapped ? "," : "", (long long)options->gamma, option_word(scale, "scale", options),
-               options->bias);
+        printf("; defaults%s%s%s gamma %lld, scale %s, bias %g\n", mapped ? " outer " : "", mapped ? outer : "",
+               mapped ? "," : "", (long long)options->gamma, option_word(scale, "scale", options), options->bias);
     else
         printf("%s%s, gamma %lld, scale %.4g, bias %g\n", mapped ? " under " : "", mapped ? outer : "",
                (long long)options->gamma, karma_model_info(model)->scale, options->bias);

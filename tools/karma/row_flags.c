@@ -4,7 +4,7 @@
 
 #include "tool.h"
 
-enum { MOST_COLUMNS_TOLD = 8 };
+enum { MOST_COLUMNS_NAMED = 8 };
 
 static const char *const words[] = {[KARMA_CELL_UNSEEN] = "unseen",
                                     [KARMA_CELL_TEXT] = "text",
@@ -63,7 +63,7 @@ void note_flags(const tool *t, const flag_counts *counts, const karma_model *mod
     for (size_t j = 0; j < karma_model_n_attributes(model); j++) {
         char text[400];
         if (counts->unseen[j] + counts->outside[j] == 0) continue;
-        if (told == MOST_COLUMNS_TOLD) {
+        if (told == MOST_COLUMNS_NAMED) {
             more++;
             continue;
         }

@@ -71,7 +71,7 @@ static void print_folds(const karma_search_info *info) {
     puts(info->n_values > most ? "  ..." : "");
 }
 
-/* Ingredients are words of the library; those that say little alone have more here. */
+/* Ingredients are words of the library; short ones are explained here. */
 static const char *words_for(const char *ingredient) {
     static const struct {
         const char *ingredient, *words;

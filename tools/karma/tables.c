@@ -33,9 +33,9 @@ int write_tables(const karma_table *table, const char *path, const karma_table *
     return fail_output(path, &err);
 }
 
-int second_output_is_in_the_way(const tool *t, const char *flag, const char *path) {
+int check_second_output(const tool *t, const char *flag, const char *path) {
     if (!path || strcmp(path, "-") != 0 || !(t->options.json || writes_stdout(t))) return EXIT_DONE;
-    return fail_usage(t, "--%s - needs standard output for itself: say -o FILE, and no --json", flag);
+    return fail_usage(t, "--%s - needs standard output for itself: use -o FILE, and no --json", flag);
 }
 
 static json_t *attribute_json(const karma_table *table, size_t row, size_t attribute) {

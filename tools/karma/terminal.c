@@ -1,4 +1,4 @@
-/* What the tool says on stderr: errors, notices, a progress line. */
+/* What the tool prints to stderr: errors, notices, a progress line. */
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>

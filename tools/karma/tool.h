@@ -74,7 +74,7 @@ extern const size_t n_commands;
 const karma_option_table *tool_option_table(void);
 void tool_init(tool *t, const tool_command *command);
 void tool_clear(tool *t);
-/* EXIT_DONE, or EXIT_USAGE after saying why on stderr. *wants_help is set by --help. */
+/* EXIT_DONE, or EXIT_USAGE after a message on stderr. *wants_help is set by --help. */
 int tool_parse(tool *t, int argc, char **argv, int *wants_help);
 /* The struct inside the tool that a group's options belong to. */
 void *group_struct(const option_group *group, tool *t);
@@ -109,7 +109,7 @@ int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
 /* scoring.c: from the arguments to scores. */
-/* Loads the model and the data that the arguments name; both are NULL after a failure, which it has told. */
+/* Loads the model and the data that the arguments name; both are NULL after a failure, whose message it has printed. */
 int load_inputs(tool *t, karma_model **model, karma_table **table);
 /* Does that, predicts, notes cells that are unlike the training rows, hands all to `then` and frees it. */
 int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores,
@@ -124,7 +124,8 @@ typedef struct abstention {
 int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table);
 
 /* row_flags.c: cells of new rows that are unlike those of the training rows. */
-/* How many, by column of the model; all 0 at first. Rows may come in parts, and are told of once, in the end. */
+/* How many, by column of the model; all 0 at first. Rows may come in batches; the notice is printed once, at the end.
+ */
 typedef struct flag_counts {
     size_t *unseen, *outside; /* one per column of the model */
 } flag_counts;
@@ -153,7 +154,7 @@ int write_tables(const karma_table *table, const char *path, const karma_table *
 /* EXIT_DONE, or EXIT_USAGE after saying why: a second table, which --flag sends to `path`, cannot share standard
  * output.
  */
-int second_output_is_in_the_way(const tool *t, const char *flag, const char *path);
+int check_second_output(const tool *t, const char *flag, const char *path);
 /* `columns`: names of ids, attributes and targets; `cells`: a list for every row, null where one is missing. */
 void add_cells_json(json_t *object, const karma_table *table);
 
