@@ -22,6 +22,7 @@ typedef struct karma_compare_fold {
                         was chosen on the training rows; NaN where the method chooses in its own way */
     char *kernel;    /* that was chosen; NULL where the method has no choice of kernels */
     double tune_seconds, fit_seconds, predict_seconds; /* choosing; learning with what was chosen; scoring */
+    int is_cut_short;                                  /* its search was, by the time limit */
 } karma_compare_fold;
 
 typedef struct karma_compare_method {

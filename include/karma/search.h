@@ -104,7 +104,8 @@ typedef struct karma_cv {
     size_t n_rows, n_folds, n_repeats, n_done; /* n_done of the folds of all repeats were judged */
     size_t n_targets;
     karma_cv_target *targets;
-    char **kernels; /* of each fold: what was learned there */
+    char **kernels;     /* of each fold: what was learned there */
+    size_t n_cut_short; /* folds whose search was cut short by its time limit */
 } karma_cv;
 
 /* Leaves the rows out in turn, `folds` parts of them, `repeats` times: learns from the others by karma_search, so that

@@ -205,6 +205,7 @@ static karma_status run_search(karma_compare_fold *out, const karma_i_contest *c
     search.time = outer->time;
     KARMA_TRY(karma_search(&model, outer->train, &fit, &search, hooks, err));
     out->tune_seconds = model->search ? model->search->seconds : 0.0; /* none without an effort */
+    out->is_cut_short = model->search && model->search->end != KARMA_SEARCH_COMPLETE;
     out->fit_seconds = karma_i_now() - began - out->tune_seconds;
     karma_status st = judge_model(out, model, contest, outer->test, hooks, err);
     karma_model_free(model);

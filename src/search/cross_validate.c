@@ -87,6 +87,7 @@ static karma_status run_fold(karma_cv *cv, const karma_i_fold *fold, const karma
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
     if (st == KARMA_OK) st = judge_fold(cv, model, fold->test, (size_t)fit->threads, err);
     if (st == KARMA_OK) {
+        cv->n_cut_short += model->search && model->search->end != KARMA_SEARCH_COMPLETE;
         const char *kernel = model->task.options.kernel ? model->task.options.kernel : "linear";
         if (!(cv->kernels[cv->n_done] = karma_i_strdup(kernel))) st = karma_i_fail_memory(err);
     }

@@ -15,9 +15,14 @@
 static const double MOST_VISITED_PAIRS = 2e10, CHEAP_PAIRS = 2e9;
 enum { MOST_PASSES = 300, MOST_CHEAP_PASSES = 100000 };
 
+/* Rows from which landmarks are learned much sooner than an exact machine. */
+enum { MOST_HURRIED_ROWS = 4000 };
+
 /* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant answer.
  */
 static const double MOST_USABLE_GAP = 0.1;
+/* Standard errors of a difference that may be luck. */
+static const double NOISE = 2.5;
 /* From so many times the sample on, its rows are too few to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
 /* Of the time that is left, what the first model may take; and how many times as long the second one may take. */
@@ -120,7 +125,8 @@ static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, con
 typedef struct check {
     double *scores; /* of these rows */
     double value, error;
-    double lead, lead_error; /* over the choice, fold by fold */
+    double lead, lead_error;     /* over the choice, in the unit of the goal */
+    double behind, behind_error; /* of the choice, mean loss of rows; 0 where the goal is not a mean over rows */
     double constant;
 } check;
 
@@ -152,10 +158,27 @@ static karma_status judge_folds(double *values, const karma_i_last_fit *f, const
     return st;
 }
 
+/* The same row by row, which tells more, over the rows that the search has judged. */
+static karma_status compare_rows(check *c, const karma_i_last_fit *f, karma_error *err) {
+    const karma_i_race *race = f->race;
+    size_t n = race->table->n_rows, K = race->task->n_outputs, n_rows = 0;
+    double *chosen = karma_i_alloc(n, K * sizeof *chosen), *difference = karma_i_alloc(n, sizeof *difference);
+    karma_status st = chosen && difference ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK) karma_i_choice_scores(chosen, f->choice, race, 0);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++)
+        if (karma_i_folds_number(race->folds, 0, i) < race->n_done)
+            difference[n_rows++] = karma_i_goal_row_loss(f->judge, race->task, race->table, i, c->scores + i * K) -
+                                   karma_i_goal_row_loss(f->judge, race->task, race->table, i, chosen + i * K);
+    if (st == KARMA_OK) mean_and_error(&c->behind, &c->behind_error, difference, NULL, n_rows);
+    karma_i_free(chosen);
+    karma_i_free(difference);
+    return st;
+}
+
 static karma_status compare(check *c, const karma_i_last_fit *f, karma_error *err) {
     const karma_i_race *race = f->race;
     size_t n = race->n_done < race->folds->n_folds ? race->n_done : race->folds->n_folds;
-    double *values = karma_i_alloc(n, sizeof *values), *chosen = karma_i_alloc(race->n_done, sizeof *chosen);
+    double *values = karma_i_alloc(n, sizeof *values), *chosen = karma_i_alloc(race->n_done, sizeof *chosen), unused;
     double *constant = karma_i_alloc(race->table->n_rows, race->task->n_outputs * sizeof *constant);
     karma_status st = values && chosen && constant ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = judge_folds(values, f, c->scores, n, err);
@@ -166,7 +189,8 @@ static karma_status compare(check *c, const karma_i_last_fit *f, karma_error *er
         st = karma_i_constant_scores(constant, race->task, race->table, err);
     }
     if (st == KARMA_OK) st = judge_folds(values, f, constant, n, err);
-    if (st == KARMA_OK) mean_and_error(&c->constant, &(double){0.0}, values, NULL, n);
+    if (st == KARMA_OK) mean_and_error(&c->constant, &unused, values, NULL, n);
+    if (st == KARMA_OK && karma_i_goal_is_mean(f->judge->goal)) st = compare_rows(c, f, err);
     karma_i_free(values);
     karma_i_free(chosen);
     karma_i_free(constant);
@@ -174,9 +198,10 @@ static karma_status compare(check *c, const karma_i_last_fit *f, karma_error *er
 }
 
 /* More than noise behind the models of the search, or behind a constant answer where these were not. */
-static int is_worse(const check *c) {
-    double noise = fmax(2.0 * c->lead_error, c->error), choice = c->value - c->lead;
-    return c->lead < -noise || (c->value < c->constant && choice >= c->constant);
+static int is_worse(const check *c, const karma_i_last_fit *f) {
+    int is_behind = karma_i_goal_is_mean(f->judge->goal) ? c->behind > NOISE * c->behind_error
+                                                         : c->lead < -fmax(NOISE * c->lead_error, c->error);
+    return is_behind || (c->value < c->constant && c->value - c->lead >= c->constant);
 }
 
 static karma_status check_model(int *passed, check *c, const karma_model *model, const karma_i_last_fit *f,
@@ -186,7 +211,7 @@ static karma_status check_model(int *passed, check *c, const karma_model *model,
     if (!c->scores) return karma_i_fail_memory(err);
     KARMA_TRY(karma_predict(c->scores, model, sample, (size_t)f->task->options.threads, NULL, err));
     KARMA_TRY(compare(c, f, err));
-    *passed = !is_worse(c);
+    *passed = !is_worse(c, f);
     return KARMA_OK;
 }
 
@@ -206,6 +231,8 @@ static karma_status fit_first(karma_model **out, manner *how, check *c, const ka
                               const karma_table *rest, int is_last, karma_error *err) {
     double now = karma_i_now();
     *how = (manner){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), !is_last};
+    if (how->solver == KARMA_SOLVER_AUTO && isfinite(f->deadline) && rest->n_rows > MOST_HURRIED_ROWS)
+        how->solver = KARMA_SOLVER_NYSTROM;
     for (;;) {
         karma_model *model = NULL;
         int passed = 0;
@@ -235,37 +262,58 @@ static karma_status fit_again(karma_model **model, const karma_i_last_fit *f, ma
     return KARMA_OK;
 }
 
-static karma_status fit_sample(karma_model **out, const karma_i_last_fit *f, const check *c, karma_error *err) {
-    const karma_table *sample = f->race->table;
+/* What the check refused is replaced by a model of the sample, learned as candidates were. It takes a moment, and is
+ * not stopped. */
+static karma_status fit_sample(karma_model **out, const karma_i_last_fit *f, karma_error *err) {
+    manner how = {KARMA_SOLVER_BATCH, INFINITY, 0};
+    return fit_choice(out, f, f->race->table, &how, err);
+}
+
+static void tell_refusal(const karma_i_last_fit *f, const check *c) {
     double sign = karma_i_goal_sign(f->judge->goal);
-    manner how = {KARMA_SOLVER_BATCH, f->deadline, 0}; /* as candidates were */
     karma_i_notice(f->hooks,
                    "warning: learning from all %zu rows gave a worse model (%s %.4g, where models of the search had "
                    "%.4g on the same rows), so the model was learned from a random sample of %zu rows. To use all "
-                   "rows, try option 'effort=off' with your own option 'kernel' and option 'C'",
+                   "rows, %s",
                    f->rows->n_rows, karma_i_goal_name(f->judge->goal), sign * c->value, sign * (c->value - c->lead),
-                   sample->n_rows);
-    return fit_choice(out, f, sample, &how, err);
+                   f->race->table->n_rows,
+                   isfinite(f->deadline) ? "allow more time (option 'time')"
+                                         : "try option 'effort=off' with your own option 'kernel' and option 'C'");
 }
 
+/* The first model and its check. */
+static karma_status try_first(karma_model **out, manner *how, check *c, karma_search_info *info,
+                              const karma_i_last_fit *f, int is_last, karma_error *err) {
+    karma_i_fold split = {0};
+    karma_status st = karma_i_fold_split(&split, f->samples, 0, err);
+    if (st == KARMA_OK) st = fit_first(out, how, c, f, split.train, is_last, err);
+    if (st == KARMA_OK) record_check(info, c, f, split.train->n_rows);
+    karma_i_fold_clear(&split);
+    return st;
+}
+
+/* Where time is limited, the model of the sample comes first: there may be no time for it later. */
 static karma_status fit_checked(karma_model **out, karma_search_info *info, const karma_i_last_fit *f,
                                 karma_error *err) {
-    karma_i_fold split = {0};
     check c = {0};
     manner how;
-    karma_model *model = NULL;
-    double began = karma_i_now();
+    karma_model *model = NULL, *of_sample = NULL;
     int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)f->rows->n_rows;
-    karma_status st = karma_i_fold_split(&split, f->samples, 0, err);
-    if (st == KARMA_OK) st = fit_first(&model, &how, &c, f, split.train, is_small, err);
+    karma_status st = isfinite(f->deadline) ? fit_sample(&of_sample, f, err) : KARMA_OK;
+    double began = karma_i_now();
+    if (st == KARMA_OK) st = try_first(&model, &how, &c, info, f, is_small, err);
     double ended = karma_i_now();
     int is_short = ended + SAFE_FACTOR * (ended - began) > f->deadline, has_passed = model != NULL;
-    if (st == KARMA_OK) record_check(info, &c, f, split.train->n_rows);
-    karma_i_fold_clear(&split);
-    if (st == KARMA_OK && !has_passed) st = fit_sample(&model, f, &c, err);
+    if (st == KARMA_OK && !has_passed) {
+        tell_refusal(f, &c);
+        if (!of_sample) st = fit_sample(&of_sample, f, err);
+        model = of_sample;
+        of_sample = NULL;
+    }
     if (st == KARMA_OK && has_passed && !is_small && !is_short) st = fit_again(&model, f, how, err);
     if (st == KARMA_OK) st = calibrate(model, f, has_passed ? c.scores : NULL, err);
     karma_i_free(c.scores);
+    karma_model_free(of_sample);
     if (st == KARMA_OK)
         *out = model;
     else

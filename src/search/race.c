@@ -5,6 +5,7 @@
 
 #include <omp.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "kernel/parts.h"
@@ -102,7 +103,8 @@ static karma_status split_table(fold_data *f, unsigned char *is_train, const kar
 static size_t number_encodings(karma_kernel_kind *kinds, karma_i_race *race) {
     size_t n_kinds = 0;
     for (size_t e = 0; e < race->n_entries; e++)
-        if (!race->entries[e].is_out) karma_i_plan_kernel_number(&race->entries[e].kernel, kinds, &n_kinds);
+        if (!race->entries[e].is_out && !race->entries[e].is_waiting)
+            karma_i_plan_kernel_number(&race->entries[e].kernel, kinds, &n_kinds);
     return n_kinds;
 }
 
@@ -173,10 +175,13 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
                               ? choose_rank(race, &f->task, f->tables.train, &hooks, err)
                               : KARMA_OK;
         f->task.options.subspace_rank = race->subspace_rank;
+        double began = karma_i_now();
         if (st == KARMA_OK)
             st =
                 karma_i_learn_recipes(&f->encoder, kinds, n_kinds, &f->task, &f->outputs, f->tables.train, &hooks, err);
-        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1) return st;
+        *(has_slow ? &race->slow_recipe_seconds : &race->recipe_seconds) = karma_i_now() - began;
+        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1 || race->slow_comes_last)
+            return st;
         if (drop_slow_entries(race) == 0) return st;
     }
 }
@@ -273,9 +278,11 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
         quit = wants_stop;
 #pragma omp atomic read
         so_far = n_judged;
-        if (quit || race->entries[e].is_out) continue;
+        if (quit || race->entries[e].is_out || race->entries[e].is_waiting) continue;
+        double began = karma_i_now();
         quit = stop && omp_get_thread_num() == 0 && so_far > 0 && wants_to_stop(race, e, so_far, stop, payload);
         race->entries[e].is_judged = !quit && judge_entry(race, e, f, &errors[e]) == KARMA_OK;
+        race->entries[e].seconds = karma_i_now() - began;
 #pragma omp atomic
         n_judged += race->entries[e].is_judged ? 1 : 0;
         if (!race->entries[e].is_judged) {
@@ -293,19 +300,47 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
     return st;
 }
 
-karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
-                               karma_error *err) {
+/* Which entries wait while a stage is run; returns how many do not. */
+static size_t mark_stage(karma_i_race *race, int is_slow_stage) {
+    size_t n = 0;
+    for (size_t e = 0; e < race->n_entries; e++) {
+        karma_i_race_entry *entry = &race->entries[e];
+        entry->is_waiting = race->slow_comes_last && karma_i_plan_kernel_is_slow(&entry->kernel) != is_slow_stage;
+        n += !entry->is_out && !entry->is_waiting;
+    }
+    return n;
+}
+
+static karma_status run_stage(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err) {
     fold_data f = {0};
-    *stopped = 0;
-    for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
     encoding_watch watch = {stop, payload};
     karma_status st = prepare_fold(&f, race, &watch, err);
+    if (st == KARMA_OK) st = judge_entries(race, &f, stop, payload, stopped, err);
+    clear_fold(&f);
+    return st;
+}
+
+/* Where there is no time for slow recipes, and other entries were judged, the fold has those. */
+static karma_status run_slow_stage(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
+                                   karma_error *err) {
+    if (mark_stage(race, 1) == 0) return KARMA_OK;
+    karma_status st = run_stage(race, stop, payload, stopped, err);
+    if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || drop_slow_entries(race) == 0) return st;
+    return KARMA_OK;
+}
+
+karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
+                               karma_error *err) {
+    karma_status st = KARMA_OK;
+    *stopped = 0;
+    for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
+    if (mark_stage(race, 0) > 0) st = run_stage(race, stop, payload, stopped, err);
+    if (st == KARMA_OK && !*stopped && race->slow_comes_last) st = run_slow_stage(race, stop, payload, stopped, err);
+    for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_waiting = 0;
     if (st == KARMA_ERR_CANCELLED && race->n_done > 0) {
         *stopped = 1;
         st = KARMA_OK;
-    } else if (st == KARMA_OK)
-        st = judge_entries(race, &f, stop, payload, stopped, err);
-    clear_fold(&f);
+    }
     if (st != KARMA_OK) return st;
     if (*stopped && race->n_done == 0)
         for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_out |= !race->entries[e].is_judged;

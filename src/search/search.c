@@ -29,8 +29,11 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
     [KARMA_EFFORT_THOROUGH] = {4000, 2000, 5},
 };
 
-/* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. */
-static const double TRYING_SHARE = 0.7;
+/* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. Of that, what the first
+ * fold may take, which is to try as many kernels as it can. */
+static const double TRYING_SHARE = 0.7, FIRST_FOLD_SHARE = 0.4;
+/* Of the time for the last fit, what recipes may take, which cannot be stopped. */
+static const double RECIPE_SHARE = 0.4;
 /* Rows × rows × machines that the last fit may cost beyond one machine; and rows × landmarks × outputs × machines where
  * rows are too many for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
@@ -55,10 +58,11 @@ typedef struct search_state {
     double started;
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
-    double fold_seconds;  /* that the last one took */
+    double fold_seconds;  /* that the next one is likely to take */
     int passes_are_ours;  /* the user said nothing of them */
     int is_interrupted;   /* by the user */
     int is_out_of_time;
+    int is_cut_short;             /* there was no time for some kernels */
     karma_i_folds folds, samples; /* samples: all rows, if candidates are tried on a sample, which is fold 0 */
     karma_i_race race;
     karma_i_judge judge;
@@ -97,21 +101,81 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     return s->is_interrupted || s->is_out_of_time;
 }
 
-/* A time limit for the next fold: its share of what is left, all of it after the first, whose entries are those that
- * there is time for. False where a fold like the last one would take too long. */
+static double trying_ends(const search_state *s) {
+    return s->started + TRYING_SHARE * (s->deadline - s->started);
+}
+
+/* A time limit for the next fold. False where a fold like the last one would take too long. */
 static int set_fold_deadline(search_state *s) {
-    double trying_ends = s->started + TRYING_SHARE * (s->deadline - s->started), t = karma_i_now();
+    double t = karma_i_now();
     s->fold_deadline = INFINITY;
     if (!isfinite(s->deadline)) return 1;
-    s->fold_deadline = trying_ends;
-    if (s->race.n_done == 0) s->fold_deadline = t + (trying_ends - t) / (double)s->folds.n_folds;
-    return s->race.n_done == 0 || t + s->fold_seconds < trying_ends;
+    s->fold_deadline = trying_ends(s);
+    if (s->race.n_done == 0) s->fold_deadline = t + FIRST_FOLD_SHARE * (s->fold_deadline - t);
+    return s->race.n_done == 0 || t + s->fold_seconds < trying_ends(s);
 }
 
 static void note_best(search_state *s) {
     s->best = -INFINITY;
     for (size_t r = 0; r < s->race.n_runs; r++)
         if (!s->race.entries[s->race.runs[r].entry].is_out) s->best = fmax(s->best, karma_i_run_value(&s->race, r));
+}
+
+/* The best value of an entry on the first fold. */
+static double first_value(const karma_i_race *race, size_t entry) {
+    double best = -INFINITY;
+    for (size_t c = 0; c < race->entries[entry].path.n; c++)
+        best = fmax(best, race->runs[race->entries[entry].first_run + c].values[0]);
+    return best;
+}
+
+/* The strongest entry that was not seen; n_entries if there is none. */
+static size_t find_strongest(const karma_i_race *race, const unsigned char *is_seen) {
+    size_t best = race->n_entries;
+    for (size_t e = 0; e < race->n_entries; e++)
+        if (!race->entries[e].is_out && !is_seen[e] &&
+            (best == race->n_entries || first_value(race, e) > first_value(race, best)))
+            best = e;
+    return best;
+}
+
+/* After the first fold: of the entries, the strongest ones, as many as there is time for on all other folds. */
+static karma_status keep_affordable(search_state *s, karma_error *err) {
+    karma_i_race *race = &s->race;
+    double left = (trying_ends(s) - karma_i_now()) / (double)(s->folds.n_folds - 1), cost = race->recipe_seconds;
+    double threads = (double)karma_i_threads(s->task.options.threads);
+    unsigned char *is_seen = karma_i_zalloc(race->n_entries, 1);
+    if (!is_seen) return karma_i_fail_memory(err);
+    int has_slow = 0, n_kept = 0;
+    for (;;) {
+        size_t e = find_strongest(race, is_seen);
+        if (e == race->n_entries) break;
+        int is_slow = karma_i_plan_kernel_is_slow(&race->entries[e].kernel);
+        double more = race->entries[e].seconds / threads + (is_slow && !has_slow ? race->slow_recipe_seconds : 0.0);
+        is_seen[e] = 1;
+        if (n_kept++ > 0 && cost + more > left) {
+            race->entries[e].is_out = s->is_cut_short = 1;
+            continue;
+        }
+        cost += more;
+        has_slow |= is_slow;
+    }
+    s->fold_seconds = fmin(s->fold_seconds, cost);
+    karma_i_free(is_seen);
+    return KARMA_OK;
+}
+
+/* Recipes that would take all the time of the last fit are not for the choice. */
+static void drop_slow_recipes(search_state *s, size_t n_rows) {
+    double n_learned = (double)s->table->n_rows * (double)(s->folds.n_folds - 1) / (double)s->folds.n_folds;
+    double seconds = s->race.slow_recipe_seconds * (double)n_rows / n_learned;
+    size_t n_fast = 0;
+    for (size_t e = 0; e < s->race.n_entries; e++)
+        n_fast += !s->race.entries[e].is_out && !karma_i_plan_kernel_is_slow(&s->race.entries[e].kernel);
+    if (n_fast == 0 || seconds <= RECIPE_SHARE * (s->deadline - karma_i_now())) return;
+    for (size_t e = 0; e < s->race.n_entries; e++)
+        if (karma_i_plan_kernel_is_slow(&s->race.entries[e].kernel) && !s->race.entries[e].is_out)
+            s->race.entries[e].is_out = s->is_cut_short = 1;
 }
 
 /* What is wrong with some of the rows need not be wrong with all of them. */
@@ -139,7 +203,9 @@ static karma_status run_race(search_state *s, karma_error *err) {
         if (st == KARMA_ERR_DATA) st = blame_fold(s, err);
         if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
         note_best(s);
-        st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
+        for (size_t e = 0; e < s->race.n_entries; e++) s->is_cut_short |= !s->race.entries[e].was_judged;
+        if (isfinite(s->deadline) && s->race.n_done == 1) st = keep_affordable(s, err);
+        if (st == KARMA_OK) st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
     }
     return st;
 }
@@ -175,6 +241,7 @@ static karma_status start_race(search_state *s, karma_goal goal, karma_error *er
     KARMA_TRY(karma_i_folds_deal(&s->folds, &s->task, s->table, n_folds, count_repeats(s->plan, n),
                                  (uint64_t)s->task.options.seed, SEED_STEP, err));
     s->race = karma_i_race_start(&s->task, &s->folds, karma_i_goal_value, &s->judge);
+    s->race.slow_comes_last = isfinite(s->deadline);
     return karma_i_candidates_add(&s->race, (karma_effort)s->options->effort, &s->options->fixed, err);
 }
 
@@ -190,7 +257,8 @@ static size_t count_machines(const search_state *s, size_t n_rows) {
 
 static karma_search_end how_it_ended(const search_state *s) {
     if (s->is_interrupted) return KARMA_SEARCH_INTERRUPTED;
-    return s->race.n_done < karma_i_folds_count(&s->folds) ? KARMA_SEARCH_OUT_OF_TIME : KARMA_SEARCH_COMPLETE;
+    return s->is_cut_short || s->race.n_done < karma_i_folds_count(&s->folds) ? KARMA_SEARCH_OUT_OF_TIME
+                                                                              : KARMA_SEARCH_COMPLETE;
 }
 
 static karma_status finish(karma_model **out, search_state *s, const karma_table *rows, karma_error *err) {
@@ -199,6 +267,7 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     karma_search_info *account = NULL;
     karma_model *model = NULL;
     size_t most = count_machines(s, rows->n_rows);
+    if (isfinite(s->deadline)) drop_slow_recipes(s, rows->n_rows);
     KARMA_TRY(
         karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
     karma_i_search_facts facts = {.race = &s->race,

@@ -46,7 +46,7 @@ typedef struct group {
     unsigned char *has_factor;
     size_t factor_size;
     double passes, started, first_gap;
-    int is_cancelled;
+    int is_cancelled, has_start; /* has_start: some weight is not 0 at the start */
     /* the rows that bend for some active machine */
     size_t *bent, n_bent;
     karma_i_features *bent_features; /* NULL: all rows are looked at */
@@ -297,6 +297,23 @@ static void precondition(double *x, const group *g, size_t which, const double *
         for (size_t f = 0; f < p; f++) x[f] /= factor[f];
 }
 
+/* --- progress -------------------------------------------------------------------------------------------------- */
+
+/* How far it is, and how long it may take: the gap has fallen by a constant factor per second so far. */
+static int ask_to_stop(group *g) {
+    char stage[96];
+    double gap = 0.0, spent = karma_i_now() - g->started, goal = g->problem->tolerance;
+    if (!g->hooks || !g->hooks->progress) return 0;
+    for (size_t k = 0; k < g->n; k++) gap = fmax(gap, karma_i_machine_gap(&g->machines[k]));
+    if (g->first_gap == 0.0) g->first_gap = gap;
+    double fallen = log(g->first_gap / gap), left = gap > goal ? spent * log(gap / goal) / fallen : 0.0;
+    if (fallen > 0.0 && isfinite(left))
+        (void)snprintf(stage, sizeof stage, "gap %.2g, goal %.2g, about %.0f s left", gap, goal, fmax(1.0, left));
+    else
+        (void)snprintf(stage, sizeof stage, "gap %.2g, goal %.2g", gap, goal);
+    return karma_i_progress(g->hooks, stage, 0, 0);
+}
+
 /* --- conjugate gradients --------------------------------------------------------------------------------------- */
 
 typedef struct cg_state {
@@ -373,12 +390,17 @@ static int any_open(const cg_state *c, size_t n) {
     return 0;
 }
 
-/* Directions of all active machines; those that are solved wait for the others. */
+/* Directions of all active machines; those that are solved wait for the others. Stopped early they are still directions
+ * along which the objective falls. */
 static karma_status conjugate_gradients(group *g, karma_error *err) {
     cg_state c;
     size_t p = g->problem->features->n_features, steps = 0;
     karma_status st = start_cg(&c, g, err);
     for (; st == KARMA_OK && steps < MOST_CG_STEPS && any_open(&c, g->n_active); steps++) {
+        if (steps > 0 && ask_to_stop(g)) {
+            g->is_cancelled = 1;
+            break;
+        }
         memcpy(g->vectors, c.search, g->n_active * p * sizeof *g->vectors);
         st = pass(g, g->sums, g->vectors, bend_values, err);
         for (size_t a = 0; st == KARMA_OK && a < g->n_active; a++)
@@ -406,21 +428,6 @@ static karma_status find_directions(group *g, karma_error *err) {
 }
 
 /* --- Newton's method --------------------------------------------------------------------------------------------- */
-
-/* How far it is, and how long it may take: the gap has fallen by a constant factor per second so far. */
-static int ask_to_stop(group *g) {
-    char stage[96];
-    double gap = 0.0, spent = karma_i_now() - g->started, goal = g->problem->tolerance;
-    if (!g->hooks || !g->hooks->progress) return 0;
-    for (size_t k = 0; k < g->n; k++) gap = fmax(gap, karma_i_machine_gap(&g->machines[k]));
-    if (g->first_gap == 0.0) g->first_gap = gap;
-    double fallen = log(g->first_gap / gap), left = gap > goal ? spent * log(gap / goal) / fallen : 0.0;
-    if (fallen > 0.0 && isfinite(left))
-        (void)snprintf(stage, sizeof stage, "gap %.2g, goal %.2g, about %.0f s left", gap, goal, fmax(1.0, left));
-    else
-        (void)snprintf(stage, sizeof stage, "gap %.2g, goal %.2g", gap, goal);
-    return karma_i_progress(g->hooks, stage, 0, 0);
-}
 
 /* Certificates of all machines that are not done; those whose loss is smoothed less need another. */
 static karma_status certify_open(group *g, karma_error *err) {
@@ -454,10 +461,8 @@ static karma_status iterate(group *g, karma_error *err) {
         KARMA_TRY(certify_open(g, err));
         activate(g, is_open);
         if (g->n_active == 0) break;
-        if (step > 0 && ask_to_stop(g)) { /* something must be learned */
-            g->is_cancelled = 1;
-            break;
-        }
+        g->is_cancelled |= (step > 0 || g->has_start) && ask_to_stop(g); /* something must be learned */
+        if (g->is_cancelled) break;
         if (g->passes > g->problem->most_passes) break;
         KARMA_TRY(take_steps(g, err));
         activate(g, is_open);
@@ -533,6 +538,7 @@ static karma_status init_group(group *g, const karma_i_primal_problem *problem, 
             .share = problem->C / (double)problem->features->n_rows,
             .threads = problem->threads,
         };
+        for (size_t f = 0; f < p; f++) g->has_start |= weights[k * p + f] != 0.0;
         KARMA_TRY(karma_i_machine_init(&g->machines[k], weights + k * p, err));
     }
     return KARMA_OK;

@@ -353,6 +353,52 @@ static void a_stop_in_the_first_fold_keeps_what_was_judged(void **state) {
     karma_table_free(table);
 }
 
+/* Two stages give what one gives. */
+static void slow_entries_may_come_last(void **state) {
+    (void)state;
+    table_plan plan = {40, 4, 0, 0, 0.8, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 3);
+    karma_fit_options o = tight_options(2);
+    racing r[2];
+    for (int k = 0; k < 2; k++) {
+        start(&r[k], table, &o, 1, KERNELS, N_KERNELS);
+        r[k].race.slow_comes_last = k;
+        run(&r[k]);
+    }
+    for (size_t c = 0; c < r[0].race.n_runs; c++)
+        for (size_t i = 0; i < plan.n_rows; i++)
+            assert_true(fabs((double)r[0].race.runs[c].scores[i] - (double)r[1].race.runs[c].scores[i]) <= 1e-4);
+    for (int k = 0; k < 2; k++) finish(&r[k]);
+    karma_table_free(table);
+}
+
+/* Stops while a subspace is estimated, and asks for the rest to go on. */
+static int stop_encoding(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
+    (void)payload, (void)n_judged, (void)kernel;
+    return n_entries == 0;
+}
+
+static void no_time_for_slow_recipes_costs_only_their_entries(void **state) {
+    (void)state;
+    table_plan plan = {40, 4, 0, 0, 0.8, 2, 1.0};
+    karma_table *table = draw_labelled(&plan, 3);
+    karma_fit_options o = tight_options(1);
+    o.subspace_rank = (int64_t)KARMA_AUTO; /* choosing it asks */
+    racing r;
+    int stopped;
+    start(&r, table, &o, 1, KERNELS, N_KERNELS);
+    r.race.slow_comes_last = 1;
+    assert_int_equal(karma_i_race_fold(&r.race, stop_encoding, NULL, &stopped, NULL), KARMA_OK);
+    assert_false(stopped);
+    assert_int_equal(r.race.n_done, 1);
+    for (size_t e = 0; e < N_KERNELS; e++) {
+        assert_int_equal(r.race.entries[e].is_out, strstr(KERNELS[e], "subspace") != NULL);
+        assert_int_equal(r.race.entries[e].was_judged, !r.race.entries[e].is_out);
+    }
+    finish(&r);
+    karma_table_free(table);
+}
+
 /* --- candidates ---------------------------------------------------------------------------------------- */
 
 static void candidates(racing *r, const karma_table *table, karma_effort effort, const karma_fit_options *o,
@@ -653,6 +699,8 @@ int main(void) {
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(rows_that_are_left_out_teach_nothing),
         cmocka_unit_test(a_stop_in_the_first_fold_keeps_what_was_judged),
+        cmocka_unit_test(slow_entries_may_come_last),
+        cmocka_unit_test(no_time_for_slow_recipes_costs_only_their_entries),
         cmocka_unit_test(zero_imputation_is_always_a_candidate),
         cmocka_unit_test(what_is_fixed_is_kept),
         cmocka_unit_test(a_committee_is_not_searched),

@@ -33,10 +33,11 @@ static json_t *folds_json(const karma_compare_method *m, size_t n_done) {
         const karma_compare_fold *fold = &m->folds[f];
         if (isnan(fold->value)) break;
         json_t *kernel = fold->kernel ? json_string(fold->kernel) : json_null();
-        (void)json_array_append_new(array, json_pack("{s:f, s:o, s:o, s:f, s:f, s:f}", "score", fold->value, "strength",
-                                                     json_number_or_null(fold->strength), "kernel", kernel,
-                                                     "tune_seconds", fold->tune_seconds, "fit_seconds",
-                                                     fold->fit_seconds, "predict_seconds", fold->predict_seconds));
+        (void)json_array_append_new(array,
+                                    json_pack("{s:f, s:o, s:o, s:f, s:f, s:f, s:b}", "score", fold->value, "strength",
+                                              json_number_or_null(fold->strength), "kernel", kernel, "tune_seconds",
+                                              fold->tune_seconds, "fit_seconds", fold->fit_seconds, "predict_seconds",
+                                              fold->predict_seconds, "cut_short", fold->is_cut_short));
     }
     return array;
 }
@@ -138,6 +139,16 @@ static int has_worse(const karma_comparison *c) {
     return any;
 }
 
+static void print_cut_short(const karma_comparison *c) {
+    for (size_t m = 0; m < c->n_methods; m++) {
+        size_t n = 0;
+        for (size_t f = 0; f < c->n_done && !c->methods[m].failure; f++) n += c->methods[m].folds[f].is_cut_short != 0;
+        if (n)
+            printf("  %-18s its search was cut short by the time limit in %zu of %zu parts\n", c->methods[m].name, n,
+                   c->n_done);
+    }
+}
+
 static void print_table(const karma_comparison *c, const size_t *order) {
     double constant = mean_constant(c), sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
     int is_said = isnan(constant);
@@ -152,6 +163,7 @@ static void print_table(const karma_comparison *c, const size_t *order) {
     }
     if (!is_said) print_constant(constant);
     print_failures(c);
+    print_cut_short(c);
     putchar('\n');
     if (c->best == c->n_methods || c->n_done < 2) return;
     if (has_worse(c))

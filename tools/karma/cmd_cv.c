@@ -39,9 +39,10 @@ static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
     for (size_t t = 0; t < cv->n_targets; t++)
         (void)json_array_append_new(targets, target_json(cv, t, karma_table_target_name(table, t)));
     for (size_t f = 0; f < cv->n_done; f++) (void)json_array_append_new(kernels, json_string(cv->kernels[f]));
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o}", "goal", karma_goal_name(cv->goal), "rows",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "goal", karma_goal_name(cv->goal), "rows",
                      (json_int_t)cv->n_rows, "n_folds", (json_int_t)cv->n_folds, "n_repeats", (json_int_t)cv->n_repeats,
-                     "folds_judged", (json_int_t)cv->n_done, "targets", targets, "kernels", kernels);
+                     "folds_judged", (json_int_t)cv->n_done, "folds_cut_short", (json_int_t)cv->n_cut_short, "targets",
+                     targets, "kernels", kernels);
 }
 
 static void print_target(const karma_cv *cv, size_t t) {
@@ -65,6 +66,8 @@ static int report(const tool *t, const karma_cv *cv, const karma_table *table) {
            cv->n_repeats == 1 ? "" : "s", cv->n_folds,
            t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");
     if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu parts\n", cv->n_done);
+    if (cv->n_cut_short)
+        printf("  the search was cut short by the time limit in %zu of %zu parts\n", cv->n_cut_short, cv->n_done);
     for (size_t target = 0; target < cv->n_targets; target++) {
         if (cv->n_targets > 1) printf("target '%s'\n", karma_table_target_name(table, target));
         print_target(cv, target);

@@ -91,11 +91,13 @@ static int is_far_from_optimum(const karma_model *model) {
 }
 
 static void put_warning(char *text, size_t size, const karma_model *model) {
+    double gap = karma_model_info(model)->gap;
+    char how_far[64] = "its objective may be far above the minimum";
+    if (gap < 1.0) (void)snprintf(how_far, sizeof how_far, "up to %.0f%% of its objective are too much", 100.0 * gap);
     (void)snprintf(text, size,
-                   "the model did not converge: its objective may be %.0f%% above the minimum, and its predictions may "
-                   "be worse than those of a converged model. More passes (--passes 100000), a smaller --C or --solver "
-                   "nystrom help",
-                   100.0 * karma_model_info(model)->gap);
+                   "the model did not converge: %s, and its predictions may be worse than those of a converged model. "
+                   "More time (--time) or passes (--passes 100000), a smaller --C or --solver nystrom help",
+                   how_far);
 }
 
 void print_warning(const karma_model *model) {
