@@ -17,14 +17,16 @@ extern "C" {
 /* Learns from n_rows rows of n_columns cells and one label per row (NaN: the row has none). Without options the kernel
  * and its settings are chosen by the default search (karma_search); with `fit` alone the model is learned as it says;
  * with both, karma_search is called with both. Labels with few distinct values are classes, others are numbers, unless
- * fit->task says. Errors and cost are those of karma_search and karma_fit; KARMA_ERR_DATA for an infinite cell. */
+ * fit->task says. Errors: those of karma_search and karma_fit, and KARMA_ERR_DATA for an infinite cell. Cost: that of
+ * these. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_fit_array(karma_model **out, const double *cells, size_t n_rows, size_t n_columns,
                                        const double *labels, const karma_fit_options *fit,
                                        const karma_search_options *search, karma_error *err);
 
-/* One prediction per row, in the same terms as the labels: the number, or the number that is the class's label. Fails
- * with KARMA_ERR_DATA if n_columns is not the model's, if the model has several targets, or if its classes are texts.
- * Any number of threads may call it with one model. Cost: one kernel evaluation per row and support row. */
+/* One prediction per row, in the same terms as the labels: the number, or the number that is the class's label. Errors:
+ * KARMA_ERR_DATA for an infinite cell, if n_columns is not the model's, if the model has several targets, or if its
+ * classes are texts; KARMA_ERR_MEMORY. Cost: one kernel evaluation per row and support row. Threads: safe; inputs are
+ * only read. */
 KARMA_API karma_status karma_predict_array(double *predictions, const karma_model *model, const double *cells,
                                            size_t n_rows, size_t n_columns, karma_error *err);
 

@@ -59,13 +59,16 @@ struct ArrowArrayStream {
 /* A table of the columns of a struct array (a record batch). NULL and NaN are missing. Numbers and booleans are
  * numbers, dates and times are numbers in their own unit, texts and dictionaries of texts are categories. Of the
  * options (NULL: none) target, id, ignore, category, numeric and row_weight name columns, as when a file is read.
- * Copies all it needs; schema and array stay the caller's to release. Fails with KARMA_ERR_DATA for a column of another
- * type, an infinite number or a name that is there twice; the message names the column. Cost: one pass over the cells.
- */
+ * Copies all it needs; schema and array stay the caller's to release. Errors: KARMA_ERR_DATA for a column of another
+ * type, an infinite number or a name that is there twice, with the column's name in the message, and for arrays that
+ * contradict their schema; KARMA_ERR_OPTION for options that name a column that is not there; KARMA_ERR_MEMORY. Cost:
+ * one pass over the cells. Threads: one at a time per array. */
 KARMA_API karma_status karma_table_from_arrow(karma_table **out, const struct ArrowSchema *schema,
                                               const struct ArrowArray *array, const karma_read_options *options,
                                               karma_error *err);
-/* The same of all batches of a stream, one below the other. The stream stays the caller's to release. */
+/* The same of all batches of a stream, one below the other. The stream stays the caller's to release. Errors: those
+ * above, and KARMA_ERR_IO with the stream's own message. Cost: that above, per chunk. Threads: one at a time per
+ * stream. */
 KARMA_API karma_status karma_table_from_arrow_stream(karma_table **out, struct ArrowArrayStream *stream,
                                                      const karma_read_options *options, karma_error *err);
 

@@ -67,11 +67,14 @@ KARMA_API const char *karma_status_name(karma_status status);
 
 /* An output file that appears under its name only when it is complete: it is written next to the target,
  * synced and renamed by karma_output_commit. `path` NULL or "-" is standard output; devices and pipes are
- * written in place. */
+ * written in place. Errors: KARMA_ERR_IO if the file cannot be created, KARMA_ERR_MEMORY. Cost: one system call.
+ * Threads: safe. */
 typedef struct karma_output karma_output;
 KARMA_API karma_status karma_output_open(karma_output **out, const char *path, karma_error *err);
 KARMA_API FILE *karma_output_stream(karma_output *output);
-/* Both end the object, whatever they return. Discard leaves nothing behind and accepts NULL. */
+/* Both end the object, whatever they return. Discard leaves nothing behind and accepts NULL. Errors: KARMA_ERR_IO if
+ * anything was not written; the target is then as before. Cost: the writing of what is buffered. Threads: one at a time
+ * per object. */
 KARMA_API karma_status karma_output_commit(karma_output *output, karma_error *err);
 KARMA_API void karma_output_discard(karma_output *output);
 

@@ -56,7 +56,11 @@ typedef struct karma_comparison {
  * `fit` sets what is learned (task, loss, weights of classes), the seed, threads and limits; kernels are the methods'
  * own. `search` is for the method that chooses by karma_search, but for its goal, which all have, and its time. A
  * method that fails is a result like any other. A hook that asks to stop ends it after the last part that all methods
- * were judged on; if there is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. */
+ * were judged on; if there is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. Errors:
+ * KARMA_ERR_OPTION for options out of range or an unknown method, KARMA_ERR_DATA if the table has no label or fewer
+ * than two labelled rows, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY; the failure of a single method is part of its result.
+ * Cost: rounds times folds fits of each method, each with its own tuning on the inner folds. Threads: safe; inputs are
+ * only read. */
 KARMA_API karma_status karma_compare(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
                                      const karma_search_options *search, const karma_compare_options *compare,
                                      const karma_hooks *hooks, karma_error *err);

@@ -16,12 +16,15 @@ typedef enum karma_column_kind { KARMA_COLUMN_NUMBER, KARMA_COLUMN_CATEGORY } ka
 typedef struct karma_table karma_table;
 
 /* Reads a whole file (or standard input for "-") into a new table. Column types are inferred from all rows
- * unless the options force them. Cost: two passes over the text, which is held in memory. */
+ * unless the options force them. Cost: two passes over the text, which is held in memory. Errors: KARMA_ERR_IO if the
+ * file cannot be read, KARMA_ERR_FORMAT with the line for malformed text, KARMA_ERR_OPTION for options that contradict
+ * each other or the file, KARMA_ERR_MEMORY. Threads: safe. */
 KARMA_API karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 
 /* The same, but columns take the types that columns of the same names have in `like`, and its targets, where they are
- * there, are the targets if the options name none. */
+ * there, are the targets if the options name none. Errors: those of karma_table_read. Cost: that of karma_table_read.
+ * Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_read_like(karma_table **out, const char *path, const karma_table *like,
                                              const karma_read_options *options, const karma_hooks *hooks,
                                              karma_error *err);
@@ -43,12 +46,13 @@ typedef enum karma_number_type { KARMA_NUMBER_TYPE_LIST(KARMA_ENUM_ITEM) } karma
 #undef KARMA_ENUM_ITEM
 
 /* A table of numbers from a row-major array; NaN is missing. `names` may be NULL: columns are then c1, c2, ..., and a
- * model takes only a matrix with as many columns as it was learned from. Copies everything. Fails with KARMA_ERR_DATA
- * for an infinite value and for two equal names. Cost: one pass over the array. */
+ * model takes only a matrix with as many columns as it was learned from. Copies everything. Errors: KARMA_ERR_DATA
+ * for an infinite value and for two equal names. Cost: one pass over the array. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
                                               const char *const *names, karma_error *err);
 /* The same from an array of any type and layout: the cell of row i and column j lies i * row_stride + j * column_stride
- * bytes from `cells`. Strides may be negative or 0. */
+ * bytes from `cells`. Strides may be negative or 0. Errors: those of karma_table_from_array. Cost: that of
+ * karma_table_from_array. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_from_strided(karma_table **out, const void *cells, karma_number_type type,
                                                 size_t n_rows, size_t n_columns, ptrdiff_t row_stride,
                                                 ptrdiff_t column_stride, const char *const *names, karma_error *err);
@@ -56,59 +60,71 @@ KARMA_API karma_status karma_table_from_strided(karma_table **out, const void *c
 /* A table of numbers from compressed sparse rows: the cells of row i are those from row_start[i] to before
  * row_start[i + 1], columns[k] is the column of a cell, ascending within a row, and values[k] its value; NaN is
  * missing. `absent` says what a cell that is not listed means: KARMA_ABSENT_ZERO or KARMA_ABSENT_MISSING. `names` as
- * above. Fails with KARMA_ERR_OPTION for another `absent`, with KARMA_ERR_DATA for a column that is out of range or out
+ * above. Errors: KARMA_ERR_OPTION for another `absent`, with KARMA_ERR_DATA for a column that is out of range or out
  * of order and for an infinite value; the message names the row. Cost: one pass over the listed cells, or over all
- * cells if absent ones are zeros. */
+ * cells if absent ones are zeros. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_from_csr(karma_table **out, const double *values, const int64_t *columns,
                                             const int64_t *row_start, size_t n_rows, size_t n_columns,
                                             karma_absent absent, const char *const *names, karma_error *err);
 
 /* A table built column by column, from numbers and categories. Columns are copied as they are added; finish makes the
- * table of them. One thread at a time may work on one object. */
+ * table of them. Errors: KARMA_ERR_MEMORY. Cost: constant. Threads: one at a time may work on one object. */
 typedef struct karma_columns karma_columns;
 KARMA_API karma_status karma_columns_new(karma_columns **out, size_t n_rows, karma_error *err);
 KARMA_API void karma_columns_free(karma_columns *columns);
 /* Numbers, one per row, `stride` bytes apart. NaN is missing, and so is a row whose byte in `missing` is not 0 (NULL:
- * none). Fails with KARMA_ERR_DATA for an infinite value. */
+ * none). Errors: KARMA_ERR_DATA for an infinite value. Cost: one pass over the rows. Threads: one at a time per object.
+ */
 KARMA_API karma_status karma_columns_add_numbers(karma_columns *columns, const char *name, const void *values,
                                                  karma_number_type type, ptrdiff_t stride, const unsigned char *missing,
                                                  karma_error *err);
 /* Categories: codes[row] is the index of a level, or negative for a missing cell; codes lie `stride` bytes apart.
- * Levels that no row has are dropped. The empty text is missing. */
+ * Levels that no row has are dropped. The empty text is missing. Errors: KARMA_ERR_DATA for a code that is not below
+ * n_levels, KARMA_ERR_MEMORY. Cost: one pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_categories(karma_columns *columns, const char *name, const int32_t *codes,
                                                     ptrdiff_t stride, const char *const *levels, size_t n_levels,
                                                     karma_error *err);
-/* Categories by their texts, one per row; NULL and the empty text are missing. */
+/* Categories by their texts, one per row; NULL and the empty text are missing. Errors: KARMA_ERR_MEMORY. Cost: one pass
+ * over the rows and a sort of the distinct texts. Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_texts(karma_columns *columns, const char *name, const char *const *texts,
                                                karma_error *err);
-/* Texts that identify the rows; they are not learned from. */
+/* Texts that identify the rows; they are not learned from. Errors: KARMA_ERR_MEMORY. Cost: one pass over the rows.
+ * Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_ids(karma_columns *columns, const char *name, const char *const *texts,
                                              karma_error *err);
-/* Makes the table; targets and weights are then given to it by the functions below. Ends `columns` in any case. Fails
- * with KARMA_ERR_DATA where two columns have the same name. Cost: one pass over the cells. */
+/* Makes the table; targets and weights are then given to it by the functions below. Ends `columns` in any case.
+ * Errors: KARMA_ERR_DATA where two columns have the same name. Cost: one pass over the cells. Threads: one at a time
+ * per object. */
 KARMA_API karma_status karma_columns_finish(karma_table **out, karma_columns *columns, karma_error *err);
 
 /* Gives a table one more target, or other values to the target that already has this name: numbers (NaN: missing) or
- * class names (NULL: missing), one per row. */
+ * class names (NULL: missing), one per row. Errors: KARMA_ERR_DATA for an infinite number, KARMA_ERR_MEMORY. Cost: one
+ * pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_table_add_target_numbers(karma_table *table, const char *name, const double *values,
                                                       karma_error *err);
 KARMA_API karma_status karma_table_add_target_classes(karma_table *table, const char *name, const char *const *classes,
                                                       karma_error *err);
-/* Gives the rows weights, one each: finite, at least 0, not all 0. */
+/* Gives the rows weights, one each: finite, at least 0, not all 0. Errors: KARMA_ERR_DATA for other weights,
+ * KARMA_ERR_MEMORY. Cost: one pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_table_set_row_weights(karma_table *table, const double *weights, karma_error *err);
 
 /* Gives the rows kernel values that were computed elsewhere: values[row * n_columns + column], finite. To learn from
- * them there is one column per row, in the same order; to predict, one per training row. */
+ * them there is one column per row, in the same order; to predict, one per training row. Errors: KARMA_ERR_DATA for a
+ * value that is not finite, KARMA_ERR_MEMORY. Cost: one pass over the values, which are copied. Threads: one at a time
+ * per object. */
 KARMA_API karma_status karma_table_set_gram(karma_table *table, const float *values, size_t n_columns,
                                             karma_error *err);
 /* Columns of those values; 0: there are none. */
 KARMA_API size_t karma_table_n_gram_columns(const karma_table *table);
 
-/* A new table of the rows rows[0..count), in that order; a row may be named twice. */
+/* A new table of the rows rows[0..count), in that order; a row may be named twice. Errors: KARMA_ERR_DATA for a row
+ * that is out of range, KARMA_ERR_MEMORY. Cost: the observed cells of the selected rows. Threads: safe; inputs are only
+ * read. */
 KARMA_API karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
                                           karma_error *err);
 KARMA_API void karma_table_free(karma_table *table);
 
+/* Sizes. */
 KARMA_API size_t karma_table_n_rows(const karma_table *table);
 KARMA_API size_t karma_table_n_attributes(const karma_table *table);
 KARMA_API size_t karma_table_n_observed(const karma_table *table); /* cells in all rows together */
@@ -146,15 +162,18 @@ KARMA_API const char *karma_table_id_name(const karma_table *table, size_t id);
 KARMA_API const char *karma_table_id(const karma_table *table, size_t id, size_t row);
 
 /* Checks the invariants: cells of a row in ascending order of attributes, finite, level indices in range, weights
- * finite and not negative. */
+ * finite and not negative. Errors: KARMA_ERR_DATA with the row of the first violation. Cost: one pass over the observed
+ * cells. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_validate(const karma_table *table, karma_error *err);
 
 /* Rows of a hidden low-rank subspace with holes: attributes x1, x2, ... and the label `target`. If
- * `complete` is not NULL it receives the same rows without holes. */
+ * `complete` is not NULL it receives the same rows without holes. Errors: KARMA_ERR_OPTION for options out of range,
+ * KARMA_ERR_MEMORY. Cost: rows times dimension times rank. Threads: safe. */
 KARMA_API karma_status karma_table_synthesise(karma_table **out, karma_table **complete,
                                               const karma_synth_options *options, karma_error *err);
 
-/* Writes a table as CSV: ids, attributes, targets, row weights; missing cells are empty. */
+/* Writes a table as CSV: ids, attributes, targets, row weights; missing cells are empty. Errors: KARMA_ERR_IO if the
+ * stream refuses. Cost: one pass over the cells. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_write_csv(const karma_table *table, FILE *stream, karma_error *err);
 
 /* Writes one CSV field, quoted where it must be. */
@@ -199,8 +218,8 @@ typedef struct karma_review {
     size_t n_findings;
 } karma_review;
 
-/* Goes through a table of up to 2e8 cells; a larger one has no findings. Fails with KARMA_ERR_MEMORY only. Cost: a sort
- * of every column. Free with karma_review_clear. */
+/* Goes through a table of up to 2e8 cells; a larger one has no findings. Errors: KARMA_ERR_MEMORY only. Cost: a sort
+ * of every column. Free with karma_review_clear. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_review(karma_review *out, const karma_table *table, karma_error *err);
 KARMA_API void karma_review_clear(karma_review *review);
 /* The finding as a sentence without its full stop. Returns the length that snprintf would. */
@@ -209,7 +228,8 @@ KARMA_API int karma_finding_text(char *text, size_t size, const karma_finding *f
 /* n_observed[0..n_attributes) */
 KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);
 /* Fills at most `max_patterns`, commonest first (ties: first seen first), and sets *n_distinct to how many
- * there are in all. */
+ * there are in all. Errors: KARMA_ERR_MEMORY. Cost: a sort of the rows by their patterns. Threads: safe; inputs are
+ * only read. */
 KARMA_API karma_status karma_table_patterns(const karma_table *table, karma_pattern *patterns, size_t max_patterns,
                                             size_t *n_distinct, karma_error *err);
 

@@ -1,18 +1,28 @@
-/* karma: learning from tables with missing cells. This header includes all others.
+/* karma: learning from tables with missing values. This header includes all others.
  *
- *   karma_table_read or karma_table_from_array    a table with holes          (karma/data.h)
+ *   karma_fit_array, karma_predict_array          learning from arrays        (karma/array.h)
+ *   karma_table_read, karma_table_from_array      a table                     (karma/data.h)
+ *   karma_table_from_arrow                        a table from Arrow          (karma/arrow.h)
+ *   karma_search                                  a model chosen by a search  (karma/search.h)
+ *   karma_cross_validate                          cross-validated scores      (karma/search.h)
  *   karma_fit                                     a model                     (karma/learn.h)
  *   karma_predict                                 scores of every target      (karma/learn.h)
- *   karma_model_decide, _number, _probabilities   what they say               (karma/learn.h)
- *   karma_evaluate                                how good they are           (karma/evaluate.h)
- *   karma_compare                                 many methods side by side   (karma/compare.h)
- *   karma_explain, karma_measure_...              what they are made of       (karma/explain.h)
+ *   karma_model_decide, _number, _probabilities   what the scores predict     (karma/learn.h)
+ *   karma_evaluate                                metrics                     (karma/evaluate.h)
+ *   karma_compare                                 methods on the same rows    (karma/compare.h)
+ *   karma_explain, karma_measure_...              contributions of columns    (karma/explain.h)
  *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
  *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *
- * Functions that can fail return a karma_status and describe the failure in the caller's karma_error; outputs are
- * then untouched. What arrives through a ** argument is the caller's to free. */
+ * Rules for all functions:
+ *  - A function that can fail returns a karma_status and describes the failure in the caller's karma_error, which may
+ * be NULL; outputs are then unchanged. Its comment lists its errors, its cost and its thread rule.
+ *  - Any other function cannot fail. Unless its comment says otherwise its cost is constant; free and clear functions
+ * take time in proportion to what they free, and accept NULL.
+ *  - What arrives through a ** argument is the caller's to free. What a getter returns belongs to its object.
+ *  - Functions that only read an object may run in any number of threads at once; functions that change or free it need
+ *    it for themselves. There is no global state. */
 #ifndef KARMA_KARMA_H
 #define KARMA_KARMA_H
 

@@ -50,9 +50,11 @@ typedef struct karma_fit_info {
 /* The word for it: "converged". */
 KARMA_API const char *karma_stop_name(karma_stop stop);
 
-/* Learns from the rows of `table` that have a label, all its targets over one kernel. Cost of the online solver: T
+/* Learns from the rows of `table` that have a label, all its targets over one kernel. Cost: of the online solver T
  * times the number of kept rows kernel evaluations; of the batch solver: the number of rows times that of rows ever
- * visited; of the nystrom solver: rows times landmarks a pass. */
+ * visited; of the nystrom solver: rows times landmarks per pass. Errors: KARMA_ERR_OPTION for options out of range or
+ * not for this task, KARMA_ERR_DATA if the table has no label, one class only, or values that cannot be learned from,
+ * KARMA_ERR_CANCELLED before there is a model, KARMA_ERR_MEMORY. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_model_free(karma_model *model);
@@ -64,24 +66,29 @@ KARMA_API void karma_model_free(karma_model *model);
  * KARMA_ERR_DATA if a name of the model is not UTF-8 or a number of it has no place in a file, KARMA_ERR_MEMORY.
  * karma_model_load takes nothing in the file on trust: whatever was altered, cut or forged is refused with
  * KARMA_ERR_FORMAT, or makes a model that is safe to use. It reads no more bytes than the file's header announces.
- * Cost: time and memory in proportion to the size of the file. Any number of threads may save one model. */
+ * Cost: time and memory in proportion to the size of the file. Threads: safe; a model is only read. */
 KARMA_API karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err);
 KARMA_API karma_status karma_model_load(karma_model **out, const char *path, karma_error *err);
-/* The same with the bytes of such a file in memory. *out is a new buffer, to be freed with karma_buffer_free. */
+/* The same with the bytes of such a file in memory. *out is a new buffer, to be freed with karma_buffer_free. Errors:
+ * as for files, without KARMA_ERR_IO. Cost: as for files. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_model_save_buffer(void **out, size_t *size, const karma_model *model, karma_error *err);
 KARMA_API karma_status karma_model_load_buffer(karma_model **out, const void *buffer, size_t size, karma_error *err);
 KARMA_API void karma_buffer_free(void *buffer);
 
 /* Reads data for this model: like karma_table_read, but columns take the types the model learned, and the
  * model's targets, where they are there, are the targets. For a model of a precomputed kernel and no options.gram, the
- * file is the matrix of kernel values itself. */
+ * file is the matrix of kernel values itself. Errors: those of karma_table_read. Cost: that of karma_table_read.
+ * Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                               const karma_read_options *options, const karma_hooks *hooks,
                                               karma_error *err);
 
 /* Scores of every row: scores[row * karma_model_n_outputs + output]. A target's outputs follow those of the target
  * before it: for two classes one, positive for the second class; for more classes one each; for a regression the
- * predicted number, or one per quantile, in order. threads 0: all processors. */
+ * predicted number, or one per quantile, in order. threads 0: all processors. Errors: KARMA_ERR_DATA if the table does
+ * not fit the model, such as a nameless matrix with another number of columns, KARMA_ERR_MEMORY. Cost: rows times
+ * support rows kernel evaluations; for models of the solver primal, rows times features. Threads: safe; inputs are only
+ * read. */
 KARMA_API karma_status karma_predict(double *scores, const karma_model *model, const karma_table *table, size_t threads,
                                      const karma_hooks *hooks, karma_error *err);
 
@@ -98,7 +105,8 @@ typedef struct karma_cell_flags {
     size_t n_cells;
 } karma_cell_flags;
 /* Finds them; none for a precomputed kernel. *out is to be cleared by karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
- * the table does not fit the model, KARMA_ERR_MEMORY. Cost: that of looking at every cell. */
+ * the table does not fit the model, KARMA_ERR_MEMORY. Cost: that of looking at every cell. Threads: safe; inputs are
+ * only read. */
 KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model *model, const karma_table *table,
                                         karma_error *err);
 KARMA_API void karma_cell_flags_clear(karma_cell_flags *flags);
@@ -113,6 +121,8 @@ KARMA_API int karma_model_probabilities(const karma_model *model, size_t target,
                                         double *probabilities);
 KARMA_API int karma_model_has_probabilities(const karma_model *model, size_t target);
 
+/* What a model predicts, of which columns, and how it was learned. Indices must be in range; what is returned belongs
+ * to the model. */
 KARMA_API size_t karma_model_n_outputs(const karma_model *model); /* of all targets */
 KARMA_API size_t karma_model_n_targets(const karma_model *model);
 KARMA_API const char *karma_model_target_name(const karma_model *model, size_t target);
@@ -143,14 +153,17 @@ KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
 KARMA_API const char *karma_model_solver_name(const karma_model *model); /* as used: never "auto" */
 
 /* The matrix of kernel values of a table's rows against the rows of another, or against themselves (NULL), under the
- * kernel that the options describe. Everything that is learned is learned on the rows of `against`. */
+ * kernel that the options describe. Everything that is learned is learned on the rows of `against`. Errors: those of
+ * karma_fit about the kernel and the table. Cost: one pass over the cells, and that of the kernel's own learning.
+ * Threads: safe; inputs are only read. */
 typedef struct karma_gram karma_gram;
 KARMA_API karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_table *against,
                                       const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_gram_free(karma_gram *gram);
 KARMA_API size_t karma_gram_n_rows(const karma_gram *gram);
 KARMA_API size_t karma_gram_n_columns(const karma_gram *gram);
-/* out[i * n_columns + j] = k(row first + i, row j of the others) for i < count. */
+/* out[i * n_columns + j] = k(row first + i, row j of the others) for i < count. Errors: KARMA_ERR_MEMORY. Cost: count
+ * times n_columns kernel evaluations. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count,
                                        karma_error *err);
 KARMA_API double karma_gram_log_norm(const karma_gram *gram);
@@ -162,6 +175,8 @@ typedef struct karma_norm_check {
     size_t n_above_one;
     size_t n_rows; /* that were looked at */
 } karma_norm_check;
+/* Encodes the rows as training would and measures their norms. Errors: those of karma_gram_new. Cost: one pass over the
+ * cells. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_check_norms(karma_norm_check *out, const karma_table *table,
                                          const karma_fit_options *options, karma_error *err);
 

@@ -319,6 +319,7 @@ typedef struct karma_option_table {
     size_t struct_size;
 } karma_option_table;
 
+/* The table of each options struct. Constant, any thread. */
 KARMA_API const karma_option_table *karma_read_option_table(void);
 KARMA_API const karma_option_table *karma_fit_option_table(void);
 KARMA_API const karma_option_table *karma_search_option_table(void);
@@ -340,16 +341,20 @@ KARMA_API const karma_option_table *karma_regret_option_table(void);
 #define karma_options_init(table, options) karma_options_init_size((table), (options), sizeof *(options))
 /* The same for a struct of `size` bytes. */
 KARMA_API void karma_options_init_size(const karma_option_table *table, void *options, size_t size);
-/* A copy that owns its texts and lists; `to` has room for table->struct_size bytes, and what was there is ignored. */
+/* A copy that owns its texts and lists; `to` has room for table->struct_size bytes, and what was there is ignored.
+ * Errors: KARMA_ERR_OPTION for a struct that was not initialised, KARMA_ERR_MEMORY. Cost: the length of its texts.
+ * Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from,
                                           karma_error *err);
 /* Frees texts and lists. The struct can then be filled by karma_options_init again. */
 KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);
-/* Reads `text` into the option; a list gets one more item. Fails with KARMA_ERR_OPTION and a message that says
- * what is allowed, or if the struct is too old to have this option. */
+/* Reads `text` into the option; a list gets one more item. Errors: KARMA_ERR_OPTION and a message that says
+ * what is allowed, or if the struct is too old to have this option. Cost: constant. Threads: one at a time per struct.
+ */
 KARMA_API karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err);
-/* Checks the struct's size and every bound (NaN is out of every bound). */
+/* Checks the struct's size and every bound (NaN is out of every bound). Errors: KARMA_ERR_OPTION, naming the option and
+ * its range. Cost: one pass over the options. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err);
 /* The value as text that karma_option_set reads back; lists are joined by commas. Returns the length that
  * snprintf would. */

@@ -31,8 +31,10 @@ typedef struct karma_regret {
     karma_regret_point *points; /* t = 1, 2, 5, 10, 20, 50, ... and the last round */
 } karma_regret;
 
-/* A run that the progress hook ends early has fewer rounds. Fails with KARMA_ERR_OPTION where rank exceeds dim or γ
- * is so large that scores leave the range of a double. */
+/* A run that the progress hook ends early has fewer rounds. Errors: KARMA_ERR_OPTION for options out of
+ * range, a rank above dim, or a γ so large that scores leave the range of a double; KARMA_ERR_CANCELLED,
+ * KARMA_ERR_MEMORY. Cost: the square of the rounds, in kernel evaluations, and one minimisation per checkpoint.
+ * Threads: safe. */
 KARMA_API karma_status karma_regret_run(karma_regret **out, const karma_regret_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_regret_free(karma_regret *regret);

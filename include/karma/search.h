@@ -14,7 +14,9 @@ extern "C" {
 /* Tries kernels and values of C by cross-validation within the rows of `table`, then learns from all of them what the
  * rule makes of the best. What `fit` says is kept where `search->fixed` names it; the rest is chosen. With effort off
  * this is karma_fit. A progress hook that asks to stop ends the trying; what was learned so far is then made a model
- * of, and if nothing was it is an error. Docs: docs/search.md. */
+ * of, and if nothing was it is an error. Docs: docs/search.md. Errors: those of karma_fit, and KARMA_ERR_DATA if there
+ * are too few rows to choose a model by. Cost: about candidates times folds fits; options->time limits it. Threads:
+ * safe; inputs are only read. */
 KARMA_API karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                                     const karma_search_options *search, const karma_hooks *hooks, karma_error *err);
 
@@ -110,7 +112,9 @@ typedef struct karma_cv {
 
 /* Leaves the rows out in turn, `folds` parts of them, `repeats` times: learns from the others by karma_search, so that
  * every choice is made without the rows that it is judged on. Rows without a label are not used in
- * it. Folds depend on the labels, fit->seed and their number only. Free with karma_cv_clear. */
+ * it. Folds depend on the labels, fit->seed and their number only. Free with karma_cv_clear. Errors: those of
+ * karma_search, and KARMA_ERR_DATA if fewer than two rows have a label. Cost: rounds times folds times that of
+ * karma_search. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
                                             const karma_search_options *search, size_t folds, size_t repeats,
                                             const karma_hooks *hooks, karma_error *err);

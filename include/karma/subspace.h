@@ -31,7 +31,9 @@ typedef struct karma_completion {
  * from 0 to 1, in its place.
  *
  * Any number of threads may call it with one model; `threads`, 0 for all processors, does not change the result. Free
- * with karma_completion_clear. */
+ * with karma_completion_clear. Errors: KARMA_ERR_DATA if the model has no subspace or the table does not fit it,
+ * KARMA_ERR_MEMORY. Cost: for each row, its observed features times the square of the rank. Threads: safe; inputs are
+ * only read. */
 KARMA_API karma_status karma_complete(karma_completion *out, const karma_model *model, const karma_table *table,
                                       int with_errors, size_t threads, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_completion_clear(karma_completion *completion);
@@ -71,7 +73,9 @@ typedef struct karma_lowrank {
     size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
 } karma_lowrank;
 
-/* Uses the options for the encoding of rows and for the subspace. */
+/* Uses the options for the encoding of rows and for the subspace. Errors: KARMA_ERR_OPTION for options out of range,
+ * KARMA_ERR_DATA for a table that cannot be encoded, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Cost: that of finding the
+ * subspace, several ranks with tens of passes over the cells. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table,
                                          const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_lowrank_free(karma_lowrank *report);

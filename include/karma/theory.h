@@ -37,21 +37,28 @@ KARMA_API double karma_theory_log_regret_bound(const karma_regret_terms *terms, 
 /* Number of coordinates of φ_γ, or 0 if it does not fit a size_t. Coordinates are ordered by length of the
  * sequence, then lexicographically. */
 KARMA_API size_t karma_theory_embedding_size(size_t dim, size_t gamma);
-/* φ_γ(x_o) into phi[0..embedding_size) (definition phi). */
+/* φ_γ(x_o) into phi[0..embedding_size) (definition phi). Errors: KARMA_ERR_DATA for arguments out of range or not
+ * finite and for results that are too large, KARMA_ERR_MEMORY. Cost: the dimension of the embedding, which grows as d
+ * to the power gamma. Threads: safe. */
 KARMA_API karma_status karma_theory_embed(double *phi, const double *x, const unsigned char *observed, size_t dim,
                                           size_t gamma, karma_error *err);
-/* The v of corollary improper: v·φ_γ(x_o) = f^γ_{w,Q}(x_o), |v| <= √Γ |w| when |Q_ij| <= 1. */
+/* The v of corollary improper: v·φ_γ(x_o) = f^γ_{w,Q}(x_o), |v| <= √Γ |w| when |Q_ij| <= 1. Errors: as above. Cost: as
+ * above. Threads: safe. */
 KARMA_API karma_status karma_theory_unfold(double *v, const double *w, const double *Q, size_t dim, size_t gamma,
                                            karma_error *err);
 
-/* f_{w,Q}(x_o) = (P_o w) · Q_oo^† (P_o x), Q symmetric (definition F0). */
+/* f_{w,Q}(x_o) = (P_o w) · Q_oo^† (P_o x), Q symmetric (definition F0). Errors: KARMA_ERR_DATA for arguments out of
+ * range or not finite and for results that are too large, KARMA_ERR_MEMORY. Cost: the cube of the observed cells.
+ * Threads: safe. */
 KARMA_API karma_status karma_theory_f0(double *out, const double *w, const double *Q, const double *x,
                                        const unsigned char *observed, size_t dim, karma_error *err);
-/* f^γ_{w,Q}(x_o) = (P_o w) · Σ_{j<γ} (Q_oo)^j (P_o x). */
+/* f^γ_{w,Q}(x_o) = (P_o w) · Σ_{j<γ} (Q_oo)^j (P_o x). Errors: as above. Cost: gamma times the square of the observed
+ * cells. Threads: safe. */
 KARMA_API karma_status karma_theory_f_gamma(double *out, const double *w, const double *Q, const double *x,
                                             const unsigned char *observed, size_t dim, size_t gamma, karma_error *err);
 /* λ of one row: the smallest positive eigenvalue of Q_oo; *reconstructible is set to whether rank Q_oo = rank Q,
- * i.e. ker(P_o P_E) = ker(P_E) (definition regularity). λ is 0 when Q_oo is 0. */
+ * i.e. ker(P_o P_E) = ker(P_E) (definition regularity). λ is 0 when Q_oo is 0. Errors: as above. Cost: the cube of the
+ * observed cells. Threads: safe. */
 KARMA_API karma_status karma_theory_regularity(double *lambda, int *reconstructible, const double *Q,
                                                const unsigned char *observed, size_t dim, karma_error *err);
 
