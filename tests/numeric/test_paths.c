@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "kernel/kernel.h"
 #include "blocks.h"
@@ -518,7 +519,7 @@ static void assert_invalid(const karma_i_rows *rows) {
     assert_non_null(strstr(err.message, "row 1"));
 }
 
-static void broken_sparse_rows_are_told(void **state) {
+static void broken_sparse_rows_are_refused(void **state) {
     (void)state;
     karma_i_rows *rows = NULL;
     assert_int_equal(karma_i_rows_new_sparse(&rows, 10, 4, NULL), KARMA_OK);
@@ -552,7 +553,20 @@ static void broken_sparse_rows_are_told(void **state) {
     karma_i_rows_free(rows);
 }
 
+/* The environment variable KARMA_CPU leaves out the paths that are faster than the one it names. */
+static void the_environment_limits_the_path(void **state) {
+    (void)state;
+    const karma_i_path *const *all = karma_i_paths();
+    for (const karma_i_path *const *path = all; *path; path++) {
+        assert_int_equal(setenv("KARMA_CPU", (*path)->name, 1), 0);
+        assert_ptr_equal(karma_i_paths()[0], *path);
+    }
+    assert_int_equal(unsetenv("KARMA_CPU"), 0);
+    assert_ptr_equal(karma_i_paths()[0], all[0]);
+}
+
 int main(void) {
+    (void)unsetenv("KARMA_CPU"); /* all paths of this machine, whatever the caller's environment */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_equal_the_reference_for_every_number_of_rows),
         cmocka_unit_test(paths_equal_the_reference_for_every_number_of_attributes),
@@ -562,10 +576,11 @@ int main(void) {
         cmocka_unit_test(the_largest_counts_fit),
         cmocka_unit_test(dot_and_axpy_equal_plain_loops),
         cmocka_unit_test(paths_have_names_and_end_with_the_portable_one),
+        cmocka_unit_test(the_environment_limits_the_path),
         cmocka_unit_test(sparse_rows_equal_the_reference_and_their_dense_copies),
         cmocka_unit_test(many_attributes_cost_nothing),
         cmocka_unit_test(sparse_rows_are_copied_whole),
-        cmocka_unit_test(broken_sparse_rows_are_told),
+        cmocka_unit_test(broken_sparse_rows_are_refused),
     };
     return cmocka_run_group_tests_name("paths", tests, NULL, NULL);
 }

@@ -6,9 +6,9 @@
 
 #include "tool.h"
 
-const tool_command *const commands[] = {&command_train,    &command_predict, &command_eval,    &command_explain,
-                                        &command_complete, &command_cv,      &command_compare, &command_inspect,
-                                        &command_gram,     &command_online,  &command_theory,  &command_synth};
+#define ADDRESS(name) &command_##name,
+const tool_command *const commands[] = {COMMAND_LIST(ADDRESS)};
+#undef ADDRESS
 const size_t n_commands = sizeof commands / sizeof commands[0];
 
 static const tool_command *find_command(const char *name) {
@@ -18,7 +18,7 @@ static const tool_command *find_command(const char *name) {
 }
 
 static int unknown_command(const char *name) {
-    const char *names[16];
+    const char *names[sizeof commands / sizeof commands[0]];
     for (size_t i = 0; i < n_commands; i++) names[i] = commands[i]->name;
     const char *nearest = karma_nearest_word(name, names, n_commands);
     if (nearest) return fail_usage(NULL, "unknown command '%s'; did you mean %s?", name, nearest);

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "command_list.h"
 #include "karma/karma.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -65,8 +66,9 @@ struct tool {
     karma_hooks hooks;
 };
 
-extern const tool_command command_train, command_predict, command_eval, command_explain, command_complete, command_cv,
-    command_compare, command_inspect, command_gram, command_online, command_theory, command_synth;
+#define DECLARE(name) extern const tool_command command_##name;
+COMMAND_LIST(DECLARE)
+#undef DECLARE
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
