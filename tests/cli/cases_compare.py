@@ -117,7 +117,7 @@ class Compare(Case):
         self.assertTrue(out.startswith("method,round,part,score,strength,kernel,tune_seconds,fit_seconds,predict_seconds,failure\n"))
         self.assertEqual(out.count("\n"), 13)
         self.assertEqual(self.compare(*FEW, "-o", "f.csv").out, "")
-        self.fails("compare", "d.csv", "--target", "target", "-o", "-", "--json", code=2, says="both want standard output")
+        self.fails("compare", "d.csv", "--target", "target", "-o", "-", "--json", code=2, says="both need standard output")
         self.fails("compare", "d.csv", "--target", "target", "-o", "d.csv", code=2, says="overwrite the input")
 
     def test_refusals(self):

@@ -586,7 +586,7 @@ class Ratings(Case):
         self.assertGreater(self.ok("eval", "m.karma", "r.csv", *given, "--json").json()["accuracy"], 0.95)
         alone = self.ok("predict", "m.karma", "r.csv", *self.reading, notes=["the data lack count as missing: 'age'$"]).rows()
         self.assertEqual([row[0] for row in alone[1:]], list(dict.fromkeys(str(t[0]) for t in self.triplets)))
-        self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="where the label 'sex' is: --users FILE")
+        self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="column of the label 'sex': --users FILE")
 
     def test_same_as_a_wide_table(self):
         """The table of ratings is that of a CSV with one column an item."""
@@ -642,7 +642,7 @@ class Ratings(Case):
         self.assertEqual(self.ok("predict", "m.karma", "r.csv", *said).rows()[1:], out)
         report = self.ok("eval", "m.karma", "r.csv", *said, "--json").json()
         self.assertEqual((report["rows"], report["rows_without_label"]), (len(raters), 90 - len(raters)))
-        self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="where the label 'like:3' is: .*--item ID")
+        self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="column of the label 'like:3': .*--item ID")
 
     def test_ways_of_writing(self):
         self.ok("train", "--effort", "off", "r.csv", *self.reading, "--item", "3", "--like", "3", "-o", "m.karma", "--quiet")

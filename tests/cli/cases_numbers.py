@@ -358,11 +358,11 @@ class Online(Case):
         self.assertIn("regret is within the bound at every checkpoint", text)
         self.assertIn("chosen against the learner", text)
         self.assertIn("promises nothing", text)
-        self.assertIn("says something", self.ok("online", "--regret", "--dim", "1", "--rank", "1", "--lambda", "1", "--gamma",
+        self.assertIn("is informative", self.ok("online", "--regret", "--dim", "1", "--rank", "1", "--lambda", "1", "--gamma",
                                                 "5", "--rounds", "16000").out)
 
     def test_refusals(self):
-        self.fails("online", code=2, says="say --regret")
+        self.fails("online", code=2, says="add --regret")
         self.fails("online", "--regret", "--rank", "9", code=2, says="rank: .*9.*5")
         self.fails("online", "--regret", "--dim", "200", "--gamma", "1024", code=2, says="gamma: ")
         self.fails("online", "--regret", "--order", "sorted", code=2, says="random.*adversarial")

@@ -225,10 +225,10 @@ class Validating(Case):
             right += self.ok("predict", "m.karma", "one.csv").rows()[1][0] == rows[left][-1]
         self.close_to(got["score"], right / 40, 1e-9, "rows left out one at a time")
 
-    def test_choices_are_made_anew(self):
+    def test_choices_are_made_without_the_fold(self):
         self.two_classes(n=45)
         run = self.ok("cv", "two.csv", "--target", "answer", *QUICK, "--folds", "3")
-        self.assertIn("models were chosen anew without them", run.out)
+        self.assertIn("each model was chosen without them", run.out)
         got = self.ok("cv", "two.csv", "--target", "answer", *QUICK, "--folds", "3", "--json").json()
         self.assertEqual(len(got["kernels"]), 3)
         self.assertGreater(len(set(got["kernels"])), 1)
