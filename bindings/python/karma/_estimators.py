@@ -225,8 +225,14 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
         return self.classes_[self._labels[self.model_.decide(self._scores(X))]]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores: one per row for two classes, positive for classes_[1]; else one per class."""
+        """Scores: one per row for two classes, positive for classes_[1]; else one per class.
+
+        With calibrated probabilities these are log-odds (two classes) or log-probabilities, so that they agree with predict.
+        """
         check_is_fitted(self, "model_")
+        if self.model_.info["has_probabilities"]:
+            logs = self.predict_log_proba(X)
+            return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
         scores = self._scores(X)
         if scores.shape[1] == 1:
             return scores[:, 0] if self._order[0] == 0 else -scores[:, 0]
