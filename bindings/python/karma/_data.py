@@ -13,6 +13,7 @@ from ._options import class_text, number_text
 # One column as the library takes it: (name, numbers) or (name, codes, levels).
 Column = tuple
 NATIVE = frozenset("bBhHiIlLqQfd?")
+DATE_PARTS = ("year", "month", "weekday", "hour", "days")
 EXACT = 2.0**53  # whole numbers below this are themselves as doubles
 
 
@@ -201,8 +202,7 @@ def _dates(name: str, values: Any, is_new: bool) -> list[Column]:
     hours = moments.hour + moments.minute / 60.0 + (moments.second + moments.microsecond / 1e6) / 3600.0
     midnight = moments.tz_localize(None).dt.normalize() if moments.tz is not None else moments.normalize()
     days = (midnight - midnight.dtype.type("1970-01-01")).dt.days
-    parts = {"year": moments.year, "month": moments.month, "weekday": moments.weekday + 1, "hour": hours,
-             "days": days + hours / 24.0}
+    parts = dict(zip(DATE_PARTS, (moments.year, moments.month, moments.weekday + 1, hours, days + hours / 24.0)))
     if is_new and not (hours.fillna(0.0) > 0).any():
         del parts["hour"]
     return [(f"{name}.{part}", np.ascontiguousarray(column, dtype=np.float64)) for part, column in parts.items()]

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from ._data import Data, default_names, is_arrow
+from ._data import DATE_PARTS, Data, default_names, is_arrow, is_frame
 from ._model import Model
 from ._options import FIT, SEARCH, class_text, pairs, with_options
 from ._reports import Reports
@@ -19,6 +19,8 @@ from ._reports import Reports
 # Why scikit-learn's checks of row weights do not apply as they are.
 ROW_ORDER = ("The check compares scores after the rows were put in another order. Solvers stop at a relative duality gap of "
              "1e-3 (option tolerance), so that another order gives scores that differ by about that.")
+PROBABLE = ("The check wants the class with the largest decision_function. A model with calibrated probabilities predicts the most "
+            "probable class, as the tool does, and calibration of three classes can make that another one.")
 
 
 def classes_of(y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -49,6 +51,12 @@ class KarmaEstimator(Reports, BaseEstimator):
     """What the classifier and the regressor share: the table, the model, files."""
 
     _task = ""
+    _is_loaded = False
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **options: Any) -> None:
+            ...
 
     # --- data ---------------------------------------------------------------------------------------------------------
 
@@ -70,7 +78,10 @@ class KarmaEstimator(Reports, BaseEstimator):
     def _new_data(self, X: Any) -> Data:
         """A table of new rows, for the model."""
         check_is_fitted(self, "model_")
-        check_columns(self, X, reset=False)
+        if not (self._is_loaded and is_frame(X)):
+            check_columns(self, X, reset=False)
+        if self._is_loaded and is_frame(X):
+            return self._data_by_name(X)
         names = getattr(self, "feature_names_in_", None)
         width = getattr(X, "shape", (0, self.n_features_in_))
         if len(width) == 2 and width[1] != self.n_features_in_:
@@ -81,6 +92,21 @@ class KarmaEstimator(Reports, BaseEstimator):
             raise ValueError(f"X has {data.n_columns} features, but {type(self).__name__} is expecting "
                              f"{self.n_features_in_} features as input.")
         return data
+
+    def _data_by_name(self, X: Any) -> Data:
+        """Of a frame, the columns that a model from a file knows; the frame may have others. A column of dates is known by the
+        names of its parts."""
+        kinds: dict[str, Any] = {}
+        for name, is_category in self.model_.info["attributes"]:
+            stem, _, part = name.rpartition(".")
+            if name not in X.columns and stem in X.columns and part in DATE_PARTS:
+                kinds[stem] = None
+            elif name in X.columns:
+                kinds[name] = bool(is_category)
+            else:
+                raise ValueError(f"the model was learned from a column '{name}', which X does not have")
+        names = list(kinds)
+        return Data(X[names], absent=self.absent, names=names, kinds=list(kinds.values()), estimator=self)
 
     def _labelled_data(self, X: Any, y: Any) -> Data:
         data = self._new_data(X)
@@ -113,18 +139,18 @@ class KarmaEstimator(Reports, BaseEstimator):
         """Rows of weight 0 are left out, and equal weights are none."""
         from sklearn.utils import _safe_indexing, check_array
 
-        if not hasattr(X, "shape") and not is_arrow(X):
+        if is_arrow(X):  # the library counts the rows and leaves those of weight 0 without influence
+            return X, y, np.ascontiguousarray(sample_weight, dtype=np.float64)
+        if not hasattr(X, "shape"):
             X = check_array(X, dtype=None, force_all_finite=False)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, only_non_negative=True)
         keep = np.flatnonzero(weights > 0)
         if len(keep) < len(weights):
-            if is_arrow(X):
-                raise ValueError("Arrow data cannot be used with weights of 0: leave these rows out")
             X, y, weights = _safe_indexing(X, keep), _safe_indexing(np.asarray(y), keep), weights[keep]
         return X, y, (np.ascontiguousarray(weights) if len(weights) and np.ptp(weights) > 0 else None)
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self.model_.scores(self._new_data(X).table, self.threads or 0)
+        return self.model_.scores(self._new_data(X).table, self.threads or 0, self.verbose)
 
     # --- files ----------------------------------------------------------------------------------------------------------
 
@@ -135,20 +161,22 @@ class KarmaEstimator(Reports, BaseEstimator):
 
     def _adopt(self, model: Model) -> "KarmaEstimator":
         """Becomes the estimator of a model from a file."""
-        self.model_ = model
-        names = [name for name, _ in model.info["attributes"]]
-        kinds = [bool(is_category) for _, is_category in model.info["attributes"]]
-        self.n_features_in_ = len(names)
-        if names == default_names(model.info["fit"]["n_columns"]):
-            self.n_features_in_ = len(names)
+        self.model_, self._is_loaded = model, True
+        kinds = {name: bool(is_category) for name, is_category in model.info["attributes"]}
+        places = default_names(model.info["fit"]["n_columns"])
+        if set(kinds) <= set(places):  # learned from an array; columns that were never observed are not in the model
+            self._kinds = [kinds.get(name) for name in places]
         else:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        self._kinds = kinds
+            self._kinds = list(kinds.values())
+            self.feature_names_in_ = np.asarray(list(kinds), dtype=object)
+        self.n_features_in_ = len(self._kinds)
         return self
 
     def _more_tags(self) -> dict:
-        checks = ("check_sample_weights_invariance",)
-        return {"allow_nan": True, "_xfail_checks": {name: ROW_ORDER for name in checks}}
+        reasons = {"check_sample_weights_invariance": ROW_ORDER}
+        if getattr(self, "probabilities", None) not in (None, "off"):
+            reasons["check_classifiers_train"] = PROBABLE
+        return {"allow_nan": True, "_xfail_checks": reasons}
 
     def __sklearn_tags__(self) -> Any:  # scikit-learn 1.6 and later
         tags = super().__sklearn_tags__()
@@ -218,6 +246,11 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
         self._order = np.array([place[class_text(label)] for label in self.classes_.tolist()])
         self._labels = np.empty_like(self._order)
         self._labels[self._order] = np.arange(len(self._order))
+
+    def _output(self, output: int) -> tuple[int, float]:
+        if len(self.classes_) == 2:
+            return 0, 1.0 if self._order[0] == 0 else -1.0
+        return int(self._order[output]), 1.0
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row."""

@@ -1,7 +1,7 @@
 """Missing cells filled in by the hidden low-rank subspace that the rows lie in."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -36,6 +36,11 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
     rank_ : dimension of the subspace
     n_features_in_, feature_names_in_ : as in scikit-learn
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **options: Any) -> None:
+            ...
 
     def fit(self, X: Any, y: Any = None) -> "SubspaceImputer":
         """Learns the subspace from the rows of X; y is ignored."""

@@ -12,6 +12,12 @@ from ._options import Pairs, default_effort, given
 from ._progress import Progress
 
 
+def warn(notices: Sequence[str]) -> None:
+    """What the library has to say to the user beside its results."""
+    for sentence in notices:
+        warnings.warn(sentence, UserWarning, stacklevel=5)
+
+
 class Model:
     """Owns the library's model. Any number of threads may predict with it at the same time."""
 
@@ -22,16 +28,14 @@ class Model:
         self.search: Optional[dict[str, Any]] = _karma.search_info(capsule)
 
     @classmethod
-    def learn(cls, table: Any, fit: Pairs, search: Pairs = [], verbose: Any = 0) -> "Model":
+    def learn(cls, table: Any, fit: Pairs, search: Sequence[tuple[str, str]] = (), verbose: Any = 0) -> "Model":
         """Runs the search, or the fit if options of the kernel or the solver are given. Ctrl-C ends it early; then the model
         is the best so far, with a warning. Nothing to keep, or Ctrl-C twice: KeyboardInterrupt."""
         fixed = given(fit)
         with Progress(verbose) as progress:
-            capsule, notices, interrupts = _karma.search(table, fit, default_effort(search, fixed), fixed,
+            capsule, notices, interrupts = _karma.search(table, fit, default_effort(list(search), fixed), fixed,
                                                          progress.callback, progress.interval)
-        if verbose:
-            for sentence in notices:
-                warnings.warn(sentence, UserWarning, stacklevel=4)
+        warn(notices)
         if interrupts:
             warnings.warn("interrupted: the model is the best so far", UserWarning, stacklevel=4)
         return cls(capsule, bool(interrupts))
@@ -53,10 +57,12 @@ class Model:
     def __reduce__(self) -> tuple:
         return Model.from_bytes, (self.to_bytes(),)
 
-    def scores(self, table: Any, threads: int = 0) -> np.ndarray:
-        """scores[row, output]"""
+    def scores(self, table: Any, threads: int = 0, verbose: Any = 0) -> np.ndarray:
+        """scores[row, output]. Notices are of columns that the model ignores, of which learning has told: only if verbose."""
         out = np.empty((_karma.table_n_rows(table), self.info["n_outputs"]))
-        _karma.predict(self._capsule, table, threads, out)
+        notices = _karma.predict(self._capsule, table, threads, out)
+        if verbose:
+            warn(notices)
         return out
 
     def decide(self, scores: np.ndarray) -> np.ndarray:

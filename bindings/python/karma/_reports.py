@@ -55,22 +55,26 @@ class Reports:
     def _attribute_names(self) -> list[str]:
         return [name for name, _ in self.model_.info["attributes"]]
 
-    def explain(self, X: Any, output: Optional[int] = None, **options: Any) -> Any:
+    def _output(self, output: int) -> tuple[int, float]:
+        """The model's number of an output, and the sign that its scores have here."""
+        return output, 1.0
+
+    def explain(self, X: Any, output: int = 0, **options: Any) -> Any:
         """The parts of each row's score: one column per attribute and one for `bias`; missing cells have NaN.
 
-        The parts of a row sum to its score. output: which of several scores, by the model's order; the first is 0. The
-        keywords are those of the table "explain" (samples, seed, threads).
+        The parts of a row sum to its score. output: which column of decision_function or predict_quantiles, if there are several.
+        The keywords are those of the table "explain" (samples, seed, threads).
         """
         [pairs] = split(options, EXPLAIN)
         data = self._new_data(X)
         _, start, attribute, contribution, _, bias = self.model_.explain(data.table, pairs)
-        column = 0 if output is None else output
+        column, sign = self._output(output)
         names = self._attribute_names()
         values = np.full((data.n_rows, len(names)), np.nan)
         rows = np.repeat(np.arange(data.n_rows), np.diff(start.astype(np.intp)))
-        values[rows, attribute.astype(np.intp)] = contribution[:, column]
+        values[rows, attribute.astype(np.intp)] = sign * contribution[:, column]
         parts = frame(values, columns=names, index=getattr(X, "index", None))
-        parts["bias"] = bias[:, column]
+        parts["bias"] = sign * bias[:, column]
         return parts
 
     def importance(self, X: Any, y: Any, **options: Any) -> Any:

@@ -122,7 +122,7 @@ static PyObject *model_from_bytes(PyObject *self, PyObject *args) {
 
 /* --- predictions --------------------------------------------------------------------------------------------- */
 
-/* scores[row, output], float64 */
+/* Fills scores[row, output], float64; returns the notices. */
 static PyObject *predict(PyObject *self, PyObject *args) {
     (void)self;
     PyObject *first, *second, *out;
@@ -135,6 +135,7 @@ static PyObject *predict(PyObject *self, PyObject *args) {
     const karma_table *table = model ? py_table(second) : NULL;
     if (!table || threads < 0) return NULL;
     if (py_block_open(&scores, out, 'd', karma_table_n_rows(table) * karma_model_n_outputs(model), 1) != 0) return NULL;
+    PyObject *notices = NULL;
     int failed = py_work_begin(&work, Py_None, 0.05);
     if (!failed) {
         karma_status st = karma_predict(scores.buf, model, table, (size_t)threads, &work.hooks, &err);
@@ -143,10 +144,11 @@ static PyObject *predict(PyObject *self, PyObject *args) {
             PyErr_SetNone(PyExc_KeyboardInterrupt);
             failed = -1;
         }
+        if (!failed) notices = Py_NewRef(work.notices);
         py_work_clear(&work);
     }
     PyBuffer_Release(&scores);
-    return failed ? NULL : Py_NewRef(Py_None);
+    return notices;
 }
 
 /* What is made of the scores of one row. */

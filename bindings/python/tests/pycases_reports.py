@@ -30,6 +30,16 @@ class Frames(unittest.TestCase):
             np.testing.assert_allclose(model.explain(X[:9], output=output).sum(axis=1), model.decision_function(X[:9])[:, output],
                                        atol=1e-4)
 
+    def test_parts_of_classes_in_another_order(self):
+        """Whole numbers beyond 2^53 are texts to the library, and ordered as such: 1000... comes before 900..."""
+        X, y = pydata.classes(n_classes=3)
+        for labels in ([900, 1000, 2000], [900, 1000, 900]):
+            own = np.array(labels, dtype=np.int64)[y] * 10**15
+            model = KarmaClassifier(gamma=2).fit(X, own)
+            scores = model.decision_function(X[:9]).reshape(9, -1)
+            for output in range(scores.shape[1]):
+                np.testing.assert_allclose(model.explain(X[:9], output=output).sum(axis=1), scores[:, output], atol=1e-4)
+
     def test_importance_finds_the_column(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(300, 4))

@@ -87,6 +87,24 @@ class Files(unittest.TestCase):
         self.assertTrue(model.search_results_["is_chosen"].any())
         self.assertEqual(set(model.gains_["ingredient"]), {gain["ingredient"] for gain in loaded.search_info_["gains"]})
 
+    def test_a_loaded_model_finds_its_columns_by_name(self):
+        frame, y = pydata.frame()
+        frame["visit"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.arange(len(frame)), unit="D")
+        model, loaded = self.both_ways(frame.assign(target=y), "target", KarmaClassifier(gamma=2), ["--gamma", "2"])
+        wide = frame.assign(other=1.0)[["other", *frame.columns[::-1]]]
+        np.testing.assert_array_equal(loaded.decision_function(wide), model.decision_function(frame))
+        with self.assertRaisesRegex(ValueError, "'colour'"):
+            loaded.predict(frame.drop(columns="colour"))
+
+    def test_a_loaded_model_of_an_array(self):
+        X, y = pydata.classes()
+        X[:, 3] = np.nan
+        model = KarmaClassifier(gamma=2).fit(X, y)
+        karma.save(model, self.path("m.karma"))
+        loaded = karma.load(self.path("m.karma"))
+        self.assertEqual(loaded.n_features_in_, 5)
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
     def test_files_that_cannot_be_used(self):
         with self.assertRaisesRegex(OSError, "missing.karma"):
             karma.load(self.path("missing.karma"))
