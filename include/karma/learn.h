@@ -83,6 +83,18 @@ KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_mod
                                               const karma_read_options *options, const karma_hooks *hooks,
                                               karma_error *err);
 
+/* The same part by part, in constant memory for CSV files of any length; what comes through a pipe is given out as it
+ * comes. Other formats are one part. The model, the path and the hooks must outlive the stream.
+ *
+ * karma_row_stream_next: *out is a new table with the rows that follow, or NULL behind the last one. A file without
+ * rows is an error, as with karma_model_read_table. After an error the stream can only be freed. */
+typedef struct karma_row_stream karma_row_stream;
+KARMA_API karma_status karma_row_stream_open(karma_row_stream **out, const karma_model *model, const char *path,
+                                             const karma_read_options *options, const karma_hooks *hooks,
+                                             karma_error *err);
+KARMA_API karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, karma_error *err);
+KARMA_API void karma_row_stream_free(karma_row_stream *stream);
+
 /* Scores of every row: scores[row * karma_model_n_outputs + output]. A target's outputs follow those of the target
  * before it: for two classes one, positive for the second class; for more classes one each; for a regression the
  * predicted number, or one per quantile, in order. threads 0: all processors. Errors: KARMA_ERR_DATA if the table does

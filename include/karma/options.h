@@ -166,7 +166,8 @@ typedef struct karma_read_options {
     int decimal;                               /* karma_decimal: the mark before the fraction of a number */
     int dates;                                 /* columns of dates become numbers: year, month, weekday, hour, days */
     int date_order;                            /* karma_date_order: of 3/1/2024 */
-    int strict; /* texts in a model's columns of numbers are errors, not missing values */
+    int strict;      /* texts in a model's columns of numbers are errors, not missing values */
+    int64_t threads; /* of reading; 0: as many as there are processors */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */

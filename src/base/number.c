@@ -1,5 +1,5 @@
-/* Reading: a decimal with at most 19 digits and a small exponent is exact in one multiplication or division
- * (Clinger's fast path); anything else goes to strtod, which gets the text in the locale's own spelling.
+/* Reading: a decimal of at most 19 digits and a moderate exponent is rounded by decimal.c; anything else goes to
+ * strtod, which gets the text in the locale's own spelling.
  * Writing: the shortest of 15, 16 and 17 significant digits that reads back. */
 #include "base/number.h"
 
@@ -11,55 +11,90 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "karma/base.h"
 
 /* Texts beyond this are no numbers that anyone wrote down. */
 enum { LONGEST_NUMBER = 1000 };
 
 typedef struct decimal {
-    uint64_t digits; /* the first 19 significant digits */
+    uint64_t digits; /* the significant digits, when there are at most 19 of them */
     int exponent;    /* value = digits * 10^exponent when `exact` */
     int negative;
     int exact; /* no digit was left out */
 } decimal;
 
+enum { MOST_DIGITS = 19 };
+
 static int is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* True when text is sign? (digits point? digits? | point digits) (e sign? digits)? and nothing else. */
-static int scan_decimal(decimal *out, const char *text, size_t length) {
-    const char *p = text, *end = text + length;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* True if all eight bytes are digits; *digits is then continued by them. The pairs, then the fours, then the eight are
+ * put together by one multiplication each. */
+static inline int take_eight(uint64_t *digits, const char *text) {
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    uint64_t high = word & UINT64_C(0xf0f0f0f0f0f0f0f0),
+             carried = (word + UINT64_C(0x0606060606060606)) & UINT64_C(0xf0f0f0f0f0f0f0f0);
+    if (high != UINT64_C(0x3030303030303030) || carried != UINT64_C(0x3030303030303030)) return 0;
+    word = (word & UINT64_C(0x0f0f0f0f0f0f0f0f)) * (10 * 256 + 1) >> 8;
+    word = (word & UINT64_C(0x00ff00ff00ff00ff)) * (100 * 65536 + 1) >> 16;
+    word = (word & UINT64_C(0x0000ffff0000ffff)) * (UINT64_C(10000) * 4294967296 + 1) >> 32;
+    *digits = *digits * 100000000 + word;
+    return 1;
+}
+#else
+static inline int take_eight(uint64_t *digits, const char *text) {
+    (void)digits, (void)text;
+    return 0;
+}
+#endif
+
+/* Continues *digits (modulo 2^64) by all digits from `p` on; returns the byte behind them. */
+static inline const char *take_digits(uint64_t *digits, const char *p, const char *end) {
+    while (end - p >= 8 && take_eight(digits, p)) p += 8;
+    for (; p < end && is_digit(*p); p++) *digits = *digits * 10 + (uint64_t)(*p - '0');
+    return p;
+}
+
+/* "e" and what follows, added to *exponent; NULL if that is no exponent. */
+static const char *take_exponent(int *exponent, const char *p, const char *end) {
+    int sign = 1, e = 0;
+    p++;
+    if (p < end && (*p == '-' || *p == '+')) sign = *p++ == '-' ? -1 : 1;
+    if (p == end || !is_digit(*p)) return NULL;
+    for (; p < end && is_digit(*p); p++)
+        if (e < 100000) e = e * 10 + (*p - '0');
+    *exponent += sign * e;
+    return p;
+}
+
+/* Reads sign? (digits point? digits? | point digits) (e sign? digits)? and returns the byte behind it; NULL if the text
+ * does not start so. */
+static inline const char *scan_decimal(decimal *out, const char *text, const char *end) {
+    const char *p = text;
     decimal d = {0, 0, 0, 1};
-    size_t n_digits = 0;
-    int n_kept = 0, seen_point = 0;
     if (p < end && (*p == '-' || *p == '+')) d.negative = *p++ == '-';
-    for (; p < end && (is_digit(*p) || (*p == '.' && !seen_point)); p++) {
-        if (*p == '.') {
-            seen_point = 1;
-            continue;
-        }
-        n_digits++;
-        if (n_kept < 19) {
-            d.digits = d.digits * 10 + (uint64_t)(*p - '0');
-            if (d.digits) n_kept++;
-            if (seen_point) d.exponent--;
-        } else {
-            d.exact = 0;
-        }
+    const char *first = p, *point = NULL;
+    p = take_digits(&d.digits, p, end);
+    if (p < end && *p == '.') {
+        point = p;
+        p = take_digits(&d.digits, p + 1, end);
     }
-    if (n_digits == 0) return 0;
-    if (p < end && (*p == 'e' || *p == 'E')) {
-        int sign = 1, e = 0;
-        p++;
-        if (p < end && (*p == '-' || *p == '+')) sign = *p++ == '-' ? -1 : 1;
-        if (p == end || !is_digit(*p)) return 0;
-        for (; p < end && is_digit(*p); p++)
-            if (e < 100000) e = e * 10 + (*p - '0');
-        d.exponent += sign * e;
+    ptrdiff_t n_digits = p - first - (point != NULL);
+    if (n_digits == 0) return NULL;
+    ptrdiff_t n_fraction = point ? p - point - 1 : 0;
+    if (n_digits > MOST_DIGITS) { /* leading zeros do not count */
+        for (; first < p && (*first == '0' || *first == '.'); first++) n_digits -= *first == '0';
+        d.exact = n_digits <= MOST_DIGITS;
     }
+    if (n_fraction > LONGEST_NUMBER) d.exact = 0;
+    d.exponent = n_fraction > LONGEST_NUMBER ? 0 : -(int)n_fraction;
+    if (p < end && (*p == 'e' || *p == 'E')) p = take_exponent(&d.exponent, p, end);
     *out = d;
-    return p == end;
+    return p;
 }
 
 static int is_infinity(const char *text, size_t length, int *negative) {
@@ -93,20 +128,26 @@ static void parse_slowly(double *out, const char *text, size_t length) {
     *out = strtod(copy, NULL);
 }
 
-int karma_i_number_parse(double *out, const char *text, size_t length) {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+const char *karma_i_number_scan(double *out, const char *text, const char *end) {
     decimal d;
+    double value;
+    const char *behind = scan_decimal(&d, text, end);
+    if (!behind || !d.exact || !karma_i_decimal_value(&value, d.digits, d.exponent)) return NULL;
+    *out = d.negative ? -value : value;
+    return behind;
+}
+
+int karma_i_number_parse(double *out, const char *text, size_t length) {
+    decimal d = {0};
     int negative;
-    if (!scan_decimal(&d, text, length)) {
+    const char *behind = scan_decimal(&d, text, text + length);
+    if (!behind || behind != text + length) {
         if (!is_infinity(text, length, &negative)) return 0;
         *out = negative ? -INFINITY : INFINITY;
         return 1;
     }
-    if (d.exact && d.digits <= UINT64_C(1) << 53 && d.exponent >= -22 && d.exponent <= 22) {
-        double value = (double)d.digits;
-        value = d.exponent < 0 ? value / powers[-d.exponent] : value * powers[d.exponent];
-        *out = d.negative ? -value : value;
+    if (d.exact && karma_i_decimal_value(out, d.digits, d.exponent)) {
+        if (d.negative) *out = -*out;
         return 1;
     }
     if (length > LONGEST_NUMBER) return 0;

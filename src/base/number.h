@@ -9,6 +9,10 @@
  * what underflows 0 or a subnormal. "nan" is no number. */
 int karma_i_number_parse(double *out, const char *text, size_t length);
 
+/* The number that text[0..end) starts with, and the byte behind it; NULL if it starts with none, or with one that
+ * karma_i_number_parse must read: more than 19 digits, a large exponent, an infinity. */
+const char *karma_i_number_scan(double *out, const char *text, const char *end);
+
 /* The same for a whole number from 0 to `max`, digits only. */
 int karma_i_number_parse_index(size_t *out, const char *text, size_t length, size_t max);
 

@@ -82,6 +82,7 @@ static const karma_option read_records[] = {
          "rating data: the label is whether a user likes this item; its ratings are then no attribute"),
     {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
      "rating data: the least rating that means liking the item; required with option 'item'", NULL},
+    INTEGER(R, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
 };
 #undef R
 

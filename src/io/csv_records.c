@@ -74,7 +74,8 @@ void karma_i_csv_close(karma_i_csv_records *records) {
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-static karma_status fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields, karma_error *err) {
+karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields,
+                                     karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu", records->file, line, n_fields,
                         n_fields == 1 ? "" : "s", records->header ? "header" : "the first record",
                         records->names.count);
@@ -96,7 +97,7 @@ karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn 
             if (field.last) break;
             KARMA_TRY(karma_i_csv_next(&field, scan, err));
         }
-        if (n + 1 != n_columns) return fail_ragged(records, line, n + 1, err);
+        if (n + 1 != n_columns) return karma_i_csv_fail_ragged(records, line, n + 1, err);
         KARMA_TRY(end_row(payload, err));
     }
     return KARMA_OK;

@@ -30,6 +30,9 @@ typedef karma_status (*karma_i_csv_row_fn)(void *payload, karma_error *err);
 karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn cell, karma_i_csv_row_fn end_row,
                               void *payload, karma_error *err);
 
+/* "FILE: line L: 3 fields, header has 4" */
+karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields,
+                                     karma_error *err);
 /* "FILE: no rows" */
 karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_error *err);
 /* "FILE: no column 'nme'; is 'name' meant?" where `what` is "column" and one of `names` comes near. */

@@ -80,9 +80,11 @@ static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *sca
     const char *first = p, *end = scan->source->text + scan->source->length;
     int doubled = 0;
     for (; *p != '"' || p[1] == '"'; p++) {
-        if (p == end)
+        if (p == end) {
+            scan->ran_out = 1;
             return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: the quote that opens here is never closed",
                                 scan->source->name, field->line);
+        }
         if (*p == '"') doubled = 1, p++;
         scan->line += *p == '\n';
     }

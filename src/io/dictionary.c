@@ -112,7 +112,9 @@ karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary,
     const char *copy = keep_text(dictionary, text, length);
     if (!copy) return karma_i_fail_memory(err);
     slot = slot_of(dictionary, text, length, hash); /* the slots may be new */
-    dictionary->entries[dictionary->count++] = (karma_i_dictionary_entry){copy, length, hash};
+    dictionary->entries[dictionary->count] =
+        (karma_i_dictionary_entry){copy, length, hash, (uint32_t)dictionary->count};
+    dictionary->count++;
     dictionary->slots[slot] = (uint32_t)dictionary->count;
     if (out) *out = dictionary->count - 1;
     return KARMA_OK;
@@ -129,10 +131,14 @@ static int compare_entries(const void *a, const void *b) {
     return strcmp(((const karma_i_dictionary_entry *)a)->text, ((const karma_i_dictionary_entry *)b)->text);
 }
 
-void karma_i_dictionary_sort(karma_i_dictionary *dictionary) {
-    if (dictionary->count < 2) return;
-    qsort(dictionary->entries, dictionary->count, sizeof *dictionary->entries, compare_entries);
-    fill_slots(dictionary);
+void karma_i_dictionary_sort(karma_i_dictionary *dictionary, uint32_t *ranks) {
+    if (dictionary->count > 1)
+        qsort(dictionary->entries, dictionary->count, sizeof *dictionary->entries, compare_entries);
+    for (size_t i = 0; i < dictionary->count; i++) {
+        if (ranks) ranks[dictionary->entries[i].number] = (uint32_t)i;
+        dictionary->entries[i].number = (uint32_t)i;
+    }
+    if (dictionary->count > 1) fill_slots(dictionary);
 }
 
 const char *karma_i_dictionary_nearest(const karma_i_dictionary *dictionary, const char *word) {

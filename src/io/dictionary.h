@@ -12,6 +12,7 @@ typedef struct karma_i_dictionary_entry {
     const char *text; /* ends in '\0' */
     size_t length;
     uint64_t hash;
+    uint32_t number; /* as it came */
 } karma_i_dictionary_entry;
 
 /* All zero is an empty dictionary. */
@@ -29,8 +30,8 @@ karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary,
                                     karma_error *err);
 /* True and *out if the text is there. */
 int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text, size_t length);
-/* Renumbers the texts in ascending byte order. */
-void karma_i_dictionary_sort(karma_i_dictionary *dictionary);
+/* Renumbers the texts in ascending byte order. ranks[old number], if not NULL, becomes the new one. */
+void karma_i_dictionary_sort(karma_i_dictionary *dictionary, uint32_t *ranks);
 /* The text that comes nearest to `word`, for a message; NULL if none does. */
 const char *karma_i_dictionary_nearest(const karma_i_dictionary *dictionary, const char *word);
 /* Copies of the texts by number, each to be freed and the array too; *out is NULL if there are none. */

@@ -227,7 +227,7 @@ static karma_status survey_label(svm_file *file, const svm_line *line, karma_err
     if (memchr(label.text, ':', label.length))
         return fail_token(file, line, label, "stands where the label should be", err);
     if (!file->has_target || means_missing(file, label)) return KARMA_OK;
-    KARMA_TRY(karma_i_survey_add(&file->labels, label.text, label.length, line->number, err));
+    KARMA_TRY(karma_i_survey_add(&file->labels, NULL, label.text, label.length, line->number, err));
     if (file->labels.mode != KARMA_I_SURVEY_NUMBER) return KARMA_OK;
     return karma_i_survey_check(&file->labels, file->name, target_name, err);
 }
@@ -293,7 +293,7 @@ static karma_status make_columns(svm_file *file, karma_error *err) {
         karma_column_kind kind = karma_i_survey_kind_of(&file->labels) == KARMA_I_SURVEYED_NUMBER
                                      ? KARMA_COLUMN_NUMBER
                                      : KARMA_COLUMN_CATEGORY;
-        KARMA_TRY(karma_i_survey_levels(&levels, &n_levels, &file->labels, err));
+        KARMA_TRY(karma_i_survey_levels(&levels, &n_levels, &file->labels, NULL, err));
         KARMA_TRY(karma_i_builder_add_target(&file->builder, target_name, kind, levels, n_levels, err));
     }
     for (size_t index = 1; index <= file->largest; index++) {

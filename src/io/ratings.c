@@ -194,7 +194,7 @@ static karma_status read_id(uint32_t *out, ratings_file *file, karma_i_dictionar
 static karma_status read_value(ratings_file *file, const karma_i_csv_field *field, karma_error *err) {
     file->current.value = NAN;
     if (karma_i_is_missing(&file->missing, field->text, field->length)) return KARMA_OK;
-    KARMA_TRY(karma_i_survey_add(&file->survey, field->text, field->length, field->line, err));
+    KARMA_TRY(karma_i_survey_add(&file->survey, NULL, field->text, field->length, field->line, err));
     (void)karma_i_survey_value(&file->current.value, &file->survey, field->text, field->length);
     return KARMA_OK;
 }

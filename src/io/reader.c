@@ -7,6 +7,7 @@
 #include "base/options_accept.h"
 #include "io/arff.h"
 #include "io/csv.h"
+#include "io/csv_file.h"
 #include "io/gram_file.h"
 #include "io/libsvm.h"
 #include "io/ratings.h"
@@ -90,29 +91,92 @@ static karma_status order_categories(karma_table *table, const karma_read_option
     return KARMA_OK;
 }
 
-static karma_status read_with(karma_table **out, const char *path, const karma_read_options *options,
-                              const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
-    const reader *chosen = choose_reader(options->format, path);
+/* The first lines of a text, at least two of them, or all of it. */
+static karma_status look_at_start(karma_i_csv_window *start, karma_i_feed *feed, int patient, karma_error *err) {
+    size_t skipped;
+    do KARMA_TRY(karma_i_csv_load_window(start, feed, 0, patient, err));
+    while (start->is_cut &&
+           memchr(start->text.text, '\n', start->text.length) == start->text.text + start->text.length - 1);
+    KARMA_TRY(karma_i_check_start(&skipped, start->text.name, start->text.text, start->text.length, err));
+    if (!skipped) return KARMA_OK;
+    karma_i_feed_skip(feed, skipped);
+    return karma_i_csv_load_window(start, feed, 0, patient, err);
+}
+
+/* The readers other than CSV take a text that is whole and checked. */
+static karma_status read_whole(karma_table **out, const reader *chosen, const karma_i_read_request *request,
+                               karma_i_feed *feed, karma_error *err) {
     karma_i_source source;
-    KARMA_TRY(karma_i_source_load(&source, path, err));
-    karma_read_options found = *options; /* borrows its texts */
-    karma_i_read_request request = {&source, options, expectation, hooks, chosen->likely_delimiter, &found, 0};
-    karma_table *table = NULL;
-    karma_status st = check_options_of_ratings(chosen, &request, err);
-    if (st == KARMA_OK) st = karma_i_source_check_text(&source, err);
-    /* standard input has no name, and some files have the wrong one */
-    if (st == KARMA_OK && options->format == KARMA_FORMAT_AUTO && chosen->format == KARMA_FORMAT_CSV &&
-        karma_i_looks_like_arff(&source))
-        chosen = choose_reader(KARMA_FORMAT_ARFF, path);
-    if (st == KARMA_OK) st = chosen->read(&table, &request, err);
+    KARMA_TRY(karma_i_source_load_feed(&source, feed, err));
+    karma_status st = karma_i_source_check_text(&source, err);
+    karma_i_read_request own = *request;
+    own.source = &source;
+    if (st == KARMA_OK) st = chosen->read(out, &own, err);
     karma_i_source_clear(&source);
-    if (st == KARMA_OK) st = order_categories(table, options, expectation, err);
-    if (st == KARMA_OK && options->gram) st = karma_i_gram_read(table, options->gram, err);
-    if (st == KARMA_OK) st = karma_i_table_set_reading(table, &found, err);
+    return st;
+}
+
+/* A file that is being read. */
+typedef struct job {
+    const reader *chosen;
+    karma_i_feed *feed;
+    karma_i_csv_window start;
+    karma_read_options found; /* borrows its texts */
+    karma_i_read_request request;
+} job;
+
+/* Opens the file and finds its reader. To be ended by karma_i_feed_close. */
+static karma_status open_job(job *j, const char *path, const karma_read_options *options,
+                             const karma_i_expectation *expectation, const karma_hooks *hooks, int patient,
+                             karma_error *err) {
+    *j = (job){.chosen = choose_reader(options->format, path), .found = *options};
+    j->request = (karma_i_read_request){.source = &j->start.text,
+                                        .options = options,
+                                        .expectation = expectation,
+                                        .hooks = hooks,
+                                        .likely_delimiter = j->chosen->likely_delimiter,
+                                        .found = &j->found};
+    KARMA_TRY(karma_i_feed_open(&j->feed, path, err));
+    if (patient && !karma_i_feed_is_seekable(j->feed)) karma_i_feed_hold(j->feed);
+    KARMA_TRY(look_at_start(&j->start, j->feed, patient, err));
+    KARMA_TRY(check_options_of_ratings(j->chosen, &j->request, err));
+    /* standard input has no name, and some files have the wrong one */
+    if (options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV &&
+        karma_i_looks_like_arff(&j->start.text))
+        j->chosen = choose_reader(KARMA_FORMAT_ARFF, path);
+    if (j->chosen->format == KARMA_FORMAT_CSV) {
+        j->request.feed = j->feed;
+        j->request.is_cut = j->start.is_cut;
+    }
+    return KARMA_OK;
+}
+
+/* What the options and the model say of the columns of a table. */
+static karma_status finish_table(karma_table *table, const job *j, karma_error *err) {
+    const karma_read_options *options = j->request.options;
+    KARMA_TRY(order_categories(table, options, j->request.expectation, err));
+    if (options->gram) KARMA_TRY(karma_i_gram_read(table, options->gram, err));
+    return karma_i_table_set_reading(table, &j->found, err);
+}
+
+static karma_status read_all(karma_table **out, job *j, karma_error *err) {
+    karma_table *table = NULL;
+    karma_status st = j->chosen->format == KARMA_FORMAT_CSV ? j->chosen->read(&table, &j->request, err)
+                                                            : read_whole(&table, j->chosen, &j->request, j->feed, err);
+    if (st == KARMA_OK) st = finish_table(table, j, err);
     if (st == KARMA_OK)
         *out = table;
     else
         karma_table_free(table);
+    return st;
+}
+
+static karma_status read_with(karma_table **out, const char *path, const karma_read_options *options,
+                              const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
+    job j;
+    karma_status st = open_job(&j, path, options, expectation, hooks, 1, err);
+    if (st == KARMA_OK) st = read_all(out, &j, err);
+    karma_i_feed_close(j.feed);
     return st;
 }
 
@@ -142,4 +206,65 @@ karma_status karma_table_read_like(karma_table **out, const char *path, const ka
     karma_status st = karma_i_table_read(out, path, options, &expected, hooks, err);
     karma_i_free(targets);
     return st;
+}
+
+/* --- table by table ------------------------------------------------------------------------------------ */
+
+struct karma_i_table_stream {
+    karma_i_expectation expectation;
+    karma_read_options options; /* owns its texts */
+    int has_options;
+    job job;
+    karma_i_csv_stream *csv; /* NULL: the format is read at once */
+    int ended;
+};
+
+karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
+                                       const karma_i_expectation *expectation, const karma_hooks *hooks,
+                                       karma_error *err) {
+    const karma_option_table *table = karma_read_option_table();
+    karma_i_table_stream *s = karma_i_zalloc(1, sizeof *s);
+    if (!s) return karma_i_fail_memory(err);
+    s->expectation = *expectation;
+    karma_read_options given;
+    karma_status st = karma_i_options_accept(table, &given, options, err);
+    if (st == KARMA_OK)
+        st = expectation->reading ? karma_i_reading_merge(&s->options, options, expectation->reading, hooks, err)
+                                  : karma_options_copy(table, &s->options, &given, err);
+    s->has_options = st == KARMA_OK;
+    if (st == KARMA_OK) st = open_job(&s->job, path, &s->options, &s->expectation, hooks, 0, err);
+    if (st == KARMA_OK && s->job.chosen->format == KARMA_FORMAT_CSV && !s->options.gram)
+        st = karma_i_csv_stream_open(&s->csv, &s->job.request, err);
+    if (st == KARMA_OK)
+        *out = s;
+    else
+        karma_i_table_stream_free(s);
+    return st;
+}
+
+karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *stream, karma_error *err) {
+    *out = NULL;
+    if (stream->ended) return KARMA_OK;
+    karma_table *table = NULL;
+    if (!stream->csv) {
+        stream->ended = 1;
+        if (!karma_i_feed_is_seekable(stream->job.feed)) karma_i_feed_hold(stream->job.feed);
+        return read_all(out, &stream->job, err);
+    }
+    KARMA_TRY(karma_i_csv_stream_next(&table, stream->csv, err));
+    stream->ended = !table;
+    karma_status st = table ? finish_table(table, &stream->job, err) : KARMA_OK;
+    if (st == KARMA_OK)
+        *out = table;
+    else
+        karma_table_free(table);
+    return st;
+}
+
+void karma_i_table_stream_free(karma_i_table_stream *stream) {
+    if (!stream) return;
+    karma_i_csv_stream_free(stream->csv);
+    karma_i_feed_close(stream->job.feed);
+    if (stream->has_options) karma_options_clear(karma_read_option_table(), &stream->options);
+    karma_i_free(stream);
 }

@@ -23,11 +23,22 @@ typedef struct karma_i_read_request {
     const karma_hooks *hooks;
     int likely_delimiter;      /* what the file's name suggests; 0: nothing */
     karma_read_options *found; /* receives what was not given but found out: the decimal mark, the order of dates */
+    karma_i_feed *feed;        /* where the text comes from, if it is not all in `source`; NULL: it is. CSV only */
+    int is_cut;                /* `source` holds its first lines only */
     int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 
 /* karma_table_read with an expectation, which may be NULL. `options` NULL: the defaults. */
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err);
+
+/* Table by table, for data of any length: CSV comes in parts, other formats as one table. The expectation, what it
+ * points to and the path must outlive the stream. *out is NULL behind the last table. */
+typedef struct karma_i_table_stream karma_i_table_stream;
+karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
+                                       const karma_i_expectation *expectation, const karma_hooks *hooks,
+                                       karma_error *err);
+karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *stream, karma_error *err);
+void karma_i_table_stream_free(karma_i_table_stream *stream);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "karma/base.h"
+#include "io/feed.h"
 
 typedef struct karma_i_source {
     const char *name; /* what messages call it: the path (borrowed) or "standard input" */
@@ -15,10 +15,17 @@ typedef struct karma_i_source {
 /* Reads the file, or standard input for "-", and unpacks it if it starts like gzip. An empty one is an error.
  * `path` must outlive the source. */
 karma_status karma_i_source_load(karma_i_source *out, const char *path, karma_error *err);
+/* The same of all that a feed has not passed yet. */
+karma_status karma_i_source_load_feed(karma_i_source *out, karma_i_feed *feed, karma_error *err);
 void karma_i_source_clear(karma_i_source *source);
 
 /* Fails with the line if the text is not UTF-8 or has NUL bytes; takes the byte order mark off the front. */
 karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err);
+
+/* The same in two steps: the bytes of a byte order mark at the start of a text, which must not be empty or UTF-16; and
+ * a check of whole lines from `first_line` on. */
+karma_status karma_i_check_start(size_t *skipped, const char *name, const char *text, size_t length, karma_error *err);
+karma_status karma_i_check_text(const char *name, const char *text, size_t length, size_t first_line, karma_error *err);
 
 /* A piece of text fit for one line of a message: control characters become '?', and what is too long ends in
  * "..." after a whole character. Returns `out`. */

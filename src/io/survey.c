@@ -115,34 +115,115 @@ static int is_exact(double value) {
     return fabs(value) <= 9007199254740992.0 || isinf(value) || value != floor(value);
 }
 
-static void classify_cell(karma_i_survey *s, const char *text, size_t length, size_t line) {
+/* The cell's number, or NaN. */
+static double classify_cell(karma_i_survey *s, const char *text, size_t length, size_t line) {
     double value;
     unsigned how;
     if (karma_i_numeral_parse(&value, &how, text, length, s->style.decimal_mark) &&
         (!s->is_target || is_exact(value))) {
         if (isinf(value)) sight(&s->first_infinite, text, length, line);
         *(how & KARMA_I_NUMERAL_CENSORED ? &s->n_censored : how ? &s->n_grouped : &s->n_plain) += 1;
-    } else if (karma_i_is_missing_number(text, length)) {
+        return value;
+    }
+    if (karma_i_is_missing_number(text, length)) {
         sight(&s->first_hole, text, length, line);
         s->n_holes++;
     } else {
         add_other(s, text, length, line);
     }
+    return NAN;
 }
 
-karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t length, size_t line,
+/* Spellings of many different numbers are not kept. */
+static void limit_spellings(karma_i_survey *s) {
+    if (s->texts.count <= KARMA_I_MAX_SPELLINGS || karma_i_survey_kind_of(s) != KARMA_I_SURVEYED_NUMBER) return;
+    karma_i_dictionary_clear(&s->texts);
+    s->collects = 0;
+    s->n_collected = 0;
+}
+
+karma_status karma_i_survey_add(karma_i_survey *survey, double *value, const char *text, size_t length, size_t line,
                                 karma_error *err) {
     karma_i_survey *s = survey;
-    size_t n_holes = s->n_holes;
-    if (s->mode != KARMA_I_SURVEY_CATEGORY) classify_cell(s, text, length, line);
+    size_t n_holes = s->n_holes, number;
+    double own = NAN;
+    if (s->mode != KARMA_I_SURVEY_CATEGORY) own = classify_cell(s, text, length, line);
+    if (value) *value = own;
     if (!s->collects || s->n_holes > n_holes) return KARMA_OK; /* holes are collected later, if they are levels */
-    KARMA_TRY(karma_i_dictionary_add(NULL, &s->texts, text, length, err));
-    if (s->texts.count > KARMA_I_MAX_SPELLINGS && karma_i_survey_kind_of(s) == KARMA_I_SURVEYED_NUMBER) {
-        karma_i_dictionary_clear(&s->texts);
-        s->collects = 0;
-    }
+    KARMA_TRY(karma_i_dictionary_add(&number, &s->texts, text, length, err));
+    s->n_collected++;
+    if (value && isnan(own)) *value = karma_i_code((uint32_t)number);
+    limit_spellings(s);
     return KARMA_OK;
 }
+
+/* --- parts --------------------------------------------------------------------------------------------- */
+
+static void merge_sighting(karma_i_sighting *into, const karma_i_sighting *part, size_t first_line) {
+    if (into->line || !part->line) return;
+    *into = *part;
+    into->line += first_line - 1;
+}
+
+static void merge_counts(karma_i_survey *into, const karma_i_survey *part) {
+    into->n_plain += part->n_plain;
+    into->n_grouped += part->n_grouped;
+    into->n_censored += part->n_censored;
+    into->n_holes += part->n_holes;
+    into->n_others += part->n_others;
+    into->n_day_first += part->n_day_first;
+    into->n_month_first += part->n_month_first;
+    into->n_ambiguous += part->n_ambiguous;
+    into->n_dotted += part->n_dotted;
+    into->n_dates += part->n_dates;
+    into->n_times += part->n_times;
+    into->n_collected += part->n_collected;
+}
+
+static int keeps_texts(const karma_i_survey *s) {
+    return s->mode == KARMA_I_SURVEY_CATEGORY || s->is_target;
+}
+
+karma_status karma_i_survey_merge(karma_i_survey *survey, uint32_t *codes, const karma_i_survey *part,
+                                  size_t first_line, karma_error *err) {
+    karma_i_survey *s = survey;
+    merge_counts(s, part);
+    merge_sighting(&s->first_other, &part->first_other, first_line);
+    merge_sighting(&s->first_infinite, &part->first_infinite, first_line);
+    merge_sighting(&s->first_hole, &part->first_hole, first_line);
+    for (size_t i = 0; i < part->n_examples; i++) keep_example(s, part->examples[i], strlen(part->examples[i]));
+    if (keeps_texts(s) && (!s->collects || !part->collects)) {
+        karma_i_dictionary_clear(&s->texts);
+        s->collects = 0;
+        s->n_collected = 0;
+        return KARMA_OK;
+    }
+    s->collects |= part->collects;
+    for (size_t i = 0; i < part->texts.count; i++) {
+        size_t number;
+        KARMA_TRY(karma_i_dictionary_add(&number, &s->texts, part->texts.entries[i].text, part->texts.entries[i].length,
+                                         err));
+        codes[i] = (uint32_t)number;
+    }
+    limit_spellings(s);
+    return KARMA_OK;
+}
+
+int karma_i_survey_is_complete(const karma_i_survey *survey) {
+    switch (karma_i_survey_kind_of(survey)) {
+    case KARMA_I_SURVEYED_NUMBER:
+        return 1;
+    case KARMA_I_SURVEYED_CATEGORY:
+        return survey->mode == KARMA_I_SURVEY_CATEGORY ||
+               (survey->n_collected == survey->n_others &&
+                count_numbers(survey) + survey->n_censored + survey->n_holes == 0);
+    case KARMA_I_SURVEYED_DATE:
+        break;
+    }
+    return 0;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------- */
 
 void karma_i_survey_settle(karma_i_survey *survey) {
     karma_i_survey *s = survey;
@@ -243,9 +324,10 @@ void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const
 
 /* --- values -------------------------------------------------------------------------------------------- */
 
-karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, karma_error *err) {
+karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, uint32_t *ranks,
+                                   karma_error *err) {
     char **texts;
-    karma_i_dictionary_sort(&survey->texts);
+    karma_i_dictionary_sort(&survey->texts, ranks);
     KARMA_TRY(karma_i_dictionary_texts(&texts, &survey->texts, err));
     *levels = texts;
     *n_levels = survey->texts.count;

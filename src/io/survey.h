@@ -3,6 +3,8 @@
 #ifndef KARMA_I_SURVEY_H
 #define KARMA_I_SURVEY_H
 
+#include <string.h>
+
 #include "io/calendar.h"
 #include "io/dictionary.h"
 #include "io/source.h"
@@ -50,6 +52,7 @@ typedef struct karma_i_survey {
     size_t n_day_first, n_month_first;     /* of the others, those that are dates under either order */
     size_t n_ambiguous, n_dotted;          /* that are different dates under either; those written 1.2.2024 */
     size_t n_dates, n_times;               /* cells with a date, with a time of day */
+    size_t n_collected;                    /* cells whose text went to the dictionary */
     karma_i_dictionary texts;
     karma_i_sighting first_other, first_infinite, first_hole;
     char examples[KARMA_I_MOST_EXAMPLES][KARMA_I_EXCERPT_SIZE]; /* distinct other texts */
@@ -58,12 +61,21 @@ typedef struct karma_i_survey {
 
 void karma_i_survey_init(karma_i_survey *survey, karma_i_survey_mode mode, int is_target, karma_i_survey_style style);
 void karma_i_survey_clear(karma_i_survey *survey);
-/* Takes note of one cell that is not missing in every column. */
-karma_status karma_i_survey_add(karma_i_survey *survey, const char *text, size_t length, size_t line, karma_error *err);
+/* Takes note of one cell that is not missing in every column. *value, if not NULL, becomes its number; or, of a text
+ * that is none and went to the dictionary, the text's number there as a karma_i_code; or NaN. */
+karma_status karma_i_survey_add(karma_i_survey *survey, double *value, const char *text, size_t length, size_t line,
+                                karma_error *err);
+/* Takes in what `part` has seen: the cells that follow, of which the first line is `first_line` and not 1. codes[i]
+ * becomes the number here of text i of `part`; it has room for all of them. */
+karma_status karma_i_survey_merge(karma_i_survey *survey, uint32_t *codes, const karma_i_survey *part,
+                                  size_t first_line, karma_error *err);
 /* When all cells are seen: sets `incomplete` where the texts must be gone through once more. */
 void karma_i_survey_settle(karma_i_survey *survey);
 /* The second look at an incomplete one. */
 karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length, karma_error *err);
+/* True if all cells are numbers, or all are texts in the dictionary: their values are then those that
+ * karma_i_survey_add gave, and no second look is needed. */
+int karma_i_survey_is_complete(const karma_i_survey *survey);
 karma_i_survey_kind karma_i_survey_kind_of(const karma_i_survey *survey);
 
 /* "FILE: line L, column 'name': 'text' is not a number" (or: not a finite one), if the column must be numbers
@@ -75,13 +87,29 @@ void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const
                            const karma_hooks *hooks);
 
 /* When all is seen: the levels in ascending byte order (NULL and 0 where there are none to keep), to be
- * handed to a builder. */
-karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, karma_error *err);
+ * handed to a builder. ranks[code], if not NULL, becomes the level of a karma_i_code. */
+karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, uint32_t *ranks,
+                                   karma_error *err);
 /* After that: true and the value of a cell of numbers or categories; false: it is missing. */
 int karma_i_survey_value(double *out, const karma_i_survey *survey, const char *text, size_t length);
 /* The same of a date. */
 int karma_i_survey_moment(karma_i_moment *out, const karma_i_survey *survey, const char *text, size_t length);
 /* The order of day and month that the cells of a column of dates have. */
 karma_i_day_order karma_i_survey_day_order(const karma_i_survey *survey);
+
+/* A number of a text in the place of a value, until the levels are known: one of the NaNs. */
+static inline double karma_i_code(uint32_t number) {
+    uint64_t bits = UINT64_C(0xfff8000100000000) | number;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline int karma_i_is_code(uint32_t *number, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    *number = (uint32_t)bits;
+    return bits >> 32 == UINT64_C(0xfff80001);
+}
 
 #endif

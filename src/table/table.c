@@ -185,11 +185,11 @@ karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute
     return KARMA_OK;
 }
 
-karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t attribute, karma_error *err) {
+karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t row, size_t attribute, karma_error *err) {
     karma_table *t = builder->table;
     if (!karma_i_reserve(&t->text_cells, &builder->text_capacity, t->n_text_cells + 1, sizeof *t->text_cells))
         return karma_i_fail_memory(err);
-    t->text_cells[t->n_text_cells++] = (karma_i_text_cell){t->n_rows, attribute};
+    t->text_cells[t->n_text_cells++] = (karma_i_text_cell){row, attribute};
     return KARMA_OK;
 }
 

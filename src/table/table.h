@@ -96,7 +96,7 @@ karma_status karma_i_builder_copy_roles(karma_i_builder *builder, const karma_ta
 /* Rows. */
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
 /* Instead of a cell: its text is not what the attribute holds. */
-karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t attribute, karma_error *err);
+karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t row, size_t attribute, karma_error *err);
 /* The cells of a row of `table`, whose attributes are the builder's first ones. */
 karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
                                         karma_error *err);
@@ -112,6 +112,24 @@ karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *tar
  * the table or none. */
 karma_status karma_i_builder_end_row_like(karma_i_builder *builder, const karma_table *table, size_t row,
                                           karma_error *err);
+/* Rows made apart from the table, whose targets come later. */
+typedef struct karma_i_part {
+    size_t n_rows, n_cells;
+    const size_t *row_end; /* cells up to the end of each row */
+    const uint32_t *owner;
+    const double *value;
+    const double *weights; /* if rows have weights */
+    const char *id_bytes;  /* the ids of all rows without anything between them */
+    const size_t *id_end;  /* n_ids per row: where each ends */
+} karma_i_part;
+/* So many more rows and cells, to be filled by karma_i_builder_place: any thread may place any part, at the row and the
+ * cell where it belongs. False: out of memory. */
+karma_status karma_i_builder_extend(karma_i_builder *builder, size_t n_rows, size_t n_cells, karma_error *err);
+int karma_i_builder_place(karma_i_builder *builder, size_t first_row, size_t first_cell, const karma_i_part *part);
+/* When all rows are there: n_targets labels per row. */
+karma_status karma_i_builder_set_labels(karma_i_builder *builder, const double *labels, karma_error *err);
+/* Gives back memory that growing has left over. */
+void karma_i_builder_trim(karma_i_builder *builder);
 void karma_i_builder_finish(karma_table **out, karma_i_builder *builder);
 
 /* Remembers how the table was read. */

@@ -211,5 +211,6 @@ int tool_parse(tool *t, int argc, char **argv, int *wants_help) {
     if (t->n_arguments < t->command->min_arguments)
         return fail_usage(t, "something is missing; usage: karma %s %s [OPTION]...", t->command->name,
                           t->command->arguments);
+    t->read.threads = t->fit.threads;
     return EXIT_DONE;
 }

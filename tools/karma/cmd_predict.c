@@ -1,14 +1,15 @@
-/* karma predict: a model and a table become a CSV of predictions. */
+/* karma predict: a model and a table become a CSV of predictions, or JSON. Rows are read, predicted and written part by
+ * part, so that memory does not grow with their number. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
 
-/* What there is to write. */
+/* What there is to write of one part of the rows. */
 typedef struct predictions {
     const karma_model *model;
     const karma_table *table;
-    const double *scores;  /* of all rows */
+    const double *scores;  /* of all its rows */
     double *probabilities; /* room for those of one target of a row */
     abstention abstained;
     karma_cell_flags flags;
@@ -84,10 +85,8 @@ static void write_target(FILE *stream, const predictions *p, size_t row, size_t 
         fprintf(stream, ",%s", karma_number_text(text, p->probabilities[k]));
 }
 
-static void write_csv(FILE *stream, const void *what) {
-    const predictions *p = what;
+static void write_rows(FILE *stream, const predictions *p) {
     size_t next = 0;
-    write_header(stream, p);
     for (size_t i = 0; i < karma_table_n_rows(p->table); i++) {
         write_ids(stream, p->table, i);
         for (size_t target = 0; target < karma_model_n_targets(p->model); target++) write_target(stream, p, i, target);
@@ -97,116 +96,277 @@ static void write_csv(FILE *stream, const void *what) {
     }
 }
 
+/* --- JSON ---------------------------------------------------------------------------------------------- */
+
+/* A member of an object. Either may be NULL, where memory ran out. False if it is not there now. */
+static int put(json_t *object, const char *key, json_t *value) {
+    return json_object_set_new(object, key, value) == 0;
+}
+
+/* The object if all went well, else NULL. */
+static json_t *if_ok(json_t *object, int ok) {
+    if (ok) return object;
+    json_decref(object);
+    return NULL;
+}
+
 /* An object with a number for each class. */
 static json_t *classes_json(const karma_model *model, size_t target, const double *values) {
     json_t *object = json_object();
-    for (size_t k = 0; k < karma_model_n_classes(model, target); k++)
-        (void)json_object_set_new(object, karma_model_class(model, target, k), json_real(values[k]));
-    return object;
+    int ok = object != NULL;
+    for (size_t k = 0; ok && k < karma_model_n_classes(model, target); k++)
+        ok = put(object, karma_model_class(model, target, k), json_real(values[k]));
+    return if_ok(object, ok);
 }
 
-static void add_number_json(json_t *object, const karma_model *model, size_t target, const double *scores) {
+static int add_number_json(json_t *object, const karma_model *model, size_t target, const double *scores) {
     char text[KARMA_NUMBER_SIZE];
     const double *own = scores + karma_model_first_output(model, target);
+    size_t Q = n_quantile_columns(model, target);
+    int ok = put(object, "prediction", json_real(karma_model_number(model, target, scores)));
+    if (!ok || Q == 0) return ok;
     json_t *quantiles = json_object();
-    (void)json_object_set_new(object, "prediction", json_real(karma_model_number(model, target, scores)));
-    for (size_t q = 0; q < n_quantile_columns(model, target); q++)
-        (void)json_object_set_new(quantiles, karma_number_text(text, karma_model_quantile(model, target, q)),
-                                  json_real(own[q]));
-    if (json_object_size(quantiles)) (void)json_object_set(object, "quantiles", quantiles);
-    json_decref(quantiles);
+    for (size_t q = 0; ok && q < Q; q++)
+        ok = put(quantiles, karma_number_text(text, karma_model_quantile(model, target, q)), json_real(own[q]));
+    return put(object, "quantiles", if_ok(quantiles, ok));
 }
 
-static void add_class_json(json_t *object, const karma_model *model, size_t target, const double *scores,
-                           double *probabilities) {
+static int add_class_json(json_t *object, const karma_model *model, size_t target, const double *scores,
+                          double *probabilities) {
     const double *own = scores + karma_model_first_output(model, target);
     size_t decision = karma_model_decide(model, target, scores);
-    (void)json_object_set_new(object, "prediction", json_string(karma_model_class(model, target, decision)));
+    int ok = put(object, "prediction", json_string(karma_model_class(model, target, decision)));
     if (karma_model_target_n_outputs(model, target) == 1)
-        (void)json_object_set_new(object, "score", json_real(own[0]));
+        ok = ok && put(object, "score", json_real(own[0]));
     else
-        (void)json_object_set_new(object, "scores", classes_json(model, target, own));
+        ok = ok && put(object, "scores", classes_json(model, target, own));
     if (karma_model_probabilities(model, target, scores, probabilities))
-        (void)json_object_set_new(object, "probabilities", classes_json(model, target, probabilities));
+        ok = ok && put(object, "probabilities", classes_json(model, target, probabilities));
+    return ok;
 }
 
-static void add_target_json(json_t *object, const predictions *p, size_t row, size_t target) {
-    if (karma_model_task(p->model, target) == KARMA_TASK_REGRESS)
-        add_number_json(object, p->model, target, scores_of(p, row));
-    else
-        add_class_json(object, p->model, target, scores_of(p, row), p->probabilities);
-    if (!is_answered(p, row)) (void)json_object_set_new(object, "prediction", json_null());
+static int add_target_json(json_t *object, const predictions *p, size_t row, size_t target) {
+    int ok = karma_model_task(p->model, target) == KARMA_TASK_REGRESS
+                 ? add_number_json(object, p->model, target, scores_of(p, row))
+                 : add_class_json(object, p->model, target, scores_of(p, row), p->probabilities);
+    if (!is_answered(p, row)) ok = ok && put(object, "prediction", json_null());
+    return ok;
 }
 
-static json_t *row_json(const predictions *p, size_t row) {
-    json_t *object = json_object();
-    add_ids_json(object, p->table, row);
-    if (karma_model_n_targets(p->model) == 1) {
-        add_target_json(object, p, row, 0);
-        return object;
-    }
+static int add_targets_json(json_t *object, const predictions *p, size_t row) {
+    if (karma_model_n_targets(p->model) == 1) return add_target_json(object, p, row, 0);
     json_t *targets = json_object();
-    for (size_t target = 0; target < karma_model_n_targets(p->model); target++) {
+    int ok = targets != NULL;
+    for (size_t target = 0; ok && target < karma_model_n_targets(p->model); target++) {
         json_t *own = json_object();
-        add_target_json(own, p, row, target);
-        (void)json_object_set_new(targets, karma_model_target_name(p->model, target), own);
+        ok = add_target_json(own, p, row, target);
+        ok = put(targets, karma_model_target_name(p->model, target), if_ok(own, ok));
     }
-    (void)json_object_set_new(object, "targets", targets);
-    return object;
+    return put(object, "targets", if_ok(targets, ok));
 }
 
-/* The predictions, or a description of the file that they were written to. */
-static json_t *result_json(const tool *t, const predictions *p) {
-    json_t *object =
-        json_pack("{s:s, s:o}", "target", karma_model_target_name(p->model, 0), "targets", target_names_json(p->model));
-    if (p->abstained.flags)
-        (void)json_object_set_new(object, "abstained", json_integer((json_int_t)p->abstained.count));
-    if (!writes_stdout(t)) {
-        (void)json_object_update_new(object, json_pack("{s:s, s:I}", "output", t->options.output, "rows",
-                                                       (json_int_t)karma_table_n_rows(p->table)));
-        return object;
-    }
-    json_t *rows = json_array();
-    for (size_t i = 0, next = 0; i < karma_table_n_rows(p->table); i++) {
-        json_t *row = row_json(p, i);
-        if (p->with_flags) (void)json_object_set_new(row, "flags", row_flags_json(p->model, &p->flags, i, &next));
-        (void)json_array_append_new(rows, row);
-    }
-    (void)json_object_set_new(object, "predictions", rows);
-    return object;
+/* NULL: out of memory. */
+static json_t *row_json(const predictions *p, size_t row, size_t *next_flag) {
+    json_t *object = json_object();
+    int ok = object != NULL;
+    for (size_t i = 0; ok && i < karma_table_n_ids(p->table); i++)
+        ok = put(object, karma_table_id_name(p->table, i), json_string(karma_table_id(p->table, i, row)));
+    ok = ok && add_targets_json(object, p, row);
+    if (ok && p->with_flags) ok = put(object, "flags", row_flags_json(p->model, &p->flags, row, next_flag));
+    return if_ok(object, ok);
 }
 
-static void note_abstention(const tool *t, const predictions *p) {
+/* Rows as members of a list. False: out of memory. */
+static int write_json_rows(FILE *stream, const predictions *p, int is_first) {
+    size_t next = 0;
+    for (size_t i = 0; i < karma_table_n_rows(p->table); i++) {
+        json_t *row = row_json(p, i, &next);
+        if (!row) return 0;
+        fputs(is_first && i == 0 ? "\n    " : ",\n    ", stream);
+        int ok = json_dumpf(row, stream, 0) == 0 || ferror(stream); /* what cannot be written is told at the end */
+        json_decref(row);
+        if (!ok) return 0;
+    }
+    return 1;
+}
+
+/* The names of the targets, and the start of the list of rows. False: out of memory. */
+static int write_json_start(FILE *stream, const karma_model *model) {
+    json_t *name = json_string(karma_model_target_name(model, 0)), *names = target_names_json(model);
+    int ok = name && names && json_array_size(names) == karma_model_n_targets(model);
+    if (ok) {
+        fputs("{\n  \"target\": ", stream);
+        ok = json_dumpf(name, stream, JSON_ENCODE_ANY) == 0 || ferror(stream);
+        fputs(",\n  \"targets\": ", stream);
+        ok = ok && (json_dumpf(names, stream, 0) == 0 || ferror(stream));
+        fputs(",\n  \"predictions\": [", stream);
+    }
+    json_decref(name);
+    json_decref(names);
+    return ok;
+}
+
+/* --- part by part -------------------------------------------------------------------------------------- */
+
+typedef struct work {
+    tool *t;
+    const karma_model *model;
+    FILE *stream;
+    int json; /* the rows are written as JSON */
+    double *scores, *probabilities;
+    size_t capacity; /* of the scores */
+    flag_counts counts;
+    size_t n_rows, n_abstained;
+} work;
+
+static int fail_memory(const work *w) {
+    return fail(w->t->arguments[1], &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
+}
+
+/* Rows that a message numbers are those of a part. */
+static int fail_part(const work *w, const karma_table *table, const karma_error *err) {
+    karma_error own = *err;
+    if (w->n_rows)
+        (void)snprintf(own.message, sizeof own.message, "rows %zu to %zu, numbered from 1: %.300s", w->n_rows + 1,
+                       w->n_rows + karma_table_n_rows(table), err->message);
+    return fail(w->t->arguments[1], &own);
+}
+
+static int score_part(work *w, const karma_table *table) {
+    karma_error err;
+    size_t n = karma_table_n_rows(table) * karma_model_n_outputs(w->model);
+    if (n > w->capacity) {
+        free(w->scores);
+        w->capacity = 0;
+        w->scores = calloc(n, sizeof *w->scores);
+        if (!w->scores) return fail_memory(w);
+        w->capacity = n;
+    }
+    /* what there is to note of the columns is noted with the first rows */
+    const karma_hooks *hooks = w->n_rows ? NULL : &w->t->hooks;
+    if (karma_predict(w->scores, w->model, table, (size_t)w->t->fit.threads, hooks, &err) == KARMA_OK) return EXIT_DONE;
+    return fail_part(w, table, &err);
+}
+
+static int write_part(const work *w, const predictions *p) {
+    int is_first = w->n_rows == 0;
+    if (w->json) {
+        if (is_first && !write_json_start(w->stream, w->model)) return fail_memory(w);
+        if (!write_json_rows(w->stream, p, is_first)) return fail_memory(w);
+    } else {
+        if (is_first) write_header(w->stream, p);
+        write_rows(w->stream, p);
+    }
+    (void)fflush(w->stream); /* a failure is remembered by the stream */
+    return EXIT_DONE;
+}
+
+static int answer_part(work *w, const karma_table *table) {
+    predictions p = {.model = w->model, .table = table, .probabilities = w->probabilities};
+    p.with_flags = w->t->options.flags;
+    int code = score_part(w, table);
+    p.scores = w->scores;
+    if (code == EXIT_DONE) code = count_flags(&w->counts, p.with_flags ? &p.flags : NULL, w->t, w->model, table);
+    if (code == EXIT_DONE) code = find_abstention(&p.abstained, w->t, w->model, table);
+    if (code == EXIT_DONE) code = write_part(w, &p);
+    w->n_rows += karma_table_n_rows(table);
+    w->n_abstained += p.abstained.count;
+    free(p.abstained.flags);
+    karma_cell_flags_clear(&p.flags);
+    return code;
+}
+
+static int answer_rows(work *w, karma_row_stream *rows) {
+    karma_error err;
+    int code = EXIT_DONE;
+    while (code == EXIT_DONE && !ferror(w->stream)) {
+        karma_table *table;
+        if (karma_row_stream_next(&table, rows, &err) != KARMA_OK) return fail(w->t->arguments[1], &err);
+        if (!table) break;
+        code = answer_part(w, table);
+        karma_table_free(table);
+    }
+    if (code == EXIT_DONE && w->json) {
+        fputs("\n  ]", w->stream);
+        if (w->t->options.abstain) fprintf(w->stream, ",\n  \"abstained\": %zu", w->n_abstained);
+        fputs("\n}\n", w->stream);
+    }
+    return code;
+}
+
+static void note_abstention(const work *w) {
     char sentence[200];
-    if (p->abstained.count == 0 || !t->hooks.notice) return;
+    const tool *t = w->t;
+    if (w->n_abstained == 0 || !t->hooks.notice) return;
     (void)snprintf(sentence, sizeof sentence,
                    "%zu of %zu predictions are left empty: the model knows too little of such rows (--abstain %d)",
-                   p->abstained.count, karma_table_n_rows(p->table), (int)t->options.abstain);
+                   w->n_abstained, w->n_rows, (int)t->options.abstain);
     t->hooks.notice(t->hooks.payload, sentence);
 }
 
-static int write_predictions(tool *t, const karma_model *model, const karma_table *table, const double *scores,
-                             const karma_cell_flags *flags) {
+/* With --json: a description of the file that the predictions were written to. */
+static json_t *file_json(const work *w) {
+    json_t *object =
+        json_pack("{s:s, s:o, s:s, s:I}", "target", karma_model_target_name(w->model, 0), "targets",
+                  target_names_json(w->model), "output", w->t->options.output, "rows", (json_int_t)w->n_rows);
+    int ok = object != NULL;
+    if (ok && w->t->options.abstain) ok = put(object, "abstained", json_integer((json_int_t)w->n_abstained));
+    return if_ok(object, ok);
+}
+
+/* From the first row to the output file, which appears when it is whole. */
+static int write_predictions(work *w, karma_row_stream *rows) {
+    const tool *t = w->t;
+    karma_error err;
+    karma_output *output = NULL;
+    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    w->stream = karma_output_stream(output);
+    int code = answer_rows(w, rows);
+    if (code != EXIT_DONE) {
+        karma_output_discard(output);
+        return code;
+    }
+    if (karma_output_commit(output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    if (t->options.json && !w->json) code = print_json(file_json(w));
+    if (code == EXIT_DONE) note_flags(t, &w->counts, w->model);
+    if (code == EXIT_DONE) note_abstention(w);
+    return code;
+}
+
+static size_t most_classes(const karma_model *model) {
     size_t most = 0;
     for (size_t target = 0; target < karma_model_n_targets(model); target++)
         if (karma_model_n_classes(model, target) > most) most = karma_model_n_classes(model, target);
-    predictions p = {model, table, scores, NULL, {NULL, 0}, *flags, t->options.flags};
-    int code = find_abstention(&p.abstained, t, model, table);
+    return most;
+}
+
+static int predict(tool *t, const karma_model *model) {
+    karma_error err;
+    karma_row_stream *rows = NULL;
+    work w = {.t = t, .model = model, .json = t->options.json && writes_stdout(t)};
+    int code = init_flag_counts(&w.counts, model);
     if (code != EXIT_DONE) return code;
-    p.probabilities = malloc((most + 1) * sizeof *p.probabilities);
-    if (!p.probabilities)
-        code = fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
-    else if (!t->options.json || !writes_stdout(t))
-        code = write_output(t, write_csv, &p);
-    if (code == EXIT_DONE && t->options.json) code = print_json(result_json(t, &p));
-    if (code == EXIT_DONE) note_abstention(t, &p);
-    free(p.probabilities);
-    free(p.abstained.flags);
+    w.probabilities = calloc(most_classes(model) + 1, sizeof *w.probabilities);
+    if (!w.probabilities)
+        code = fail_memory(&w);
+    else if (karma_row_stream_open(&rows, model, t->arguments[1], &t->read, &t->hooks, &err) != KARMA_OK)
+        code = fail(t->arguments[1], &err);
+    else
+        code = write_predictions(&w, rows);
+    karma_row_stream_free(rows);
+    clear_flag_counts(&w.counts);
+    free(w.probabilities);
+    free(w.scores);
     return code;
 }
 
 static int run(tool *t) {
-    return with_scores(t, write_predictions);
+    karma_model *model;
+    int code = load_model(t, &model);
+    if (code != EXIT_DONE) return code;
+    code = predict(t, model);
+    karma_model_free(model);
+    return code;
 }
 
 static const char *const tool_names[] = {"output", "abstain", "flags", "json", "quiet", NULL};

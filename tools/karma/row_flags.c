@@ -94,8 +94,11 @@ void write_row_flags(FILE *stream, const karma_model *model, const karma_cell_fl
 
 json_t *row_flags_json(const karma_model *model, const karma_cell_flags *flags, size_t row, size_t *next) {
     json_t *object = json_object();
+    int ok = object != NULL;
     for (const karma_flagged_cell *cell; (cell = next_flag(flags, row, next));)
-        (void)json_object_set_new(object, karma_model_attribute_name(model, cell->attribute),
-                                  json_string(words[cell->why]));
-    return object;
+        ok = ok && json_object_set_new(object, karma_model_attribute_name(model, cell->attribute),
+                                       json_string(words[cell->why])) == 0;
+    if (ok) return object;
+    json_decref(object);
+    return NULL;
 }

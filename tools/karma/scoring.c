@@ -3,22 +3,27 @@
 
 #include "tool.h"
 
-int load_inputs(tool *t, karma_model **model, karma_table **table) {
-    const char *model_path = t->arguments[0], *path = t->arguments[1];
+int load_model(tool *t, karma_model **model) {
+    const char *path = t->arguments[0];
     karma_error err;
     *model = NULL;
-    *table = NULL;
-    if (karma_model_load(model, model_path, &err) != KARMA_OK) return fail(model_path, &err);
-    int code = EXIT_DONE;
-    if (t->read.gram && !karma_model_is_precomputed(*model))
-        code = fail_usage(t, "%s computes its kernel from columns: --gram is for models that were trained with it",
-                          model_path);
-    else if (karma_model_read_table(table, *model, path, &t->read, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
-    if (code == EXIT_DONE) return code;
+    if (karma_model_load(model, path, &err) != KARMA_OK) return fail(path, &err);
+    if (!t->read.gram || karma_model_is_precomputed(*model)) return EXIT_DONE;
     karma_model_free(*model);
     *model = NULL;
-    return code;
+    return fail_usage(t, "%s computes its kernel from columns: --gram is for models that were trained with it", path);
+}
+
+int load_inputs(tool *t, karma_model **model, karma_table **table) {
+    const char *path = t->arguments[1];
+    karma_error err;
+    *table = NULL;
+    int code = load_model(t, model);
+    if (code != EXIT_DONE) return code;
+    if (karma_model_read_table(table, *model, path, &t->read, &t->hooks, &err) == KARMA_OK) return EXIT_DONE;
+    karma_model_free(*model);
+    *model = NULL;
+    return fail(path, &err);
 }
 
 /* One notice of the cells that are unlike the training rows. */

@@ -111,6 +111,8 @@ int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
 /* scoring.c: from the arguments to scores. */
+/* Loads the model that the first argument names; NULL after a failure, whose message it has printed. */
+int load_model(tool *t, karma_model **model);
 /* Loads the model and the data that the arguments name; both are NULL after a failure, whose message it has printed. */
 int load_inputs(tool *t, karma_model **model, karma_table **table);
 /* Does that, predicts, notes cells that are unlike the training rows, hands all to `then` and frees it. */

@@ -1,0 +1,181 @@
+/* What each column of delimited text is for: by the options, or as a model expects it. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "io/csv_file.h"
+#include "io/date_parts.h"
+#include "table/order.h"
+
+/* What the options set for a column, one bit each. */
+enum { SAID_TARGET, SAID_WEIGHT, SAID_ID, SAID_IGNORE, SAID_NUMERIC, SAID_CATEGORY, N_SAID };
+static const char *const said_options[N_SAID] = {"target", "row-weight", "id", "ignore", "numeric", "category"};
+
+karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const char *name) {
+    size_t i;
+    return karma_i_dictionary_find(&i, &file->records.names, name, strlen(name)) ? &file->columns[i] : NULL;
+}
+
+/* A column that was an identifier or ignored in training need not be there. */
+static int is_remembered(const karma_i_csv_file *file, const char *name) {
+    const karma_i_expectation *expectation = file->request->expectation;
+    const karma_read_options *reading = expectation ? expectation->reading : NULL;
+    for (size_t i = 0; reading && i < reading->id.count + reading->ignore.count; i++) {
+        const char *known = i < reading->id.count ? reading->id.items[i] : reading->ignore.items[i - reading->id.count];
+        if (strcmp(known, name) == 0) return 1;
+    }
+    return 0;
+}
+
+static karma_status say(karma_i_csv_file *file, char *const *names, size_t n_names, unsigned what, karma_error *err) {
+    for (size_t i = 0; i < n_names; i++) {
+        karma_i_csv_column *column = karma_i_csv_find_column(file, names[i]);
+        if (!column && file->request->names_elsewhere && what >= SAID_IGNORE) continue;
+        if (!column && is_remembered(file, names[i])) continue;
+        if (!column) return karma_i_csv_fail_unknown(file->name, "column", names[i], &file->records.names, err);
+        column->said |= 1u << what;
+    }
+    return KARMA_OK;
+}
+
+static karma_status add_target(karma_i_csv_file *file, karma_i_csv_column *column, karma_error *err) {
+    if (!karma_i_reserve(&file->targets, &file->target_capacity, file->n_targets + 1, sizeof *file->targets))
+        return karma_i_fail_memory(err);
+    column->place = file->n_targets;
+    file->targets[file->n_targets++] = (size_t)(column - file->columns);
+    return KARMA_OK;
+}
+
+static karma_status say_target(karma_i_csv_file *file, const char *name, karma_error *err) {
+    karma_i_csv_column *column = karma_i_csv_find_column(file, name);
+    char excerpt[KARMA_I_EXCERPT_SIZE];
+    if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
+    if (column->said >> SAID_TARGET & 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by option 'target'", file->name,
+                            karma_i_excerpt(excerpt, name, strlen(name)));
+    column->said |= 1u << SAID_TARGET;
+    return add_target(file, column, err);
+}
+
+/* A value of `target` that is no column's name is several names: names may have commas too. */
+static karma_status say_targets(karma_i_csv_file *file, const char *value, karma_error *err) {
+    if (karma_i_csv_find_column(file, value)) return say_target(file, value, err);
+    char *list = karma_i_strdup(value);
+    karma_status st = list ? KARMA_OK : karma_i_fail_memory(err);
+    for (char *name = list, *comma; st == KARMA_OK && name; name = comma ? comma + 1 : NULL) {
+        comma = strchr(name, ',');
+        if (comma) *comma = '\0';
+        st = say_target(file, name, err);
+    }
+    karma_i_free(list);
+    return st;
+}
+
+/* Only a target may be said to be two things: a target, and of a kind. */
+static karma_status check_said(const karma_i_csv_file *file, const karma_i_csv_column *column, karma_error *err) {
+    for (unsigned a = 0; a < N_SAID; a++) {
+        for (unsigned b = a + 1; b < N_SAID; b++) {
+            if (!(column->said >> a & 1 && column->said >> b & 1)) continue;
+            if (a == SAID_TARGET && (b == SAID_NUMERIC || b == SAID_CATEGORY)) continue;
+            char excerpt[KARMA_I_EXCERPT_SIZE];
+            const char *name = karma_i_csv_column_name(file, column);
+            return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both option '%s' and option '%s'",
+                                file->name, karma_i_excerpt(excerpt, name, strlen(name)), said_options[a],
+                                said_options[b]);
+        }
+    }
+    return KARMA_OK;
+}
+
+static karma_i_csv_role said_role(unsigned said) {
+    if (said >> SAID_TARGET & 1) return ROLE_TARGET;
+    if (said >> SAID_WEIGHT & 1) return ROLE_WEIGHT;
+    if (said >> SAID_ID & 1) return ROLE_ID;
+    return said >> SAID_IGNORE & 1 ? ROLE_IGNORED : ROLE_ATTRIBUTE;
+}
+
+static karma_i_survey_mode said_mode(unsigned said) {
+    if (said >> SAID_NUMERIC & 1) return KARMA_I_SURVEY_NUMBER;
+    return said >> SAID_CATEGORY & 1 ? KARMA_I_SURVEY_CATEGORY : KARMA_I_SURVEY_INFER;
+}
+
+/* The model's type of one column holds where the options set none. */
+static void expect_column(karma_i_csv_file *file, karma_i_csv_column *column, const karma_i_column *expected) {
+    int is_number = expected->kind == KARMA_COLUMN_NUMBER && !karma_i_column_is_ordered(expected);
+    int is_strict = file->request->options->strict;
+    karma_i_survey_init(&column->survey,
+                        !is_number  ? KARMA_I_SURVEY_CATEGORY
+                        : is_strict ? KARMA_I_SURVEY_NUMBER
+                                    : KARMA_I_SURVEY_MODEL_NUMBER,
+                        0, file->style);
+}
+
+static int is_expected(const karma_i_expectation *expectation, const char *name) {
+    for (size_t i = 0; i < expectation->n_columns; i++)
+        if (strcmp(expectation->columns[i].name, name) == 0) return 1;
+    return 0;
+}
+
+/* A model that knows "visit.days" learned from dates in "visit". */
+static karma_status expect_dates(karma_i_csv_file *file, karma_i_csv_column *column,
+                                 const karma_i_expectation *expectation, karma_error *err) {
+    const char *name = karma_i_csv_column_name(file, column);
+    char *part_name = karma_i_alloc(strlen(name) + KARMA_I_PART_NAME_EXTRA, 1);
+    if (!part_name) return karma_i_fail_memory(err);
+    for (unsigned part = 0; part < KARMA_I_N_DATE_PARTS; part++)
+        if (is_expected(expectation, karma_i_date_part_name(part_name, name, (karma_i_date_part)part)))
+            column->parts |= 1u << part;
+    if (column->parts) karma_i_survey_init(&column->survey, KARMA_I_SURVEY_MODEL_DATE, 0, file->style);
+    karma_i_free(part_name);
+    return KARMA_OK;
+}
+
+static karma_status apply_expectation(karma_i_csv_file *file, const karma_i_expectation *expectation,
+                                      karma_error *err) {
+    for (size_t i = 0; i < expectation->n_columns; i++) {
+        karma_i_csv_column *column = karma_i_csv_find_column(file, expectation->columns[i].name);
+        if (!column || column->role != ROLE_ATTRIBUTE || column->said) continue;
+        expect_column(file, column, &expectation->columns[i]);
+    }
+    for (size_t i = 0; i < file->n_columns; i++) {
+        karma_i_csv_column *column = &file->columns[i];
+        if (column->role == ROLE_ATTRIBUTE && !column->said && column->survey.mode == KARMA_I_SURVEY_INFER)
+            KARMA_TRY(expect_dates(file, column, expectation, err));
+    }
+    return KARMA_OK;
+}
+
+static karma_status apply_options(karma_i_csv_file *file, const karma_read_options *o, karma_error *err) {
+    for (size_t i = 0; i < o->target.count; i++) KARMA_TRY(say_targets(file, o->target.items[i], err));
+    KARMA_TRY(say(file, &o->row_weight, o->row_weight != NULL, SAID_WEIGHT, err));
+    KARMA_TRY(say(file, o->id.items, o->id.count, SAID_ID, err));
+    KARMA_TRY(say(file, o->ignore.items, o->ignore.count, SAID_IGNORE, err));
+    KARMA_TRY(say(file, o->numeric.items, o->numeric.count, SAID_NUMERIC, err));
+    KARMA_TRY(say(file, o->category.items, o->category.count, SAID_CATEGORY, err));
+    for (size_t i = 0; i < file->n_columns; i++) {
+        KARMA_TRY(check_said(file, &file->columns[i], err));
+        file->columns[i].role = said_role(file->columns[i].said);
+    }
+    return KARMA_OK;
+}
+
+static karma_status expect_targets(karma_i_csv_file *file, const karma_i_expectation *expectation, karma_error *err) {
+    for (size_t i = 0; i < expectation->n_targets; i++) {
+        karma_i_csv_column *column = karma_i_csv_find_column(file, expectation->targets[i]);
+        if (!column || column->role != ROLE_ATTRIBUTE) continue;
+        column->role = ROLE_TARGET;
+        KARMA_TRY(add_target(file, column, err));
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_csv_assign_roles(karma_i_csv_file *file, karma_error *err) {
+    const karma_i_expectation *expectation = file->request->expectation;
+    KARMA_TRY(apply_options(file, file->request->options, err));
+    if (expectation && file->n_targets == 0) KARMA_TRY(expect_targets(file, expectation, err));
+    for (size_t i = 0; i < file->n_columns; i++) {
+        karma_i_csv_column *column = &file->columns[i];
+        karma_i_survey_init(&column->survey, said_mode(column->said), column->role == ROLE_TARGET, file->style);
+    }
+    return expectation ? apply_expectation(file, expectation, err) : KARMA_OK;
+}

@@ -1,0 +1,38 @@
+/* The text of a file as it comes: a window that moves on, unpacked where the file is gzip. */
+#ifndef KARMA_I_FEED_H
+#define KARMA_I_FEED_H
+
+#include <stddef.h>
+
+#include "karma/base.h"
+
+typedef struct karma_i_feed karma_i_feed;
+
+/* Opens the file, or standard input for "-". `path` must outlive the feed. */
+karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error *err);
+void karma_i_feed_close(karma_i_feed *feed);
+/* What messages call it: the path or "standard input". */
+const char *karma_i_feed_name(const karma_i_feed *feed);
+
+/* All text is kept from now on, so that karma_i_feed_rewind works with what cannot be read twice. */
+void karma_i_feed_hold(karma_i_feed *feed);
+/* Whether the file can be read twice without that. */
+int karma_i_feed_is_seekable(const karma_i_feed *feed);
+karma_status karma_i_feed_rewind(karma_i_feed *feed, karma_error *err);
+/* At the start of the text: so many bytes are no part of it, also after rewinding. */
+void karma_i_feed_skip(karma_i_feed *feed, size_t length);
+
+/* The text that is there and not yet passed, which ends in a '\0' that does not count. Reading and passing invalidate
+ * it. */
+char *karma_i_feed_text(const karma_i_feed *feed, size_t *length);
+/* No text follows the window. */
+int karma_i_feed_at_end(const karma_i_feed *feed);
+void karma_i_feed_pass(karma_i_feed *feed, size_t length);
+/* Reads on until the window has `length` bytes or the text ends. If `patient` is false it stops with what there is, but
+ * at least one more byte, where the writer of a pipe makes it wait. */
+karma_status karma_i_feed_fill(karma_i_feed *feed, size_t length, int patient, karma_error *err);
+
+/* Takes the window out of a feed at its end: all text, if it was held. To be freed. */
+char *karma_i_feed_take(karma_i_feed *feed, size_t *length);
+
+#endif

@@ -1,0 +1,98 @@
+"""predict reads, predicts and writes part by part: the same answers, constant memory, output as it goes."""
+import json
+import os
+import subprocess
+
+from case import KARMA, Case
+
+NAMES = "id,x,colour,seen,n"
+TRAINING = NAMES + ",y\n" + "".join(
+    f"a{i},{(i * 37 % 101) / 7},{('red', 'green', 'blue')[i % 3]},2020-0{1 + i % 9}-1{i % 10},{i % 13},"
+    f"{'yes' if (i * 37 % 101) > 50 else 'no'}\n" for i in range(120))
+
+
+def rows(first, count):
+    """Rows with missing cells, unseen categories, texts among numbers, quotes with line feeds."""
+    colours = ["red", '"green"', "blue", "", '"a, ""new""\none"']
+    return [f"r{i},{'' if i % 4 == 0 else (i * 53 % 211) / 3},{colours[i % 5]},"
+            f"{'' if i % 6 == 0 else '2021-0%d-0%d' % (1 + i % 9, 1 + i % 8)},{'oops' if i % 997 == 5 else i % 17}\n"
+            for i in range(first, first + count)]
+
+
+class Streaming(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("train.csv", TRAINING)
+        self.good("train", "train.csv", "--target", "y", "--id", "id", "--kernel", "linear", "--gamma", "2", "-o", "m.karma")
+
+    def good(self, *args):
+        run = self.run_karma(*args)
+        self.assertEqual(run.code, 0, str(run))
+        return run
+
+    def test_parts_give_the_same_answers_as_small_files(self):
+        # 300,000 rows are 9 MB, more than one part; pieces of 5,000 rows are predicted by runs of their own
+        total, step = 300000, 5000
+        everything = rows(0, total)
+        self.write("all.csv", NAMES + "\n" + "".join(everything))
+        for extra in ([], ["--threads", "1"]):
+            whole = self.good("predict", "m.karma", "all.csv", "--flags", *extra).out.splitlines()
+            self.assertEqual(len(whole), total + 1)
+        for first in (0, 140000, 280000, total - step):
+            self.write("piece.csv", NAMES + "\n" + "".join(everything[first:first + step]))
+            piece = self.good("predict", "m.karma", "piece.csv", "--flags").out.splitlines()
+            self.assertEqual(piece[1:], whole[1 + first:1 + first + step])
+        packed = subprocess.run(["gzip", "-c", self.path("all.csv")], check=True, capture_output=True).stdout
+        self.write("all.csv.gz", packed)
+        self.assertEqual(self.good("predict", "m.karma", "all.csv.gz", "--flags").out.splitlines(), whole)
+        said = [note for note in self.good("predict", "m.karma", "all.csv", "-o", "out.csv").notes() if "'n'" in note]
+        n_texts = sum(1 for i in range(total) if i % 997 == 5)
+        self.assertEqual(len(said), 1)
+        self.assertIn(f"{n_texts} cells that are not numbers ('oops')", said[0])
+
+    def test_json_is_whole(self):
+        count = 250000
+        self.write("all.csv", NAMES + "\n" + "".join(rows(0, count)))
+        answers = json.loads(self.good("predict", "m.karma", "all.csv", "--json", "--abstain", "2").out)
+        lines = self.good("predict", "m.karma", "all.csv").rows()[1:]
+        self.assertEqual(answers["target"], "y")
+        self.assertEqual(answers["targets"], ["y"])
+        self.assertEqual([row["id"] for row in answers["predictions"]], [line[0] for line in lines])
+        self.assertEqual([row["score"] for row in answers["predictions"]], [float(line[2]) for line in lines])
+        self.assertEqual(answers["abstained"], sum(1 for row in answers["predictions"] if row["prediction"] is None))
+
+    def peak(self, name):
+        """The most memory that predicting the file takes, in KB."""
+        child = subprocess.Popen([KARMA, "predict", self.path("m.karma"), self.path(name), "--quiet", "--threads", "1"],
+                                 stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+        self.assertEqual(status, 0)
+        return usage.ru_maxrss
+
+    def test_memory_does_not_grow_with_the_rows(self):
+        text = "".join(rows(0, 320000))
+        self.write("short.csv", NAMES + "\n" + text)
+        self.write("long.csv", NAMES + "\n" + text * 4)
+        self.assertLess(self.peak("long.csv"), 1.1 * self.peak("short.csv") + 2000)
+
+    def test_a_row_is_answered_before_the_next_one_comes(self):
+        child = subprocess.Popen([KARMA, "predict", self.path("m.karma"), "-", "--quiet"], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE)
+        child.stdin.write((NAMES + "\n").encode())
+        for i in range(5):
+            child.stdin.write(f"q{i},{i},red,2021-01-01,{i}\n".encode())
+            child.stdin.flush()
+            if i == 0:
+                self.assertEqual(child.stdout.readline(), b"id,prediction,score\n")
+            self.assertTrue(child.stdout.readline().startswith(f"q{i},".encode()))
+        child.stdin.close()
+        self.assertEqual(child.stdout.read(), b"")
+        child.stdout.close()
+        self.assertEqual(child.wait(), 0)
+
+    def test_a_fault_in_a_later_part(self):
+        text = NAMES + "\n" + "".join(row for row in rows(0, 300000))
+        self.write("ragged.csv", text + "r,1\n")
+        line = text.count("\n") + 1
+        self.fails("predict", "m.karma", "ragged.csv", "-o", "out.csv", says=f"line {line}: 2 fields, header has 5$")
