@@ -1,5 +1,8 @@
-/* Output files that are whole or absent: written to a temporary name in the same directory, flushed, synced,
- * renamed, and the directory synced too, so that a crash leaves the old file or the new one. */
+#define _GNU_SOURCE /* O_TMPFILE */
+/* Output files that are whole or absent. The file is written without a name, where the system has such files, and so
+ * vanishes with a process that dies. To commit it is flushed and synced, gets a temporary name in the directory, is
+ * renamed, and the directory synced too, so that a crash leaves the old file or the new one. Elsewhere it has the
+ * temporary name from the start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +16,7 @@
 struct karma_output {
     FILE *stream;
     char *final_path;     /* NULL: written in place (standard output, a device, a pipe) */
-    char *temporary_path; /* NULL with final_path */
+    char *temporary_path; /* NULL: no name yet, or written in place */
     char *name;           /* what messages call it */
 };
 
@@ -36,26 +39,66 @@ static char *resolved_path(const char *path) {
     return copy;
 }
 
-/* A new file next to `path`, as readable as the user's other files (which mkstemp's would not be). Its name
- * goes to *name; on failure that stays NULL, the result is negative and errno has the reason. */
-static int create_beside(char **name, const char *path) {
+/* The directory of a file, to be freed; NULL: out of memory. */
+static char *directory_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? karma_i_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : karma_i_strdup(".");
+}
+
+/* How a temporary name is put into a directory: as a new file, or as the name of one that has none. */
+typedef int (*name_fn)(const char *name, int file);
+
+static int create_file(const char *name, int file) {
+    (void)file;
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+static int link_file(const char *name, int file) {
+    char own[64];
+    (void)snprintf(own, sizeof own, "/proc/self/fd/%d", file);
+    return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* A name beside `path` that was free. It goes to *name; on failure that stays NULL, the result is negative and errno
+ * has the reason. */
+static int name_beside(char **name, const char *path, name_fn take, int file) {
     size_t size = strlen(path) + 32;
     char *candidate = karma_i_alloc(size, 1);
-    int file = -1;
+    int taken = -1;
     errno = ENOMEM;
     for (int attempt = 0; candidate && attempt < 100; attempt++) {
         (void)snprintf(candidate, size, "%s.%ld.%d.part", path, (long)getpid(), attempt);
-        file = open(candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file >= 0 || errno != EEXIST) break;
+        taken = take(candidate, file);
+        if (taken >= 0 || errno != EEXIST) break;
     }
-    if (file >= 0) {
+    if (taken >= 0) {
         *name = candidate;
-        return file;
+        return taken;
     }
     int code = errno;
     karma_i_free(candidate);
     errno = code;
     return -1;
+}
+
+/* A file without a name in the directory of `path`, which can get one later; negative where the system has none. */
+static int open_unnamed(const char *path) {
+#ifdef O_TMPFILE
+    if (access("/proc/self/fd", X_OK) != 0) return -1;
+    char *directory = directory_of(path);
+    int file = directory ? open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    karma_i_free(directory);
+    return file;
+#else
+    (void)path;
+    return -1;
+#endif
+}
+
+/* As readable as the user's other files, which mkstemp's would not be. */
+static int open_beside(char **name, const char *path) {
+    int file = open_unnamed(path);
+    return file >= 0 ? file : name_beside(name, path, create_file, -1);
 }
 
 static karma_status open_temporary(karma_output *output, const char *path, karma_error *err) {
@@ -71,7 +114,7 @@ static karma_status open_temporary(karma_output *output, const char *path, karma
     if (exists && access(path, W_OK) != 0) return fail_io(err, path, "write", errno);
     output->final_path = resolved_path(path);
     if (!output->final_path) return karma_i_fail_memory(err);
-    int file = create_beside(&output->temporary_path, output->final_path);
+    int file = open_beside(&output->temporary_path, output->final_path);
     if (file < 0) return fail_io(err, path, "write", errno);
     if (exists) (void)fchmod(file, info.st_mode & 07777);
     output->stream = fdopen(file, "wb");
@@ -101,8 +144,7 @@ FILE *karma_output_stream(karma_output *output) {
 }
 
 static void sync_directory(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *directory = slash ? karma_i_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : karma_i_strdup(".");
+    char *directory = directory_of(path);
     if (!directory) return;
     int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file >= 0) {
@@ -130,7 +172,8 @@ static int earlier_failure(const karma_output *output) {
     return errno ? errno : EIO;
 }
 
-karma_status karma_output_commit(karma_output *output, karma_error *err) {
+/* All bytes are on the disk and have a temporary name. What can fail for want of room or rights fails here. */
+static karma_status prepare(karma_output *output, karma_error *err) {
     FILE *stream = output->stream;
     int code = 0;
     if (ferror(stream))
@@ -138,16 +181,37 @@ karma_status karma_output_commit(karma_output *output, karma_error *err) {
     else if (fflush(stream) != 0)
         code = errno;
     if (!code && output->final_path && fsync(fileno(stream)) != 0) code = errno;
+    if (!code && output->final_path && !output->temporary_path &&
+        name_beside(&output->temporary_path, output->final_path, link_file, fileno(stream)) < 0)
+        code = errno;
     output->stream = NULL;
     if (stream != stdout && fclose(stream) != 0 && !code) code = errno;
-    if (!code && output->final_path && rename(output->temporary_path, output->final_path) != 0) code = errno;
-    karma_status st = code ? fail_io(err, output->name, "write", code) : KARMA_OK;
-    if (st == KARMA_OK && output->final_path) {
-        sync_directory(output->final_path);
-        karma_i_free(output->temporary_path);
-        output->temporary_path = NULL; /* nothing left to remove */
-    }
+    return code ? fail_io(err, output->name, "write", code) : KARMA_OK;
+}
+
+static karma_status appear(karma_output *output, karma_error *err) {
+    if (!output->final_path) return KARMA_OK;
+    if (rename(output->temporary_path, output->final_path) != 0) return fail_io(err, output->name, "write", errno);
+    sync_directory(output->final_path);
+    karma_i_free(output->temporary_path);
+    output->temporary_path = NULL; /* nothing left to remove */
+    return KARMA_OK;
+}
+
+karma_status karma_output_commit(karma_output *output, karma_error *err) {
+    karma_status st = prepare(output, err);
+    if (st == KARMA_OK) st = appear(output, err);
     karma_output_discard(output);
+    return st;
+}
+
+karma_status karma_output_commit_two(karma_output *first, karma_output *second, karma_error *err) {
+    karma_status st = prepare(first, err);
+    if (st == KARMA_OK) st = prepare(second, err);
+    if (st == KARMA_OK) st = appear(first, err);
+    if (st == KARMA_OK) st = appear(second, err);
+    karma_output_discard(first);
+    karma_output_discard(second);
     return st;
 }
 

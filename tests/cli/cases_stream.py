@@ -1,6 +1,7 @@
 """predict reads, predicts and writes part by part: the same answers, constant memory, output as it goes."""
 import json
 import os
+import signal
 import subprocess
 
 from case import KARMA, Case
@@ -96,3 +97,55 @@ class Streaming(Case):
         self.write("ragged.csv", text + "r,1\n")
         line = text.count("\n") + 1
         self.fails("predict", "m.karma", "ragged.csv", "-o", "out.csv", says=f"line {line}: 2 fields, header has 5$")
+
+
+class Outputs(Case):
+    """Files that appear whole, together, and never in the place of an input."""
+
+    def test_no_input_is_overwritten(self):
+        self.write("t.csv", "a,b,y\n" + "".join(f"{i % 7},{i % 5},{'pq'[i % 2]}\n" for i in range(40)))
+        self.write("g.csv", "1,0\n0,1\n")
+        for args in (["gram", "t.csv", "--against", "g.csv", "-o", "g.csv"],
+                     ["train", "t.csv", "--target", "y", "--gram", "g.csv", "-o", "g.csv"]):
+            self.fails(*args, code=2, says="would overwrite the input")
+        before = self.contents()
+        with open(self.path("t.csv"), "rb") as stdin:
+            done = subprocess.run([KARMA, "train", "-", "--target", "y", "-o", "t.csv"], cwd=self.dir, stdin=stdin,
+                                  capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"would overwrite the input", done.stderr)
+        self.assertEqual(self.contents(), before)
+
+    def test_two_outputs_appear_together_or_not_at_all(self):
+        self.write("t.csv", "a,b,c\n" + "".join(f"{i % 7},{'' if i % 3 else 2 * (i % 7)},{i % 7 + 1}\n" for i in range(60)))
+        self.write("errors.csv", "old\n")
+        self.write("y.csv", "a,b,c,y\n" + "".join(f"{i % 7},{2 * (i % 7)},{i % 7 + 1},{'pq'[i % 7 > 3]}\n" for i in range(60)))
+        self.run_karma("train", "y.csv", "--target", "y", "--kernel", "subspace", "-o", "m.karma", "--quiet")
+        for first, second in (("/dev/full", "errors.csv"), ("errors.csv", "/dev/full")):
+            self.fails("complete", "m.karma", "t.csv", "-o", first, "--errors", second, says="No space left on device")
+
+    def test_a_process_that_ends_leaves_nothing(self):
+        try:
+            os.close(os.open(self.dir, os.O_TMPFILE | os.O_WRONLY))
+        except (AttributeError, OSError) as error:
+            self.skipTest(f"no files without a name here: {error}")
+        self.write("train.csv", TRAINING)
+        self.run_karma("train", "train.csv", "--target", "y", "--id", "id", "--kernel", "linear", "-o", "m.karma", "--quiet")
+        before = self.contents()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            with subprocess.Popen([KARMA, "predict", "m.karma", "-", "-o", "out.csv"], cwd=self.dir, stdin=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL) as child:
+                child.stdin.write((NAMES + "\nq,1,red,2021-01-01,2\n").encode())
+                child.stdin.flush()  # and no end: the output stays open
+                while not self.writes_unnamed(child):
+                    self.assertIsNone(child.poll())
+                child.send_signal(number)
+            self.assertEqual(self.contents(), before)
+
+    def writes_unnamed(self, child):
+        """Whether the process has a file open that has no name in the directory."""
+        folder = f"/proc/{child.pid}/fd"
+        try:
+            return any(os.readlink(os.path.join(folder, fd)).startswith(os.path.realpath(self.dir)) for fd in os.listdir(folder))
+        except FileNotFoundError:
+            return False

@@ -537,8 +537,8 @@ static void outputs_are_whole_or_nothing(void **state) {
     karma_output *output = open_output(file.path);
     (void)fputs("half", karma_output_stream(output));
     (void)fflush(karma_output_stream(output));
-    assert_contents(file.path, "old"); /* nothing is seen before the commit */
-    assert_int_equal(count_entries(file.directory), 2);
+    assert_contents(file.path, "old");               /* nothing is seen before the commit */
+    assert_true(count_entries(file.directory) <= 2); /* where the system has no files without a name, it has one */
     karma_output_discard(output);
     assert_contents(file.path, "old");
     assert_int_equal(count_entries(file.directory), 1);

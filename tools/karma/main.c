@@ -30,13 +30,22 @@ static int is_file(const char *path, const struct stat *file) {
     return stat(path, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
 }
 
+static int is_standard_input(const struct stat *file) {
+    struct stat info;
+    return fstat(STDIN_FILENO, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
+}
+
 /* Writing over what is being read loses it: never what was meant. */
 static int is_an_input(const tool *t, const char *path) {
     struct stat output;
     if (!path || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
     for (size_t i = 0; i < t->n_arguments; i++)
-        if (is_file(t->arguments[i], &output)) return 1;
-    return t->read.users && is_file(t->read.users, &output);
+        if (strcmp(t->arguments[i], "-") == 0 ? is_standard_input(&output) : is_file(t->arguments[i], &output))
+            return 1;
+    const char *const others[] = {t->read.users, t->read.gram, t->options.against};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i] && is_file(others[i], &output)) return 1;
+    return 0;
 }
 
 static int run_command(const tool_command *command, int argc, char **argv) {

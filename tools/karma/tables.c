@@ -25,12 +25,13 @@ int write_tables(const karma_table *table, const char *path, const karma_table *
         karma_output_discard(second_output);
         return code;
     }
-    if (second && karma_output_commit(second_output, &err) != KARMA_OK) {
-        karma_output_discard(output);
-        return fail_output(second_path, &err);
-    }
-    if (!table || karma_output_commit(output, &err) == KARMA_OK) return EXIT_DONE;
-    return fail_output(path, &err);
+    karma_status st = KARMA_OK;
+    if (table && second)
+        st = karma_output_commit_two(output, second_output, &err);
+    else if (table || second)
+        st = karma_output_commit(table ? output : second_output, &err);
+    if (st == KARMA_OK) return EXIT_DONE;
+    return table && second ? fail(NULL, &err) : fail_output(table ? path : second_path, &err);
 }
 
 int check_second_output(const tool *t, const char *flag, const char *path) {
