@@ -7,6 +7,7 @@
 #   make test-all  both
 #   make coverage  which lines and branches the tests run
 #   make bench    speed compared with peers (docs/benchmarks.md)
+#   make bench-large  time, memory and accuracy on large tables (docs/scale.md)
 #   make experiments  accuracy compared with other methods (docs/experiments.md); DATA=DIR and MOVIELENS=DIR name data
 #   make lint     clang-tidy, clang-format, shellcheck
 #   make install  honours PREFIX and DESTDIR
@@ -53,6 +54,10 @@ bench: all
 	@ninja -C build --quiet bench/bench_engine bench/bench_forest bench/bench_search bench/bench_subspace
 	@bench/run
 
+bench-large: all
+	@dev/install-packages python3 python3-pandas python3-sklearn
+	@bench/large --tuned
+
 experiments: all
 	@dev/install-packages python3
 	@experiments/run $(if $(DATA),--data "$(DATA)") $(if $(MOVIELENS),--movielens "$(MOVIELENS)")
@@ -70,4 +75,4 @@ install: all
 clean:
 	rm -rf build build-sanitize build-coverage
 
-.PHONY: all demo test test-sanitize test-all coverage bench experiments lint install clean
+.PHONY: all demo test test-sanitize test-all coverage bench bench-large experiments lint install clean

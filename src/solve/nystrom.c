@@ -22,6 +22,10 @@ static const double ROUGH = 5.0;
 /* Landmarks by default: a multiple of the root of the rows, between these. */
 static const double LANDMARKS_PER_ROOT = 10.0, LEAST_LANDMARKS = 500.0, MOST_LANDMARKS = 2000.0;
 
+/* With little memory there are fewer: half of it is for matrices of landmarks × landmarks, which take about so many
+ * bytes per entry: the norm, its factor, a factor of the Hessian, and copies while they are made. */
+static const double FEWEST_LANDMARKS = 50.0, MATRIX_BYTES = 48.0;
+
 enum { PASSES_BY_DEFAULT = 2000 };
 
 void karma_i_reduction_clear(karma_i_reduction *r) {
@@ -58,8 +62,10 @@ karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel
 
 size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows) {
     double n = (double)n_rows, count = (double)options->landmarks;
-    if (options->landmarks == (int64_t)KARMA_AUTO)
+    if (options->landmarks == (int64_t)KARMA_AUTO) {
         count = fmin(MOST_LANDMARKS, fmax(LEAST_LANDMARKS, LANDMARKS_PER_ROOT * sqrt(n)));
+        count = fmin(count, fmax(FEWEST_LANDMARKS, sqrt(0.5 * karma_i_memory_bytes(options) / MATRIX_BYTES)));
+    }
     return (size_t)fmin(n, count);
 }
 
@@ -146,7 +152,7 @@ static karma_status factor_norm(karma_i_reduction *r, karma_error *err) {
 
 static double bytes_to_store(const karma_fit_options *options) {
     double limit = karma_i_memory_bytes(options);
-    return options->memory == KARMA_AUTO ? fmin(limit, MOST_STORED) : limit;
+    return options->memory == KARMA_AUTO ? fmin(limit, MOST_STORED) : 0.5 * limit;
 }
 
 karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,

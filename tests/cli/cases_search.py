@@ -4,7 +4,7 @@ import os
 import re
 import signal
 
-from case import Case
+from case import KARMA, Case
 
 QUICK = ("--effort", "quick")
 
@@ -45,6 +45,18 @@ class Searching(Case):
         self.assertGreaterEqual(cv["check"]["score"], cv["score"] - 0.1)
         self.assertEqual(self.run_karma("inspect", "m.karma", "--json").json()["cv"]["check"], cv["check"])
         self.assertRegex(self.run_karma("inspect", "m.karma").out, r"check +0\.\d{4} \+- ")
+
+    def test_memory_is_held(self):
+        """12,000 rows against 1,049 landmarks: kernel values and matrices take 75 MB, and with --memory 20."""
+        self.ok("synth", "--rows", "12000", "--dim", "12", "--rank", "3", "--missing", "0.3", "--seed", "1", "-o", "l.csv")
+        command = ("train", "l.csv", "--target", "target", "-o", "l.karma", "--effort", "off", "--outer", "rbf", "--gamma", "1",
+                   "--solver", "nystrom", "--threads", "1", "--json")
+        free = self.run_karma(*command).json()
+        held = self.run_karma(*command, "--memory", "0.02").json()
+        self.assertEqual([free["stop"], held["stop"]], ["converged", "converged"])
+        self.assertLess(held["landmarks"]["count"], free["landmarks"]["count"])
+        if "sanitize" not in KARMA:  # which keeps freed memory
+            self.assertLess(held["peak_bytes"], free["peak_bytes"] / 2)
 
     def test_what_did_not_converge_is_the_first_line(self):
         self.two_classes(n=200)
