@@ -62,7 +62,8 @@ class Reports:
     def explain(self, X: Any, output: int = 0, **options: Any) -> Any:
         """The parts of each row's score: one column per attribute and one for `bias`; missing cells have NaN.
 
-        The parts of a row sum to its score. output: which column of decision_function or predict_quantiles, if there are several.
+        The parts of a row sum to its score before calibration: that of decision_function, unless the model has
+        probabilities. output: which column of decision_function or predict_quantiles, if there are several.
         The keywords are those of the table "explain" (samples, seed, threads).
         """
         [pairs] = split(options, EXPLAIN)

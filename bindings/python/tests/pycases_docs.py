@@ -44,6 +44,13 @@ class Documents(unittest.TestCase):
         self.check("README.md")
 
 
+class Bench(unittest.TestCase):
+    def test_the_measurement_of_overhead_runs(self):
+        with open(os.path.join(pydata.SOURCE, "bench", "python"), encoding="utf-8") as file:
+            code = f"import sys\nsys.argv.append('--quick')\n__file__ = {file.name!r}\n" + file.read()
+        self.assertEqual(len(re.findall(r"library +[\d.]+ s, with Python +[\d.]+ s", run(code, None))), 4)
+
+
 class Examples(unittest.TestCase):
     def check(self, name, *says):
         with open(os.path.join(pydata.SOURCE, "examples", "python", name), encoding="utf-8") as file:

@@ -127,6 +127,16 @@ class Labels(unittest.TestCase):
         scores = KarmaClassifier(gamma=2).fit(X, own).decision_function(X)
         np.testing.assert_allclose(scores, KarmaClassifier(gamma=2).fit(X, y).decision_function(X), atol=0.05)
 
+    def test_scores_agree_with_isotonic_probabilities(self):
+        """Isotonic probabilities are 0 and 1 at the ends; scores stay finite."""
+        for n_classes in (2, 3):
+            X, y = pydata.classes(n_classes=n_classes)
+            model = KarmaClassifier(gamma=2, probabilities="isotonic").fit(X, y)
+            scores = model.decision_function(X)
+            self.assertTrue(np.isfinite(scores).all())
+            places = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+            self.assertGreater((model.classes_[places] == model.predict(X)).mean(), 0.9)  # ties may go either way
+
     def test_probabilities_must_be_asked_for(self):
         model = KarmaClassifier(gamma=2).fit(*pydata.classes())
         with self.assertRaises(AttributeError):
