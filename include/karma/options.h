@@ -222,6 +222,8 @@ typedef struct karma_fit_options {
     karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */
     void *step_payload;
     int64_t landmarks; /* rows that the nystrom solver builds the machine of, or KARMA_AUTO */
+    int64_t trees;     /* of the kernels "boost" and "forest", or KARMA_AUTO */
+    int64_t leaves;    /* of each of these trees, at most, or KARMA_AUTO */
 } karma_fit_options;
 
 /* How a model is chosen (karma/search.h). */

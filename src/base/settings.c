@@ -92,7 +92,8 @@ static const karma_option fit_records[] = {
     {"kernel", KARMA_OPTION_TEXT, FIELD(F, kernel), 0, 0, 0, NULL, "FORMULA",
      "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; "
      "subspace: the product of the rows' completions in a hidden subspace; union: linear + mu*subspace; relevance: "
-     "ranks, each column weighed by how much it matters for the label; or a formula such as rank + "
+     "ranks, each column weighed by how much it matters for the label; boost, forest: the share of decision trees, "
+     "boosted or grown on random samples, in which the rows share a leaf; or a formula such as rank + "
      "0.5*linear(gamma=1)",
      "linear"},
     NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever option 'kernel' is"),
@@ -120,6 +121,10 @@ static const karma_option fit_records[] = {
     {"refine", KARMA_OPTION_INTEGER, FIELD(F, refine), 0, 0, 100000, NULL, "STEPS",
      "gradient steps that fit the hidden subspace to the labels; kept only if held-out rows are predicted better",
      NULL},
+    {"trees", KARMA_OPTION_INTEGER, FIELD(F, trees), KARMA_AUTO, 1, 10000, auto_words, NULL,
+     "trees of option 'kernel=boost' and 'kernel=forest'; auto: 200", NULL},
+    {"leaves", KARMA_OPTION_INTEGER, FIELD(F, leaves), KARMA_AUTO, 2, 65534, auto_words, NULL,
+     "most leaves of such a tree; auto: 16 boosted, 512 in a forest", NULL},
     SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
     SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words,

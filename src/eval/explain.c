@@ -20,10 +20,10 @@ void karma_explanations_clear(karma_explanations *explanations) {
 }
 
 /* Whether the member's scores are sums over attributes. Coordinates in a subspace have sums of their own, but each is
- * made of all attributes. */
+ * made of all attributes, and so is a leaf. */
 static int is_split(const karma_model *model, const karma_i_member *member) {
     return karma_i_kernel_is_plain(&member->kernel) &&
-           !model->encoder.recipes[member->kernel.factors[0].encoding]->latent;
+           !karma_i_recipe_is_placed(model->encoder.recipes[member->kernel.factors[0].encoding]);
 }
 
 /* Room for the parts of all rows; which attributes they are of is known at once. */

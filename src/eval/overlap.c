@@ -25,13 +25,15 @@ karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *m
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
     KARMA_TRY(karma_i_encoder_check_matrix(&model->encoder, model->info.n_columns, table, err));
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, hooks, err));
-    /* all encodings observe the same attributes, but coordinates of a subspace do not show which */
+    /* all encodings observe the same attributes, but coordinates and leaves do not show which */
     size_t e = 0;
-    while (e < model->encoder.n && model->encoder.recipes[e]->latent) e++;
+    while (e < model->encoder.n && karma_i_recipe_is_placed(model->encoder.recipes[e])) e++;
     karma_status st = KARMA_OK;
     if (e == model->encoder.n)
-        st = karma_i_fail(err, KARMA_ERR_DATA,
-                          "a model of the subspace alone does not keep what its rows observed; one of the union does");
+        st = karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "a model of a subspace or of trees alone does not keep what its rows observed; one with another "
+            "kernel beside it does");
     for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
         overlaps[i] = overlap_of(karma_i_rows_encoding(rows, e), i, karma_i_rows_encoding(model->support, e));
     karma_i_rows_free(rows);

@@ -33,7 +33,7 @@ static karma_i_weighting weighting_of(const karma_i_factor *factor, const karma_
     return (karma_i_weighting){.add = (float)(factor->bias * factor->bias),
                                .weight = factor->weight,
                                .n_weights = factor->largest_overlap + 1,
-                               .is_flat = factor->gamma == 1,
+                               .is_flat = factor->gamma == 1 && factor->log_norm == 0.0,
                                .loops = &path->pairs};
 }
 

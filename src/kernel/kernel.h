@@ -23,8 +23,10 @@ typedef struct karma_i_factor {
     double bias;            /* b */
     size_t largest_overlap; /* no pair of rows has more attributes in common */
     /* Where w of the largest overlap would leave the range of single precision, all of w is divided
-     * by exp(log_norm); otherwise log_norm is 0. */
+     * by exp(log_norm); otherwise log_norm is 0. The same division makes a share of a sum over attributes that are
+     * always observed. */
     double log_norm;
+    int is_share;  /* the sum is divided by largest_overlap */
     float *weight; /* weight[|o ∩ o'|]: the bias is counted in */
     karma_i_map map;
 } karma_i_factor;

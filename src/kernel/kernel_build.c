@@ -40,6 +40,7 @@ static karma_status make_factor(karma_i_factor *factor, const karma_i_plan_facto
                                .scale = facts->scale,
                                .bias = plan->bias,
                                .largest_overlap = facts->largest_overlap,
+                               .is_share = karma_i_kind_of(plan->kind)->is_share,
                                .map = plan->map};
     factor->map.coefficients = NULL;
     factor->map.spread = facts->spread;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { LEAF_SETTINGS = KARMA_I_ALL_SETTINGS & ~(KARMA_I_SETTING_GAMMA | KARMA_I_SETTING_SCALE | KARMA_I_SETTING_BIAS) };
+
 static const karma_i_kind kinds[KARMA_N_KERNELS] = {
     [KARMA_KERNEL_LINEAR] = {.name = "linear", .settings = KARMA_I_ALL_SETTINGS},
     [KARMA_KERNEL_RANK] = {.name = "rank", .settings = KARMA_I_ALL_SETTINGS, .is_ranked = 1},
@@ -15,6 +17,9 @@ static const karma_i_kind kinds[KARMA_N_KERNELS] = {
                                 .settings = KARMA_I_ALL_SETTINGS,
                                 .is_ranked = 1,
                                 .needs_labels = 1},
+    /* leaves of trees: every row has one in each tree, so there are no overlaps, and a constant is among their sums */
+    [KARMA_KERNEL_BOOST] = {.name = "boost", .settings = LEAF_SETTINGS, .needs_labels = 1, .is_share = 1},
+    [KARMA_KERNEL_FOREST] = {.name = "forest", .settings = LEAF_SETTINGS, .needs_labels = 1, .is_share = 1},
 };
 
 const karma_i_kind *karma_i_kind_of(karma_kernel_kind kind) {

@@ -10,6 +10,8 @@ typedef enum karma_kernel_kind {
     KARMA_KERNEL_SUBSPACE,
     KARMA_KERNEL_PRECOMPUTED,
     KARMA_KERNEL_RELEVANCE,
+    KARMA_KERNEL_BOOST,
+    KARMA_KERNEL_FOREST,
     KARMA_N_KERNELS
 } karma_kernel_kind;
 
@@ -32,6 +34,7 @@ typedef struct karma_i_kind {
     int is_ranked;     /* numbers become ranks */
     int needs_labels;  /* its recipe is learned from the labels too */
     int is_slow;       /* learning its recipe can take long: hooks are asked meanwhile, and can stop it */
+    int is_share;      /* Σκ is divided by the number of attributes, which are always observed */
     int stands_alone;  /* a kernel with such a factor has no other, nor do the other members of its plan */
 } karma_i_kind;
 

@@ -33,6 +33,7 @@ karma_status karma_i_factor_weigh(karma_i_factor *factor, karma_error *err) {
     size_t with_bias = factor->bias != 0.0, largest = factor->largest_overlap;
     double log_max = karma_i_log_weight(largest + with_bias, factor->gamma, factor->scale);
     factor->log_norm = log_max > LOG_WEIGHT_LIMIT ? log_max : 0.0;
+    if (factor->is_share && largest > 0) factor->log_norm = log((double)largest);
     factor->weight =
         karma_i_zalloc(largest < KARMA_I_LEAST_WEIGHTS ? KARMA_I_LEAST_WEIGHTS : largest + 1, sizeof *factor->weight);
     if (!factor->weight) return karma_i_fail_memory(err);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "model/fold.h"
+#include "model/grow.h"
 #include "model/relevance.h"
 #include "solve/solver.h"
 
@@ -78,7 +79,8 @@ static karma_status draw_sample(labelled_sample *s, size_t most, const karma_i_t
 }
 
 static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
-                                 const karma_table *table, karma_error *err) {
+                                 const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+    (void)hooks; /* it takes no time worth asking */
     size_t n = recipe->n_attributes;
     labelled_sample sample = {0};
     karma_i_rows *rows = NULL;
@@ -100,14 +102,16 @@ static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_i_task *tas
 
 /* What the kinds that need labels (kernel_kind.c) learn from them, after what they learn from the table alone. */
 typedef karma_status (*teach_fn)(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
-                                 const karma_table *table, karma_error *err);
-static const teach_fn teachers[KARMA_N_KERNELS] = {[KARMA_KERNEL_RELEVANCE] = weigh_recipe};
+                                 const karma_table *table, const karma_hooks *hooks, karma_error *err);
+static const teach_fn teachers[KARMA_N_KERNELS] = {[KARMA_KERNEL_RELEVANCE] = weigh_recipe,
+                                                   [KARMA_KERNEL_BOOST] = karma_i_grow_boosted,
+                                                   [KARMA_KERNEL_FOREST] = karma_i_grow_bagged};
 
 static karma_status learn_recipe(karma_i_encoder *encoder, size_t which, karma_kernel_kind kind,
                                  const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                                  const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_i_encoder_learn_kind(encoder, which, kind, table, &task->options, hooks, err));
-    return teachers[kind] ? teachers[kind](encoder->recipes[which], task, outputs, table, err) : KARMA_OK;
+    return teachers[kind] ? teachers[kind](encoder->recipes[which], task, outputs, table, hooks, err) : KARMA_OK;
 }
 
 /* The first has notices, and slow ones can be stopped: they ask the hooks, which only the caller's thread may. */

@@ -128,11 +128,11 @@ void karma_i_placed_clear(karma_i_placed *placed) {
     *placed = (karma_i_placed){0};
 }
 
-/* Coordinates of one encoding, kept among those that are owned. */
-static karma_status add_coordinates(karma_i_placed *placed, const karma_i_latent *latent, const karma_i_rows *features,
+/* Coordinates or leaves of one encoding, kept among those that are owned. */
+static karma_status add_coordinates(karma_i_placed *placed, const karma_i_recipe *recipe, const karma_i_rows *features,
                                     int threads, karma_error *err) {
     karma_i_rows *own = NULL;
-    KARMA_TRY(karma_i_latent_apply(&own, latent, features, threads, err));
+    KARMA_TRY(karma_i_recipe_place(&own, recipe, features, threads, err));
     own->next = placed->coordinates;
     placed->coordinates = own;
     return KARMA_OK;
@@ -143,10 +143,10 @@ karma_status karma_i_encoder_place(karma_i_placed *out, const karma_i_encoder *e
     karma_i_placed placed = {karma_i_zalloc(encoder->n, sizeof *placed.rows), NULL};
     karma_status st = placed.rows ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++, features = features->next) {
-        const karma_i_latent *latent = encoder->recipes[e]->latent;
-        if (latent) st = add_coordinates(&placed, latent, features, threads, err);
+        int is_placed = karma_i_recipe_is_placed(encoder->recipes[e]);
+        if (is_placed) st = add_coordinates(&placed, encoder->recipes[e], features, threads, err);
         if (st != KARMA_OK) break;
-        placed.rows[e] = latent ? *placed.coordinates : *features; /* the arrays stay their owners' */
+        placed.rows[e] = is_placed ? *placed.coordinates : *features; /* the arrays stay their owners' */
         placed.rows[e].next = e + 1 < encoder->n ? &placed.rows[e + 1] : NULL;
     }
     if (st == KARMA_OK)

@@ -37,8 +37,8 @@ karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *en
  * kernel. */
 karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                     const karma_hooks *hooks, karma_error *err);
-/* Such rows as the kernel needs them: coordinates where an encoding has a subspace, elsewhere what they already are,
- * borrowed. They live no longer than the features, nor may those change meanwhile. */
+/* Such rows as the kernel needs them: coordinates or leaves where an encoding has a subspace or a forest, elsewhere
+ * what they already are, borrowed. They live no longer than the features, nor may those change meanwhile. */
 typedef struct karma_i_placed {
     karma_i_rows *rows;        /* one encoding after the other, chained */
     karma_i_rows *coordinates; /* what of them is owned */

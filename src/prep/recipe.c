@@ -8,6 +8,7 @@ void karma_i_recipe_free(karma_i_recipe *recipe) {
     for (size_t j = 0; recipe->columns && j < recipe->n_attributes; j++) karma_i_column_clear(&recipe->columns[j]);
     for (size_t j = 0; recipe->rankings && j < recipe->n_attributes; j++) karma_i_ranking_clear(&recipe->rankings[j]);
     karma_i_latent_free(recipe->latent);
+    karma_i_forest_free(recipe->forest);
     karma_i_free(recipe->columns);
     karma_i_free(recipe->rankings);
     karma_i_free(recipe->feature_start);

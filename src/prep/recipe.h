@@ -14,6 +14,7 @@
 #ifndef KARMA_I_RECIPE_H
 #define KARMA_I_RECIPE_H
 
+#include "forest/forest.h"
 #include "karma/options.h"
 #include "kernel/kernel_kind.h"
 #include "subspace/latent.h"
@@ -35,6 +36,7 @@ typedef struct karma_i_recipe {
     size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all of them or none */
     float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one per level), from 1 on */
     karma_i_latent *latent;    /* rows become coordinates in a hidden subspace; NULL: they stay as they are */
+    karma_i_forest *forest;    /* rows become leaves of its trees; NULL: they stay as they are */
     size_t n_matrix_columns;   /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
     int is_polar;              /* numbers are two features, u and 1 - u in [0, 1] */
     int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
@@ -46,6 +48,10 @@ void karma_i_recipe_free(karma_i_recipe *recipe);
 /* A category that is a code, not indicators; and whether an attribute has terms. */
 int karma_i_recipe_is_coded(const karma_i_recipe *recipe, size_t attribute);
 int karma_i_recipe_has_terms(const karma_i_recipe *recipe, size_t attribute);
+/* Whether encoded rows become something made of all their cells: coordinates, or leaves. */
+static inline int karma_i_recipe_is_placed(const karma_i_recipe *recipe) {
+    return recipe->latent || recipe->forest;
+}
 /* How many terms it has if it has any. */
 size_t karma_i_recipe_n_terms(const karma_i_recipe *recipe, size_t attribute);
 static inline size_t karma_i_recipe_n_features(const karma_i_recipe *recipe) {
@@ -89,6 +95,10 @@ static inline double karma_i_recipe_feature(const karma_i_recipe *recipe, size_t
  * knows but the table lacks are missing, each with a notice; a table that has none of them is an error. */
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err);
+
+/* Encoded rows as the kernel wants them, of a recipe that places them: coordinates, or leaves. */
+karma_status karma_i_recipe_place(karma_i_rows **out, const karma_i_recipe *recipe, const karma_i_rows *rows,
+                                  int threads, karma_error *err);
 
 /* The rows before they are placed in a subspace: features with missing cells. divisors[row], unless NULL: what
  * shrinking into the ball divided the row by, 1 where nothing is shrunk. Not for a precomputed kernel. */

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "prep/leaves.h"
 #include "prep/precomputed.h"
 
 enum { UNKNOWN = KARMA_I_UNKNOWN };
@@ -249,8 +250,9 @@ static karma_status new_encoded(karma_i_rows **out, const karma_i_recipe *recipe
 
 karma_status karma_i_recipe_new_rows(karma_i_rows **out, const karma_i_recipe *recipe, size_t capacity,
                                      karma_error *err) {
-    return recipe->latent ? karma_i_latent_new_rows(out, recipe->latent, capacity, err)
-                          : new_encoded(out, recipe, capacity, err);
+    if (recipe->latent) return karma_i_latent_new_rows(out, recipe->latent, capacity, err);
+    if (recipe->forest) return karma_i_leaves_new_rows(out, recipe->forest, capacity, err);
+    return new_encoded(out, recipe, capacity, err);
 }
 
 karma_status karma_i_recipe_encode(karma_i_rows **out, double *divisors, const karma_i_recipe *recipe,
@@ -272,13 +274,19 @@ karma_status karma_i_recipe_encode(karma_i_rows **out, double *divisors, const k
     return st;
 }
 
+karma_status karma_i_recipe_place(karma_i_rows **out, const karma_i_recipe *recipe, const karma_i_rows *rows,
+                                  int threads, karma_error *err) {
+    return recipe->latent ? karma_i_latent_apply(out, recipe->latent, rows, threads, err)
+                          : karma_i_leaves_apply(out, recipe->forest, rows, threads, err);
+}
+
 karma_status karma_i_recipe_apply(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                   const karma_hooks *hooks, karma_error *err) {
     if (recipe->n_matrix_columns) return karma_i_precomputed_apply(out, recipe, table, err);
-    if (!recipe->latent) return karma_i_recipe_encode(out, NULL, recipe, table, hooks, err);
+    if (!karma_i_recipe_is_placed(recipe)) return karma_i_recipe_encode(out, NULL, recipe, table, hooks, err);
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_recipe_encode(&rows, NULL, recipe, table, hooks, err));
-    karma_status st = karma_i_latent_apply(out, recipe->latent, rows, 1, err);
+    karma_status st = karma_i_recipe_place(out, recipe, rows, 1, err);
     karma_i_rows_free(rows);
     return st;
 }

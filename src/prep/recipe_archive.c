@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "prep/leaves.h"
 #include "prep/recipe.h"
 
 /* q of centred ranks and codes is at most 3 in size. */
@@ -77,6 +78,15 @@ static karma_status archive_columns(karma_i_archive *a, karma_i_recipe *r) {
     return karma_i_rankings_archive(a, r->rankings, n);
 }
 
+/* Trees see ranks and codes. */
+static karma_status archive_forest(karma_i_archive *a, karma_i_recipe *r) {
+    for (size_t j = 0; j < r->n_attributes; j++)
+        if (r->rankings[j].n == 0 && !karma_i_recipe_is_coded(r, j))
+            return karma_i_archive_fail(a, "column '%.60s' has neither ranks nor codes for its trees",
+                                        r->columns[j].name);
+    return karma_i_leaves_archive(a, &r->forest, r->columns, r->n_attributes);
+}
+
 karma_status karma_i_recipe_archive(karma_i_archive *a, karma_i_recipe *r, karma_kernel_kind kind) {
     int is_matrix = kind == KARMA_KERNEL_PRECOMPUTED;
     KARMA_TRY(
@@ -87,7 +97,9 @@ karma_status karma_i_recipe_archive(karma_i_archive *a, karma_i_recipe *r, karma
     KARMA_TRY(karma_i_archive_number(a, "radius", &r->radius, 0.0, DBL_MAX));
     KARMA_TRY(archive_columns(a, r));
     if (kind == KARMA_KERNEL_SUBSPACE) KARMA_TRY(karma_i_latent_archive(a, &r->latent, karma_i_recipe_n_features(r)));
-    return check_columns(a, r);
+    KARMA_TRY(check_columns(a, r));
+    int is_forest = kind == KARMA_KERNEL_BOOST || kind == KARMA_KERNEL_FOREST;
+    return is_forest ? archive_forest(a, r) : KARMA_OK;
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
@@ -112,5 +124,6 @@ karma_status karma_i_recipe_archive_rows(karma_i_archive *a, karma_i_rows **rows
     if (karma_i_archive_is_reading(a) && karma_i_recipe_new_rows(rows, r, 0, NULL) != KARMA_OK)
         return karma_i_archive_fail_memory(a);
     KARMA_TRY(karma_i_rows_archive(a, *rows, n_rows, r->latent ? LARGEST_COORDINATE : KARMA_I_LARGEST_VALUE));
-    return cells_fit(*rows, r) ? KARMA_OK : karma_i_archive_fail(a, "its rows do not fit its columns");
+    int fit = r->forest ? karma_i_leaves_fit(*rows, r->forest) : cells_fit(*rows, r);
+    return fit ? KARMA_OK : karma_i_archive_fail(a, "its rows do not fit its columns");
 }

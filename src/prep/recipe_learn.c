@@ -24,8 +24,9 @@ typedef struct style {
     int ranks_numbers;                  /* numbers are ranked, except those named linear */
     const karma_names *ranked, *linear; /* columns that have their own way; NULL: none */
     int centred_ranks;
-    int has_codes;  /* categories of many levels become codes */
-    int is_centred; /* categories are centred */
+    int has_codes;      /* categories of many levels become codes */
+    int has_codes_only; /* and so do those of few levels */
+    int is_centred;     /* categories are centred */
     int standardise;
     int is_polar;
 } style;
@@ -36,6 +37,8 @@ typedef struct style {
 static style style_of(karma_kernel_kind kind, const karma_fit_options *options) {
     int is_polar = options->encoding == KARMA_ENCODING_POLAR, is_subspace = kind == KARMA_KERNEL_SUBSPACE;
     int is_weighed = kind == KARMA_KERNEL_RELEVANCE;
+    if (kind == KARMA_KERNEL_BOOST || kind == KARMA_KERNEL_FOREST) /* trees compare ranks and sets of levels */
+        return (style){.ranks_numbers = 1, .has_codes = 1, .has_codes_only = 1};
     return (style){.ranks_numbers = kind == KARMA_KERNEL_RANK || is_weighed,
                    .ranked = is_subspace ? NULL : &options->rank,
                    .linear = &options->linear,
@@ -59,7 +62,7 @@ static int is_ranked(const karma_i_column *column, const style *s) {
 }
 
 static int is_coded(size_t n_levels, const style *s) {
-    return n_levels > MOST_INDICATORS && s->has_codes;
+    return s->has_codes_only || (n_levels > MOST_INDICATORS && s->has_codes);
 }
 
 /* Features of a number that is not ranked. */
@@ -109,10 +112,11 @@ static karma_status check_options(const karma_table *table, karma_kernel_kind ki
         if (is_named(&options->rank, options->linear.items[i]))
             return karma_i_fail(err, KARMA_ERR_OPTION, "column '%s' cannot be both option 'linear' and option 'rank'",
                                 options->linear.items[i]);
-    if (options->unit_ball && (kind == KARMA_KERNEL_RANK || kind == KARMA_KERNEL_RELEVANCE || options->rank.count))
+    int has_features = kind == KARMA_KERNEL_LINEAR || kind == KARMA_KERNEL_SUBSPACE;
+    if (options->unit_ball && (!has_features || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "option 'unit-ball' is for option 'kernel=linear': ranks have no length to shrink");
-    return !options->standardise && kind != KARMA_KERNEL_RANK ? check_magnitudes(table, err) : KARMA_OK;
+    return !options->standardise && has_features ? check_magnitudes(table, err) : KARMA_OK;
 }
 
 /* Indicators of many levels: a column of names or free text would fill the memory. */

@@ -59,6 +59,7 @@ enum {
 static const sketch sketches[] = {
     {QUICK, PLAIN(LINEAR, 1), 0, NONE},
     {QUICK, RBF(RANK, 1, 1), 0, NONE},
+    {QUICK, PLAIN(BOOST, 1), 0, NONE},
     {QUICK, PLAIN(RANK, 1), 0, NONE},
     {QUICK, RBF(LINEAR, 1, 1), 0, NONE},
     {QUICK, PLAIN(SUBSPACE, 1), 0, NONE},
@@ -66,6 +67,7 @@ static const sketch sketches[] = {
     {QUICK, PLAIN(LINEAR, 2), 0, NONE},
     {QUICK, PLAIN(LINEAR, 1), 10, PLAIN(SUBSPACE, 1)},
     {NORMAL, RBF(RANK, 1, 1), 1, RBF(SUBSPACE, 1, 1)},
+    {NORMAL, PLAIN(FOREST, 1), 0, NONE},
     {NORMAL, RBF(RELEVANCE, 1, 1), 0, NONE},
     {NORMAL, LAPLACE(RANK, 1, 1), 0, NONE},
     {NORMAL, POLY(RANK, 1, 2), 0, NONE},
@@ -122,7 +124,7 @@ typedef struct scope {
     const karma_names *fixed;
     unsigned fixed_settings; /* bits of karma_i_setting: these are the options' */
     const karma_fit_options *options;
-    int has_numbers, has_holes, has_subspace;
+    int has_numbers, has_holes, has_subspace, has_forest;
     int is_fine; /* many values of C: for the patient, and where there are few kernels */
 } scope;
 
@@ -135,6 +137,9 @@ static int is_fixed(const scope *s, const char *name) {
 /* A subspace needs columns that could predict one another; its cost grows with the cube of indicators. */
 enum { MOST_SUBSPACE_FEATURES = 1000 };
 
+/* Every tree looks at every value of half of the columns; with more of them the other kernels are much faster. */
+enum { MOST_FOREST_COLUMNS = 1000 };
+
 static scope look_at(const karma_i_race *race, const karma_names *fixed) {
     const karma_table *table = race->table;
     scope s = {.fixed = fixed, .options = &race->task->options};
@@ -146,6 +151,7 @@ static scope look_at(const karma_i_race *race, const karma_names *fixed) {
     }
     s.has_numbers = n_numbers > 0;
     s.has_holes = table->row_start[table->n_rows] < table->n_rows * table->n_attributes;
+    s.has_forest = table->n_attributes <= MOST_FOREST_COLUMNS || is_fixed(&s, "kernel");
     s.has_subspace = n_features > 2 && n_features <= MOST_SUBSPACE_FEATURES;
     for (size_t i = 0; i < KARMA_I_N_SETTINGS; i++)
         if (is_fixed(&s, karma_i_setting_names[i].name)) s.fixed_settings |= karma_i_setting_names[i].setting;
@@ -213,6 +219,7 @@ static int fits_outer(const sketch *k, karma_outer kept) {
 static int is_worth_it(const sketch *k, const scope *s) {
     if (!s->has_numbers && uses_kind(k, KARMA_KERNEL_RANK) && !is_fixed(s, "kernel")) return 0;
     if (!s->has_holes && k->first.gamma != 1) return 0;
+    if (!s->has_forest && (uses_kind(k, KARMA_KERNEL_BOOST) || uses_kind(k, KARMA_KERNEL_FOREST))) return 0;
     if (!s->has_subspace && (uses_kind(k, KARMA_KERNEL_SUBSPACE) || uses_kind(k, KARMA_KERNEL_RELEVANCE))) return 0;
     return !is_mapped(k) || !is_fixed(s, "outer") || fits_outer(k, (karma_outer)s->options->outer);
 }

@@ -450,7 +450,7 @@ class Models(Case):
 
     def test_bytes_depend_on_data_options_and_seed_only(self):
         for options in (["--effort", "quick"], ["--kernel", "union", "--probabilities", "sigmoid"],
-                        ["--kernel", "relevance | rank(outer=rbf)"], ["--solver", "online"]):
+                        ["--kernel", "relevance | rank(outer=rbf)"], ["--kernel", "boost | forest + rank(outer=rbf)"], ["--solver", "online"]):
             with self.subTest(options=options):
                 files = []
                 for threads in ("1", "2", "2"):

@@ -269,7 +269,7 @@ class Helping(Case):
     reading = {"target", "numeric", "category", "ignore", "id", "missing", "format", "delimiter", "header", "absent",
                "row-weight", "users", "item", "like", "ordered"}
     kernel = {"kernel", "linear", "rank", "encoding", "rank-form", "gamma", "scale", "bias", "outer", "degree", "offset", "width",
-              "series", "mu", "subspace-rank", "refine", "standardise", "unit-ball"}
+              "series", "mu", "subspace-rank", "refine", "trees", "leaves", "standardise", "unit-ball"}
     learning = {"task", "gram", "loss", "tube", "huber", "quantile", "class-weight", "probabilities", "folds", "solver", "C",
                 "schedule", "rho", "B", "passes", "shuffle", "average", "seed", "threads", "effort", "time", "goal", "choose"}
     expected = {

@@ -473,23 +473,24 @@ static karma_status run_fit(void *context) {
     return st;
 }
 
-enum { N_FITTINGS = 7 };
+enum { N_FITTINGS = 8 };
 
 static const char *csv_of(int which) {
     static const char *const *const all[] = {&CSV,       &CSV_CLASSES, &CSV_NUMBERS, &CSV_CODES,
-                                             &CSV_CODES, &CSV_CODES,   &CSV_CODES};
+                                             &CSV_CODES, &CSV_CODES,   &CSV_CODES,   &CSV_CODES};
     return *all[which];
 }
 
 /* Which model: two classes with categories; three classes, by centred ranks; regression with categories and a missing
  * label, in the unit ball; two classes with a coded category; the same with a subspace, estimated and refined; the same
- * with columns weighed. */
+ * with columns weighed; with trees of both kinds. */
 static void open_fitting(fitting *f, int which, int solver) {
     *f = (fitting){.options = quick_options(solver)};
     f->table = table_of(csv_of(which), which == 0 ? "label" : which == 2 ? "price" : "what");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
     if (which == 4 || which == 5) f->options.kernel = "union", f->options.subspace_rank = 2;
     if (which == 6) f->options.kernel = "relevance";
+    if (which == 7) f->options.kernel = "boost + forest", f->options.trees = 3;
     if (which == 5) f->options.refine = 2;
     if (which == 1) f->options.kernel = "rank", f->options.rank_form = KARMA_RANK_FORM_CENTRED;
     karma_error err;
@@ -677,7 +678,8 @@ static void using_models(void **state) {
         check_every_allocation(run_predict, &f, "predict");
         if (which != 2) check_every_allocation(run_evaluate, &f, "evaluate");
         assert_int_equal(run_evaluate(&f), KARMA_OK);
-        if (which != 6) check_every_allocation(run_gram, &f, "gram"); /* refused: weights are learned from labels */
+        if (which < 6)
+            check_every_allocation(run_gram, &f, "gram"); /* others are refused: they are learned from labels */
         check_every_allocation(run_norms, &f, "norms");
         if (karma_model_has_subspace(f.model)) check_every_allocation(run_complete, &f, "complete");
         if (karma_model_has_subspace(f.model)) check_every_allocation(run_lowrank, &f, "lowrank");

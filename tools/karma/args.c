@@ -86,8 +86,9 @@ const char *const model_file_option_names[] = {"missing", "format", "delimiter",
                                                "item",    "like",   NULL};
 
 const char *const kernel_option_names[] = {
-    "kernel", "linear", "rank",   "encoding", "rank-form",     "gamma",  "scale",       "bias",      "outer", "degree",
-    "offset", "width",  "series", "mu",       "subspace-rank", "refine", "standardise", "unit-ball", NULL};
+    "kernel",        "linear", "rank",   "encoding", "rank-form",   "gamma",     "scale",
+    "bias",          "outer",  "degree", "offset",   "width",       "series",    "mu",
+    "subspace-rank", "refine", "trees",  "leaves",   "standardise", "unit-ball", NULL};
 
 const char *const task_option_names[] = {"task",         "loss",          "tube",  "huber", "quantile",
                                          "class-weight", "probabilities", "folds", NULL};

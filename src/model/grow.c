@@ -1,0 +1,57 @@
+#include "model/grow.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "prep/leaves.h"
+#include "solve/solver.h"
+
+/* The loss that trees are grown on: that of the machine or, of those that jump or are flat, a relative. */
+static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
+    if (loss->task == KARMA_TASK_CLASSIFY) return (karma_i_forest_loss){KARMA_I_FOREST_LOGISTIC, 0.0};
+    if (loss->kind == KARMA_LOSS_SQUARED) return (karma_i_forest_loss){KARMA_I_FOREST_SQUARED, 0.0};
+    if (loss->kind == KARMA_LOSS_HUBER) return (karma_i_forest_loss){KARMA_I_FOREST_HUBER, loss->parameter};
+    if (loss->kind == KARMA_LOSS_PINBALL) return (karma_i_forest_loss){KARMA_I_FOREST_PINBALL, loss->parameter};
+    return (karma_i_forest_loss){KARMA_I_FOREST_PINBALL, 0.5};
+}
+
+static karma_i_forest_options options_of(const karma_fit_options *fit, karma_i_forest_growth growth,
+                                         size_t n_attributes) {
+    karma_i_forest_options options;
+    karma_i_forest_options_init(&options, growth, n_attributes);
+    if (fit->trees != (int64_t)KARMA_AUTO) options.n_trees = (size_t)fit->trees;
+    if (fit->leaves != (int64_t)KARMA_AUTO) {
+        options.rules.most_leaves = (size_t)fit->leaves;
+        options.rules.most_depth = KARMA_I_MOST_DEPTH;
+    }
+    options.seed = (uint64_t)fit->seed;
+    options.threads = karma_i_threads(fit->threads);
+    return options;
+}
+
+static karma_status grow(karma_i_recipe *recipe, karma_i_forest_growth growth, const karma_i_task *task,
+                         const karma_i_outputs *outputs, const karma_table *table, const karma_hooks *hooks,
+                         karma_error *err) {
+    size_t K = task->n_outputs;
+    karma_i_rows *rows = NULL;
+    karma_i_forest_options options = options_of(&task->options, growth, recipe->n_attributes);
+    karma_i_forest_loss *losses = karma_i_alloc(K, sizeof *losses);
+    if (!losses) return karma_i_fail_memory(err);
+    for (size_t k = 0; k < K; k++) losses[k] = loss_of(&outputs->losses[k]);
+    karma_i_forest_labels labels = {K, outputs->targets, outputs->weights, losses};
+    karma_status st = karma_i_recipe_encode(&rows, NULL, recipe, table, NULL, err);
+    if (st == KARMA_OK)
+        st = karma_i_leaves_learn(&recipe->forest, rows, recipe->columns, &labels, &options, hooks, err);
+    karma_i_rows_free(rows);
+    karma_i_free(losses);
+    return st;
+}
+
+karma_status karma_i_grow_boosted(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
+                                  const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+    return grow(recipe, KARMA_I_FOREST_BOOSTED, task, outputs, table, hooks, err);
+}
+
+karma_status karma_i_grow_bagged(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
+                                 const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+    return grow(recipe, KARMA_I_FOREST_BAGGED, task, outputs, table, hooks, err);
+}
