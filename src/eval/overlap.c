@@ -14,7 +14,9 @@ static karma_overlap overlap_of(const karma_i_rows *rows, size_t row, const karm
     karma_overlap o = {.observed = karma_i_rows_n_observed(rows, row)};
     for (size_t j = 0; o.observed && j < support->n_rows; j++)
         o.sharing += 2 * karma_i_rows_overlap(rows, row, support, j) >= o.observed;
-    o.share = support->n_rows ? (double)o.sharing / (double)support->n_rows : 0.0;
+    size_t n = 0; /* support rows of leaves observe no attribute */
+    for (size_t j = 0; j < support->n_rows; j++) n += karma_i_rows_n_observed(support, j) > 0;
+    o.share = n ? (double)o.sharing / (double)n : 0.0;
     o.level = level_of(&o);
     return o;
 }

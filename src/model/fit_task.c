@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "model/leaf_machine.h"
 #include "model/solve_grid.h"
 #include "model/supervise.h"
 #include "table/reading.h"
@@ -20,6 +21,42 @@ static int is_used(const karma_model *model, size_t row) {
         for (size_t k = 0; k < model->task.n_outputs; k++)
             if (model->members[m].coefficients[row * model->task.n_outputs + k] != 0.0) return 1;
     return 0;
+}
+
+/* Coefficients of more support rows, those of the leaves of this member's trees at `first_leaf`. */
+static karma_status lengthen(karma_i_member *member, size_t kept, size_t n_support, size_t first_leaf, size_t n_leaves,
+                             size_t n_outputs, karma_error *err) {
+    double *longer = karma_i_zalloc(n_support, n_outputs * sizeof *longer);
+    if (!longer) return karma_i_fail_memory(err);
+    memcpy(longer, member->coefficients, kept * n_outputs * sizeof *longer);
+    if (n_leaves)
+        memcpy(longer + first_leaf * n_outputs, member->leaf_coefficients, n_leaves * n_outputs * sizeof *longer);
+    karma_i_free(member->coefficients);
+    karma_i_free(member->leaf_coefficients);
+    member->coefficients = longer;
+    member->leaf_coefficients = NULL;
+    return KARMA_OK;
+}
+
+/* Members that have weights of leaves have a support row for each of these, behind those that were kept. */
+static karma_status keep_leaves(karma_model *model, size_t kept, karma_error *err) {
+    size_t first = kept;
+    for (size_t m = 0; m < model->n_members; m++) {
+        size_t encoding = model->plan.members[m].kernel.factors[0].encoding;
+        if (model->members[m].leaf_coefficients)
+            KARMA_TRY(
+                karma_i_leaf_rows_append(model->support, model->encoder.recipes[encoding]->forest, encoding, err));
+    }
+    model->info.n_support = model->support->n_rows;
+    for (size_t m = 0; model->info.n_support > kept && m < model->n_members; m++) {
+        karma_i_member *member = &model->members[m];
+        const karma_i_forest *forest =
+            model->encoder.recipes[model->plan.members[m].kernel.factors[0].encoding]->forest;
+        size_t n_leaves = member->leaf_coefficients ? forest->leaf_start[forest->n_trees] : 0;
+        KARMA_TRY(lengthen(member, kept, model->info.n_support, first, n_leaves, model->task.n_outputs, err));
+        first += n_leaves;
+    }
+    return KARMA_OK;
 }
 
 /* Keeps the rows that any output of any member uses: the members' coefficients are of all rows before, and of the
@@ -36,8 +73,7 @@ static karma_status keep_support(karma_model *model, const karma_i_rows *rows, k
         }
         kept++;
     }
-    model->info.n_support = kept;
-    return KARMA_OK;
+    return keep_leaves(model, kept, err);
 }
 
 /* A member's kernel and its machines, whose weighted sum is one machine: they share the kernel. */
@@ -61,6 +97,12 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
     member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
     double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
+    const karma_i_forest *forest = karma_i_leaf_forest(model, which, rows->n_rows, options);
+    if (st == KARMA_OK && forest) {
+        karma_i_free(all);
+        return karma_i_leaf_machine_learn(&member->leaf_coefficients, info, forest, planned->kernel.factors[0].encoding,
+                                          path, total_weight, &problem, options, hooks, err);
+    }
     *info = (karma_fit_info){.solver = karma_i_choose_solver(options, &problem)};
     if (options->solver == KARMA_SOLVER_AUTO && info->solver == KARMA_SOLVER_NYSTROM && which == 0)
         karma_i_notice(hooks,

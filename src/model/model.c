@@ -15,6 +15,7 @@ void karma_model_free(karma_model *model) {
     for (size_t m = 0; model->members && m < model->n_members; m++) {
         karma_i_kernel_clear(&model->members[m].kernel);
         karma_i_free(model->members[m].coefficients);
+        karma_i_free(model->members[m].leaf_coefficients);
     }
     karma_i_free(model->members);
     karma_i_task_clear(&model->task);

@@ -11,7 +11,8 @@
 /* One machine of the model. A model's scores are the sum of its members'. */
 typedef struct karma_i_member {
     karma_i_kernel kernel;
-    double *coefficients; /* row-major, one per support row and output */
+    double *coefficients;      /* row-major, one per support row and output */
+    double *leaf_coefficients; /* while it is learned: of the leaves of its trees (leaf_machine.h); otherwise NULL */
 } karma_i_member;
 
 struct karma_model {

@@ -91,7 +91,7 @@ int karma_i_leaves_fit(const karma_i_rows *rows, const karma_i_forest *forest) {
     for (size_t i = 0; i < rows->n_rows; i++)
         for (size_t t = 0; t < forest->n_trees; t++) {
             size_t code = karma_i_rows_codes(rows, i)[t];
-            if (code < 1 || code > karma_i_forest_n_leaves(forest, t)) return 0;
+            if (code > karma_i_forest_n_leaves(forest, t)) return 0;
         }
     return 1;
 }

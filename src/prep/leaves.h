@@ -17,7 +17,7 @@ karma_status karma_i_leaves_apply(karma_i_rows **out, const karma_i_forest *fore
                                   int threads, karma_error *err);
 karma_status karma_i_leaves_new_rows(karma_i_rows **out, const karma_i_forest *forest, size_t capacity,
                                      karma_error *err);
-/* Whether every row has a leaf of each tree. */
+/* Whether rows have leaves of these trees; some may have none. */
 int karma_i_leaves_fit(const karma_i_rows *rows, const karma_i_forest *forest);
 
 /* The forest in a model file, of columns with ranks or codes; reading makes a new one. */

@@ -55,7 +55,7 @@ static void write_rows(char *text, size_t size, size_t n, labelling labels, uint
 }
 
 static karma_table *make_table(size_t n, labelling labels, uint64_t seed) {
-    static char text[200000];
+    static char text[400000];
     temp_file file;
     karma_read_options read;
     karma_table *table = NULL;
@@ -81,6 +81,7 @@ static karma_model *fit_model(const karma_table *table, const char *kernel, int6
     fit.kernel = text;
     fit.trees = trees;
     fit.threads = threads;
+    fit.tolerance = 1e-6;
     if (karma_fit(&model, table, &fit, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     return model;
 }
@@ -254,6 +255,94 @@ static void models_are_the_same_after_a_file(void **state) {
         }
 }
 
+/* --- weights of leaves ----------------------------------------------------------------------------------- */
+
+/* Two machines of one objective are no further from its minimum than their gaps allow: ½|v - v*|² ≤ P(v) - P*, and
+ * k(x, x) = 1. For several outputs and machines the gaps are sums. */
+static double most_distance(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    return sqrt(2.0 * fmax(0.0, info->primal - info->dual));
+}
+
+static void weights_of_leaves_are_those_of_rows(void **state) {
+    (void)state;
+    const char *losses[] = {"hinge", "logistic", "logistic", "huber"};
+    for (int labels = INTERACTION; labels <= NUMBER; labels++) {
+        karma_table *train = make_table(150, (labelling)labels, 4), *test = make_table(60, (labelling)labels, 5);
+        karma_model *models[2] = {NULL, NULL};
+        double scores[2][180], size = 0.0;
+        for (size_t m = 0; m < 2; m++) {
+            karma_fit_options fit;
+            karma_error err;
+            karma_options_init(karma_fit_option_table(), &fit);
+            char kernel[] = "boost";
+            fit.kernel = kernel;
+            fit.trees = 40;
+            fit.threads = (int64_t)m + 1;
+            fit.tolerance = 1e-7;
+            fit.solver = m ? KARMA_SOLVER_PRIMAL : KARMA_SOLVER_BATCH;
+            assert_int_equal(
+                karma_option_set(karma_option_find(karma_fit_option_table(), "loss"), &fit, losses[labels], NULL),
+                KARMA_OK);
+            if (karma_fit(&models[m], train, &fit, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+            assert_int_equal(karma_model_info(models[m])->stop, KARMA_STOP_CONVERGED);
+            assert_int_equal(karma_predict(scores[m], models[m], test, 1, NULL, NULL), KARMA_OK);
+        }
+        const karma_i_forest *forest = models[1]->encoder.recipes[0]->forest;
+        assert_int_equal(models[1]->support->n_rows, forest->leaf_start[forest->n_trees]); /* not rows */
+        double allowed = most_distance(models[0]) + most_distance(models[1]) + 1e-4;       /* single precision */
+        if (labels == NUMBER) allowed /= models[0]->task.heads[0].labels.factor;
+        for (size_t i = 0; i < 60 * models[0]->task.n_outputs; i++) {
+            size = fmax(size, fabs(scores[0][i]));
+            if (!(fabs(scores[0][i] - scores[1][i]) <= allowed))
+                fail_msg("%s: %g and %g, %g apart at most", losses[labels], scores[0][i], scores[1][i], allowed);
+        }
+        assert_true(allowed < 0.05 * size); /* it says something */
+        for (size_t m = 0; m < 2; m++) karma_model_free(models[m]);
+        karma_table_free(train);
+        karma_table_free(test);
+    }
+}
+
+/* With so many rows a member of leaves has weights of leaves, and the others are learned as before. */
+static void many_rows_have_weights_of_leaves(void **state) {
+    (void)state;
+    karma_table *train = make_table(4100, INTERACTION, 4), *test = make_table(100, INTERACTION, 5);
+    const char *kernels[] = {"boost", "subspace(bias=0)", "boost@0.1,1 | subspace(bias=0)"};
+    karma_model *models[3], *copy = NULL;
+    double scores[4][100];
+    temp_file file;
+    karma_error err;
+    for (size_t m = 0; m < 3; m++) {
+        models[m] = fit_model(train, kernels[m], 10, 2);
+        assert_int_equal(karma_predict(scores[m], models[m], test, 1, NULL, NULL), KARMA_OK);
+    }
+    const karma_i_forest *forest = models[0]->encoder.recipes[0]->forest;
+    size_t n_leaves = forest->leaf_start[forest->n_trees];
+    assert_int_equal(models[0]->support->n_rows, n_leaves);
+    assert_int_equal(models[2]->support->n_rows, n_leaves + models[1]->support->n_rows);
+    temp_create(&file, ".karma", "", 0);
+    if (karma_model_save(models[2], file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_model_load(&copy, file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_predict(scores[3], copy, test, 2, NULL, NULL), KARMA_OK);
+    assert_memory_equal(scores[2], scores[3], sizeof scores[2]);
+    temp_remove(&file);
+    karma_model *small = fit_model(train, "boost@0.1", 10, 1);
+    double other[100], size = 0.0;
+    assert_int_equal(karma_predict(other, small, test, 1, NULL, NULL), KARMA_OK);
+    for (size_t i = 0; i < 100; i++) { /* the committee is the mean of its three machines */
+        double wanted = (scores[0][i] + scores[1][i] + other[i]) / 3.0;
+        assert_true(fabs(scores[2][i] - wanted) < 0.1); /* gaps of 1e-6, objectives of 2000 */
+        size = fmax(size, fabs(wanted));
+    }
+    assert_true(size > 1.0);
+    karma_model_free(small);
+    karma_model_free(copy);
+    for (size_t m = 0; m < 3; m++) karma_model_free(models[m]);
+    karma_table_free(train);
+    karma_table_free(test);
+}
+
 /* --- what is learned ------------------------------------------------------------------------------------- */
 
 static double accuracy(const char *kernel, labelling labels) {
@@ -312,6 +401,8 @@ int main(void) {
         cmocka_unit_test(kernel_is_the_share_of_equal_leaves),
         cmocka_unit_test(stored_arrays_are_a_forest),
         cmocka_unit_test(models_are_the_same_after_a_file),
+        cmocka_unit_test(weights_of_leaves_are_those_of_rows),
+        cmocka_unit_test(many_rows_have_weights_of_leaves),
         cmocka_unit_test(interactions_are_learned_and_noise_is_not),
         cmocka_unit_test(folds_do_not_leak),
     };
