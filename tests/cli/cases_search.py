@@ -1,6 +1,7 @@
 """Choosing a model: what train, inspect and cv tell of it, in text and in JSON, and what turns it on or off."""
 import math
 import os
+import random
 import re
 import signal
 
@@ -199,6 +200,26 @@ class Searching(Case):
         cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
         self.assertIs(cv["cut_short"], True)
         self.assertLess(len(cv["folds"]), cv["n_folds"] * cv["n_repeats"])
+
+
+    def test_one_more_row_costs_no_accuracy(self):
+        """Above 700 rows there are fewer candidates. y = sign(z1 z2) of rows in a hidden subspace needs one of them."""
+        draw = random.Random(5)
+        basis = [[draw.gauss(0, 1) for _ in range(15)] for _ in range(2)]
+        rows = []
+        for _ in range(1700):
+            z = [draw.gauss(0, 1), draw.gauss(0, 1)]
+            cells = [z[0] * basis[0][j] + z[1] * basis[1][j] + draw.gauss(0, 0.1) for j in range(15)]
+            rows.append(["" if draw.random() < 0.5 else f"{x:.4f}" for x in cells] + ["p" if z[0] * z[1] > 0 else "q"])
+        names = [f"x{j}" for j in range(15)] + ["y"]
+        self.write_csv("new.csv", names, rows[701:])
+        scores = []
+        for n in (700, 701):
+            self.write_csv("grown.csv", names, rows[:n])
+            self.ok("train", "grown.csv", "--target", "y", "-o", "m.karma", "--quiet")
+            scores.append(self.ok("eval", "m.karma", "new.csv", "--json").json()["accuracy"])
+        self.assertGreater(scores[0], 0.85)
+        self.assertGreater(scores[1], scores[0] - 0.02)
 
 
 class Validating(Case):
