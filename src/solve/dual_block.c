@@ -171,9 +171,8 @@ static int newton(karma_i_dual_block *b, size_t n_free, double *damping) {
     int is_solved = solve_free(b, n_free, *damping * usual_damping(b, n_free));
     *damping *= 10.0;
     if (!is_solved) return 0;
-    double share = 1.0;
-    for (int halving = 0; halving <= MOST_HALVINGS; halving++, share *= 0.5) {
-        if (!(try_step(b, n_free, share) < 0.0)) continue;
+    for (int halving = 0; halving <= MOST_HALVINGS; halving++) {
+        if (!(try_step(b, n_free, ldexp(1.0, -halving)) < 0.0)) continue;
         for (size_t i = 0; i < n_free; i++) b->beta[b->free_row[i]] = b->trial[i];
         memcpy(b->z, b->trial_z, b->n * sizeof *b->z);
         *damping *= halving == 0 ? 0.01 : 0.3;
