@@ -30,6 +30,7 @@ enum {
     CHUNK = 512,              /* rows whose z is updated at a time: fits the first cache */
     PARALLEL_LOOK = 20000,    /* rows from which looking is worth several threads */
     PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
+    MOST_CORRECTIONS = 8,     /* of the scores, before the solver gives up */
     PASSES_BY_DEFAULT = 1000,
     ROWS_BY_DEFAULT = 4000000
 };
@@ -39,6 +40,12 @@ static const double INNER_REDUCTION = 0.1, INNER_SHARE = 0.2;
 /* Mean c k(x, x) to begin with where it is larger in the end, the most it is raised by at once, and the gap to reach
  * before. */
 static const double FIRST_WEIGHT = 1.0, MOST_RAISE = 5.0, FIRST_TOLERANCE = 5e-2;
+/* The error of a score Σ_j K_ij β_j is about this times √(K_ii Σ_j K_jj β_j²): K is in single precision, and its errors
+ * are independent. */
+static const double SCORE_ERROR = 8.0 * 0x1p-24;
+/* Of the gap that is allowed, what may stay uncertain; and kernel values that may be computed in double precision to
+ * find out. */
+static const double UNCERTAIN_SHARE = 0.1, MOST_EXACT_VALUES = 5e7;
 /* Of the gap that is allowed per row: less than this share is not worth a place in the block. */
 static const double NEGLIGIBLE = 1e-2;
 
@@ -66,6 +73,7 @@ typedef struct dual_problem {
     uint32_t *columns;
     double *change;
     karma_i_dual_block small;
+    int is_given; /* the kernel's values are given, not computed with rounding errors */
     double primal, dual, gap;
 } dual_problem;
 
@@ -117,6 +125,7 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     if (!d->c || !d->q || !d->beta || !d->z || !d->kept_beta || !d->kept_z || !d->excess || !d->row_loss || !d->kind ||
         !d->block || !d->rows || !d->columns || !d->change)
         return karma_i_fail_memory(err);
+    d->is_given = n > 0 && problem->kernel->n_factors == 1 && karma_i_rows_given(problem->rows, 0, problem->rows, 0);
     karma_i_kernel_diagonal(d->q, problem->kernel, karma_i_rows_all(problem->rows));
     return karma_i_row_cache_new(&d->cache, problem->kernel, problem->rows, d->most_block, clamp_size(affordable, 0, n),
                                  d->threads, err);
@@ -159,6 +168,35 @@ static void look_at(dual_problem *d, size_t i) {
         d->kind[i] = FREE;
     else if (rise != 0.0)
         d->kind[i] = rise > 0.0 ? RISES : FALLS;
+}
+
+/* By how much the share of row i in the gap may be larger, with a score that may be off by `error`. */
+static double uncertainty(const dual_problem *d, size_t i, double error) {
+    const karma_i_loss *loss = d->loss;
+    double c = d->c[i], z = d->z[i], y = d->y[i * d->stride], most = 0.0;
+    if (!(c > 0.0)) return 0.0;
+    for (int side = -1; side <= 1; side += 2) {
+        double other = z + side * error;
+        double more = c * (loss->value(other, y, loss->parameter) - loss->value(z, y, loss->parameter));
+        most = fmax(most, more + d->beta[i] * (other - z));
+    }
+    return most;
+}
+
+/* Lists in `block` the rows whose uncertainty is above `least`. Returns the sum of that of the others. */
+static double find_uncertain(dual_problem *d, double least, size_t *count) {
+    double sum = 0.0, rest = 0.0;
+    *count = 0;
+    if (d->is_given) return 0.0;
+    for (size_t i = 0; i < d->n; i++) sum += d->q[i] * d->beta[i] * d->beta[i];
+    for (size_t i = 0; i < d->n; i++) {
+        double more = uncertainty(d, i, SCORE_ERROR * sqrt(d->q[i] * sum));
+        if (more > least)
+            d->block[(*count)++] = i;
+        else
+            rest += more;
+    }
+    return rest;
 }
 
 /* Looks at every row, and at the certificate. */
@@ -308,9 +346,33 @@ static karma_status raise_weights(dual_problem *d, double factor, karma_error *e
     return KARMA_OK;
 }
 
+static void widen_gap(dual_problem *d, double more) {
+    d->gap += more;
+    d->dual -= more;
+}
+
+/* Whether the gap is within the tolerance also in double precision. Where rounding errors of the kernel leave that
+ * open, the scores in question are computed again; steps then start from the right ones. */
+static int is_certain(dual_problem *d, double tolerance) {
+    size_t count, n_support = 0;
+    double rest = find_uncertain(d, UNCERTAIN_SHARE * tolerance * d->primal / (double)d->n, &count);
+    for (size_t j = 0; j < d->n; j++) n_support += d->beta[j] != 0.0;
+    if (count > 0 && (double)count * (double)n_support <= MOST_EXACT_VALUES) {
+        karma_i_kernel_exact_scores(d->excess, d->problem->kernel, d->problem->rows, d->block, count, d->beta,
+                                    d->threads);
+        for (size_t k = 0; k < count; k++) d->z[d->block[k]] = d->excess[k];
+        look(d);
+    } else if (count > 0) {
+        rest = find_uncertain(d, INFINITY, &count);
+    }
+    widen_gap(d, rest);
+    return d->gap <= tolerance * d->primal;
+}
+
 /* Kernel rows that steps used. */
 typedef struct row_budget {
     size_t used, most;
+    size_t n_corrections; /* of the scores */
 } row_budget;
 
 /* Tells how far the certificate is. */
@@ -321,8 +383,8 @@ static int ask_to_stop(const dual_problem *d, double tolerance, const karma_hook
     return karma_i_progress(hooks, stage, 0, 0);
 }
 
-static karma_status solve_level(dual_problem *d, karma_fit_info *info, double tolerance, row_budget *budget,
-                                const karma_hooks *hooks, karma_error *err) {
+static karma_status solve_level(dual_problem *d, karma_fit_info *info, double tolerance, int is_last,
+                                row_budget *budget, const karma_hooks *hooks, karma_error *err) {
     for (;;) {
         look(d);
         /* not before the first step: an output that has learned nothing would disturb the others */
@@ -331,8 +393,15 @@ static karma_status solve_level(dual_problem *d, karma_fit_info *info, double to
             return KARMA_OK;
         }
         if (d->gap <= tolerance * d->primal) {
-            info->stop = KARMA_STOP_CONVERGED;
-            return KARMA_OK;
+            if (!is_last || is_certain(d, tolerance)) {
+                info->stop = KARMA_STOP_CONVERGED;
+                return KARMA_OK;
+            }
+            if (++budget->n_corrections > MOST_CORRECTIONS) {
+                info->stop = KARMA_STOP_LIMIT;
+                return KARMA_OK;
+            }
+            look(d);
         }
         choose_block(d, tolerance * d->primal);
         /* out of rows; or no row can be improved, and rounding is all that is left of the gap */
@@ -384,7 +453,7 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
     multiply_weights(d, pow(factor, -(double)n_raises));
     info->stop = KARMA_STOP_CONVERGED;
     for (; left > 0; left--) {
-        KARMA_TRY(solve_level(d, info, fmax(tolerance, FIRST_TOLERANCE), budget, hooks, err));
+        KARMA_TRY(solve_level(d, info, fmax(tolerance, FIRST_TOLERANCE), 0, budget, hooks, err));
         if (info->stop != KARMA_STOP_CONVERGED) break;
         memcpy(d->kept_beta, d->beta, d->n * sizeof *d->beta);
         memcpy(d->kept_z, d->z, d->n * sizeof *d->z);
@@ -393,10 +462,12 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
     if (left > 0)
         multiply_weights(d, pow(factor, (double)left));
     else
-        KARMA_TRY(solve_level(d, info, tolerance, budget, hooks, err));
+        KARMA_TRY(solve_level(d, info, tolerance, 1, budget, hooks, err));
     if (info->stop != KARMA_STOP_CONVERGED) {
+        size_t count;
         if (left < n_raises) take_better(d);
         look(d);
+        widen_gap(d, find_uncertain(d, INFINITY, &count));
     }
     return KARMA_OK;
 }
@@ -418,7 +489,7 @@ karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, con
         /* once cancelled, each output that is still to come gets one pass: a class never looked at would be in the way
          * of all others */
         int cancelled = worst == KARMA_STOP_CANCELLED;
-        row_budget budget = {0, cancelled ? d.n : most_rows(options, d.n)};
+        row_budget budget = {.most = cancelled ? d.n : most_rows(options, d.n)};
         st = start_from(&d, o, problem->start, err);
         if (st == KARMA_OK)
             st = solve_output(&d, info, options->tolerance, &budget, !problem->start, cancelled ? NULL : hooks, err);

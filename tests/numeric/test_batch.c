@@ -746,6 +746,39 @@ static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {
         }
 }
 
+/* --- rounding ------------------------------------------------------------------------------------------- */
+
+/* With large C the errors of a kernel in single precision are larger than the tolerance. Here nothing is allowed for
+ * them: the gap of the coefficients, by the kernel in double precision, is at most what the solver says. */
+static void the_gap_holds_in_double_precision(void **state) {
+    (void)state;
+    static const struct {
+        int loss, rank;
+        size_t gamma;
+        double c, tolerance;
+    } cases[] = {{KARMA_LOSS_SQUARED_HINGE, 0, 1, 1e5, 1e-3}, {KARMA_LOSS_ABSOLUTE, 0, 3, 30.0, 1e-5},
+                 {KARMA_LOSS_ABSOLUTE, 0, 3, 1000.0, 1e-3},   {KARMA_LOSS_HINGE, 1, 2, 1000.0, 1e-4},
+                 {KARMA_LOSS_SQUARED, 0, 1, 1e3, 1e-4},       {KARMA_LOSS_LOGISTIC, 1, 3, 1000.0, 1e-4}};
+    size_t n_converged = 0;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 140 + k);
+        size_t n = 160;
+        case_shape s = {
+            n, 6, 1, 0.8, cases[k].rank, 0, cases[k].gamma, 1.0, cases[k].c * (double)n, cases[k].tolerance};
+        batch_case b = make_case(&s, cases[k].loss, &rng);
+        fill_reference(&b);
+        run(&b, NULL);
+        objectives o = all_objectives(&b);
+        if (!((o.primal - o.dual) / o.primal <= b.info.gap + 1e-9))
+            fail_msg("%s, C/m %g: says gap %g (%s), but it is %g", name_of(&b), cases[k].c, b.info.gap,
+                     karma_stop_name(b.info.stop), (o.primal - o.dual) / o.primal);
+        n_converged += b.info.stop == KARMA_STOP_CONVERGED;
+        free_case(&b);
+    }
+    if (n_converged < sizeof cases / sizeof cases[0]) fail_msg("only %zu problems converged", n_converged);
+}
+
 /* --- shrinking ----------------------------------------------------------------------------------------- */
 
 /* Most rows are far on their side of the margin or inside the tube. z of all 2500 is recomputed from the kernel. */
@@ -803,6 +836,7 @@ int main(void) {
         cmocka_unit_test(cancelling_ends_all_outputs),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(rows_without_norm_and_rows_without_weight_do_no_harm),
+        cmocka_unit_test(the_gap_holds_in_double_precision),
         cmocka_unit_test(easy_rows_are_in_the_certificate),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
