@@ -1,12 +1,14 @@
 /* Times the library's inner functions and prints one JSON object. bench/run calls it, a process a measurement, so that
  * each has its own peak memory and its own OPENBLAS_CORETYPE.
  *
- *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, compared with SGEMM of the same
- * shape bench_engine category ROWS ATTRIBUTES LEVELS COLUMNS REPEATS THREADS categories as codes and as indicators,
- * beside SGEMM bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone bench_engine online ROUNDS
- * DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references bench_engine fit CSV REPEATS
- * [OPTION=VALUE]...            karma_fit on a table with the label `target` bench_engine sparse DIR ROWS BLOCK DIM
- * REPEATS THREADS    a block of sparse rows against all rows
+ *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, beside SGEMM of the same shape
+ *   bench_engine category ROWS ATTRIBUTES LEVELS COLUMNS REPEATS THREADS
+ *                                                             categories as codes and as indicators, beside SGEMM
+ *   bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone
+ *   bench_engine online ROUNDS DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references
+ *   bench_engine fit CSV REPEATS [OPTION=VALUE]...            karma_fit on a table with the label `target`
+ *   bench_engine kernel CSV OUT [OPTION=VALUE]...             the Gram matrix of such a table, written as floats
+ *   bench_engine sparse DIR ROWS BLOCK DIM REPEATS THREADS    a block of sparse rows against all rows
  *
  * Times are in seconds, every repetition of them; what is compared is timed in turn. One repetition before the first
  * warms up and is not counted. */
@@ -425,25 +427,55 @@ static int bench_online(char **arguments) {
 
 /* ---- batch ---- */
 
-static int bench_fit(char **arguments) {
+/* The table and the options NAME=VALUE that follow. */
+static karma_table *read_table(karma_fit_options *options, const char *path, char **settings) {
     karma_error err = {0};
     karma_read_options reading;
-    karma_fit_options options;
     karma_table *table = NULL;
     const karma_option_table *known = karma_fit_option_table();
     karma_options_init(karma_read_option_table(), &reading);
     check(karma_option_set(karma_option_find(karma_read_option_table(), "target"), &reading, "target", &err), &err);
-    check(karma_table_read(&table, arguments[0], &reading, NULL, &err), &err);
-    size_t repeats = number(arguments[1]);
-    karma_options_init(known, &options);
-    for (char **argument = arguments + 2; *argument; argument++) {
-        char *equals = strchr(*argument, '=');
+    check(karma_table_read(&table, path, &reading, NULL, &err), &err);
+    karma_options_clear(karma_read_option_table(), &reading);
+    karma_options_init(known, options);
+    for (char **setting = settings; *setting; setting++) {
+        char *equals = strchr(*setting, '=');
         must(equals != NULL, "options are NAME=VALUE");
         *equals = '\0';
-        const karma_option *option = karma_option_find(known, *argument);
+        const karma_option *option = karma_option_find(known, *setting);
         must(option != NULL, "no such option");
-        check(karma_option_set(option, &options, equals + 1, &err), &err);
+        check(karma_option_set(option, options, equals + 1, &err), &err);
     }
+    return table;
+}
+
+static int bench_kernel(char **arguments) {
+    karma_error err = {0};
+    karma_fit_options options;
+    karma_table *table = read_table(&options, arguments[0], arguments + 2);
+    karma_gram *gram = NULL;
+    check(karma_gram_new(&gram, table, NULL, &options, NULL, &err), &err);
+    size_t n = karma_gram_n_rows(gram);
+    float *values = karma_i_alloc_large(n, n * sizeof *values);
+    must(values != NULL, "out of memory");
+    check(karma_gram_rows(values, gram, 0, n, &err), &err);
+    FILE *file = fopen(arguments[1], "wb");
+    must(file && fwrite(values, n * sizeof *values, n, file) == n && fclose(file) == 0, "cannot write the matrix");
+    printf("{");
+    print_number("scale", karma_gram_scale(gram));
+    print_end();
+    karma_i_free(values);
+    karma_gram_free(gram);
+    karma_table_free(table);
+    karma_options_clear(karma_fit_option_table(), &options);
+    return 0;
+}
+
+static int bench_fit(char **arguments) {
+    karma_error err = {0};
+    karma_fit_options options;
+    karma_table *table = read_table(&options, arguments[0], arguments + 2);
+    size_t repeats = number(arguments[1]);
     times fit = {0};
     karma_fit_info info = {0};
     for (size_t r = 0; r <= repeats; r++) {
@@ -467,8 +499,7 @@ static int bench_fit(char **arguments) {
     printf("\"stop\": \"%s\", ", karma_stop_name(info.stop));
     print_end();
     karma_table_free(table);
-    karma_options_clear(karma_read_option_table(), &reading);
-    karma_options_clear(known, &options);
+    karma_options_clear(karma_fit_option_table(), &options);
     return 0;
 }
 
@@ -520,16 +551,16 @@ static int bench_sparse(char **arguments) {
     karma_i_view all = karma_i_rows_all(rows), block = {rows, 0, n_block};
     times library = {0};
     for (size_t r = 0; r <= repeats; r++) {
-        double start = now();
+        double began = now();
         must(karma_i_kernel_block(out, n, &kernel, block, all, threads) == KARMA_OK, "out of memory");
-        record(&library, r, start);
+        record(&library, r, began);
     }
     double sum = 0.0; /* lets the peer see that both have the same rows */
     for (size_t j = 0; j < n; j++) sum += (double)out[j];
     printf("{");
     print_times("block", &library);
     print_number("first_row_sum", sum);
-    print_number("cells", (double)n_cells);
+    print_number("cells", (double)observed);
     print_end();
     karma_i_free(out);
     karma_i_kernel_clear(&kernel);
@@ -544,7 +575,8 @@ int main(int argc, char **argv) {
         int (*run)(char **arguments);
     } benches[] = {
         {"dense", 5, bench_dense},   {"category", 6, bench_category}, {"gram", 4, bench_gram},
-        {"online", 4, bench_online}, {"fit", 2, bench_fit},           {"sparse", 6, bench_sparse},
+        {"online", 4, bench_online}, {"fit", 2, bench_fit},           {"kernel", 2, bench_kernel},
+        {"sparse", 6, bench_sparse},
     };
     for (size_t i = 0; argc > 1 && i < sizeof benches / sizeof *benches; i++)
         if (strcmp(argv[1], benches[i].name) == 0 && argc - 2 >= benches[i].n_arguments)

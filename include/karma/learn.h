@@ -27,7 +27,7 @@ typedef struct karma_fit_info {
     size_t n_rows;       /* training rows */
     size_t n_unlabelled; /* rows left out because they have no label of any target */
     size_t n_support;    /* rows kept in the model */
-    size_t rounds;       /* rows visited; online: T of Algorithm 1 */
+    size_t rounds;       /* rows visited; batch: kernel rows used; online: T of Algorithm 1 */
     double kernel_evaluations;
     double C, rho, scale; /* as used, where the options said auto or mean; the scale of the kernel's first factor */
     double log_norm;      /* that factor is divided by exp(log_norm); 0 unless w(c) would overflow */

@@ -159,7 +159,8 @@ static const karma_option fit_records[] = {
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
          "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "passes over the rows; auto: 10 online, at most 10000 (more for few rows) in batch, 2000 in primal and nystrom",
+     "passes over the rows, in batch kernel rows used per row; auto: 10 online, at most 1000 (more for few rows) in "
+     "batch, 2000 in primal and nystrom",
      NULL},
     SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
     SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),

@@ -64,3 +64,15 @@ double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows
     }
     return sum;
 }
+
+void karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
+                                 const size_t *index, size_t count, const double *coefficients, int threads) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (size_t k = 0; k < count; k++) {
+        double sum = 0.0;
+        for (size_t j = 0; j < rows->n_rows; j++)
+            if (coefficients[j] != 0.0)
+                sum += coefficients[j] * karma_i_kernel_reference(kernel, rows, index[k], rows, j);
+        scores[k] = sum;
+    }
+}

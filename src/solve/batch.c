@@ -8,11 +8,11 @@
  * at least 0. There is no equality constraint: the bias is an attribute.
  *
  * One row: with q = K_ii, the best β_i, the others fixed, moves the row's score to ζ = prox of q c_i ℓ at z_i - q β_i,
- * hence β_i grows by (ζ - z_i)/q and D by at least (ζ - z_i)²/(2q). That number, `promise`, orders the rows.
+ * hence β_i grows by (ζ - z_i)/q.
  *
- * A step takes the block of rows that promise most, gets their kernel rows in one call, visits the rows of the block
- * in turn until the small problem is solved, and updates z of all rows by one product. Rows that promise nothing for
- * a while are left out (shrinking) until the rest is solved; then all are looked at again. */
+ * A step takes a block of rows: those whose β is inside its range and not at a kink (the free rows: they depend on each
+ * other), and those with the largest terms of the gap. It gets their kernel rows in one call, solves the problem of the
+ * block (dual_block.c), and updates z of all rows by one product. */
 #include <math.h>
 #include <string.h>
 
@@ -21,26 +21,36 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "kernel/row_cache.h"
-#include "solve/extrapolate.h"
+#include "solve/dual_block.h"
 #include "solve/solver.h"
 
 enum {
-    BLOCK = 320,              /* rows of a step */
-    MOST_SWEEPS = 200,        /* over the block in one step */
-    MEMORY = 5,               /* sweeps between two extrapolations */
-    PATIENCE = 8,             /* looks without promise before a row is left out */
+    LEAST_BLOCK = 320, /* rows of a step, where memory allows no more */
+    MOST_BLOCK = 1024,
     CHUNK = 512,              /* rows whose z is updated at a time: fits the first cache */
     PARALLEL_LOOK = 20000,    /* rows from which looking is worth several threads */
     PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
-    PASSES_BY_DEFAULT = 10000,
-    VISITS_BY_DEFAULT = 50000000
+    MOST_CORRECTIONS = 8,     /* of the scores, before the solver gives up */
+    PASSES_BY_DEFAULT = 1000,
+    ROWS_BY_DEFAULT = 4000000
 };
 
-/* Of the memory limit, what is kept for the packed kernel; the rest is the cache's. */
-static const double PACKED_SHARE = 0.25;
+/* The problem of a block is solved until its gap has fallen by this factor, or is this share of what is allowed. */
+static const double INNER_REDUCTION = 0.1, INNER_SHARE = 0.2;
+/* Mean c k(x, x) to begin with where it is larger in the end, the most it is raised by at once, and the gap to reach
+ * before. */
+static const double FIRST_WEIGHT = 1.0, MOST_RAISE = 5.0, FIRST_TOLERANCE = 5e-2;
+/* The error of a score Σ_j K_ij β_j is about this times √(K_ii Σ_j K_jj β_j²): K is in single precision, and its errors
+ * are independent. */
+static const double SCORE_ERROR = 8.0 * 0x1p-24;
+/* Of the gap that is allowed, what may stay uncertain; and kernel values that may be computed in double precision to
+ * find out. */
+static const double UNCERTAIN_SHARE = 0.1, MOST_EXACT_VALUES = 5e7;
+/* Of the gap that is allowed per row: less than this share is not worth a place in the block. */
+static const double NEGLIGIBLE = 1e-2;
 
-/* The small problem is solved until the promises in it have fallen by this factor. */
-static const double INNER_REDUCTION = 1e-1;
+/* What β of a row would do: move inside its range, rise or fall to an end of it, or nothing. */
+enum row_kind { FREE, RISES, FALLS, STAYS };
 
 typedef struct dual_problem {
     const karma_i_problem *problem;
@@ -48,94 +58,77 @@ typedef struct dual_problem {
     karma_i_row_cache *cache;
     int threads;
     double C;
-    size_t n, stride; /* of targets: the number of outputs */
-    const double *y;  /* of this output, stride apart */
-    double *c, *q;    /* per row: weight and K_ii */
-    double *beta, *z; /* per row */
-    double *promise;
-    unsigned char *idle; /* looks without promise, up to PATIENCE */
-    size_t *active;      /* rows not left out, ascending */
-    size_t n_active;
-    /* when most rows are left out: the kernel among the rest, packed, one row when it is first needed */
-    float *packed;   /* n_columns x n_columns, or NULL: nothing is left out */
-    size_t *columns; /* the rows it is about, ascending; all active ones are among them */
-    size_t n_columns;
-    size_t *place;            /* of a row among the columns */
-    unsigned char *is_packed; /* by place */
-    double most_packed_bytes;
+    size_t n, stride;           /* of targets: the number of outputs */
+    const double *y;            /* of this output, stride apart */
+    double *c, *q;              /* per row: weight and K_ii */
+    double *beta, *z;           /* per row */
+    double *kept_beta, *kept_z; /* the solution for smaller weights */
+    double *excess, *row_loss;  /* share of the gap, and of the losses in P */
+    unsigned char *kind;        /* enum row_kind */
     /* the block at work */
+    size_t most_block;
     size_t *block; /* also scratch for choosing it */
     size_t n_block;
     const float **rows;
-    float *small;             /* BLOCK x BLOCK: K inside the block */
-    double *small_z, *change; /* of the block's rows */
-    double (*past)[BLOCK];    /* the last MEMORY + 1 changes */
-    double primal, dual;      /* when all rows were last looked at */
-    double gap;               /* of the active rows */
+    uint32_t *columns;
+    double *change;
+    karma_i_dual_block small;
+    int is_given; /* the kernel's values are given, not computed with rounding errors */
+    double primal, dual, gap;
 } dual_problem;
 
 static void free_dual(dual_problem *d) {
     karma_i_row_cache_free(d->cache);
+    karma_i_dual_block_clear(&d->small);
     karma_i_free(d->c);
     karma_i_free(d->q);
     karma_i_free(d->beta);
     karma_i_free(d->z);
-    karma_i_free(d->promise);
-    karma_i_free(d->idle);
-    karma_i_free(d->active);
-    karma_i_free(d->packed);
-    karma_i_free(d->columns);
-    karma_i_free(d->place);
-    karma_i_free(d->is_packed);
+    karma_i_free(d->kept_beta);
+    karma_i_free(d->kept_z);
+    karma_i_free(d->excess);
+    karma_i_free(d->row_loss);
+    karma_i_free(d->kind);
     karma_i_free(d->block);
     karma_i_free(d->rows);
-    karma_i_free(d->small);
-    karma_i_free(d->small_z);
+    karma_i_free(d->columns);
     karma_i_free(d->change);
-    karma_i_free(d->past);
 }
 
-/* Kernel rows that the memory limit allows. */
-static size_t rows_within_memory(const karma_fit_options *options, size_t n) {
-    double rows = (1.0 - PACKED_SHARE) * karma_i_memory_bytes(options) / ((double)n * sizeof(float));
-    return rows < (double)n ? (size_t)rows : n;
+static size_t clamp_size(double x, size_t low, size_t high) {
+    return !(x > (double)low) ? low : x < (double)high ? (size_t)x : high;
 }
 
 static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, const karma_fit_options *options,
                               karma_error *err) {
     size_t n = problem->rows->n_rows;
+    double affordable = karma_i_memory_bytes(options) / ((double)n * sizeof(float));
+    size_t most = clamp_size(0.25 * affordable, LEAST_BLOCK, MOST_BLOCK);
     *d = (dual_problem){.problem = problem, .n = n, .stride = problem->n_outputs};
+    d->most_block = most < n ? most : n;
     d->threads = karma_i_threads(options->threads);
+    d->C = options->C;
     d->c = karma_i_alloc(n, sizeof *d->c);
     d->q = karma_i_alloc(n, sizeof *d->q);
     d->beta = karma_i_alloc(n, sizeof *d->beta);
     d->z = karma_i_alloc(n, sizeof *d->z);
-    d->promise = karma_i_alloc(n, sizeof *d->promise);
-    d->idle = karma_i_alloc(n, 1);
-    d->active = karma_i_alloc(n, sizeof *d->active);
-    d->columns = karma_i_alloc(n, sizeof *d->columns);
-    d->place = karma_i_alloc(n, sizeof *d->place);
-    d->is_packed = karma_i_alloc(n, 1);
-    d->most_packed_bytes = PACKED_SHARE * karma_i_memory_bytes(options);
+    d->kept_beta = karma_i_alloc(n, sizeof *d->kept_beta);
+    d->kept_z = karma_i_alloc(n, sizeof *d->kept_z);
+    d->excess = karma_i_alloc(n, sizeof *d->excess);
+    d->row_loss = karma_i_alloc(n, sizeof *d->row_loss);
+    d->kind = karma_i_alloc(n, 1);
     d->block = karma_i_alloc(n, sizeof *d->block);
-    d->rows = karma_i_alloc(BLOCK, sizeof *d->rows);
-    d->small = karma_i_alloc_aligned(BLOCK, BLOCK * sizeof *d->small);
-    d->small_z = karma_i_alloc(BLOCK, sizeof *d->small_z);
-    d->change = karma_i_alloc(BLOCK, sizeof *d->change);
-    d->past = karma_i_alloc(MEMORY + 1, sizeof *d->past);
-    if (!d->c || !d->q || !d->beta || !d->z || !d->promise || !d->idle || !d->active || !d->columns || !d->place ||
-        !d->is_packed || !d->block || !d->rows || !d->small || !d->small_z || !d->change || !d->past)
+    d->rows = karma_i_alloc(d->most_block, sizeof *d->rows);
+    d->columns = karma_i_alloc(d->most_block, sizeof *d->columns);
+    d->change = karma_i_alloc(d->most_block, sizeof *d->change);
+    KARMA_TRY(karma_i_dual_block_init(&d->small, d->most_block, err));
+    if (!d->c || !d->q || !d->beta || !d->z || !d->kept_beta || !d->kept_z || !d->excess || !d->row_loss || !d->kind ||
+        !d->block || !d->rows || !d->columns || !d->change)
         return karma_i_fail_memory(err);
-    d->C = options->C;
+    d->is_given = n > 0 && problem->kernel->n_factors == 1 && karma_i_rows_given(problem->rows, 0, problem->rows, 0);
     karma_i_kernel_diagonal(d->q, problem->kernel, karma_i_rows_all(problem->rows));
-    return karma_i_row_cache_new(&d->cache, problem->kernel, problem->rows, n < BLOCK ? n : BLOCK,
-                                 rows_within_memory(options, n), d->threads, err);
-}
-
-static void look_at_all(dual_problem *d) {
-    for (size_t i = 0; i < d->n; i++) d->active[i] = i;
-    d->n_active = d->n;
-    memset(d->idle, 0, d->n);
+    return karma_i_row_cache_new(&d->cache, problem->kernel, problem->rows, d->most_block, clamp_size(affordable, 0, n),
+                                 d->threads, err);
 }
 
 /* β from an earlier solution, brought into the domain of the conjugates, or 0; z to match. */
@@ -149,7 +142,6 @@ static karma_status start_from(dual_problem *d, size_t output, const double *sta
         d->beta[i] = c > 0.0 ? -c * loss->project(-b / c, d->y[i * d->stride], loss->parameter) : 0.0;
         any |= d->beta[i] != 0.0;
     }
-    look_at_all(d);
     if (!any) {
         memset(d->z, 0, d->n * sizeof *d->z);
         return KARMA_OK;
@@ -158,59 +150,90 @@ static karma_status start_from(dual_problem *d, size_t output, const double *sta
     return karma_i_kernel_scores(d->z, d->problem->kernel, all, all, d->beta, 1, d->threads, err);
 }
 
-/* The score that row i would have at its best β. A row without norm keeps its score whatever its β is. */
-static double best_score(const dual_problem *d, size_t i, double z, double beta) {
-    double q = d->q[i];
-    return d->loss->prox(z - q * beta, q * d->c[i], d->y[i * d->stride], d->loss->parameter);
+/* The share of row i in the gap, and what it would do. A row without norm keeps its score whatever its β is. */
+static void look_at(dual_problem *d, size_t i) {
+    const karma_i_loss *loss = d->loss;
+    double q = d->q[i], c = d->c[i], z = d->z[i], y = d->y[i * d->stride], p = loss->parameter;
+    d->excess[i] = d->row_loss[i] = 0.0;
+    d->kind[i] = STAYS;
+    if (!(c > 0.0)) return;
+    if (!(q > 0.0)) d->beta[i] = -c * loss->derivative(z, y, p); /* what the conjugate wants */
+    /* rounding may leave β/c a hair outside the domain */
+    double conjugate = loss->conjugate(loss->project(-d->beta[i] / c, y, p), y, p);
+    d->row_loss[i] = c * loss->value(z, y, p);
+    d->excess[i] = d->row_loss[i] + c * conjugate + d->beta[i] * z;
+    if (!(q > 0.0)) return;
+    double u = z - q * d->beta[i], rise = loss->prox(u, q * c, y, p) - z;
+    if (loss->prox_slope(u, q * c, y, p) < 1.0)
+        d->kind[i] = FREE;
+    else if (rise != 0.0)
+        d->kind[i] = rise > 0.0 ? RISES : FALLS;
 }
 
-/* Promises of the active rows, and the gap's terms over them; primal and dual when no row is left out. */
-static void look(dual_problem *d) {
+/* By how much the share of row i in the gap may be larger, with a score that may be off by `error`. */
+static double uncertainty(const dual_problem *d, size_t i, double error) {
     const karma_i_loss *loss = d->loss;
-    double half_norm = 0.0, losses = 0.0, conjugates = 0.0;
-#pragma omp parallel for schedule(static) num_threads(d->n_active < PARALLEL_LOOK ? 1 : d->threads)
-    for (size_t k = 0; k < d->n_active; k++) {
-        size_t i = d->active[k];
-        double q = d->q[i], step = best_score(d, i, d->z[i], d->beta[i]) - d->z[i];
-        if (q <= 0.0 && d->c[i] > 0.0) /* nothing to move: β is what the conjugate wants */
-            d->beta[i] = -d->c[i] * loss->derivative(d->z[i], d->y[i * d->stride], loss->parameter);
-        d->promise[i] = q > 0.0 && d->c[i] > 0.0 ? step * step / q : 0.0;
+    double c = d->c[i], z = d->z[i], y = d->y[i * d->stride], most = 0.0;
+    if (!(c > 0.0)) return 0.0;
+    for (int side = -1; side <= 1; side += 2) {
+        double other = z + side * error;
+        double more = c * (loss->value(other, y, loss->parameter) - loss->value(z, y, loss->parameter));
+        most = fmax(most, more + d->beta[i] * (other - z));
     }
-    for (size_t k = 0; k < d->n_active; k++) {
-        size_t i = d->active[k];
-        double y = d->y[i * d->stride], c = d->c[i];
-        if (!(c > 0.0)) continue;
-        half_norm += 0.5 * d->beta[i] * d->z[i];
-        losses += c * loss->value(d->z[i], y, loss->parameter);
-        /* rounding may leave β/c a hair outside the domain */
-        conjugates += c * loss->conjugate(loss->project(-d->beta[i] / c, y, loss->parameter), y, loss->parameter);
+    return most;
+}
+
+/* Lists in `block` the rows whose uncertainty is above `least`. Returns the sum of that of the others. */
+static double find_uncertain(dual_problem *d, double least, size_t *count) {
+    double sum = 0.0, rest = 0.0;
+    *count = 0;
+    if (d->is_given) return 0.0;
+    for (size_t i = 0; i < d->n; i++) sum += d->q[i] * d->beta[i] * d->beta[i];
+    for (size_t i = 0; i < d->n; i++) {
+        double more = uncertainty(d, i, SCORE_ERROR * sqrt(d->q[i] * sum));
+        if (more > least)
+            d->block[(*count)++] = i;
+        else
+            rest += more;
     }
-    d->gap = fmax(0.0, 2.0 * half_norm + losses + conjugates); /* below 0 by rounding only */
-    if (d->packed) return;
+    return rest;
+}
+
+/* Looks at every row, and at the certificate. */
+static void look(dual_problem *d) {
+    double half_norm = 0.0, losses = 0.0, gap = 0.0;
+#pragma omp parallel for schedule(static) num_threads(d->n < PARALLEL_LOOK ? 1 : d->threads)
+    for (size_t i = 0; i < d->n; i++) look_at(d, i);
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->c[i] > 0.0) half_norm += 0.5 * d->beta[i] * d->z[i];
+        losses += d->row_loss[i];
+        gap += d->excess[i];
+    }
+    d->gap = fmax(0.0, gap); /* below 0 by rounding only */
     d->primal = half_norm + losses;
     d->dual = d->primal - d->gap;
 }
 
-/* The active rows in two parts around the k-th largest promise: Hoare's selection on (promise, row), so that equal
- * promises are told apart and the choice is the same every time. */
-static int promises_more(const dual_problem *d, size_t a, size_t b) {
-    return d->promise[a] != d->promise[b] ? d->promise[a] > d->promise[b] : a < b;
+/* The block in two parts around the k-th largest excess: Hoare's selection on (excess, row), so that equal ones are
+ * told apart and the choice is the same every time. */
+static int exceeds(const dual_problem *d, size_t a, size_t b) {
+    return d->excess[a] != d->excess[b] ? d->excess[a] > d->excess[b] : a < b;
 }
 
-static void select_best(dual_problem *d, size_t count, size_t k) {
-    size_t low = 0, high = count;
+static void select_best(dual_problem *d, size_t first, size_t count, size_t k) {
+    size_t low = first, high = count;
     while (high - low > 1) {
         size_t pivot = d->block[low + (high - low) / 2], i = low, j = high;
         for (;;) {
-            while (promises_more(d, d->block[i], pivot)) i++;
+            while (exceeds(d, d->block[i], pivot)) i++;
             do j--;
-            while (promises_more(d, pivot, d->block[j]));
+            while (exceeds(d, pivot, d->block[j]));
             if (i >= j) break;
             size_t swap = d->block[i];
             d->block[i++] = d->block[j];
             d->block[j] = swap;
         }
-        /* block[low..j] promise at least as much as block[j+1..high) */
+        /* block[low..j] exceed as much as block[j+1..high), or more */
         if (k <= j)
             high = j + 1 == high ? high - 1 : j + 1;
         else
@@ -218,190 +241,139 @@ static void select_best(dual_problem *d, size_t count, size_t k) {
     }
 }
 
-/* Rows with some promise, at most BLOCK, those with most. */
-static void choose_block(dual_problem *d) {
-    size_t count = 0;
-    for (size_t k = 0; k < d->n_active; k++)
-        if (d->promise[d->active[k]] > 0.0) d->block[count++] = d->active[k];
-    if (count > BLOCK) {
-        select_best(d, count, BLOCK - 1);
-        count = BLOCK;
+/* Appends rows of a kind to the block: those with the largest excess, until it has `most` rows. */
+static void add_to_block(dual_problem *d, int kind, double least, size_t most) {
+    size_t count = d->n_block;
+    for (size_t i = 0; i < d->n; i++)
+        if (d->kind[i] == kind && d->excess[i] > least) d->block[count++] = i;
+    if (count > most) {
+        if (most > d->n_block) select_best(d, d->n_block, count, most - 1);
+        count = most;
     }
     d->n_block = count;
 }
 
-/* Kernel rows of the block: against all rows, or against the columns when the kernel is packed. */
-static karma_status get_rows(dual_problem *d, karma_error *err) {
-    if (!d->packed) return karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err);
-    size_t missing[BLOCK] = {0}, n_missing = 0;
-    for (size_t a = 0; a < d->n_block; a++)
-        if (!d->is_packed[d->place[d->block[a]]]) missing[n_missing++] = d->block[a];
-    KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, missing, n_missing, err));
-    for (size_t a = 0; a < n_missing; a++) {
-        float *row = d->packed + d->place[missing[a]] * d->n_columns;
-        for (size_t k = 0; k < d->n_columns; k++) row[k] = d->rows[a][d->columns[k]];
-        d->is_packed[d->place[missing[a]]] = 1;
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+/* Of `room` places, those that a sort of `count` gets beside another sort of `others`: half, or more if they are left.
+ */
+static size_t fair_share(size_t room, size_t count, size_t others) {
+    size_t half = room / 2, rest = room - smaller(others, room);
+    return smaller(count, half > rest ? half : rest);
+}
+
+/* Free rows fill at most half of the block if there are enough others. Of these, as many that rise as that fall: a
+ * block of one sort would move the scores of all rows the same way, and the next block would move them back. */
+static void choose_block(dual_problem *d, double goal) {
+    double least = NEGLIGIBLE * goal / (double)d->n;
+    size_t counts[4] = {0};
+    for (size_t i = 0; i < d->n; i++)
+        if (d->kind[i] == FREE || d->excess[i] > least) counts[d->kind[i]]++;
+    if (counts[RISES] + counts[FALLS] + counts[FREE] == 0) {
+        least = 0.0;
+        counts[RISES] = counts[FALLS] = d->n; /* all of them */
     }
-    for (size_t a = 0; a < d->n_block; a++) d->rows[a] = d->packed + d->place[d->block[a]] * d->n_columns;
-    return KARMA_OK;
+    size_t n_free = fair_share(d->most_block, counts[FREE], counts[RISES] + counts[FALLS]);
+    size_t room = d->most_block - n_free, n_rise = fair_share(room, counts[RISES], counts[FALLS]);
+    d->n_block = 0;
+    add_to_block(d, FREE, -INFINITY, n_free);
+    add_to_block(d, RISES, least, n_free + n_rise);
+    add_to_block(d, FALLS, least, d->most_block);
 }
 
 static void gather_small(dual_problem *d) {
-    uint32_t column[BLOCK];
-    for (size_t a = 0; a < d->n_block; a++) column[a] = (uint32_t)(d->packed ? d->place[d->block[a]] : d->block[a]);
-    for (size_t a = 0; a < d->n_block; a++) {
-        d->problem->kernel->path->gather(d->small + a * BLOCK, d->rows[a], column, d->n_block);
-        d->small_z[a] = d->z[d->block[a]];
-        d->change[a] = 0.0;
-    }
-}
-
-/* What the changes of the block's rows take off -D: Σ change (z_before + z)/2 + Σ c ℓ*(-β/c), less is better. */
-static double small_objective(const dual_problem *d, const double *change, const double *z) {
-    const karma_i_loss *loss = d->loss;
-    double sum = 0.0;
+    karma_i_dual_block *b = &d->small;
+    b->path = d->problem->kernel->path;
+    b->loss = d->loss;
+    b->n = d->n_block;
+    for (size_t a = 0; a < d->n_block; a++) d->columns[a] = (uint32_t)d->block[a];
     for (size_t a = 0; a < d->n_block; a++) {
         size_t i = d->block[a];
-        double c = d->c[i], y = d->y[i * d->stride];
-        double slope = loss->project(-(d->beta[i] + change[a]) / c, y, loss->parameter);
-        sum += 0.5 * change[a] * (d->z[i] + z[a]) + c * loss->conjugate(slope, y, loss->parameter);
+        b->path->gather(b->kernel + a * b->most, d->rows[a], d->columns, d->n_block);
+        b->y[a] = d->y[i * d->stride];
+        b->c[a] = d->c[i];
+        b->q[a] = d->q[i];
+        b->beta[a] = d->beta[i];
+        b->z[a] = d->z[i];
     }
-    return sum;
 }
 
-/* Jumps to where the last MEMORY sweeps seem to lead, cut to the domain, if D gains by it. Scores are computed anew:
- * weights are large and of both signs, and combining scores by them would lose digits. */
-static void extrapolate_small(dual_problem *d) {
-    const double *iterates[MEMORY + 1];
-    double weights[MEMORY], change[BLOCK], z[BLOCK];
-    for (size_t k = 0; k <= MEMORY; k++) iterates[k] = d->past[k];
-    if (!karma_i_extrapolate(weights, iterates, MEMORY, d->n_block)) return;
-    for (size_t a = 0; a < d->n_block; a++) z[a] = d->z[d->block[a]];
-    for (size_t a = 0; a < d->n_block; a++) {
-        size_t i = d->block[a];
-        double beta = d->beta[i], c = d->c[i];
-        for (size_t k = 0; k < MEMORY; k++) beta += weights[k] * d->past[k + 1][a];
-        change[a] = -c * d->loss->project(-beta / c, d->y[i * d->stride], d->loss->parameter) - d->beta[i];
-        if (change[a] != 0.0) d->problem->kernel->path->axpy(z, d->small + a * BLOCK, change[a], d->n_block);
-    }
-    if (!(small_objective(d, change, z) < small_objective(d, d->change, d->small_z))) return;
-    memcpy(d->change, change, d->n_block * sizeof *change);
-    memcpy(d->small_z, z, d->n_block * sizeof *z);
-}
-
-/* Visits every row of the block once; returns the sum of what was promised. */
-static double sweep_small(dual_problem *d) {
-    double sum = 0.0;
-    for (size_t a = 0; a < d->n_block; a++) {
-        size_t i = d->block[a];
-        double step = best_score(d, i, d->small_z[a], d->beta[i] + d->change[a]) - d->small_z[a];
-        if (step == 0.0) continue;
-        sum += step * step / d->q[i];
-        step /= d->q[i];
-        d->change[a] += step;
-        d->problem->kernel->path->axpy(d->small_z, d->small + a * BLOCK, step, d->n_block);
-    }
-    return sum;
-}
-
-/* Solves the block's own problem, the other rows fixed. Returns the rows visited. */
-static size_t solve_small(dual_problem *d) {
-    double first_sum = 0.0;
-    size_t n_past = 0, sweep = 0;
-    for (; sweep < MOST_SWEEPS; sweep++) {
-        double sum = sweep_small(d);
-        if (sweep == 0) first_sum = sum;
-        if (sum <= INNER_REDUCTION * first_sum) break;
-        memcpy(d->past[n_past], d->change, d->n_block * sizeof *d->change);
-        if (n_past++ < MEMORY) continue;
-        extrapolate_small(d);
-        n_past = 0;
-    }
-    return (sweep + 1) * d->n_block;
-}
-
-/* β and, for all rows or the columns of the packed kernel, z += K change. */
-static void spread_change(dual_problem *d) {
+/* New coefficients of some rows, whose kernel rows are at hand; and z += K change of all rows. */
+static void spread_change(dual_problem *d, const size_t *index, const double *beta, size_t count) {
     const karma_i_path *path = d->problem->kernel->path;
-    size_t used = 0, count = d->packed ? d->n_columns : d->n;
-    for (size_t a = 0; a < d->n_block; a++) {
-        if (d->change[a] == 0.0) continue;
-        d->beta[d->block[a]] += d->change[a];
+    size_t used = 0;
+    for (size_t a = 0; a < count; a++) {
+        double change = beta[a] - d->beta[index[a]];
+        if (change == 0.0) continue;
+        d->beta[index[a]] = beta[a];
         d->rows[used] = d->rows[a];
-        d->change[used++] = d->change[a];
+        d->change[used++] = change;
     }
-#pragma omp parallel for schedule(static) num_threads(used *count < PARALLEL_SPREAD ? 1 : d->threads)
-    for (size_t first = 0; first < count; first += CHUNK) {
-        size_t part = count - first < CHUNK ? count - first : CHUNK;
-        double sums[CHUNK];
-        for (size_t k = 0; k < part; k++) sums[k] = d->z[d->packed ? d->columns[first + k] : first + k];
-        for (size_t a = 0; a < used; a++) path->axpy(sums, d->rows[a] + first, d->change[a], part);
-        for (size_t k = 0; k < part; k++) d->z[d->packed ? d->columns[first + k] : first + k] = sums[k];
+#pragma omp parallel for schedule(dynamic) num_threads(used * d->n < PARALLEL_SPREAD ? 1 : d->threads)
+    for (size_t first = 0; first < d->n; first += CHUNK) {
+        size_t part = d->n - first < CHUNK ? d->n - first : CHUNK;
+        for (size_t a = 0; a < used; a++) path->axpy(d->z + first, d->rows[a] + first, d->change[a], part);
     }
 }
 
-static karma_status step(dual_problem *d, size_t *visits, karma_error *err) {
-    KARMA_TRY(get_rows(d, err));
+static karma_status step(dual_problem *d, double goal, karma_error *err) {
+    KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
     gather_small(d);
-    *visits += solve_small(d);
-    spread_change(d);
+    double inner_goal = fmax(INNER_REDUCTION * karma_i_dual_block_gap(&d->small), INNER_SHARE * goal);
+    KARMA_TRY(karma_i_dual_block_solve(&d->small, inner_goal, err));
+    spread_change(d, d->block, d->small.beta, d->n_block);
     return KARMA_OK;
 }
 
-static int is_busy(const dual_problem *d, size_t row) {
-    return d->idle[row] < PATIENCE;
-}
-
-/* Leaves out rows that have promised nothing for a while, once they are half of those that are carried along, and packs
- * the kernel among the others. Where there is no memory for that, nothing is left out. */
-static void shrink(dual_problem *d) {
-    size_t busy = 0, kept = 0, carried = d->packed ? d->n_columns : d->n;
-    for (size_t k = 0; k < d->n_active; k++) {
-        size_t i = d->active[k];
-        if (d->promise[i] > 0.0)
-            d->idle[i] = 0;
-        else if (is_busy(d, i))
-            d->idle[i]++;
-        busy += is_busy(d, i) ? 1 : 0;
+/* From a solution for some weights c to a start for `factor` times as large ones. Rows at an end of their range stay
+ * there; free rows keep their β, and so those at a kink may keep their score. */
+static karma_status raise_weights(dual_problem *d, double factor, karma_error *err) {
+    size_t count = 0;
+    for (size_t i = 0; i < d->n; i++)
+        if (d->kind[i] == FREE && d->beta[i] != 0.0) d->block[count++] = i;
+    for (size_t first = 0; first < count; first += d->most_block) {
+        size_t part = count - first < d->most_block ? count - first : d->most_block;
+        KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block + first, part, err));
+        for (size_t a = 0; a < part; a++) d->small.beta[a] = d->beta[d->block[first + a]] / factor;
+        spread_change(d, d->block + first, d->small.beta, part);
     }
-    if (busy > carried / 2 || (double)busy * (double)busy * sizeof(float) > d->most_packed_bytes) return;
-    float *packed = karma_i_alloc_large(busy, busy * sizeof *packed);
-    if (!packed) return;
-    for (size_t k = 0; k < d->n_active; k++)
-        if (is_busy(d, d->active[k])) d->active[kept++] = d->active[k];
-    karma_i_free(d->packed);
-    d->packed = packed;
-    d->n_active = d->n_columns = kept;
-    for (size_t k = 0; k < kept; k++) {
-        d->columns[k] = d->active[k];
-        d->place[d->active[k]] = k;
-        d->is_packed[k] = 0;
-    }
-}
-
-/* All rows back, with their z as it is now: only rows with β != 0 count. */
-static karma_status unshrink(dual_problem *d, karma_error *err) {
-    look_at_all(d);
-    if (!d->packed) return KARMA_OK;
-    karma_i_free(d->packed);
-    d->packed = NULL;
-    memset(d->z, 0, d->n * sizeof *d->z);
-    for (size_t next = 0; next < d->n;) {
-        for (d->n_block = 0; next < d->n && d->n_block < BLOCK; next++)
-            if (d->beta[next] != 0.0) d->block[d->n_block++] = next;
-        KARMA_TRY(get_rows(d, err));
-        for (size_t a = 0; a < d->n_block; a++) {
-            d->change[a] = d->beta[d->block[a]];
-            d->beta[d->block[a]] = 0.0; /* spread_change puts it back */
-        }
-        spread_change(d);
+    for (size_t i = 0; i < d->n; i++) {
+        d->c[i] *= factor;
+        d->beta[i] *= factor;
+        d->z[i] *= factor;
     }
     return KARMA_OK;
 }
 
-typedef struct visit_budget {
-    size_t visits, most_visits;
-} visit_budget;
+static void widen_gap(dual_problem *d, double more) {
+    d->gap += more;
+    d->dual -= more;
+}
+
+/* Whether the gap is within the tolerance also in double precision. Where rounding errors of the kernel leave that
+ * open, the scores in question are computed again; steps then start from the right ones. */
+static int is_certain(dual_problem *d, double tolerance) {
+    size_t count, n_support = 0;
+    double rest = find_uncertain(d, UNCERTAIN_SHARE * tolerance * d->primal / (double)d->n, &count);
+    for (size_t j = 0; j < d->n; j++) n_support += d->beta[j] != 0.0;
+    if (count > 0 && (double)count * (double)n_support <= MOST_EXACT_VALUES) {
+        karma_i_kernel_exact_scores(d->excess, d->problem->kernel, d->problem->rows, d->block, count, d->beta,
+                                    d->threads);
+        for (size_t k = 0; k < count; k++) d->z[d->block[k]] = d->excess[k];
+        look(d);
+    } else if (count > 0) {
+        rest = find_uncertain(d, INFINITY, &count);
+    }
+    widen_gap(d, rest);
+    return d->gap <= tolerance * d->primal;
+}
+
+/* Kernel rows that steps used. */
+typedef struct row_budget {
+    size_t used, most;
+    size_t n_corrections; /* of the scores */
+} row_budget;
 
 /* Tells how far the certificate is. */
 static int ask_to_stop(const dual_problem *d, double tolerance, const karma_hooks *hooks) {
@@ -411,44 +383,100 @@ static int ask_to_stop(const dual_problem *d, double tolerance, const karma_hook
     return karma_i_progress(hooks, stage, 0, 0);
 }
 
-static karma_status solve_output(dual_problem *d, karma_fit_info *info, double tolerance, visit_budget *budget,
-                                 const karma_hooks *hooks, karma_error *err) {
-    info->stop = KARMA_STOP_CONVERGED;
+static karma_status solve_level(dual_problem *d, karma_fit_info *info, double tolerance, int is_last,
+                                row_budget *budget, const karma_hooks *hooks, karma_error *err) {
     for (;;) {
         look(d);
-        int whole = !d->packed;
-        double goal = tolerance * d->primal;
         /* not before the first step: an output that has learned nothing would disturb the others */
-        if (budget->visits > 0 && ask_to_stop(d, tolerance, hooks)) {
+        if (budget->used > 0 && ask_to_stop(d, tolerance, hooks)) {
             info->stop = KARMA_STOP_CANCELLED;
-            break;
+            return KARMA_OK;
         }
-        if (whole && d->gap <= goal) break;
-        choose_block(d);
-        /* out of visits; or no row can be improved, and rounding is all that is left of the gap */
-        if (budget->visits >= budget->most_visits || (d->n_block == 0 && whole)) {
+        if (d->gap <= tolerance * d->primal) {
+            if (!is_last || is_certain(d, tolerance)) {
+                info->stop = KARMA_STOP_CONVERGED;
+                return KARMA_OK;
+            }
+            if (++budget->n_corrections > MOST_CORRECTIONS) {
+                info->stop = KARMA_STOP_LIMIT;
+                return KARMA_OK;
+            }
+            look(d);
+        }
+        choose_block(d, tolerance * d->primal);
+        /* out of rows; or no row can be improved, and rounding is all that is left of the gap */
+        if (budget->used >= budget->most || d->n_block == 0) {
             info->stop = KARMA_STOP_LIMIT;
-            break;
+            return KARMA_OK;
         }
-        if (d->n_block == 0 || (!whole && d->gap <= 0.9 * goal)) {
-            KARMA_TRY(unshrink(d, err));
-            continue;
-        }
-        KARMA_TRY(step(d, &budget->visits, err));
-        shrink(d);
+        KARMA_TRY(step(d, tolerance * d->primal, err));
+        budget->used += d->n_block;
     }
-    if (d->packed) { /* stopped early: the certificate is for all rows */
-        KARMA_TRY(unshrink(d, err));
+}
+
+static void multiply_weights(dual_problem *d, double factor) {
+    for (size_t i = 0; i < d->n; i++) d->c[i] *= factor;
+}
+
+static void exchange_kept(dual_problem *d) {
+    double *beta = d->beta, *z = d->z;
+    d->beta = d->kept_beta;
+    d->z = d->kept_z;
+    d->kept_beta = beta;
+    d->kept_z = z;
+    look(d);
+}
+
+/* The better one of where the solver was stopped and the last solution for smaller weights. */
+static void take_better(dual_problem *d) {
+    look(d);
+    double dual = d->dual;
+    exchange_kept(d);
+    if (d->dual < dual) exchange_kept(d);
+}
+
+/* By how much the weights are raised in the end, and in how many steps. */
+static size_t plan_raises(double *factor, const dual_problem *d) {
+    double sum = 0.0;
+    for (size_t i = 0; i < d->n; i++) sum += d->c[i] * d->q[i];
+    double whole = sum / (double)d->n / FIRST_WEIGHT;
+    size_t count = whole > 1.0 ? (size_t)ceil(log(whole) / log(MOST_RAISE) - 1e-3) : 0;
+    *factor = count ? pow(whole, 1.0 / (double)count) : 1.0;
+    return count;
+}
+
+/* Where weights are large, smaller ones first: from nothing the steps would go far astray. */
+static karma_status solve_output(dual_problem *d, karma_fit_info *info, double tolerance, row_budget *budget,
+                                 int is_cold, const karma_hooks *hooks, karma_error *err) {
+    double factor = 1.0;
+    size_t n_raises = is_cold ? plan_raises(&factor, d) : 0, left = n_raises;
+    multiply_weights(d, pow(factor, -(double)n_raises));
+    info->stop = KARMA_STOP_CONVERGED;
+    for (; left > 0; left--) {
+        KARMA_TRY(solve_level(d, info, fmax(tolerance, FIRST_TOLERANCE), 0, budget, hooks, err));
+        if (info->stop != KARMA_STOP_CONVERGED) break;
+        memcpy(d->kept_beta, d->beta, d->n * sizeof *d->beta);
+        memcpy(d->kept_z, d->z, d->n * sizeof *d->z);
+        KARMA_TRY(raise_weights(d, factor, err));
+    }
+    if (left > 0)
+        multiply_weights(d, pow(factor, (double)left));
+    else
+        KARMA_TRY(solve_level(d, info, tolerance, 1, budget, hooks, err));
+    if (info->stop != KARMA_STOP_CONVERGED) {
+        size_t count;
+        if (left < n_raises) take_better(d);
         look(d);
+        widen_gap(d, find_uncertain(d, INFINITY, &count));
     }
     return KARMA_OK;
 }
 
 /* Passes over few rows cost nothing, so they may have more of them. */
-static size_t most_visits(const karma_fit_options *options, size_t n) {
+static size_t most_rows(const karma_fit_options *options, size_t n) {
     if (options->passes != (int64_t)KARMA_AUTO) return (size_t)options->passes * n;
-    size_t visits = PASSES_BY_DEFAULT * n;
-    return visits > VISITS_BY_DEFAULT ? visits : VISITS_BY_DEFAULT;
+    size_t rows = PASSES_BY_DEFAULT * n;
+    return rows > ROWS_BY_DEFAULT ? rows : ROWS_BY_DEFAULT;
 }
 
 karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
@@ -461,12 +489,13 @@ karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, con
         /* once cancelled, each output that is still to come gets one pass: a class never looked at would be in the way
          * of all others */
         int cancelled = worst == KARMA_STOP_CANCELLED;
-        visit_budget budget = {0, cancelled ? d.n : most_visits(options, d.n)};
+        row_budget budget = {.most = cancelled ? d.n : most_rows(options, d.n)};
         st = start_from(&d, o, problem->start, err);
-        if (st == KARMA_OK) st = solve_output(&d, info, options->tolerance, &budget, cancelled ? NULL : hooks, err);
+        if (st == KARMA_OK)
+            st = solve_output(&d, info, options->tolerance, &budget, !problem->start, cancelled ? NULL : hooks, err);
         if (st != KARMA_OK) break;
         for (size_t i = 0; i < d.n; i++) coefficients[i * d.stride + o] = d.beta[i];
-        info->rounds += budget.visits;
+        info->rounds += budget.used;
         info->primal += d.primal;
         info->dual += d.dual;
         if (info->stop > worst) worst = info->stop;

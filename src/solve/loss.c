@@ -42,6 +42,11 @@ static double hinge_prox(double u, double t, double y, double p) {
     (void)p;
     return u + y * clamp(1.0 - y * u, 0.0, t); /* towards the margin 1, at most by t */
 }
+static double hinge_prox_slope(double u, double t, double y, double p) {
+    (void)p;
+    double slack = 1.0 - y * u;
+    return slack > 0.0 && slack < t ? 0.0 : 1.0;
+}
 
 static double squared_hinge_value(double z, double y, double p) {
     double slack = hinge_value(z, y, p);
@@ -61,6 +66,9 @@ static double squared_hinge_project(double a, double y, double p) {
 }
 static double squared_hinge_prox(double u, double t, double y, double p) {
     return u + y * 2.0 * t / (1.0 + 2.0 * t) * hinge_value(u, y, p);
+}
+static double squared_hinge_prox_slope(double u, double t, double y, double p) {
+    return (void)p, y * u < 1.0 ? 1.0 / (1.0 + 2.0 * t) : 1.0;
 }
 static double squared_hinge_curvature(double z, double y, double p) {
     return (void)p, y * z < 1.0 ? 2.0 : 0.0;
@@ -106,6 +114,10 @@ static double logistic_prox(double u, double t, double y, double p) {
     }
     return y * m;
 }
+static double logistic_prox_slope(double u, double t, double y, double p) {
+    double slope = fabs(logistic_derivative(logistic_prox(u, t, y, p), y, p));
+    return 1.0 / (1.0 + t * slope * (1.0 - slope));
+}
 static double logistic_curvature(double z, double y, double p) {
     double slope = fabs(logistic_derivative(z, y, p));
     return slope * (1.0 - slope);
@@ -129,6 +141,10 @@ static double tube_prox(double u, double t, double y, double tube) {
     double r = u - y;
     return r > tube ? u - fmin(t, r - tube) : r < -tube ? u + fmin(t, -r - tube) : u;
 }
+static double tube_prox_slope(double u, double t, double y, double tube) {
+    double r = fabs(u - y);
+    return r > tube && r < tube + t ? 0.0 : 1.0;
+}
 
 static double huber_value(double z, double y, double delta) {
     double r = fabs(z - y);
@@ -148,6 +164,9 @@ static double huber_project(double a, double y, double delta) {
 static double huber_prox(double u, double t, double y, double delta) {
     double r = u - y;
     return u - t * clamp(r / (1.0 + t), -delta, delta);
+}
+static double huber_prox_slope(double u, double t, double y, double delta) {
+    return fabs(u - y) < (1.0 + t) * delta ? 1.0 / (1.0 + t) : 1.0;
 }
 static double huber_curvature(double z, double y, double delta) {
     return fabs(z - y) <= delta ? 1.0 : 0.0;
@@ -171,6 +190,10 @@ static double pinball_project(double a, double y, double tau) {
 static double pinball_prox(double u, double t, double y, double tau) {
     return u - clamp(u - y, -t * tau, t * (1.0 - tau));
 }
+static double pinball_prox_slope(double u, double t, double y, double tau) {
+    double r = u - y;
+    return r > -t * tau && r < t * (1.0 - tau) ? 0.0 : 1.0;
+}
 
 static double squared_value(double z, double y, double p) {
     return (void)p, 0.5 * (z - y) * (z - y);
@@ -187,13 +210,17 @@ static double squared_project(double a, double y, double p) {
 static double squared_prox(double u, double t, double y, double p) {
     return (void)p, y + (u - y) / (1.0 + t);
 }
+static double squared_prox_slope(double u, double t, double y, double p) {
+    return (void)u, (void)y, (void)p, 1.0 / (1.0 + t);
+}
 static double squared_curvature(double z, double y, double p) {
     return (void)z, (void)y, (void)p, 1.0;
 }
 
-#define FUNCTIONS(prefix) prefix##_value, prefix##_derivative, prefix##_conjugate, prefix##_project, prefix##_prox
-#define CLASSIFY          KARMA_TASK_CLASSIFY
-#define REGRESS           KARMA_TASK_REGRESS
+#define FUNCTIONS(prefix)                                                                                              \
+    prefix##_value, prefix##_derivative, prefix##_conjugate, prefix##_project, prefix##_prox, prefix##_prox_slope
+#define CLASSIFY KARMA_TASK_CLASSIFY
+#define REGRESS  KARMA_TASK_REGRESS
 
 /* The absolute loss is the tube of width 0. */
 static const karma_i_loss losses[] = {

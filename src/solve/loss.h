@@ -18,6 +18,8 @@ typedef struct karma_i_loss {
     double (*project)(double a, double y, double parameter);
     /* argmin over ζ of ½(ζ - u)² + t ℓ(ζ, y), t >= 0: one row's share of the dual solved exactly */
     double (*prox)(double u, double t, double y, double parameter);
+    /* ∂prox/∂u, within 0 and 1; where it jumps, either side's */
+    double (*prox_slope)(double u, double t, double y, double parameter);
     /* ∂²ℓ/∂z², where ∂ℓ/∂z is continuous; NULL: it jumps */
     double (*curvature)(double z, double y, double parameter);
 } karma_i_loss;

@@ -298,6 +298,32 @@ static void check_prox(const karma_i_loss *l, double y) {
         }
 }
 
+/* Against differences, away from the places where the slope jumps: there the differences to the left and to the right
+ * disagree. */
+static void check_prox_slope(const karma_i_loss *l, double y) {
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 7);
+    size_t n_checked = 0;
+    for (size_t i = 0; i < 5000; i++) {
+        double u = (i % 2 ? 2.0 : 20.0) * karma_i_rng_normal(&rng), t = exp(10.0 * karma_i_rng_uniform(&rng) - 4.0);
+        double h = 1e-5 * (1.0 + fabs(u)), p = l->parameter, here = l->prox(u, t, y, p);
+        double left = (here - l->prox(u - h, t, y, p)) / h, right = (l->prox(u + h, t, y, p) - here) / h;
+        double found = l->prox_slope(u, t, y, p);
+        assert_true(found >= 0.0 && found <= 1.0);
+        if (fabs(left - right) > 1e-4) continue;
+        n_checked++;
+        if (!(fabs(found - 0.5 * (left + right)) <= 2e-4))
+            fail_msg("%s (%g), y %g: slope of prox(%.17g, %.17g) is %.9g, differences %.9g and %.9g", name_of(l), p, y,
+                     u, t, found, left, right);
+    }
+    assert_true(n_checked > 4000);
+}
+
+static void slopes_of_proxes_are_those_of_differences(void **state) {
+    (void)state;
+    for_every_loss(check_prox_slope);
+}
+
 static void proxes_are_minimisers(void **state) {
     (void)state;
     for_every_loss(check_prox);
@@ -416,6 +442,7 @@ int main(void) {
         cmocka_unit_test(fenchel_young_is_tight_at_the_derivative),
         cmocka_unit_test(domains_end_where_they_should),
         cmocka_unit_test(proxes_are_minimisers),
+        cmocka_unit_test(slopes_of_proxes_are_those_of_differences),
         cmocka_unit_test(proxes_solve_their_equation),
         cmocka_unit_test(projections_are_the_nearest_points),
         cmocka_unit_test(some_values_by_hand),
