@@ -180,6 +180,14 @@ class Predictor(ModelFile):
         return scores
 
     @staticmethod
+    def softmax(calibration, scores):
+        """Probabilities of more than two classes by a sigmoid calibration: exp(s) over its sum, s = slope·scores + offset."""
+        n = len(scores)
+        s = [sum(calibration["slope"][k * n + j] * scores[j] for j in range(n)) + calibration["offset"][k] for k in range(n)]
+        powers = [math.exp(v - max(s)) for v in s]
+        return [v / sum(powers) for v in powers]
+
+    @staticmethod
     def calibrated(calibration, output, z):
         if calibration["kind"] == "sigmoid":
             return 1 / (1 + math.exp(-(calibration["slope"][output] * z + calibration["offset"][output])))
@@ -208,7 +216,9 @@ class Predictor(ModelFile):
                 calibration = {**calibration, **self.tensors_of(f"targets.{t}.calibration.")}
             if target["loss"] == "logistic" and not calibration:
                 calibration = {"kind": "sigmoid", "slope": [1.0] * n, "offset": [0.0] * n}
-            if calibration:
+            if calibration and calibration["kind"] == "sigmoid" and K > 2 and target.get("calibration"):
+                p = self.softmax(calibration, own)
+            elif calibration:
                 p = [self.calibrated(calibration, o, z) for o, z in enumerate(own)]
                 p = [1 - p[0], p[0]] if K == 2 else [v / sum(p) for v in p]
             best = max(range(K), key=lambda k: p[k]) if target.get("calibration") else \
