@@ -84,7 +84,7 @@ static void print_regret(const karma_theory_options *o, const quantities *q) {
     if (q->is_proven)
         puts(q->here.log_bound > log((double)o->rounds * o->lipschitz)
                  ? "  The bound exceeds L T, so it promises nothing yet: T is too small for this d and lambda."
-                 : "  The bound is below L T, so it says something.");
+                 : "  The bound is below L T, so it is informative.");
 }
 
 static void print_text(const karma_theory_options *o, const quantities *q) {
