@@ -184,6 +184,7 @@ karma_status karma_i_linkage_archive(karma_i_archive *a, karma_i_linkage *linkag
     karma_i_archive_find(a, "groups", &is_there);
     if (!is_there) return KARMA_OK;
     if (!karma_i_archive_is_reading(a)) {
+        if (!linkage->group) return KARMA_OK; /* there is one, which static analysis cannot see */
         if (!(numbers = karma_i_alloc(n, sizeof *numbers))) return karma_i_archive_fail_memory(a);
         for (size_t j = 0; j < n; j++) numbers[j] = (double)linkage->group[j];
     }

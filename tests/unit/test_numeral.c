@@ -175,7 +175,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_numbers),
         cmocka_unit_test(thousands),
-        cmocka_unit_test(percentages), cmocka_unit_test(bounds),
+        cmocka_unit_test(percentages),
+        cmocka_unit_test(bounds),
         cmocka_unit_test(marks),
         cmocka_unit_test(dates_in_many_forms),
         cmocka_unit_test(what_is_no_date),
