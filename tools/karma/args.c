@@ -28,9 +28,7 @@ static const karma_option tool_records[] = {
      "observed",
      NULL},
     {"compact", KARMA_OPTION_SWITCH, offsetof(tool_options, compact), 0, 0, 1, NULL, "",
-     "keep few training rows in the model: the solver nystrom with a tenth of the rows as landmarks, or as many as "
-     "--landmarks says",
-     NULL},
+     "keep few training rows in the model: the solver nystrom, with a tenth of the rows as landmarks", NULL},
     {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",
      "add a column 'flags' that names the cells of the row with unseen categories, values outside the training range, "
      "or texts where numbers are expected",
