@@ -44,7 +44,7 @@ static karma_status add_set_without(karma_i_game *game, size_t from, size_t attr
 int karma_i_member_is_placed(const karma_model *model, size_t member) {
     const karma_i_kernel *kernel = &model->members[member].kernel;
     for (size_t f = 0; f < kernel->n_factors; f++)
-        if (model->encoder.recipes[kernel->factors[f].encoding]->latent) return 1;
+        if (karma_i_recipe_is_placed(model->encoder.recipes[kernel->factors[f].encoding])) return 1;
     return 0;
 }
 
