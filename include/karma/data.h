@@ -197,14 +197,15 @@ KARMA_API void karma_table_summarise(const karma_table *table, karma_column_summ
 
 /* What a careful person would notice before learning from a table. */
 typedef enum karma_finding_kind {
-    KARMA_FINDING_EMPTY,         /* a column without observed cells */
-    KARMA_FINDING_CONSTANT,      /* a column with one value */
-    KARMA_FINDING_ID,            /* a column that is different in almost every row */
-    KARMA_FINDING_TEXT,          /* a column of long texts, most of them different */
-    KARMA_FINDING_COPY,          /* a column with the cells of column `other` */
-    KARMA_FINDING_LEAK,          /* a column whose values each go with one label of the first target */
+    KARMA_FINDING_EMPTY,    /* a column without observed cells */
+    KARMA_FINDING_CONSTANT, /* a column with one value */
+    KARMA_FINDING_ID,       /* a column that is different in almost every row */
+    KARMA_FINDING_TEXT,     /* a column of long texts, most of them different */
+    KARMA_FINDING_COPY,     /* a column with the cells of column `other` */
+    KARMA_FINDING_LEAK,     /* a column whose values go with one label of the first target, in a share of `value` */
     KARMA_FINDING_TELLING_HOLES, /* missing rates that differ between labels by `value` */
-    KARMA_FINDING_SINGLE_CLASS   /* a target, number `column`, with `value` classes of one row */
+    KARMA_FINDING_SINGLE_CLASS,  /* a target, number `column`, with `value` classes of one row */
+    KARMA_FINDING_UNITS          /* a column of categories that are numbers with the same unit: "12 kg" */
 } karma_finding_kind;
 
 typedef struct karma_finding {

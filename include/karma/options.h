@@ -173,7 +173,8 @@ typedef struct karma_read_options {
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
 typedef double (*karma_step_fn)(void *payload, size_t t);
 
-#define KARMA_AUTO        (-1.0) /* for C, rho, memory, passes and the regret experiment's gamma: chosen by the library */
+#define KARMA_AUTO                                                                                                     \
+    (-1.0) /* for C, rho, memory, passes, B of the theory and the regret experiment's gamma: chosen by the library */
 #define KARMA_SCALE_MEAN  (-1.0) /* nu is the mean number of observed attributes of the training rows */
 #define KARMA_SCALE_PAPER 1.0
 
@@ -240,8 +241,9 @@ typedef struct karma_search_options {
 /* Explanations (karma/explain.h). */
 typedef struct karma_explain_options {
     size_t struct_size; /* set by karma_options_init */
-    int64_t samples;    /* orders of a row's columns, where Shapley values are sampled; rounded to even */
-    int64_t repeats;    /* permutations of a column; an importance is their mean */
+    int64_t samples; /* orders of a row's columns, where Shapley values are sampled; rounded to even. KARMA_AUTO: 100,
+                      * fewer for more than 200 columns, at least 10 */
+    int64_t repeats; /* permutations of a column; an importance is their mean */
     int64_t seed;
     int64_t threads; /* 0: one per processor */
 } karma_explain_options;

@@ -55,9 +55,18 @@ typedef struct karma_search_member {
     double *C_factors, *weights; /* the weights of all members sum to 1 */
 } karma_search_member;
 
+/* What the choice reaches on one of several targets, by the goal that this target is judged by. */
+typedef struct karma_search_target {
+    karma_goal goal;
+    double score, error;
+    double constant_score;         /* of a constant answer */
+    double zero_score, zero_error; /* of 0-imputation; 0 without it */
+} karma_search_target;
+
 /* What a search tried and what it chose. Scores are means over folds of the goal, as users know it: for some goals less
- * is better (karma_goal_is_loss). Errors are standard errors of these means; repeats count as one. A number that could
- * not be computed is NaN. The struct may grow at its end in later versions; those in its arrays keep their layout. */
+ * is better (karma_goal_is_loss). Errors are standard errors of these means; repeats count as one, and one fold has
+ * none. A number that could not be computed is NaN. The struct may grow at its end in later versions; those in its
+ * arrays keep their layout. */
 typedef struct karma_search_info {
     karma_goal goal;             /* of all targets; KARMA_GOAL_AUTO: accuracy of classes and R2 of numbers */
     double score, error;         /* of the choice; optimistic: the same folds made it */
@@ -85,6 +94,8 @@ typedef struct karma_search_info {
      * n_check_learned other rows, judged by the n_checked rows of the sample. 0: there was no check */
     size_t n_checked, n_check_learned;
     double check_score, check_error;
+    size_t n_targets; /* each by itself, if there are several; a model from an older file may have none */
+    karma_search_target *targets;
 } karma_search_info;
 
 /* What is known of the search that chose this model; NULL for a model that was not chosen by karma_search. It belongs

@@ -19,6 +19,9 @@ typedef struct karma_completion {
     karma_table *errors; /* ids and the standard error of each of these cells; NULL unless asked for */
     size_t n_completed;  /* cells that were missing */
     size_t rank;         /* dimension of the subspace */
+    /* Completed cells about which the observed cells of their row say nothing, for the training rows never show their
+     * columns together: they are the column's mean, and the error is the column's spread. */
+    size_t n_undetermined;
 } karma_completion;
 
 /* Completes the rows of a table by the subspace of a model whose kernel has one (of several the first). Observed cells
@@ -44,7 +47,8 @@ KARMA_API void karma_completion_clear(karma_completion *completion);
 typedef enum karma_lowrank_verdict {
     KARMA_LOWRANK_NO, /* completions predict missing cells hardly better than column means */
     KARMA_LOWRANK_PARTLY,
-    KARMA_LOWRANK_HOLDS
+    KARMA_LOWRANK_HOLDS,
+    KARMA_LOWRANK_UNKNOWN /* most missing cells are in columns never seen together with those their rows show */
 } karma_lowrank_verdict;
 
 typedef struct karma_rank_trial {
@@ -71,6 +75,13 @@ typedef struct karma_lowrank {
     size_t n_reconstructible, n_blind;  /* rows; blind: λ = 0 */
     double quartile[KARMA_N_QUARTILES]; /* least, quartiles and largest λ of the rows that are not blind */
     size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
+    /* What rows show together. Columns in different groups are not linked by enough pairs to know how they go together:
+     * a missing cell is undetermined if its row shows no column of its group. A row with such a cell is not
+     * reconstructible. 0 pairs: there are too many to go through. */
+    size_t n_pairs, n_pairs_together; /* of columns; together: in some row */
+    size_t n_groups;
+    size_t *group;                    /* by attribute; those never observed are in group 0 */
+    size_t n_missing, n_undetermined; /* cells of columns that are observed somewhere */
 } karma_lowrank;
 
 /* Uses the options for the encoding of rows and for the subspace. Errors: KARMA_ERR_OPTION for options out of range,

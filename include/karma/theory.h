@@ -18,17 +18,20 @@ KARMA_API double karma_theory_log_big_gamma(size_t dim, double gamma);
 /* γ(ε) = ln(2L/(λε))/λ, rounded up to a whole number and at least 1 (theorem main). */
 KARMA_API double karma_theory_gamma(double lambda, double epsilon, double lipschitz);
 
-/* ln m, m = L² Γ² ln(1/δ)/ε²: the order of the sample size of theorem main (its constant is not stated). */
-KARMA_API double karma_theory_log_sample_size(double log_big_gamma, double epsilon, double lipschitz, double delta);
+/* ln m, m = L² Γ B ln(1/δ)/ε²: the order of the sample size of theorem main (its constant is not stated), for
+ * predictors v·φ_γ with |v|² <= B. The paper takes B = Γ; B = γ is enough (karma_theory_unfold). */
+KARMA_API double karma_theory_log_sample_size(double log_big_gamma, double log_B, double epsilon, double lipschitz,
+                                              double delta);
 
 /* (1-λ)^γ/λ: how far f^γ_{w,I-Q} may be from f_{w,Q} (lemma approximation); λ is the smallest positive
  * eigenvalue of Q_oo. */
 KARMA_API double karma_theory_approximation_bound(double lambda, double gamma);
 
 /* The bound of theorem regret, 2L²X²Γ(1 + ln T)/ρ + ρTB/2 + e^(-λγ)LT/λ, as a logarithm; and the ρ that
- * theorem takes, LX√Γ/√(BT), as a logarithm. */
+ * theorem takes, LX√Γ/√(BT), as a logarithm. It is a bound on the regret against every f_{w,Q*} with |w| <= 1 if
+ * B >= γ; with a smaller B only against the predictors v·φ_γ with |v|² <= B. */
 typedef struct karma_regret_terms {
-    double lipschitz, magnitude, log_big_gamma, B, lambda, gamma;
+    double lipschitz, magnitude, log_big_gamma, log_B, lambda, gamma;
     double rounds;
 } karma_regret_terms;
 KARMA_API double karma_theory_log_rho(const karma_regret_terms *terms);
@@ -42,8 +45,8 @@ KARMA_API size_t karma_theory_embedding_size(size_t dim, size_t gamma);
  * to the power gamma. Threads: safe. */
 KARMA_API karma_status karma_theory_embed(double *phi, const double *x, const unsigned char *observed, size_t dim,
                                           size_t gamma, karma_error *err);
-/* The v of corollary improper: v·φ_γ(x_o) = f^γ_{w,Q}(x_o), |v| <= √Γ |w| when |Q_ij| <= 1. Errors: as above. Cost: as
- * above. Threads: safe. */
+/* The v of corollary improper: v·φ_γ(x_o) = f^γ_{w,Q}(x_o). |v|² <= Γ|w|² when |Q_ij| <= 1, and |v|² <= γ|w|² when Q is
+ * an orthogonal projection (docs/mathematics.md). Errors: as above. Cost: as above. Threads: safe. */
 KARMA_API karma_status karma_theory_unfold(double *v, const double *w, const double *Q, size_t dim, size_t gamma,
                                            karma_error *err);
 

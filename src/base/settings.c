@@ -186,8 +186,10 @@ static const karma_option search_records[] = {
 
 #define E karma_explain_options
 static const karma_option explain_records[] = {
-    INTEGER(E, samples, "samples", 100, 4, 1000000,
-            "orders of a row's columns to sample, where its parts cannot be exact"),
+    {"samples", KARMA_OPTION_INTEGER, FIELD(E, samples), KARMA_AUTO, 4, 1000000, auto_words, NULL,
+     "orders of a row's columns to sample, where its parts cannot be exact; auto: 100, fewer for rows of more than 200 "
+     "columns, at least 10",
+     NULL},
     INTEGER(E, repeats, "repeats", 5, 2, 100000, "permutations of a column that an importance is the mean of"),
     INTEGER(E, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
     INTEGER(E, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
@@ -231,7 +233,8 @@ static const karma_option theory_records[] = {
     REAL(T, delta, "delta", 0.05, 1e-300, 1 - 1e-9, NULL, "probability of failure that is allowed"),
     INTEGER(T, rounds, "rounds", 1000, 1, 9007199254740992.0, "rounds T of the regret bound"),
     REAL(T, magnitude, "magnitude", 1, 1e-300, 1e9, NULL, "bound X on the absolute value of a cell"),
-    REAL(T, B, "B", 1, 1e-300, 1e300, NULL, "bound B on the squared norm of the comparator"),
+    REAL(T, B, "B", KARMA_AUTO, 1e-300, 1e300, auto_words,
+         "bound B on |v|^2 of the predictors compared with; auto: gamma, enough for all of |w| <= 1"),
 };
 #undef T
 

@@ -107,19 +107,41 @@ typedef struct watch {
     const karma_hooks *hooks;
     const karma_comparison *comparison;
     size_t method;
-    double deadline;
+    double started, deadline; /* of this method on this fold */
     int is_interrupted, is_out_of_time;
 } watch;
+
+static double spent_by(const karma_compare_method *m, size_t n_folds) {
+    double seconds = 0.0;
+    for (size_t f = 0; f < n_folds; f++)
+        seconds += m->folds[f].tune_seconds + m->folds[f].fit_seconds + m->folds[f].predict_seconds;
+    return seconds;
+}
+
+/* How far it is in percent, by the seconds that every method took on the folds that are done; methods differ by far, so
+ * that counting runs would say little. 0: not known before the first fold is done. */
+static size_t percent_done(const watch *w) {
+    const karma_comparison *c = w->comparison;
+    double all = 0.0, done = 0.0, folds = (double)(c->n_folds * c->n_rounds);
+    if (c->n_done == 0) return 0;
+    for (size_t m = 0; m < c->n_methods; m++) {
+        double before = spent_by(&c->methods[m], c->n_done), each = before / (double)c->n_done;
+        double own = m == w->method ? fmin(each, karma_i_now() - w->started) : m < w->method ? each : 0.0;
+        all += each * folds;
+        done += before + own;
+    }
+    double percent = all > 0.0 ? 100.0 * done / all : 0.0;
+    return percent < 1.0 ? 1 : percent > 99.0 ? 99 : (size_t)percent;
+}
 
 static int keep_watch(void *payload, const char *stage, size_t done, size_t total) {
     watch *w = payload;
     const karma_comparison *c = w->comparison;
-    size_t n_folds = c->n_folds * c->n_rounds;
+    size_t n_folds = c->n_folds * c->n_rounds, percent = percent_done(w);
     char line[128];
     (void)stage, (void)done, (void)total; /* of one fit among hundreds */
-    (void)snprintf(line, sizeof line, "%s, fold %zu of %zu, run", c->methods[w->method].name, c->n_done + 1, n_folds);
-    if (karma_i_progress(w->hooks, line, c->n_done * c->n_methods + w->method, n_folds * c->n_methods))
-        w->is_interrupted = 1;
+    (void)snprintf(line, sizeof line, "%s, fold %zu of %zu", c->methods[w->method].name, c->n_done + 1, n_folds);
+    if (karma_i_progress(w->hooks, line, percent, percent ? 100 : 0)) w->is_interrupted = 1;
     if (karma_i_now() > w->deadline) w->is_out_of_time = 1;
     return w->is_interrupted || w->is_out_of_time;
 }
@@ -134,13 +156,6 @@ static void forget_fold(karma_compare_fold *fold) {
     *fold = (karma_compare_fold){.value = NAN, .strength = NAN};
 }
 
-static double spent_by(const karma_compare_method *m, size_t n_folds) {
-    double seconds = 0.0;
-    for (size_t f = 0; f < n_folds; f++)
-        seconds += m->folds[f].tune_seconds + m->folds[f].fit_seconds + m->folds[f].predict_seconds;
-    return seconds;
-}
-
 /* CANCELLED if the user stops it. Any other failure is recorded as the method's. */
 static karma_status run_method(karma_comparison *c, size_t which, const karma_i_contest *contest,
                                const karma_i_outer_fold *outer, double time, const karma_hooks *hooks,
@@ -149,7 +164,7 @@ static karma_status run_method(karma_comparison *c, size_t which, const karma_i_
     karma_compare_fold *fold = &m->folds[c->n_done];
     karma_i_method method = karma_i_method_at(karma_i_method_find(m->name));
     double left = time > 0.0 ? time - spent_by(m, c->n_done) : INFINITY;
-    watch w = {hooks, c, which, karma_i_now() + left, 0, 0};
+    watch w = {hooks, c, which, karma_i_now(), karma_i_now() + left, 0, 0};
     karma_hooks watching = {keep_watch, NULL, &w};
     karma_i_outer_fold own = *outer;
     karma_error failure = {KARMA_OK, ""};

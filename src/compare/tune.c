@@ -22,7 +22,7 @@ static size_t best_of(const double *sums) {
 static karma_status add_value(double *sum, double strength, double *scores, const karma_i_baseline *baseline,
                               const karma_i_task *task, karma_goal goal, const karma_table *train,
                               const karma_table *test, const karma_hooks *hooks, karma_error *err) {
-    const karma_i_judge judge = {goal, NULL};
+    const karma_i_judge judge = {.goal = goal};
     karma_i_baseline_options options;
     karma_i_learner *learner = NULL;
     double value = 0.0;
@@ -159,7 +159,7 @@ static void take_best(const char **kernel, double *strength, const karma_i_race 
 static karma_status tune_racing(const char **kernel, double *strength, const char *const *kernels,
                                 const karma_i_contest *contest, const karma_i_outer_fold *outer,
                                 const karma_hooks *hooks, karma_error *err) {
-    const karma_i_judge judge = {contest->goal, NULL};
+    const karma_i_judge judge = {.goal = contest->goal};
     karma_hooks own = hooks ? *hooks : (karma_hooks){0};
     karma_i_race race = karma_i_race_start(contest->task, outer->inner, karma_i_goal_value, &judge);
     size_t n_folds = outer->inner->n_folds;

@@ -10,6 +10,10 @@
 #include "model/model.h"
 #include "solve/solver.h"
 
+enum { AUTO_SAMPLES = 100, LEAST_SAMPLES = 10, MOST_AUTO_SETS = 20000 };
+/* A second or more of one processor. */
+#define NOTEWORTHY_VALUES 1e8
+
 void karma_explanations_clear(karma_explanations *explanations) {
     karma_i_free(explanations->start);
     karma_i_free(explanations->attribute);
@@ -69,6 +73,32 @@ static karma_status split_row(double *parts, const karma_i_game *game, size_t ro
     return st;
 }
 
+/* Orders for a row of n columns: the work of wide rows grows with their columns, not with the square of them. */
+static size_t choose_samples(const karma_explain_options *options, size_t n) {
+    if (options->samples != (int64_t)KARMA_AUTO) return (size_t)options->samples;
+    size_t most = n ? MOST_AUTO_SETS / n : AUTO_SAMPLES;
+    return most > AUTO_SAMPLES ? AUTO_SAMPLES : most < LEAST_SAMPLES ? LEAST_SAMPLES : most;
+}
+
+/* Says beforehand what takes long. */
+static void tell_cost(const karma_explanations *e, const karma_model *model, const karma_explain_options *options,
+                      const karma_hooks *hooks) {
+    double sets = 0.0, values = (double)model->support->n_rows * (double)model->n_members;
+    size_t widest = 0, n_rows = 0;
+    for (size_t i = 0; i < e->n_rows && !e->is_split; i++) {
+        size_t n = e->start[i + 1] - e->start[i];
+        if (n <= KARMA_EXACT_SHAPLEY) continue;
+        sets += (double)n * (double)choose_samples(options, n);
+        if (n > widest) widest = n;
+        n_rows++;
+    }
+    if (sets * values < NOTEWORTHY_VALUES) return;
+    karma_i_notice(hooks,
+                   "explaining %zu rows of up to %zu columns takes about %.2g kernel values: %zu sampled orders of the "
+                   "columns each (option 'samples')",
+                   n_rows, widest, sets * values, choose_samples(options, widest));
+}
+
 /* The parts of one row, then what no attribute has, in the units of the solver. */
 static karma_status explain_row(double *parts, double *errors, const karma_explanations *e, karma_i_game *game,
                                 size_t row, const karma_explain_options *options, karma_error *err) {
@@ -76,7 +106,7 @@ static karma_status explain_row(double *parts, double *errors, const karma_expla
     size_t n = e->start[row + 1] - e->start[row];
     if (e->is_split) return split_row(parts, game, row, n, err);
     if (n <= KARMA_EXACT_SHAPLEY) return karma_i_shapley_exact(parts, errors, game, row, attributes, n, err);
-    return karma_i_shapley_sample(parts, errors, game, row, attributes, n, (size_t)options->samples,
+    return karma_i_shapley_sample(parts, errors, game, row, attributes, n, choose_samples(options, n),
                                   row_seed((uint64_t)options->seed, row), err);
 }
 
@@ -132,6 +162,7 @@ karma_status karma_explain(karma_explanations *out, const karma_model *model, co
     karma_i_game game = {.model = model, .threads = karma_i_threads(options->threads), .rows = rows};
     karma_status st = karma_i_game_init(&game, err);
     if (st == KARMA_OK) st = new_explanations(&e, model, rows, err);
+    if (st == KARMA_OK) tell_cost(&e, model, options, hooks);
     if (st == KARMA_OK) st = explain_rows(&e, &game, options, hooks, err);
     for (size_t t = 0; st == KARMA_OK && t < model->task.n_heads; t++)
         if (model->task.heads[t].labels.task == KARMA_TASK_REGRESS) finish_numbers(&e, &model->task.heads[t]);

@@ -7,7 +7,10 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "kernel/grow.h"
 
+/* Parts of the kernel that are kept for one row, at most. */
+#define MOST_PART_BYTES 536870912.0
 /* So many sets are scored at a time, if orders are short enough: work for all threads, little memory. */
 enum { SETS_AT_A_TIME = 1024 };
 
@@ -22,6 +25,7 @@ karma_status karma_i_game_init(karma_i_game *game, karma_error *err) {
     game->work = NULL;
     game->scores = NULL;
     game->score_capacity = 0;
+    game->reuses_parts = 1;
     return karma_i_rows_new_like(&game->work, game->rows, SETS_AT_A_TIME, err);
 }
 
@@ -37,14 +41,53 @@ static karma_status add_set_without(karma_i_game *game, size_t from, size_t attr
     return KARMA_OK;
 }
 
-/* v of all sets that were added; scores[set * n_outputs + output]. */
-static karma_status score_sets(karma_i_game *game, karma_error *err) {
+int karma_i_member_is_placed(const karma_model *model, size_t member) {
+    const karma_i_kernel *kernel = &model->members[member].kernel;
+    for (size_t f = 0; f < kernel->n_factors; f++)
+        if (karma_i_recipe_is_placed(model->encoder.recipes[kernel->factors[f].encoding])) return 1;
+    return 0;
+}
+
+/* Whether the orders of a row need the sets themselves, for some member, or the parts suffice. */
+static int needs_sets(const karma_i_game *game) {
+    for (size_t m = 0; m < game->model->n_members; m++)
+        if (!game->reuses_parts || karma_i_member_is_placed(game->model, m)) return 1;
+    return 0;
+}
+
+/* Adds the scores of the members that are placed in a subspace. */
+static karma_status score_placed_members(double *scores, const karma_i_game *game, const karma_i_rows *rows,
+                                         karma_error *err) {
+    const karma_model *model = game->model;
+    size_t n = rows->n_rows * model->task.n_outputs;
+    double *own = karma_i_alloc(n, sizeof *own);
+    karma_status st = own ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++) {
+        if (!karma_i_member_is_placed(model, m)) continue;
+        st = karma_i_kernel_scores(own, &model->members[m].kernel, karma_i_rows_all(rows),
+                                   karma_i_rows_all(model->support), model->members[m].coefficients,
+                                   model->task.n_outputs, game->threads, err);
+        for (size_t i = 0; st == KARMA_OK && i < n; i++) scores[i] += own[i];
+    }
+    karma_i_free(own);
+    return st;
+}
+
+/* v of all sets that were added; scores[set * n_outputs + output]. `all`: of all members, otherwise of those alone that
+ * are placed in a subspace. */
+static karma_status score_sets(karma_i_game *game, int all, karma_error *err) {
     size_t needed = game->work->n_rows * game->model->task.n_outputs;
     if (!karma_i_reserve(&game->scores, &game->score_capacity, needed, sizeof *game->scores))
         return karma_i_fail_memory(err);
     karma_i_placed placed;
     KARMA_TRY(karma_i_encoder_place(&placed, &game->model->encoder, game->work, game->threads, err));
-    karma_status st = karma_i_model_scores(game->scores, game->model, placed.rows, game->threads, err);
+    karma_status st = KARMA_OK;
+    if (all)
+        st = karma_i_model_scores(game->scores, game->model, placed.rows, game->threads, err);
+    else {
+        memset(game->scores, 0, needed * sizeof *game->scores);
+        st = score_placed_members(game->scores, game, placed.rows, err);
+    }
     karma_i_placed_clear(&placed);
     return st;
 }
@@ -75,7 +118,7 @@ karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game 
                                    const size_t *attributes, size_t n, karma_error *err) {
     size_t K = game->model->task.n_outputs, all = ((size_t)1 << n) - 1;
     KARMA_TRY(add_all_sets(game, row, attributes, n, err));
-    KARMA_TRY(score_sets(game, err));
+    KARMA_TRY(score_sets(game, 1, err));
     memset(values, 0, n * K * sizeof *values);
     memset(errors, 0, n * K * sizeof *errors);
     for (size_t m = 0; m < all; m++) {
@@ -124,12 +167,13 @@ static karma_status new_sampling(sampling *s, size_t n, size_t n_outputs, size_t
     return s->order && s->ends && s->gain && s->mean && s->m2 ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-static karma_status score_ends(sampling *s, karma_i_game *game, size_t row, const size_t *attributes,
+/* `all`: of all members, otherwise of those alone that are placed in a subspace. */
+static karma_status score_ends(sampling *s, karma_i_game *game, size_t row, const size_t *attributes, int all,
                                karma_error *err) {
     KARMA_TRY(start_sets(game, row, err));
     KARMA_TRY(karma_i_rows_append(game->work, game->work, 0, err));
     for (size_t k = 0; k < s->n; k++) karma_i_rows_hide(game->work, 1, attributes[k]);
-    KARMA_TRY(score_sets(game, err));
+    KARMA_TRY(score_sets(game, all, err));
     memcpy(s->ends, game->scores, 2 * s->n_outputs * sizeof *s->ends);
     return KARMA_OK;
 }
@@ -176,21 +220,128 @@ static void take_pair(sampling *s, const double *sets, const size_t *order) {
     }
 }
 
-static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, const size_t *attributes, size_t n_pairs,
-                               karma_i_rng *rng, karma_error *err) {
+/* The parts of a row's kernel values: one table for every member that is not placed in a subspace. */
+typedef struct part_tables {
+    karma_i_grow_table *tables; /* by member; zeroed where it has none */
+    size_t n;
+} part_tables;
+
+static void free_parts(part_tables *p) {
+    for (size_t m = 0; p->tables && m < p->n; m++) karma_i_grow_table_clear(&p->tables[m]);
+    karma_i_free(p->tables);
+    *p = (part_tables){NULL, 0};
+}
+
+static double bytes_of_parts(const karma_model *model, size_t n) {
+    double bytes = 0.0;
+    for (size_t m = 0; m < model->n_members; m++)
+        if (!karma_i_member_is_placed(model, m))
+            bytes += karma_i_grow_bytes(&model->members[m].kernel, n, model->support->n_rows);
+    return bytes;
+}
+
+static karma_status make_parts(part_tables *p, const karma_i_game *game, size_t row, const size_t *attributes, size_t n,
+                               karma_error *err) {
+    const karma_model *model = game->model;
+    *p = (part_tables){karma_i_zalloc(model->n_members, sizeof *p->tables), model->n_members};
+    karma_status st = p->tables ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t m = 0; st == KARMA_OK && m < p->n; m++)
+        if (!karma_i_member_is_placed(model, m))
+            st = karma_i_grow_table_init(&p->tables[m], &model->members[m].kernel, game->rows, row, attributes, n,
+                                         karma_i_rows_all(model->support), game->threads, err);
+    if (st != KARMA_OK) free_parts(p);
+    return st;
+}
+
+/* v(all) and v(∅) by the parts: the other sets differ from those of the fast kernel in the last digits of single
+ * precision, which must not count as contributions. */
+static karma_status grow_ends(sampling *s, karma_i_game *game, const part_tables *parts, size_t row,
+                              const size_t *attributes, karma_error *err) {
+    karma_status st = score_ends(s, game, row, attributes, 0, err);
+    for (size_t m = 0; st == KARMA_OK && m < parts->n; m++) {
+        const karma_i_grow_table *table = &parts->tables[m];
+        const double *coefficients = game->model->members[m].coefficients;
+        karma_i_grow grow;
+        if (!table->kernel) continue;
+        st = karma_i_grow_init(&grow, table, err);
+        if (st != KARMA_OK) break;
+        karma_i_grow_start(&grow, table);
+        karma_i_grow_score(s->ends + s->n_outputs, &grow, table, coefficients, s->n_outputs);
+        for (size_t k = 0; k < s->n; k++) karma_i_grow_add(&grow, table, k);
+        karma_i_grow_score(s->ends, &grow, table, coefficients, s->n_outputs);
+        karma_i_grow_clear(&grow);
+    }
+    return st;
+}
+
+/* Adds one member's scores of the sets of an order, which stand from large to small. */
+static void grow_order(double *sets, karma_i_grow *grow, const karma_i_grow_table *table, const karma_i_member *member,
+                       const size_t *order, size_t n, int reversed, size_t K) {
+    karma_i_grow_start(grow, table);
+    for (size_t p = 0; p + 1 < n; p++) {
+        karma_i_grow_add(grow, table, at_place(order, n, p, reversed));
+        karma_i_grow_score(sets + (n - 2 - p) * K, grow, table, member->coefficients, K);
+    }
+}
+
+/* The same of all orders of a batch and their reverses, each a piece of work for one thread. */
+static karma_status grow_orders(double *sets, const karma_i_game *game, const part_tables *parts, const sampling *s,
+                                size_t n_pairs, karma_error *err) {
+    size_t n = s->n, K = s->n_outputs;
+    int failed = 0;
+#pragma omp parallel for num_threads(game->threads) schedule(dynamic) reduction(| : failed)
+    for (size_t w = 0; w < 2 * n_pairs; w++)
+        for (size_t m = 0; m < parts->n; m++) {
+            karma_i_grow grow;
+            if (!parts->tables[m].kernel) continue;
+            if (karma_i_grow_init(&grow, &parts->tables[m], NULL) != KARMA_OK) {
+                failed = 1;
+                continue;
+            }
+            grow_order(sets + w * (n - 1) * K, &grow, &parts->tables[m], &game->model->members[m], s->order + w / 2 * n,
+                       n, (int)(w % 2), K);
+            karma_i_grow_clear(&grow);
+        }
+    return failed ? karma_i_fail_memory(err) : KARMA_OK;
+}
+
+/* Scores of all sets of a batch of orders into game->scores, behind those of the whole row. */
+static karma_status score_orders(karma_i_game *game, const sampling *s, size_t row, const size_t *attributes,
+                                 const part_tables *parts, size_t n_pairs, karma_error *err) {
+    size_t n = s->n, n_sets = 1 + n_pairs * 2 * (n - 1), K = s->n_outputs;
+    if (!parts->tables || needs_sets(game)) {
+        KARMA_TRY(start_sets(game, row, err));
+        for (size_t pair = 0; pair < n_pairs; pair++)
+            for (int reversed = 0; reversed < 2; reversed++)
+                KARMA_TRY(add_order(game, attributes, s->order + pair * n, n, reversed, err));
+        KARMA_TRY(score_sets(game, !parts->tables, err));
+    } else {
+        if (!karma_i_reserve(&game->scores, &game->score_capacity, n_sets * K, sizeof *game->scores))
+            return karma_i_fail_memory(err);
+        memset(game->scores, 0, n_sets * K * sizeof *game->scores);
+    }
+    return parts->tables ? grow_orders(game->scores + K, game, parts, s, n_pairs, err) : KARMA_OK;
+}
+
+static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, const size_t *attributes,
+                               const part_tables *parts, size_t n_pairs, karma_i_rng *rng, karma_error *err) {
     size_t n = s->n, sets_a_pair = 2 * (n - 1);
-    KARMA_TRY(start_sets(game, row, err));
     for (size_t pair = 0; pair < n_pairs; pair++) {
         size_t *order = s->order + pair * n;
         for (size_t k = 0; k < n; k++) order[k] = k;
         karma_i_rng_shuffle(rng, order, n);
-        KARMA_TRY(add_order(game, attributes, order, n, 0, err));
-        KARMA_TRY(add_order(game, attributes, order, n, 1, err));
     }
-    KARMA_TRY(score_sets(game, err));
+    KARMA_TRY(score_orders(game, s, row, attributes, parts, n_pairs, err));
     for (size_t pair = 0; pair < n_pairs; pair++) /* behind the whole row */
         take_pair(s, game->scores + (1 + pair * sets_a_pair) * s->n_outputs, s->order + pair * n);
     return KARMA_OK;
+}
+
+/* The means, which add up to values[0] but for single precision: every one takes an equal share of the difference. */
+static void spread_rest(double *values, const double *mean, size_t n, size_t K) {
+    double rest = values[0];
+    for (size_t k = 0; k < n; k++) rest -= mean[k * K];
+    for (size_t k = 0; k < n; k++) values[k * K] = mean[k * K] + rest / (double)n;
 }
 
 karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, size_t row,
@@ -202,15 +353,23 @@ karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game
     karma_i_rng rng;
     sampling s;
     karma_i_rng_init(&rng, seed);
+    part_tables parts = {NULL, 0};
     karma_status st = new_sampling(&s, n, K, batch, err);
-    if (st == KARMA_OK) st = score_ends(&s, game, row, attributes, err);
+    if (st == KARMA_OK) st = score_ends(&s, game, row, attributes, 1, err);
+    for (size_t o = 0; st == KARMA_OK && o < K; o++) { /* v(∅), and for now in the first value what is to be added up */
+        values[n * K + o] = s.ends[K + o];
+        values[o] = s.ends[o] - s.ends[K + o];
+    }
+    if (st == KARMA_OK && game->reuses_parts && bytes_of_parts(game->model, n) <= MOST_PART_BYTES)
+        st = make_parts(&parts, game, row, attributes, n, err);
+    if (st == KARMA_OK && parts.tables) st = grow_ends(&s, game, &parts, row, attributes, err);
     for (size_t done = 0; st == KARMA_OK && done < n_pairs; done += batch)
-        st = play_batch(&s, game, row, attributes, n_pairs - done < batch ? n_pairs - done : batch, &rng, err);
+        st = play_batch(&s, game, row, attributes, &parts, n_pairs - done < batch ? n_pairs - done : batch, &rng, err);
     if (st == KARMA_OK) {
-        memcpy(values, s.mean, n * K * sizeof *values);
-        memcpy(values + n * K, s.ends + K, K * sizeof *values);
+        for (size_t o = 0; o < K; o++) spread_rest(values + o, s.mean + o, n, K);
         for (size_t k = 0; k < n * K; k++) errors[k] = sqrt(s.m2[k] / ((double)(n_pairs - 1) * (double)n_pairs));
     }
+    free_parts(&parts);
     free_sampling(&s);
     return st;
 }

@@ -75,6 +75,15 @@ static size_t bound_length(const char *text, size_t length) {
     return at;
 }
 
+/* The length without a percent sign and the blanks before it. */
+static size_t strip_percent(const char *text, size_t length) {
+    if (length < 2 || text[length - 1] != '%') return length;
+    length--;
+    if (length >= 2 && memcmp(text + length - 2, "\xc2\xa0", 2) == 0) return length - 2; /* no-break space */
+    while (length && text[length - 1] == ' ') length--;
+    return length;
+}
+
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
     char plain[MOST_BYTES];
     *how = 0;
@@ -83,10 +92,13 @@ int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t l
     size_t bound = bound_length(text, length);
     text += bound;
     length -= bound;
+    size_t whole = length;
+    length = strip_percent(text, length);
     if (!bound && length > 1 && text[length - 1] == '+') bound = 1, length--;
     size_t used = make_plain(plain, how, text, length, decimal_mark);
     if (used == 0 || !karma_i_number_parse(out, plain, used)) return 0;
     if (bound) *how |= KARMA_I_NUMERAL_CENSORED;
+    if (strip_percent(text, whole) < whole) *how |= KARMA_I_NUMERAL_PERCENT;
     return 1;
 }
 

@@ -122,6 +122,7 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
     if (karma_i_numeral_parse(&value, &how, text, length, s->style.decimal_mark) &&
         (!s->is_target || is_exact(value))) {
         if (isinf(value)) sight(&s->first_infinite, text, length, line);
+        s->n_percent += how & KARMA_I_NUMERAL_PERCENT ? 1 : 0;
         *(how & KARMA_I_NUMERAL_CENSORED ? &s->n_censored : how ? &s->n_grouped : &s->n_plain) += 1;
         return value;
     }
@@ -284,6 +285,11 @@ static void notice_numbers(const karma_i_survey *s, const char *file, const char
     if (s->n_holes)
         karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cells such as '%s' are read as missing", file, name,
                        s->n_holes, s->first_hole.text);
+    if (s->n_percent && s->n_percent < count_numbers(s) + s->n_censored)
+        karma_i_notice(hooks,
+                       "%s: column '%s' is numbers: %zu of %zu have a percent sign, which is left out: 12%% and 12 are "
+                       "the same",
+                       file, name, s->n_percent, count_numbers(s) + s->n_censored);
     if (s->n_censored)
         karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cells with <, > or + are read as the number itself",
                        file, name, s->n_censored);

@@ -47,6 +47,7 @@ typedef struct karma_i_survey {
     int collects;   /* texts go to the dictionary */
     int incomplete; /* it turned out too late that they should: feed all texts to karma_i_survey_collect */
     size_t n_plain, n_grouped, n_censored; /* numbers, by how they are written */
+    size_t n_percent;                      /* those of them with a percent sign */
     size_t n_holes;                        /* texts that are missing in a column of numbers */
     size_t n_others;                       /* none of these */
     size_t n_day_first, n_month_first;     /* of the others, those that are dates under either order */

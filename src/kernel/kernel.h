@@ -92,6 +92,9 @@ karma_status karma_i_kernel_split(double *parts, const karma_i_kernel *kernel, c
 void karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                  const size_t *index, size_t count, const double *coefficients, int threads);
 
+/* An outer map of the kernel values of two rows with each other and with themselves. */
+double karma_i_map_value(const karma_i_map *map, double xy, double xx, double yy);
+
 /* The slow twin: one pair, straight from the formula in double precision. The oracle of tests. */
 double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                                 size_t j);

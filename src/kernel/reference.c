@@ -25,7 +25,7 @@ static double factor_value(const karma_i_factor *factor, const karma_i_rows *a, 
     return w * sum;
 }
 
-static double map_value(const karma_i_map *m, double xy, double xx, double yy) {
+double karma_i_map_value(const karma_i_map *m, double xy, double xx, double yy) {
     double squared_distance = fmax(0.0, xx + yy - 2.0 * xy), sum = 0.0;
     switch (m->kind) {
     case KARMA_OUTER_COSINE:
@@ -56,9 +56,10 @@ double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows
             const karma_i_rows *own = karma_i_rows_encoding(a, f->encoding);
             const karma_i_rows *other = karma_i_rows_encoding(b, f->encoding);
             double xy = factor_value(f, own, i, other, j);
-            product *= f->map.kind == KARMA_OUTER_IDENTITY ? xy
-                                                           : map_value(&f->map, xy, factor_value(f, own, i, own, i),
-                                                                       factor_value(f, other, j, other, j));
+            product *= f->map.kind == KARMA_OUTER_IDENTITY
+                           ? xy
+                           : karma_i_map_value(&f->map, xy, factor_value(f, own, i, own, i),
+                                               factor_value(f, other, j, other, j));
         }
         sum += product;
     }

@@ -135,8 +135,10 @@ typedef struct work {
     double *divisors;           /* by row */
     double *x, *standard_error; /* of MOST_ROWS rows; errors may be NULL */
     double *observed;           /* of one row */
+    unsigned char *seen;        /* by group of attributes: does the row observe one of them? */
+    double *own_x, *own_error;  /* like x and standard_error, for one group of attributes */
     karma_i_builder table, errors;
-    size_t n_completed;
+    size_t n_completed, n_undetermined;
 } work;
 
 static void clear_work(work *w) {
@@ -146,6 +148,9 @@ static void clear_work(work *w) {
     karma_i_free(w->x);
     karma_i_free(w->standard_error);
     karma_i_free(w->observed);
+    karma_i_free(w->seen);
+    karma_i_free(w->own_x);
+    karma_i_free(w->own_error);
     karma_i_builder_clear(&w->table);
     karma_i_builder_clear(&w->errors);
 }
@@ -169,6 +174,19 @@ static karma_status add_columns(work *w, int with_errors, karma_error *err) {
     return karma_i_builder_copy_roles(&w->errors, w->plan.table, 0, err);
 }
 
+static const karma_i_linkage *linkage_of(const work *w) {
+    return &w->plan.recipe->latent->linkage;
+}
+
+static karma_status make_group_room(work *w, size_t n_values, karma_error *err) {
+    if (!linkage_of(w)->group) return KARMA_OK;
+    w->seen = karma_i_alloc(linkage_of(w)->n_groups, 1);
+    w->own_x = karma_i_alloc(n_values, sizeof *w->own_x);
+    w->own_error = w->standard_error ? karma_i_alloc(n_values, sizeof *w->own_error) : NULL;
+    int ok = w->seen && w->own_x && (w->own_error || !w->standard_error);
+    return ok ? KARMA_OK : karma_i_fail_memory(err);
+}
+
 /* To be cleared also when it fails. */
 static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma_table *table, int with_errors,
                               const karma_hooks *hooks, karma_error *err) {
@@ -179,6 +197,7 @@ static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma
                 .standard_error = with_errors ? karma_i_alloc(most, d * sizeof *w->standard_error) : NULL,
                 .observed = karma_i_alloc(recipe->n_attributes, sizeof *w->observed)};
     w->plan.recipe = recipe;
+    KARMA_TRY(make_group_room(w, most * d, err));
     if (!w->divisors || !w->x || (with_errors && !w->standard_error) || !w->observed) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_recipe_encode(&w->rows, w->divisors, recipe, table, hooks, err));
     KARMA_TRY(make_plan(&w->plan, recipe, table, err));
@@ -195,12 +214,25 @@ static void list_observed(const work *w, size_t row) {
     }
 }
 
+/* Missing cells of the row whose group shows nothing in it. */
+static size_t count_undetermined(const work *w) {
+    const karma_i_linkage *linkage = linkage_of(w);
+    size_t n = 0;
+    if (!linkage->group) return 0;
+    memset(w->seen, 0, linkage->n_groups);
+    for (size_t j = 0; j < linkage->n_attributes; j++)
+        if (!isnan(w->observed[j])) w->seen[linkage->group[j]] = 1;
+    for (size_t j = 0; j < linkage->n_attributes; j++) n += isnan(w->observed[j]) && !w->seen[linkage->group[j]];
+    return n;
+}
+
 /* Row `row` of the table, number `place` of those whose completions are at hand. */
 static karma_status write_row(work *w, size_t row, size_t place, karma_error *err) {
     const plan *p = &w->plan;
     size_t n = p->recipe->n_attributes, first = place * p->recipe->feature_start[n];
     row_view view = {w->observed, w->x + first, w->standard_error ? w->standard_error + first : NULL, w->divisors[row]};
     list_observed(w, row);
+    w->n_undetermined += count_undetermined(w);
     for (size_t j = 0; j < n; j++) {
         karma_i_decoded c = cell_of(p, j, &view);
         if (!isfinite(c.value) || !isfinite(c.error))
@@ -214,11 +246,50 @@ static karma_status write_row(work *w, size_t row, size_t place, karma_error *er
     return w->standard_error ? karma_i_builder_end_row_like(&w->errors, p->table, row, err) : KARMA_OK;
 }
 
+/* Completes the attributes of one group by the observed cells of that group alone. */
+static karma_status complete_group(work *w, karma_i_view batch, size_t group, unsigned char *wanted, int threads,
+                                   karma_error *err) {
+    const karma_i_recipe *recipe = w->plan.recipe;
+    size_t n = recipe->n_attributes, d = recipe->feature_start[n];
+    karma_i_rows *rows = NULL;
+    for (size_t j = 0; j < n; j++) wanted[j] = linkage_of(w)->group[j] == group;
+    KARMA_TRY(karma_i_rows_new_like(&rows, w->rows, batch.count, err));
+    karma_status st = KARMA_OK;
+    for (size_t i = 0; st == KARMA_OK && i < batch.count; i++)
+        st = karma_i_rows_append_some(rows, w->rows, batch.first + i, wanted, err);
+    if (st == KARMA_OK)
+        st = karma_i_complete(w->own_x, w->own_error, recipe->latent->subspace, karma_i_rows_all(rows), threads, err);
+    for (size_t j = 0; st == KARMA_OK && j < n; j++)
+        for (size_t i = 0; wanted[j] && i < batch.count; i++) {
+            size_t first = i * d + recipe->feature_start[j];
+            size_t bytes = (recipe->feature_start[j + 1] - recipe->feature_start[j]) * sizeof(double);
+            memcpy(w->x + first, w->own_x + first, bytes);
+            if (w->standard_error) memcpy(w->standard_error + first, w->own_error + first, bytes);
+        }
+    karma_i_rows_free(rows);
+    return st;
+}
+
+/* Where the training rows determine groups of attributes only, what one group says of another is not known from the
+ * data. A cell whose group shows nothing in its row becomes the column's mean, with the column's own spread as its
+ * error. */
+static karma_status complete_batch(work *w, karma_i_view batch, int threads, karma_error *err) {
+    const karma_i_recipe *recipe = w->plan.recipe;
+    if (!linkage_of(w)->group)
+        return karma_i_complete(w->x, w->standard_error, recipe->latent->subspace, batch, threads, err);
+    unsigned char *wanted = karma_i_alloc(recipe->n_attributes, 1);
+    karma_status st = wanted ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t g = 0; st == KARMA_OK && g < linkage_of(w)->n_groups; g++)
+        st = complete_group(w, batch, g, wanted, threads, err);
+    karma_i_free(wanted);
+    return st;
+}
+
 static karma_status write_rows(work *w, int threads, karma_error *err) {
     for (size_t first = 0; first < w->rows->n_rows; first += MOST_ROWS) {
         size_t left = w->rows->n_rows - first, count = left < MOST_ROWS ? left : MOST_ROWS;
         karma_i_view batch = {w->rows, first, count};
-        KARMA_TRY(karma_i_complete(w->x, w->standard_error, w->plan.recipe->latent->subspace, batch, threads, err));
+        KARMA_TRY(complete_batch(w, batch, threads, err));
         for (size_t i = 0; i < count; i++) KARMA_TRY(write_row(w, first + i, i, err));
     }
     return KARMA_OK;
@@ -246,7 +317,14 @@ karma_status karma_complete(karma_completion *out, const karma_model *model, con
     karma_status st = init_work(&w, recipe, table, with_errors, hooks, err);
     if (st == KARMA_OK) st = write_rows(&w, karma_i_threads((int64_t)threads), err);
     if (st == KARMA_OK) {
-        *out = (karma_completion){.n_completed = w.n_completed, .rank = recipe->latent->subspace->rank};
+        *out = (karma_completion){
+            .n_completed = w.n_completed, .n_undetermined = w.n_undetermined, .rank = recipe->latent->subspace->rank};
+        if (w.n_undetermined)
+            karma_i_notice(hooks,
+                           "%zu of %zu completed cells are not determined by the data: the training rows never show "
+                           "their columns together with those observed in the row. They are the column's mean or its "
+                           "commonest level, with the column's own spread as error",
+                           w.n_undetermined, w.n_completed);
         karma_i_builder_finish(&out->table, &w.table);
         if (with_errors) karma_i_builder_finish(&out->errors, &w.errors);
     }

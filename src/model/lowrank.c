@@ -17,6 +17,7 @@ void karma_lowrank_free(karma_lowrank *report) {
     karma_i_free(report->is_reconstructible);
     karma_i_free(report->n_observed);
     karma_i_free(report->n_critical);
+    karma_i_free(report->group);
     karma_i_free(report);
 }
 
@@ -32,8 +33,9 @@ static karma_status make_room(karma_lowrank *out, const karma_table *table, cons
     out->is_reconstructible = karma_i_alloc(out->n_rows, 1);
     out->n_observed = karma_i_alloc(out->n_rows, sizeof *out->n_observed);
     out->n_critical = karma_i_zalloc(out->n_attributes, sizeof *out->n_critical);
-    int ok =
-        out->trials && out->spectrum && out->lambda && out->is_reconstructible && out->n_observed && out->n_critical;
+    out->group = karma_i_zalloc(out->n_attributes, sizeof *out->group);
+    int ok = out->trials && out->spectrum && out->lambda && out->is_reconstructible && out->n_observed &&
+             out->n_critical && out->group;
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
@@ -45,13 +47,17 @@ static void describe_subspace(karma_lowrank *out, const karma_i_latent *latent) 
     memcpy(out->spectrum, latent->basis->s, out->n_directions * sizeof *out->spectrum);
 }
 
-/* The recipe leaves out attributes that are never observed: they are never critical. */
+/* The recipe leaves out attributes that are never observed: they are never critical, and in no group of their own. */
 static karma_status describe_critical(karma_lowrank *out, const karma_i_regularity *regularity,
                                       const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
     karma_i_matching match;
     KARMA_TRY(karma_i_recipe_match(&match, recipe, table, err));
     for (size_t j = 0; j < table->n_attributes; j++)
-        if (match.attribute[j] != KARMA_I_UNKNOWN) out->n_critical[j] = regularity->n_critical[match.attribute[j]];
+        if (match.attribute[j] != KARMA_I_UNKNOWN) {
+            const size_t *group = recipe->latent->linkage.group;
+            out->n_critical[j] = regularity->n_critical[match.attribute[j]];
+            out->group[j] = group ? group[match.attribute[j]] : 0;
+        }
     karma_i_matching_clear(&match);
     return KARMA_OK;
 }
@@ -71,6 +77,43 @@ static karma_status describe_regularity(karma_lowrank *out, const karma_i_recipe
     return st;
 }
 
+/* Missing cells of a row about which its observed cells say nothing. `seen` has a place for every group. */
+static size_t count_undetermined(const karma_i_linkage *linkage, const karma_i_rows *rows, size_t row,
+                                 unsigned char *seen, unsigned char *observed) {
+    karma_i_cell cell;
+    size_t n = 0;
+    memset(seen, 0, linkage->n_groups);
+    memset(observed, 0, rows->n_attributes);
+    for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, row, from); from = cell.attribute + 1)
+        observed[cell.attribute] = seen[linkage->group[cell.attribute]] = 1;
+    for (size_t j = 0; j < rows->n_attributes; j++) n += !observed[j] && !seen[linkage->group[j]];
+    return n;
+}
+
+/* What rows show together, and which of the missing cells the data cannot determine. */
+static karma_status describe_linkage(karma_lowrank *out, const karma_i_linkage *linkage, const karma_i_rows *rows,
+                                     karma_error *err) {
+    karma_i_pair_count pairs;
+    KARMA_TRY(karma_i_count_pairs(&pairs, rows, err));
+    out->n_pairs = pairs.n_pairs;
+    out->n_pairs_together = pairs.n_together;
+    out->n_groups = linkage->n_groups;
+    for (size_t i = 0; i < rows->n_rows; i++) out->n_missing += rows->n_attributes - out->n_observed[i];
+    if (!linkage->group) return KARMA_OK;
+    unsigned char *seen = karma_i_alloc(linkage->n_groups, 1), *observed = karma_i_alloc(rows->n_attributes, 1);
+    karma_status st = seen && observed ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++) {
+        size_t n = count_undetermined(linkage, rows, i, seen, observed);
+        out->n_undetermined += n;
+        if (n == 0 || !out->is_reconstructible[i]) continue;
+        out->is_reconstructible[i] = 0;
+        out->n_reconstructible--;
+    }
+    karma_i_free(seen);
+    karma_i_free(observed);
+    return st;
+}
+
 /* Other cells are hidden than those that the rank was chosen by. */
 static karma_status describe_explained(karma_lowrank *out, const karma_i_rows *rows, const karma_fit_options *options,
                                        karma_i_ppca_options *ppca, karma_error *err) {
@@ -81,6 +124,8 @@ static karma_status describe_explained(karma_lowrank *out, const karma_i_rows *r
     out->verdict = out->explained >= KARMA_LOWRANK_HOLDS_FROM    ? KARMA_LOWRANK_HOLDS
                    : out->explained >= KARMA_LOWRANK_PARTLY_FROM ? KARMA_LOWRANK_PARTLY
                                                                  : KARMA_LOWRANK_NO;
+    if (out->verdict != KARMA_LOWRANK_NO && 2 * out->n_undetermined > out->n_missing)
+        out->verdict = KARMA_LOWRANK_UNKNOWN;
     return KARMA_OK;
 }
 
@@ -92,6 +137,7 @@ static karma_status fill_report(karma_lowrank *out, const karma_i_recipe *recipe
     KARMA_TRY(karma_i_recipe_encode(&rows, NULL, recipe, table, NULL, err));
     karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
     karma_status st = describe_regularity(out, recipe, rows, table, ppca.threads, err);
+    if (st == KARMA_OK) st = describe_linkage(out, &recipe->latent->linkage, rows, err);
     if (st == KARMA_OK) st = describe_explained(out, rows, options, &ppca, err);
     karma_i_rows_free(rows);
     return st;

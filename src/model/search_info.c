@@ -19,6 +19,7 @@ void karma_i_search_info_free(karma_search_info *info) {
     karma_i_free(info->gains);
     karma_i_free(info->candidates);
     karma_i_free(info->members);
+    karma_i_free(info->targets);
     karma_i_free(info);
 }
 
@@ -27,18 +28,41 @@ void karma_i_search_info_free(karma_search_info *info) {
 static const char *const end_words[KARMA_N_SEARCH_ENDS] = {"complete", "out of time", "interrupted"};
 
 /* The words of goals are those of the option. */
-static karma_status archive_words(karma_i_archive *a, karma_search_info *info) {
+static karma_status archive_goal(karma_i_archive *a, karma_goal *value) {
     const karma_option *option = karma_option_find(karma_search_option_table(), "goal");
     const char *words[KARMA_N_GOALS] = {0};
-    int goal = (int)info->goal, end = (int)info->end;
+    int goal = (int)*value;
     for (const karma_option_word *w = option->words; w->word; w++)
         if (w->value >= 0 && w->value < KARMA_N_GOALS) words[(size_t)w->value] = w->word;
     KARMA_TRY(karma_i_archive_word(a, "goal", &goal, words, KARMA_N_GOALS));
-    KARMA_TRY(karma_i_archive_word(a, "end", &end, end_words, KARMA_N_SEARCH_ENDS));
-    if (!karma_i_archive_is_reading(a)) return KARMA_OK;
-    info->goal = (karma_goal)goal;
-    info->end = (karma_search_end)end;
+    if (karma_i_archive_is_reading(a)) *value = (karma_goal)goal;
     return KARMA_OK;
+}
+
+static karma_status archive_words(karma_i_archive *a, karma_search_info *info) {
+    int end = (int)info->end;
+    KARMA_TRY(archive_goal(a, &info->goal));
+    KARMA_TRY(karma_i_archive_word(a, "end", &end, end_words, KARMA_N_SEARCH_ENDS));
+    if (karma_i_archive_is_reading(a)) info->end = (karma_search_end)end;
+    return KARMA_OK;
+}
+
+static karma_status archive_target(karma_i_archive *a, void *item) {
+    karma_search_target *own = item;
+    KARMA_TRY(archive_goal(a, &own->goal));
+    KARMA_TRY(karma_i_archive_measure(a, "score", &own->score));
+    KARMA_TRY(karma_i_archive_measure(a, "error", &own->error));
+    KARMA_TRY(karma_i_archive_measure(a, "constant_score", &own->constant_score));
+    KARMA_TRY(karma_i_archive_measure(a, "zero_score", &own->zero_score));
+    return karma_i_archive_measure(a, "zero_error", &own->zero_error);
+}
+
+/* Files that were written before it was kept do not have it. */
+static karma_status archive_targets(karma_i_archive *a, karma_search_info *info) {
+    int is_there = info->n_targets > 0;
+    karma_i_archive_find(a, "targets", &is_there);
+    if (!is_there) return KARMA_OK;
+    return karma_i_archive_list(a, "targets", &info->targets, &info->n_targets, sizeof *info->targets, archive_target);
 }
 
 /* How long the search took is not kept: it differs from run to run. */
@@ -130,6 +154,7 @@ karma_status karma_i_search_info_archive(karma_i_archive *a, karma_search_info *
                                    archive_candidate));
     KARMA_TRY(
         karma_i_archive_list(a, "members", &info->members, &info->n_members, sizeof *info->members, archive_member));
+    KARMA_TRY(archive_targets(a, info));
     karma_i_archive_leave(a);
     return KARMA_OK;
 }

@@ -97,6 +97,8 @@ karma_status karma_i_recipe_archive(karma_i_archive *a, karma_i_recipe *r, karma
     KARMA_TRY(karma_i_archive_number(a, "radius", &r->radius, 0.0, DBL_MAX));
     KARMA_TRY(archive_columns(a, r));
     if (kind == KARMA_KERNEL_SUBSPACE) KARMA_TRY(karma_i_latent_archive(a, &r->latent, karma_i_recipe_n_features(r)));
+    if (r->latent && r->latent->linkage.group && r->latent->linkage.n_attributes != r->n_attributes)
+        return karma_i_archive_fail(a, "its 'groups' are not those of its columns");
     KARMA_TRY(check_columns(a, r));
     int is_forest = kind == KARMA_KERNEL_BOOST || kind == KARMA_KERNEL_FOREST;
     return is_forest ? archive_forest(a, r) : KARMA_OK;

@@ -1,7 +1,7 @@
 /* The regret experiment (theorem regret of the paper). For a λ-regular sequence, L = 1 (hinge) and
  *
- *     B = Γ        corollary improper: |w| <= 1 has a v in B_Γ(Γ), the ball of radius √Γ, so |v|² <= Γ
- *     ρ = LX√Γ/√(BT) = X/√T,   γ = ⌈ln(T)/λ⌉ unless it is given
+ *     B = γ        |w| <= 1 has a v with |v|² <= γ (docs/mathematics.md; corollary improper has Γ)
+ *     ρ = LX√Γ/√(BT),   γ = ⌈ln(T)/λ⌉ unless it is given
  *
  * Algorithm 1 is the online solver with the paper's own kernel (ν = 1, no bias), one pass, no averaging. The theorem
  * holds for every ρ > 0, so its bound at a checkpoint t < T is that of t rounds with the ρ of the run:
@@ -38,7 +38,7 @@ static karma_regret_terms terms_of(const karma_regret *regret, const karma_regre
     return (karma_regret_terms){.lipschitz = 1.0,
                                 .magnitude = regret->magnitude,
                                 .log_big_gamma = regret->log_big_gamma,
-                                .B = exp(regret->log_big_gamma),
+                                .log_B = log((double)regret->gamma),
                                 .lambda = options->lambda,
                                 .gamma = (double)regret->gamma,
                                 .rounds = rounds};

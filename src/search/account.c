@@ -36,8 +36,15 @@ static void summarise(double *mean, double *error, const double *values, const k
     for (size_t i = 0; i < f->race->n_done; i++) sum += values[i] / n;
     for (size_t i = 0; i < f->race->n_done; i++) squares += pow(values[i] - sum, 2);
     double folds = fmin(n, (double)f->race->folds->n_folds);
-    *error = n > 1.0 ? sqrt(squares / (n - 1.0) / folds) : 0.0;
+    *error = n > 1.0 ? sqrt(squares / (n - 1.0) / folds) : NAN;
     *mean = sum * karma_i_goal_sign(f->judge->goal);
+}
+
+/* The race as it would be judged by one of its targets alone. */
+static karma_i_race judged_by(const karma_i_race *race, const karma_i_judge *judge) {
+    karma_i_race own = *race;
+    own.goal_payload = judge;
+    return own;
 }
 
 /* --- what a choice among some candidates is worth ------------------------------------------------------ */
@@ -50,12 +57,13 @@ static int is_out(const karma_i_race *race, size_t run) {
     return race->entries[race->runs[run].entry].is_out;
 }
 
-static karma_status values_of(double *values, const karma_i_search_facts *f, const unsigned char *allowed,
-                              karma_rule rule, karma_error *err) {
+/* The choice is made as f says; `race` says how it is judged. */
+static karma_status values_of(double *values, const karma_i_search_facts *f, const karma_i_race *race,
+                              const unsigned char *allowed, karma_rule rule, karma_error *err) {
     karma_i_choice choice;
     karma_i_row_loss_fn loss = karma_i_goal_is_mean(f->judge->goal) ? karma_i_goal_row_loss : NULL;
     KARMA_TRY(karma_i_choose(&choice, rule, f->race, allowed, loss, f->judge, f->most_machines, err));
-    karma_status st = karma_i_choice_values(values, &choice, f->race, err);
+    karma_status st = karma_i_choice_values(values, &choice, race, err);
     karma_i_choice_clear(&choice);
     return st;
 }
@@ -80,7 +88,7 @@ static karma_status add_gain(karma_search_info *info, const ingredient *i, const
     karma_status st = allowed && values ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK && allow_without(allowed, i, f->race)) {
         karma_search_gain *gain = &info->gains[info->n_gains++];
-        st = values_of(values, f, allowed, f->rule, err);
+        st = values_of(values, f, f->race, allowed, f->rule, err);
         for (size_t n = 0; st == KARMA_OK && n < f->race->n_done; n++) values[n] = chosen[n] - values[n];
         if (st == KARMA_OK) summarise(&gain->gain, &gain->error, values, f);
         if (st == KARMA_OK && !(gain->ingredient = karma_i_strdup(i->name))) st = karma_i_fail_memory(err);
@@ -95,18 +103,24 @@ static void restore_sign(double *values, const karma_i_search_facts *f) {
     for (size_t i = 0; i < f->race->n_done; i++) values[i] *= karma_i_goal_sign(f->judge->goal);
 }
 
+static int allow_zero_imputation(unsigned char *allowed, const karma_i_race *race) {
+    int any = 0;
+    for (size_t r = 0; r < race->n_runs; r++) {
+        allowed[r] = karma_i_plan_kernel_is_zero_imputation(kernel_of(race, r)) && !is_out(race, r);
+        any |= allowed[r];
+    }
+    return any;
+}
+
 /* 0-imputation at its best C: what γ = 1 and the linear kernel reach on the same folds. */
 static karma_status add_zero_imputation(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     const karma_i_race *race = f->race;
     unsigned char *allowed = karma_i_zalloc(race->n_runs, 1);
     info->zero_values = karma_i_zalloc(race->n_done, sizeof *info->zero_values);
     karma_status st = allowed && info->zero_values ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
-        allowed[r] = karma_i_plan_kernel_is_zero_imputation(kernel_of(race, r)) && !is_out(race, r);
-        info->has_zero_imputation |= allowed[r];
-    }
+    if (st == KARMA_OK) info->has_zero_imputation = allow_zero_imputation(allowed, race);
     if (st == KARMA_OK && info->has_zero_imputation) {
-        st = values_of(info->zero_values, f, allowed, KARMA_RULE_BEST, err);
+        st = values_of(info->zero_values, f, race, allowed, KARMA_RULE_BEST, err);
         if (st == KARMA_OK) summarise(&info->zero_score, &info->zero_error, info->zero_values, f);
         restore_sign(info->zero_values, f);
     }
@@ -115,14 +129,50 @@ static karma_status add_zero_imputation(karma_search_info *info, const karma_i_s
 }
 
 /* Always giving the commonest class, or the mean. */
-static karma_status add_constant(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
+static karma_status judge_constant(double *out, const karma_i_search_facts *f, const karma_i_judge *judge,
+                                   karma_error *err) {
     const karma_i_race *race = f->race;
     double value = 0.0, *scores = karma_i_zalloc(race->table->n_rows, race->task->n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
     karma_status st = karma_i_constant_scores(scores, race->task, race->table, err);
-    if (st == KARMA_OK) st = karma_i_goal_value(&value, f->judge, race->task, race->table, scores, err);
-    info->constant_score = karma_i_goal_sign(f->judge->goal) * value;
+    if (st == KARMA_OK) st = karma_i_goal_value(&value, judge, race->task, race->table, scores, err);
+    *out = karma_i_goal_sign(judge->goal) * value;
     karma_i_free(scores);
+    return st;
+}
+
+/* --- one target of several ----------------------------------------------------------------------------- */
+
+static karma_status add_target(karma_search_target *own, const karma_i_search_facts *f, size_t target,
+                               const unsigned char *zero, double *values, karma_error *err) {
+    karma_i_judge judge = *f->judge;
+    judge.only = target + 1;
+    judge.goal = own->goal = karma_i_goal_of_target(f->judge->goal, f->race->task, target);
+    karma_i_race race = judged_by(f->race, &judge);
+    karma_i_search_facts facts = *f;
+    facts.judge = &judge;
+    KARMA_TRY(karma_i_choice_values(values, f->choice, &race, err));
+    summarise(&own->score, &own->error, values, &facts);
+    KARMA_TRY(judge_constant(&own->constant_score, f, &judge, err));
+    if (!zero) return KARMA_OK;
+    KARMA_TRY(values_of(values, f, &race, zero, KARMA_RULE_BEST, err));
+    summarise(&own->zero_score, &own->zero_error, values, &facts);
+    return KARMA_OK;
+}
+
+/* Accuracy and R2 have no common scale: their mean chooses, but says little. */
+static karma_status add_targets(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
+    size_t n = f->race->task->n_heads;
+    if (n < 2) return KARMA_OK;
+    info->targets = karma_i_zalloc(n, sizeof *info->targets);
+    unsigned char *zero = karma_i_zalloc(f->race->n_runs, 1);
+    double *values = karma_i_alloc(f->race->n_done, sizeof *values);
+    karma_status st = info->targets && zero && values ? KARMA_OK : karma_i_fail_memory(err);
+    int has_zero = st == KARMA_OK && allow_zero_imputation(zero, f->race);
+    for (; st == KARMA_OK && info->n_targets < n; info->n_targets++)
+        st = add_target(&info->targets[info->n_targets], f, info->n_targets, has_zero ? zero : NULL, values, err);
+    karma_i_free(zero);
+    karma_i_free(values);
     return st;
 }
 
@@ -215,9 +265,10 @@ static karma_status fill(karma_search_info *info, const karma_i_search_facts *f,
     if (!info->values || !info->gains) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_choice_values(info->values, f->choice, f->race, err));
     summarise(&info->score, &info->error, info->values, f);
-    KARMA_TRY(add_constant(info, f, err));
+    KARMA_TRY(judge_constant(&info->constant_score, f, f->judge, err));
     KARMA_TRY(add_zero_imputation(info, f, err));
     for (size_t i = 0; i < N_INGREDIENTS; i++) KARMA_TRY(add_gain(info, &ingredients[i], f, info->values, err));
+    KARMA_TRY(add_targets(info, f, err));
     KARMA_TRY(add_candidates(info, f, err));
     KARMA_TRY(add_members(info, f->plan, err));
     restore_sign(info->values, f);

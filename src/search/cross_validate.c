@@ -31,8 +31,9 @@ typedef struct fold_hooks {
 static int progress_of_fold(void *payload, const char *stage, size_t done, size_t total) {
     const fold_hooks *f = payload;
     char line[256];
-    (void)snprintf(line, sizeof line, "outer fold %zu of %zu: %.200s", f->fold + 1, f->n_folds, stage);
-    return karma_i_progress(f->hooks, line, done, total);
+    (void)done, (void)total; /* of one model among many */
+    (void)snprintf(line, sizeof line, "outer fold %zu of %zu: %.200s;", f->fold + 1, f->n_folds, stage);
+    return karma_i_progress(f->hooks, line, f->fold, f->n_folds);
 }
 
 /* Running sums of every goal. */
@@ -47,8 +48,22 @@ static void add_goals(karma_cv_target *target, const karma_metrics *m) {
     }
 }
 
-static karma_status judge_fold(karma_cv *cv, const karma_model *model, const karma_table *test, size_t threads,
+/* The goal of always giving the quantiles of the training labels; models do not keep them, as they do the mean. */
+static karma_status judge_constant_quantiles(double *out, const karma_i_task *task, size_t t, karma_goal goal,
+                                             const karma_i_fold *fold, karma_error *err) {
+    size_t K = task->n_outputs, n = fold->test->n_rows;
+    double *train = karma_i_alloc(fold->train->n_rows, K * sizeof *train), *test = karma_i_alloc(n, K * sizeof *test);
+    karma_status st = train && test ? karma_i_constant_scores(train, task, fold->train, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n * K; i++) test[i] = train[i % K];
+    if (st == KARMA_OK) st = karma_i_metric_value(out, karma_i_metric_of_goal(goal), task, t, fold->test, test, err);
+    karma_i_free(train);
+    karma_i_free(test);
+    return st;
+}
+
+static karma_status judge_fold(karma_cv *cv, const karma_model *model, const karma_i_fold *fold, size_t threads,
                                karma_error *err) {
+    const karma_table *test = fold->test;
     double *scores = karma_i_alloc(test->n_rows, model->task.n_outputs * sizeof *scores);
     karma_status st = scores ? karma_predict(scores, model, test, threads, NULL, err) : karma_i_fail_memory(err);
     for (size_t t = 0; st == KARMA_OK && t < cv->n_targets; t++) {
@@ -62,6 +77,9 @@ static karma_status judge_fold(karma_cv *cv, const karma_model *model, const kar
         cv->targets[t].majority[cv->n_done] = metrics.constants[goal];
         add_goals(&cv->targets[t], &metrics);
         karma_metrics_clear(&metrics);
+        if (cv->targets[t].goal == KARMA_GOAL_PINBALL)
+            st = judge_constant_quantiles(&cv->targets[t].majority[cv->n_done], &model->task, t, KARMA_GOAL_PINBALL,
+                                          fold, err);
     }
     karma_i_free(scores);
     return st;
@@ -85,7 +103,7 @@ static karma_status run_fold(karma_cv *cv, const karma_i_fold *fold, const karma
     if (st == KARMA_ERR_DATA) st = blame_fold(cv, err);
     if (st == KARMA_OK && karma_i_progress(hooks, "judging", cv->n_done, own.n_folds))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
-    if (st == KARMA_OK) st = judge_fold(cv, model, fold->test, (size_t)fit->threads, err);
+    if (st == KARMA_OK) st = judge_fold(cv, model, fold, (size_t)fit->threads, err);
     if (st == KARMA_OK) {
         cv->n_cut_short += model->search && model->search->end != KARMA_SEARCH_COMPLETE;
         const char *kernel = model->task.options.kernel ? model->task.options.kernel : "linear";

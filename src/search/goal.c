@@ -63,7 +63,7 @@ karma_status karma_i_goal_check(karma_goal goal, const karma_i_task *task, karma
 karma_status karma_i_judge_init(karma_i_judge *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                 karma_error *err) {
     size_t n = table->n_rows;
-    karma_i_judge judge = {goal, karma_i_zalloc(task->n_heads, n * sizeof *judge.truth)};
+    karma_i_judge judge = {goal, karma_i_zalloc(task->n_heads, n * sizeof *judge.truth), 0};
     karma_status st = judge.truth ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t t = 0; st == KARMA_OK && t < task->n_heads; t++)
         if (task->heads[t].labels.task == KARMA_TASK_CLASSIFY)
@@ -93,7 +93,7 @@ karma_status karma_i_goal_value(double *out, const void *payload, const karma_i_
     for (size_t t = 0; t < task->n_heads; t++) {
         const karma_i_metric *metric = metric_of_target(judge->goal, task, t);
         double value;
-        if (!karma_i_goal_has_labels(table, t)) continue;
+        if ((judge->only && t + 1 != judge->only) || !karma_i_goal_has_labels(table, t)) continue;
         KARMA_TRY(karma_i_metric_value(&value, metric, task, t, table, scores, err));
         if (isnan(value)) value = metric->fallback;
         sum += metric->about.less_is_better ? -value : value;

@@ -24,6 +24,7 @@ const char *karma_i_goal_name(karma_goal goal);
 typedef struct karma_i_judge {
     karma_goal goal;
     size_t *truth; /* classes of the rows, target by target */
+    size_t only;   /* the one target that karma_i_goal_value is to judge, counted from 1; 0: all */
 } karma_i_judge;
 karma_status karma_i_judge_init(karma_i_judge *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                 karma_error *err);

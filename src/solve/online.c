@@ -136,7 +136,7 @@ static karma_status choose_rho(double *rho, const karma_i_problem *problem, cons
         .lipschitz = largest_lipschitz(problem),
         .magnitude = fmax(magnitude, 1e-300),
         .log_big_gamma = log_big_gamma,
-        .B = options->B,
+        .log_B = log(options->B),
         .lambda = 1.0, /* not used in ρ, but must be in its range */
         .rounds = (double)choose_passes(options) * (double)problem->rows->n_rows,
     };

@@ -17,6 +17,7 @@ void karma_i_latent_free(karma_i_latent *latent) {
     if (!latent) return;
     karma_i_subspace_free(latent->subspace);
     karma_i_basis_free(latent->basis);
+    karma_i_linkage_clear(&latent->linkage);
     karma_i_free(latent);
 }
 
@@ -48,6 +49,7 @@ karma_status karma_i_latent_archive(karma_i_archive *a, karma_i_latent **latent,
     KARMA_TRY(
         karma_i_archive_f64(a, "basis", &b->to_coordinates, karma_i_matrix_shape(n_coordinates, s->rank), LARGEST));
     KARMA_TRY(karma_i_archive_f64(a, "mean", &s->mean, karma_i_vector_shape(n_features), LARGEST));
+    KARMA_TRY(karma_i_linkage_archive(a, &(*latent)->linkage));
     karma_i_archive_leave(a);
     if (!karma_i_archive_is_reading(a)) return KARMA_OK;
     s->n_features = b->n_features = n_features;
@@ -92,6 +94,7 @@ karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows
     ppca.rank = latent->choice.rank;
     if (st == KARMA_OK) st = karma_i_ppca_fit(&latent->subspace, all, &ppca, err);
     if (st == KARMA_OK) st = karma_i_basis_new(&latent->basis, latent->subspace, err);
+    if (st == KARMA_OK) st = karma_i_linkage_find(&latent->linkage, rows, latent->subspace->rank, err);
     if (st == KARMA_OK)
         *out = latent;
     else

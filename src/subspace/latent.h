@@ -5,12 +5,14 @@
 
 #include "karma/options.h"
 #include "subspace/completion.h"
+#include "subspace/linkage.h"
 #include "subspace/refine.h"
 
 typedef struct karma_i_latent {
     karma_i_subspace *subspace;
     karma_i_basis *basis;       /* of a model from a file only what coordinates need: rank and to_coordinates */
     karma_i_rank_choice choice; /* what was tried; nothing if the rank was given, or comes from a file */
+    karma_i_linkage linkage;    /* which attributes the training rows determine together */
 } karma_i_latent;
 
 /* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */

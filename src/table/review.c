@@ -10,6 +10,8 @@
 
 enum {
     LEAST_ROWS = 20,                /* fewer rows prove nothing */
+    LONG_UNIT = 12,                 /* bytes of a unit, at most */
+    LEAST_LEVELS = 5,               /* fewer numbers with a unit may as well be names */
     LONG_TEXT = 25,                 /* letters on average from which levels are free text */
     MOST_REVIEWED_CELLS = 200000000 /* a larger table is not gone through */
 };
@@ -68,6 +70,33 @@ static double mean_length(const karma_i_column *column) {
     return column->n_levels ? sum / (double)column->n_levels : 0.0;
 }
 
+/* "12 kg" or "$12": where the number begins and ends. False if the text is not so. A currency may stand in front, a
+ * short unit without digits behind. */
+static int find_number(const char *text, size_t *first, size_t *end) {
+    static const char *const currencies[] = {"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}; /* $ € £ ¥ */
+    *first = 0;
+    for (size_t i = 0; i < sizeof currencies / sizeof currencies[0]; i++)
+        if (strncmp(text, currencies[i], strlen(currencies[i])) == 0) *first = strlen(currencies[i]);
+    *end = *first + strspn(text + *first, "+-0123456789.,' ");
+    while (*end > *first && text[*end - 1] == ' ') (*end)--;
+    size_t digits = strcspn(text + *first, "0123456789");
+    return digits < *end - *first && strcspn(text + *end, "0123456789") == strlen(text + *end) &&
+           strlen(text + *end) <= LONG_UNIT;
+}
+
+/* Every level is a number with the same text around it, as far as that is. */
+static int has_unit(const karma_i_column *column) {
+    size_t first, end, own_first, own_end;
+    if (column->n_levels < LEAST_LEVELS || !find_number(column->levels[0], &first, &end)) return 0;
+    const char *unit = column->levels[0] + end;
+    if (first == 0 && *unit == '\0') return 0;
+    for (size_t l = 1; l < column->n_levels; l++)
+        if (!find_number(column->levels[l], &own_first, &own_end) || own_first != first ||
+            strncmp(column->levels[l], column->levels[0], first) != 0 || strcmp(column->levels[l] + own_end, unit) != 0)
+            return 0;
+    return 1;
+}
+
 static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     const karma_i_column *column = &s->table->attributes[j];
     column_facts f = look_at(s->column, s->table->n_rows);
@@ -76,6 +105,7 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     if (f.n_observed < LEAST_ROWS) return KARMA_OK;
     if (column->kind == KARMA_COLUMN_CATEGORY) {
         double share = (double)column->n_levels / (double)f.n_observed;
+        if (has_unit(column)) return find(s, KARMA_FINDING_UNITS, j, 0, share, err);
         if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
     } else if (f.is_rising && f.is_whole && f.n_observed == s->table->n_rows)
@@ -149,28 +179,51 @@ static int by_value(const void *a, const void *b) {
     return (x->label > y->label) - (x->label < y->label);
 }
 
-/* Every value of the column goes with one label, and values are few enough for that to mean something. */
+/* Rows whose label is the commonest one among the rows with the same value; pairs are sorted. */
+static size_t count_explained(size_t *n_values, const label_pair *pairs, size_t n) {
+    size_t explained = 0, most = 0, run = 0;
+    *n_values = 0;
+    for (size_t k = 0; k < n; k++) {
+        int is_new = k == 0 || pairs[k].value != pairs[k - 1].value;
+        if (is_new) explained += most, most = 0;
+        *n_values += is_new ? 1 : 0;
+        run = is_new || pairs[k].label != pairs[k - 1].label ? 1 : run + 1;
+        if (run > most) most = run;
+    }
+    return explained + most;
+}
+
+static size_t count_commonest(label_pair *pairs, size_t n) {
+    size_t most = 0, run = 0;
+    for (size_t k = 0; k < n; k++) pairs[k].value = 0.0;
+    if (n > 1) qsort(pairs, n, sizeof *pairs, by_value);
+    for (size_t k = 0; k < n; k++) {
+        run = k == 0 || pairs[k].label != pairs[k - 1].label ? 1 : run + 1;
+        if (run > most) most = run;
+    }
+    return most;
+}
+
+/* Almost every value of the column goes with one label, and values are few enough for that to mean something. Of the
+ * rows that the commonest label is not that of, at most a tenth are exceptions, and of all rows at most a hundredth. */
 static karma_status find_leak(review_state *s, size_t j, const double *labels, karma_error *err) {
-    size_t n = s->table->n_rows, used = 0, n_values = 0, n_observed_labels = 0;
+    size_t n = s->table->n_rows, used = 0, n_values = 0, n_labels = 0;
     label_pair *pairs = karma_i_alloc(n, sizeof *pairs);
     if (!pairs) return karma_i_fail_memory(err);
+    int is_equal = 1;
     for (size_t i = 0; i < n; i++) {
-        n_observed_labels += isnan(labels[i]) ? 0 : 1;
-        if (!isnan(labels[i]) && !isnan(s->column[i])) pairs[used++] = (label_pair){s->column[i], labels[i]};
+        n_labels += isnan(labels[i]) ? 0 : 1;
+        if (isnan(labels[i]) || isnan(s->column[i])) continue;
+        pairs[used++] = (label_pair){s->column[i], labels[i]};
+        is_equal &= s->column[i] == labels[i];
     }
     if (used > 1) qsort(pairs, used, sizeof *pairs, by_value);
-    int is_exact = used >= LEAST_ROWS && 10 * used >= 9 * n_observed_labels, differs = 0;
-    for (size_t k = 0; is_exact && k < used; k++) {
-        int is_new = k == 0 || pairs[k].value != pairs[k - 1].value;
-        n_values += is_new ? 1 : 0;
-        differs |= k > 0 && pairs[k].label != pairs[0].label;
-        if (!is_new && pairs[k].label != pairs[k - 1].label) is_exact = 0;
-    }
-    int is_equal = is_exact && differs;
-    for (size_t k = 0; is_equal && k < used; k++) is_equal = pairs[k].value == pairs[k].label;
+    size_t explained = count_explained(&n_values, pairs, used), common = count_commonest(pairs, used);
     karma_i_free(pairs);
-    if (!is_exact || !differs || (!is_equal && 5 * n_values > used)) return KARMA_OK;
-    return find(s, KARMA_FINDING_LEAK, j, 0, 0.0, err);
+    int is_leak = used >= LEAST_ROWS && 10 * used >= 9 * n_labels && common < used &&
+                  100 * (used - explained) <= used && 10 * (used - explained) <= used - common &&
+                  (is_equal || 5 * n_values <= used);
+    return is_leak ? find(s, KARMA_FINDING_LEAK, j, 0, (double)explained / (double)used, err) : KARMA_OK;
 }
 
 /* Missing rates: of the rows of each class against all others, or of the upper half of numbers against the lower. */
@@ -285,11 +338,11 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
         return snprintf(text, size, "column '%.60s' is a copy of column '%.60s'", name,
                         karma_table_attribute_name(table, finding->other));
     case KARMA_FINDING_LEAK:
-        return snprintf(
-            text, size,
-            "column '%.60s' determines the target '%.60s' exactly. If it is not known when you predict, use "
-            "option 'ignore' '%.60s'",
-            name, karma_table_target_name(table, 0), name);
+        return snprintf(text, size,
+                        "column '%.60s' determines the target '%.60s' %s. If it is not known when you predict, use "
+                        "option 'ignore' '%.60s'",
+                        name, karma_table_target_name(table, 0),
+                        finding->value < 1.0 ? "in almost all rows" : "exactly", name);
     case KARMA_FINDING_TELLING_HOLES:
         return snprintf(text, size,
                         "missing values in column '%.60s' go with the target: missing rates differ by %.0f points",
@@ -297,6 +350,12 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_SINGLE_CLASS:
         return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
                         name, finding->value, finding->value > 1.0 ? "es have" : " has");
+    case KARMA_FINDING_UNITS:
+        return snprintf(
+            text, size,
+            "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which have "
+            "no order. Write the numbers alone",
+            name, karma_table_level(table, finding->column, 0));
     }
     return 0;
 }

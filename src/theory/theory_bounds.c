@@ -2,7 +2,7 @@
  *
  *     d  dim          L  lipschitz    λ  lambda    Γ  given by its logarithm, log_big_gamma
  *     γ  gamma        X  magnitude    ε  epsilon   ρ  given by its logarithm, log_rho
- *     T  rounds       B  B            δ  delta
+ *     T  rounds       B  log_B        δ  delta
  *
  * Γ is about d^γ: past every floating-point range for values a user may well ask about, so whatever holds a Γ
  * is computed as a logarithm. Arguments outside their ranges give NaN. */
@@ -44,10 +44,11 @@ double karma_theory_gamma(double lambda, double epsilon, double lipschitz) {
     return fmax(1.0, ceil(log_quotient / lambda));
 }
 
-/* ln(L² Γ² ln(1/δ)/ε²) (theorem main) */
-double karma_theory_log_sample_size(double log_big_gamma, double epsilon, double lipschitz, double delta) {
+/* ln(L² Γ B ln(1/δ)/ε²) (theorem main, with B = Γ) */
+double karma_theory_log_sample_size(double log_big_gamma, double log_B, double epsilon, double lipschitz,
+                                    double delta) {
     if (!(epsilon > 0.0 && lipschitz > 0.0 && delta > 0.0 && delta < 1.0)) return NAN;
-    return 2.0 * (log(lipschitz) + log_big_gamma - log(epsilon)) + log(-log(delta));
+    return 2.0 * (log(lipschitz) - log(epsilon)) + log_big_gamma + log_B + log(-log(delta));
 }
 
 /* (1-λ)^γ/λ (lemma approximation). Where 1-λ must be rounded a large γ would magnify that: hence log1p. */
@@ -59,7 +60,7 @@ double karma_theory_approximation_bound(double lambda, double gamma) {
 }
 
 static int regret_terms_in_range(const karma_regret_terms *terms) {
-    return terms->lipschitz > 0.0 && terms->magnitude > 0.0 && terms->B > 0.0 && terms->lambda > 0.0 &&
+    return terms->lipschitz > 0.0 && terms->magnitude > 0.0 && terms->log_B < INFINITY && terms->lambda > 0.0 &&
            terms->lambda <= 1.0 && terms->gamma >= 0.0 && terms->rounds >= 1.0;
 }
 
@@ -67,7 +68,7 @@ static int regret_terms_in_range(const karma_regret_terms *terms) {
 double karma_theory_log_rho(const karma_regret_terms *terms) {
     if (!regret_terms_in_range(terms)) return NAN;
     return log(terms->lipschitz) + log(terms->magnitude) +
-           0.5 * (terms->log_big_gamma - log(terms->B) - log(terms->rounds));
+           0.5 * (terms->log_big_gamma - terms->log_B - log(terms->rounds));
 }
 
 /* ln(e^a + e^b), without leaving the range of a double. */
@@ -83,7 +84,7 @@ double karma_theory_log_regret_bound(const karma_regret_terms *terms, double log
     if (!regret_terms_in_range(terms)) return NAN;
     double log_L = log(terms->lipschitz), log_T = log(terms->rounds);
     double gradients = LN_2 + 2.0 * (log_L + log(terms->magnitude)) + terms->log_big_gamma + log1p(log_T) - log_rho;
-    double shrinkage = log_rho + log_T + log(terms->B) - LN_2;
+    double shrinkage = log_rho + log_T + terms->log_B - LN_2;
     double approximation = log_L + log_T - terms->lambda * terms->gamma - log(terms->lambda);
     return log_add(log_add(gradients, shrinkage), approximation);
 }

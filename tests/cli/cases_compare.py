@@ -23,12 +23,15 @@ class Compare(Case):
         text = self.compare(*FEW).out
         lines = text.splitlines()
         self.assertRegex(lines[0], r"^d\.csv: 100 rows, each left out 1 time, in 4 parts")
-        self.assertRegex(lines[2], r"^  method +R2 difference +fit s predict s$")
+        self.assertRegex(lines[2], r"^  method +R2 difference +total s +fit s predict s$")
         self.assertEqual([line.split()[0] for line in lines[3:7]], ["karma-subspace", "zero", "mean", "constant"])
         self.assertRegex(lines[3], r" 1\.0000 \+- 0\.0000 +best ")
         self.assertRegex(lines[4], r" 0\.8\d+ \+- 0\.\d+ +-0\.1\d+ \* ")
         self.assertRegex(lines[6], r"^  constant answer +-?0\.0")
         self.assertRegex(lines[-1], r"^\* worse than the best")
+        self.assertRegex(lines[-2], r"^difference: to the best, so negative is worse; total s: tuning, fitting and predicting")
+        losses = self.compare(*FEW, "--goal", "mae").out
+        self.assertIn("difference: to the best, a loss, so positive is worse", losses)
 
     def test_numbers_agree(self):
         """JSON and CSV are about the same parts, and means, errors and marks follow from them."""
@@ -159,6 +162,6 @@ class Compare(Case):
                                            "--rounds", "1000", "--threads", "1", until=rb"fold ([2-9]|\d\d+) of 40000",
                                            act=lambda p: p.send_signal(signal.SIGINT))
         self.assertEqual(code, 0, text)
-        self.assertRegex(text, r"(zero|karma-2), fold \d+ of 40000, run \d+ of 80000 \(\d+%\)")
+        self.assertRegex(text, r"(zero|karma-2), fold \d+ of 40000 \(\d+%\)")
         self.assertRegex(out, r"(?m)^  interrupted after (1 part|\d+ parts)$")
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)

@@ -164,6 +164,42 @@ class Learning(Case):
         self.write_csv("new.csv", names, [[9] * 20])
         self.ok("predict", "w.karma", "new.csv", notes=["cells unlike the training rows: 'x0' 1 .*'x7' 1 .*12 more columns$"])
 
+    def test_units_percentages_and_long_texts(self):
+        """A spreadsheet of a clinic: byte order mark, semicolons, decimal commas, Windows line ends, percentages, units."""
+        rng = random.Random(8)
+        rows = [(rng.gauss(170, 10), rng.gauss(70, 12), rng.random()) for _ in range(60)]
+        lines = ["\ufeffPatient;Größe;Gewicht;Anteil;Preis;Notiz;Ergebnis"]
+        lines += [f"P{i:03d};{h:.1f};{g:.0f} kg;{100 * p:.0f} %;€{g:.2f};\"eins\nzwei\"\"{i}\"\"\";{'ja' if p > 0.5 else 'nein'}"
+                  .replace(".", ",") for i, (h, g, p) in enumerate(rows)]
+        self.write("clinic.csv", "\r\n".join(lines) + "\r\n")
+        got = self.ok("inspect", "clinic.csv", "--target", "Ergebnis", "--json", notes=["decimal commas"]).json()
+        self.assertEqual({c["name"]: c["type"] for c in got["columns"]},
+                         {"Patient": "category", "Größe": "number", "Gewicht": "category", "Anteil": "number",
+                          "Preis": "category", "Notiz": "category"})
+        found = " ".join(got["findings"])
+        self.assertRegex(found, r"'Gewicht' looks like numbers with a unit \('\d+ kg'\)")
+        self.assertRegex(found, r"'Preis' looks like numbers with a unit \('€\d+,\d\d'\)")
+        self.assertNotRegex(found, "'(Gewicht|Preis)' looks like an identifier")
+        self.assertRegex(found, "'Patient' looks like an identifier")
+        text = self.ok("inspect", "clinic.csv", "--target", "Ergebnis", notes=["decimal commas"]).out.splitlines()
+        start = next(i for i, line in enumerate(text) if line.startswith("  column"))
+        table = text[start:start + 7]
+        self.assertEqual({line.index(word) for line in table[1:] for word in ("number ", "category ") if word in line},
+                         {text[start].index("type")})  # columns align, also below accents and line breaks
+        run = self.ok("train", "clinic.csv", "--target", "Ergebnis", "--id", "Patient", "--ignore", "Notiz", "--effort", "off",
+                      "-o", "m.karma", notes=["decimal commas", "'Gewicht' looks like numbers", "'Preis' looks like numbers"])
+        self.assertRegex(run.out, r"target +Ergebnis, 2 classes: \w+ \d+, \w+ \d+\n")
+
+    def test_copies_of_the_label_with_exceptions(self):
+        rng = random.Random(3)
+        rows = [[rng.gauss(0, 1), "pq"[i % 2], "pq"[i % 2]] for i in range(300)]
+        rows[7][1] = "q" if rows[7][1] == "p" else "p"
+        self.write_csv("d.csv", ["a", "copy", "y"], rows)
+        self.assertRegex(self.ok("inspect", "d.csv", "--target", "y").out, "'copy' determines the target 'y' in almost all rows")
+        rare = [[rng.gauss(0, 1), "uv"[i % 2], "rare" if i % 100 == 5 else "often"] for i in range(300)]
+        self.write_csv("d.csv", ["a", "b", "y"], rare)  # 99% are of one class: no column determines that
+        self.assertNotIn("determines", self.ok("inspect", "d.csv", "--target", "y").out)
+
     def test_unknown_and_absent_columns(self):
         self.trained()
         self.write("plain.csv", "a,b,colour\n0.5,6,\n-1,4,\n")

@@ -23,6 +23,22 @@ class Explaining(Case):
             sums[key] = sums.get(key, 0.0) + float(line["contribution"])
         return list(sums.values())
 
+    def test_wide_rows(self):
+        """Cost is told in advance where it is large; wide rows take fewer orders unless --samples says otherwise."""
+        rng = random.Random(11)
+        names = [f"x{j}" for j in range(600)]
+        rows = [[round(rng.gauss(0, 1), 3) for _ in names] for _ in range(120)]
+        self.write_csv("wide.csv", names + ["y"], [row + ["p" if sum(row[:5]) > 0 else "q"] for row in rows])
+        self.ok("train", "wide.csv", "--target", "y", "--outer", "rbf", "-o", "w.karma", "--quiet")
+        self.write_csv("one.csv", names, rows[:1])
+        plain = self.ok("explain", "w.karma", "one.csv").out
+        self.assertEqual(plain, self.ok("explain", "w.karma", "one.csv", "--samples", "33").out)  # 20000/600
+        self.assertNotEqual(plain, self.ok("explain", "w.karma", "one.csv", "--samples", "100").out)
+        self.write_csv("many.csv", names, rows)
+        run = self.ok("explain", "w.karma", "many.csv", "--samples", "20", "--top", "3",
+                      notes=[r"explaining 120 rows of up to 600 columns takes about 1.*e\+08 kernel values: 20 sampled orders"])
+        self.assertEqual(len(run.rows()), 1 + 120 * 5)
+
     def test_two_classes(self):
         rows = self.trained(ids=True)
         header = self.ok("explain", "m.karma", "two.csv", "--id", "who").rows()[0]

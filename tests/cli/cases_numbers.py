@@ -274,8 +274,9 @@ class Theory(Case):
                 big_gamma = sum(d ** k for k in range(1, gamma + 1))
                 self.assertEqual(got["gamma"], gamma)
                 self.close_to(got["log10_Gamma"], self.log10(big_gamma), 1e-9)
-                size = 2 * math.log10(big_l) + 2 * self.log10(big_gamma) + math.log10(math.log(1 / delta)) - 2 * math.log10(eps)
-                self.close_to(got["log10_sample_size"], size, 1e-9)
+                rest = 2 * math.log10(big_l) + self.log10(big_gamma) + math.log10(math.log(1 / delta)) - 2 * math.log10(eps)
+                self.close_to(got["log10_sample_size"], rest + math.log10(gamma), 1e-9)
+                self.close_to(got["log10_paper_sample_size"], rest + self.log10(big_gamma), 1e-9)
                 self.close_to(got["approximation_bound"], (1 - lam) ** gamma / lam, 1e-9)
                 for name, value in options.items():
                     self.assertEqual(got["options"][name], value)
@@ -297,6 +298,29 @@ class Theory(Case):
         bound = 2 * 1.5 ** 2 * 4 * size * (1 + math.log(1e5)) / rho + rho * 1e5 * 4 / 2 + math.exp(-0.8 * gamma) * 1.5 * 1e5 / 0.8
         self.close_to(got["log10_rho"], math.log10(rho), 1e-9)
         self.close_to(got["log10_regret_bound"], math.log10(bound), 1e-9)
+        self.assertEqual(got["B"], 4)
+
+    def test_default_B_is_gamma(self):
+        """|v|^2 <= gamma |w|^2 for projections, where the paper has Gamma; the paper's figure is printed beside ours."""
+        options = ["--lambda", "0.8", "--dim", "3", "--rounds", "1000"]
+        got = self.ok("theory", *options, "--json").json()
+        gamma, size = got["gamma"], sum(3 ** k for k in range(1, int(got["gamma"]) + 1))
+        self.assertEqual(got["B"], gamma)
+        self.assertEqual(self.ok("theory", *options, "--B", str(gamma), "--json").json()["log10_regret_bound"],
+                         got["log10_regret_bound"])
+        paper = self.ok("theory", *options, "--B", str(size), "--json").json()
+        self.close_to(got["log10_paper_regret_bound"], paper["log10_regret_bound"], 1e-9)
+        self.assertLess(got["log10_regret_bound"], got["log10_paper_regret_bound"])
+        self.assertTrue(got["bound_is_proven"] and paper["bound_is_proven"])
+        self.assertRegex(self.ok("theory", *options).out, r"(?s)No sequence.*B = gamma.*paper.*B = Gamma")
+
+    def test_small_B_proves_less(self):
+        """With this B the sequence x = 0.1, y = 1 loses 61,270, and the bound is 117: it is not one for all |w| <= 1."""
+        options = ["--dim", "1", "--lambda", "1", "--epsilon", "1e-6", "--rounds", "1000000", "--B", "1e-6"]
+        text = self.ok("theory", *options).out
+        self.assertNotRegex(text, "(?i)no sequence")
+        self.assertRegex(text, r"(?s)1e-06 is below gamma.*not proven")
+        self.assertIs(self.ok("theory", *options, "--json").json()["bound_is_proven"], False)
 
     def test_extreme_parameters_stay_finite(self):
         for options in (["--lambda", "1e-9", "--epsilon", "1e-300", "--dim", "1000000000"], ["--epsilon", "1e9"],
@@ -328,12 +352,12 @@ class Online(Case):
     def test_bound_is_the_formula(self):
         got = self.ok("online", "--regret", "--rounds", "500", "--dim", "3", "--gamma", "2", "--lambda", "0.2", "--json").json()
         size, X = 3 + 9, got["magnitude"]
-        rho = X / math.sqrt(500)
+        rho = X * math.sqrt(size / (2 * 500))
         self.close_to(got["log10_rho"], math.log10(rho), 1e-12)
         self.close_to(got["log10_Gamma"], math.log10(size), 1e-12)
         for p in got["checkpoints"]:
             t = p["rounds"]
-            bound = 2 * X ** 2 * size * (1 + math.log(t)) / rho + rho * t * size / 2 + math.exp(-0.2 * 2) * t / 0.2
+            bound = 2 * X ** 2 * size * (1 + math.log(t)) / rho + rho * t * 2 / 2 + math.exp(-0.2 * 2) * t / 0.2
             self.close_to(p["log10_bound"], math.log10(bound), 1e-9)
 
     def test_seeds_orders_and_threads(self):

@@ -16,7 +16,7 @@ class Searching(Case):
         run = self.run_karma("train", table, "--target", target, "-o", "m.karma", *more)
         self.assertEqual([run.code, run.complaints()], [0, []], str(run))
         for note in run.notes():
-            self.assertRegex(note, r"taken as a quantity|no subspace was found|did not converge: its objective may be \d+% above")
+            self.assertRegex(note, r"taken as a quantity|GB of memory|no subspace was found|did not converge: its objective may be \d+% above")
         return run
 
     def check_account(self, cv, rows, folds=5):
@@ -72,32 +72,111 @@ class Searching(Case):
         rows = self.two_classes(n=60)
         run = self.searched()
         number = r"(-?\d+\.\d+)"
-        self.assertRegex(run.out, r"(?m)^  tried    \d+ candidates of \d+ kernels on \d x 5 folds, ")
-        score = re.search(rf"(?m)^  accuracy {number} \+- {number} cross-validated, by (\d+) of them together", run.out)
+        score = re.search(rf"(?m)^  accuracy +{number} \+- {number} +cross-validated; optimistic", run.out)
         self.assertTrue(score, run.out)
-        folds = re.search(r"(?m)^  folds    (.*)$", run.out).group(1).replace("...", "").split()
+        constant = re.search(rf"(?m)^  baseline +{number} +always the commonest class$", run.out)
+        zero = re.search(rf"(?m)^  0-imputation +{number} \+- {number} +", run.out)
+        self.assertTrue(constant and zero, run.out)
+        self.assertRegex(run.out, r"(?m)^  (Not clearly b|B)etter than 0-imputation \(by -?\d")
+        self.assertRegex(run.out, r"(?m)^  target +answer, 2 classes: \w+ \d+, \w+ \d+$")
+        self.assertRegex(run.out, r"(?m)^  Next: karma predict m.karma NEW; karma cv two.csv ")
+        self.assertLessEqual(len(run.out.splitlines()), 8)  # kernels and weights are for --verbose and inspect
+        self.assertNotRegex(run.out, "gamma=|C times")
+        told = self.searched("--verbose")
+        self.assertRegex(told.err, r"this may take up to about \S+ GB of memory; --memory limits")
+        told = told.out
+        self.assertRegex(told, r"(?m)^  tried          \d+ candidates of \d+ kernels on \d x 5 folds, ")
+        folds = re.search(r"(?m)^  folds          (.*)$", told).group(1).replace("...", "").split()
         self.assertGreaterEqual(len(folds), 5)
-        beside = re.search(rf"(?m)^  baseline {number} for a constant answer, {number} \+- {number} for 0-imputation", run.out)
-        self.assertTrue(beside, run.out)
-        self.assertRegex(run.out, r"(?m)^  gains    gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
-        self.assertRegex(run.out, r"(?m)^  learned\n +\d+\.\d%  \S")
+        self.assertRegex(told, r"(?m)^  gains          gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
+        members = re.search(r"(?m)^  learned        (\d+) of the candidates together\n +\d+\.\d%  \S", told)
+        self.assertTrue(members, told)
         answers = [row[-1] for row in rows]
         majority = max(answers.count("yes"), answers.count("no")) / 60
-        self.close_to(float(beside.group(1)), majority, 1e-3, "the constant answer")
+        self.close_to(float(constant.group(1)), majority, 1e-3, "the constant answer")
         # inspect tells the same of the file, and JSON what the text does
-        told = self.ok("inspect", "m.karma").out
-        for line in run.out.splitlines()[2:]:
+        verbose, told = told, self.ok("inspect", "m.karma").out
+        for line in verbose.splitlines()[1:-2]:
             self.assertIn(re.sub(r"(folds.*), \d+\.\d s", r"\1", line), told)  # files do not keep the time
         cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
         self.close_to(cv["score"], float(score.group(1)), 1e-4, "score")
         self.close_to(cv["error"], float(score.group(2)), 1e-4, "error")
-        self.assertEqual(cv["members"], int(score.group(3)))
+        self.assertEqual(cv["members"], int(members.group(1)))
         self.close_to(cv["constant_answer"], majority, 1e-9, "the constant answer")
-        self.close_to(cv["zero_imputation"]["score"], float(beside.group(2)), 1e-4, "0-imputation")
+        self.close_to(cv["zero_imputation"]["score"], float(zero.group(1)), 1e-4, "0-imputation")
         self.check_account(cv, 60)
         self.assertEqual(cv["n_repeats"], 3)  # few rows are left out more than once
         # and the model predicts
         self.assertEqual(len(self.ok("predict", "m.karma", "two.csv").rows()), 61)
+
+    def test_compact_models_keep_few_rows(self):
+        self.two_classes(n=300, holes=0.1)
+        full = self.searched(*QUICK).out
+        rows = int(re.search(r"The file contains (\d+) of the 300 training rows", full).group(1))
+        score = float(re.search(r"accuracy +(\d\.\d+)", full).group(1))
+        run = self.searched(*QUICK, "--compact").out
+        self.assertIn("The file contains 30 of the 300 training rows.", run)
+        self.assertLess(30, rows)
+        self.assertGreater(float(re.search(r"accuracy +(\d\.\d+)", run).group(1)), score - 0.05)
+        got = self.ok("inspect", "m.karma", "--json").json()
+        self.assertEqual([got["solver"], got["support_rows"]], ["nystrom", 30])
+        self.assertIn("cv", got)
+        run = self.searched(*QUICK, "--compact", "--landmarks", "12").out
+        self.assertIn("The file contains 12 of the 300 training rows.", run)
+        self.fails("train", "two.csv", "--target", "answer", "-o", "x.karma", "--compact", "--solver", "batch", code=2,
+                   says="--compact needs --solver nystrom")
+
+    def test_one_plain_sentence(self):
+        """Whether holes and kernels mattered: on noise, on a plain line, and where ranks are needed."""
+        rng = random.Random(5)
+        rows = [[round(rng.gauss(0, 1), 3), round(rng.gauss(0, 1), 3)] for _ in range(80)]
+        self.write_csv("noise.csv", ["a", "b", "y"], [r + [rng.choice("pq")] for r in rows])
+        run = self.searched(*QUICK, table="noise.csv", target="y")
+        self.assertRegex(run.out, r"(?m)^  Not clearly better than a constant answer: ")
+        self.assertRegex(self.ok("cv", "noise.csv", "--target", "y", "--effort", "off").out,
+                         r"(?m)^  Not clearly better than a constant answer: ")
+        self.write_csv("line.csv", ["a", "b", "y"], [r + ["p" if r[0] + r[1] > 0 else "q"] for r in rows])
+        run = self.searched(*QUICK, table="line.csv", target="y")
+        self.assertRegex(run.out, r"(?m)^  Not clearly better than 0-imputation .*: no cell is missing, and the kernels did not")
+        self.write_csv("ring.csv", ["a", "b", "y"], [r + ["p" if r[0] ** 2 + r[1] ** 2 > 1 else "q"] for r in rows])
+        run = self.searched(*QUICK, table="ring.csv", target="y")
+        self.assertRegex(run.out, r"(?m)^  Better than 0-imputation \(by 0\.\d+ \+- 0\.\d+\): the kernels mattered")
+
+    def test_several_targets_have_a_line_each(self):
+        """Accuracy and R2 are not averaged for people; each target has its own scores, also in JSON and in the file."""
+        rows = self.quantity(n=60)
+        self.write_csv("both.csv", ["a", "b", "c", "price", "dear"],
+                       [row + ["yes" if row[-1] > 100 else "no"] for row in rows])
+        run = self.searched(*QUICK, table="both.csv", target="price,dear")
+        self.assertNotIn("accuracy and R2", run.out)
+        number = r"(-?\d+\.\d+)"
+        r2 = re.search(rf"(?m)^  R2 +{number} \+- {number} +baseline {number}, 0-imputation {number} \+- ", run.out)
+        accuracy = re.search(rf"(?m)^  accuracy +{number} \+- {number} +baseline {number}, 0-imputation {number} \+- ", run.out)
+        self.assertTrue(r2 and accuracy, run.out)
+        cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
+        self.assertEqual([t["goal"] for t in cv["targets"]], ["R2", "accuracy"])
+        for found, told in zip((r2, accuracy), cv["targets"]):
+            self.close_to(float(found.group(1)), told["score"], 1e-4)
+            self.close_to(float(found.group(3)), told["constant_answer"], 1e-4)
+            self.close_to(float(found.group(4)), told["zero_imputation"]["score"], 1e-4)
+        self.close_to(sum(t["score"] for t in cv["targets"]) / 2, cv["score"], 1e-9, "the mean that chose")
+        share = sum(row[-1] > 100 for row in rows) / len(rows)
+        self.close_to(cv["targets"][1]["constant_answer"], max(share, 1 - share), 1e-9)
+
+    def test_quantiles_have_a_baseline(self):
+        rows = self.quantity(n=100)
+        got = self.ok("cv", "price.csv", "--target", "price", "--quantile", "0.2,0.8", "--effort", "off", "--json",
+                      notes=["quantity"]).json()
+        target = got["targets"][0]
+        self.assertEqual(target["goal"], "pinball loss")
+        labels = sorted(row[-1] for row in rows)
+        constants = [labels[math.ceil(q * 100) - 1] for q in (0.2, 0.5, 0.8)]
+        whole = sum(max(q * (y - c), (q - 1) * (y - c)) for y in labels for q, c in zip((0.2, 0.5, 0.8), constants)) / 300
+        mean = sum(target["constant_answer"]) / len(target["constant_answer"])
+        self.assertLess(abs(mean - whole), 0.1 * whole)  # that of all rows, seen; folds are other rows
+        self.assertLess(target["score"], 0.5 * mean)
+        self.assertRegex(self.ok("cv", "price.csv", "--target", "price", "--quantile", "0.2,0.8", "--effort", "off",
+                                 "--quiet").out, r"pinball loss .*a constant answer: \d+\.\d+, less is better\n")
 
     def test_json_of_a_search(self):
         self.quantity(n=60)
@@ -114,7 +193,7 @@ class Searching(Case):
         self.two_classes(n=60)
         plain = self.searched("--effort", "off")
         self.assertNotIn("cross-validated", plain.out)
-        self.assertRegex(plain.out, r"(?m)^  kernel   linear")
+        self.assertRegex(plain.out, r"(?m)^  kernel         linear")
         scores = self.ok("predict", "m.karma", "two.csv").out
         self.assertNotIn("cv", self.ok("inspect", "m.karma", "--json").json())
         self.searched("--gamma", "2")  # the default, said: nothing is searched

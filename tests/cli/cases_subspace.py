@@ -1,6 +1,7 @@
 """The hidden subspace from the outside: kernels that use it, complete, inspect --lowrank."""
 import csv
 import io
+import math
 import random
 
 from case import Case
@@ -16,6 +17,55 @@ class Subspace(Case):
 
 
 class Kernels(Subspace):
+    def blocks(self, n=400, seed=4):
+        """Rows of rank 2 in 16 columns, each showing one of four blocks of them. Gives the complete rows."""
+        rng = random.Random(seed)
+        loadings = [[rng.gauss(0, 1) for _ in range(2)] for _ in range(16)]
+        full, rows = [], []
+        for i in range(n):
+            z = [rng.gauss(0, 1) for _ in range(2)]
+            full.append([round(a * z[0] + b * z[1] + rng.gauss(0, 0.1), 5) for a, b in loadings])
+            rows.append([x if j // 4 == i % 4 else None for j, x in enumerate(full[-1])] + ["p" if z[0] > 0 else "q"])
+        self.write_csv("blocks.csv", [f"x{j}" for j in range(16)] + ["y"], rows)
+        return full
+
+    def test_blocks_never_seen_together(self):
+        """Nothing can be known of other blocks: inspect says so, complete gives means with errors that admit it."""
+        full = self.blocks()
+        text = self.ok("inspect", "blocks.csv", "--target", "y", "--lowrank", "--subspace-rank", "2").out
+        self.assertNotRegex(text, "assumption holds")
+        self.assertIn("nothing can be known", text)
+        self.assertIn("24 of 120 pairs of columns are seen together", text)
+        self.assertIn("4 groups", text)
+        self.assertIn("4800 of 4800 missing cells (100.0%) cannot be determined", text)
+        self.assertIn("0 of 400 rows (0.0%) are reconstructible", text)
+        got = self.ok("inspect", "blocks.csv", "--target", "y", "--lowrank", "--subspace-rank", "2", "--json").json()
+        self.assertEqual([got["verdict"], got["groups"], got["undetermined_cells"]], ["unknown", 4, 4800])
+        self.ok("train", "blocks.csv", "--target", "y", "--kernel", "union", "--subspace-rank", "2", "-o", "m.karma", "--quiet")
+        run = self.ok("complete", "m.karma", "blocks.csv", "-o", "full.csv", "--errors", "errors.csv", "--json",
+                      notes=["4800 of 4800 completed cells are not determined by the data"])
+        self.assertEqual(run.json()["undetermined"], 4800)
+        done, errors = self.read_rows("full.csv")[1:], self.read_rows("errors.csv")[1:]
+        squares, spread, covered, n = 0.0, 0.0, 0, 0
+        for j in range(16):
+            shown = [row[j] for i, row in enumerate(full) if j // 4 == i % 4]
+            mean = sum(shown) / len(shown)
+            for i, row in enumerate(full):
+                if j // 4 == i % 4:
+                    continue
+                squares += (float(done[i][j]) - row[j]) ** 2
+                spread += (mean - row[j]) ** 2
+                covered += abs(float(done[i][j]) - row[j]) <= 1.96 * float(errors[i][j])
+                n += 1
+        self.assertLess(math.sqrt(squares / spread), 1.01)  # as the mean; it was 1.1 to 1.2
+        self.assertGreater(covered / n, 0.9)                # it was 0.5 to 0.7
+
+    def test_one_group_is_not_mentioned(self):
+        self.ok("synth", "--rows", "200", "--dim", "8", "--rank", "2", "--missing", "0.3", "-o", "s.csv")
+        text = self.ok("inspect", "s.csv", "--target", "target", "--lowrank").out
+        self.assertIn("28 of 28 pairs of columns are seen together", text)
+        self.assertNotRegex(text, "groups|cannot be determined")
+
     def test_subspace_kernels_learn_and_predict(self):
         self.synth()
         for kernel in ("subspace", "union", "rank + 0.5*subspace"):

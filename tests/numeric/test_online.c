@@ -590,13 +590,13 @@ static void check_regret(sequence *s, size_t gamma, karma_i_rng *rng) {
     double w[DIM], least = best_w(w, s, rng), c[ROUNDS];
     assert_true(least < 0.9 * ROUNDS); /* there is something to learn */
     double log_big_gamma = karma_theory_log_big_gamma(DIM, (double)gamma);
-    karma_regret_terms terms = {1.0, s->magnitude, log_big_gamma, exp(log_big_gamma), s->lambda, (double)gamma, ROUNDS};
+    karma_regret_terms terms = {1.0, s->magnitude, log_big_gamma, log((double)gamma), s->lambda, (double)gamma, ROUNDS};
     double log_rho = karma_theory_log_rho(&terms);
     karma_fit_options o = fit_defaults();
     o.loss = KARMA_LOSS_HINGE;
     o.schedule = KARMA_SCHEDULE_REGRET;
     o.rho = exp(log_rho);
-    o.B = exp(log_big_gamma);
+    o.B = (double)gamma;
     karma_fit_info info = {0};
     instance it;
     put_sequence(&it, s, gamma, &o);
@@ -657,7 +657,7 @@ static void rho_knows_codes(void **state) {
     assert_int_equal(karma_i_rows_validate(it.rows, NULL), KARMA_OK);
     assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
     double log_big_gamma = log(3.0) + karma_i_log_weight(3, 3, 1.0); /* two attributes and the bias */
-    karma_regret_terms terms = {1.0, sqrt(1.9), log_big_gamma, o.B, 1.0, 3.0, 12.0};
+    karma_regret_terms terms = {1.0, sqrt(1.9), log_big_gamma, log(o.B), 1.0, 3.0, 12.0};
     double wanted = exp(karma_theory_log_rho(&terms));
     if (!(fabs(info.rho - wanted) <= 1e-6 * wanted)) fail_msg("rho %g, wanted %g", info.rho, wanted);
     clear_instance(&it);

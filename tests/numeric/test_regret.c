@@ -375,7 +375,8 @@ static void check_recursion(const karma_regret_options *o) {
     karma_i_sequence *s = draw(o);
     karma_regret *regret = play(o);
     literal l = {.s = s, .alpha = calloc(s->n_rows, sizeof(double)), .met = calloc(s->n_rows, 1)};
-    l.rho = regret->magnitude / sqrt((double)s->n_rows); /* LX√Γ/√(BT), B = Γ */
+    l.rho = regret->magnitude * /* LX√Γ/√(BT), B = γ */
+            sqrt(exp(regret->log_big_gamma) / ((double)regret->gamma * (double)s->n_rows));
     assert_true(fabs(exp(regret->log_rho) - l.rho) <= 1e-12 * l.rho);
     fill_gram(&l, regret->gamma);
     double sum = 0.0;
@@ -412,7 +413,7 @@ static void large_weights_leave_no_trace(void **state) {
     for (int64_t gamma = 10; gamma <= 15; gamma++) {
         karma_regret_options o = options_of(24, 2, 1.0, gamma, 50); /* complete rows: k = w(24) x·x' */
         karma_regret *regret = play(&o);
-        double learner = regret->points[regret->n_points - 1].learner;
+        double learner = regret->points[regret->n_points - 1].learner * exp(regret->log_rho); /* scores have 1/ρ */
         if (gamma > 10 && !(fabs(learner / previous - 24.0) <= 1e-3)) fail_msg("%g after %g", learner, previous);
         previous = learner;
         karma_regret_free(regret);
@@ -424,8 +425,8 @@ static void large_weights_leave_no_trace(void **state) {
 static double bound_by_hand(const karma_regret *regret, const karma_regret_options *o, double t) {
     double d = (double)o->dim, gamma = (double)regret->gamma, Gamma = 0.0, X = regret->magnitude;
     for (double k = 1.0; k <= gamma; k++) Gamma += pow(d, k);
-    double rho = X / sqrt((double)o->rounds);
-    return 2.0 * X * X * Gamma * (1.0 + log(t)) / rho + rho * t * Gamma / 2.0 + exp(-o->lambda * gamma) * t / o->lambda;
+    double rho = X * sqrt(Gamma / (gamma * (double)o->rounds));
+    return 2.0 * X * X * Gamma * (1.0 + log(t)) / rho + rho * t * gamma / 2.0 + exp(-o->lambda * gamma) * t / o->lambda;
 }
 
 static void check_bound(const karma_regret *regret, const karma_regret_options *o) {

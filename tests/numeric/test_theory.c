@@ -374,6 +374,32 @@ static void unfolding_is_f_gamma(void **state) {
             }
 }
 
+/* For an orthogonal projection |v|² <= γ|w|², each length of sequences at most |w|²: Σ_j A_ij² = A_ii <= 1. The bound
+ * is reached by w in the coordinate subspace of A, and nearly by one of full rank. */
+static void unfolding_of_a_projection_is_short(void **state) {
+    (void)state;
+    static double v[MAX_EMBEDDING];
+    double largest = 0.0;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        for (size_t dim = 1; dim <= 5; dim++) {
+            enum { GAMMA = 4 };
+            karma_i_rng rng;
+            karma_i_rng_init(&rng, seed * 10 + dim);
+            subspace E;
+            double w[MAX_DIM];
+            draw_subspace(&E, dim, 1 + karma_i_rng_below(&rng, dim), &rng);
+            draw_normal(w, dim, &rng);
+            assert_int_equal(karma_theory_unfold(v, w, E.Q, dim, GAMMA, NULL), KARMA_OK);
+            size_t first = 0, count = dim;
+            for (size_t k = 1; k <= GAMMA; k++, first += count, count *= dim) {
+                double share = dot(v + first, v + first, count) / dot(w, w, dim);
+                if (!(share <= 1.0 + 1e-12)) fail_msg("d %zu, length %zu: %.17g of |w|^2", dim, k, share);
+            }
+            largest = fmax(largest, dot(v, v, first) / dot(w, w, dim) / GAMMA);
+        }
+    assert_true(largest > 0.999 && largest <= 1.0 + 1e-12);
+}
+
 /* (P_o w)·Σ (Q_oo)^j (P_o x) by powers of a matrix that is neither symmetric nor a projection. */
 static void f_gamma_is_the_sum_of_powers(void **state) {
     (void)state;
@@ -505,21 +531,24 @@ static void approximation_bound_at_its_edges(void **state) {
 
 static void sample_size_in_plain_arithmetic(void **state) {
     (void)state;
-    double got = karma_theory_log_sample_size(log(30.0), 0.1, 2.0, 0.05);
+    double got = karma_theory_log_sample_size(log(30.0), log(30.0), 0.1, 2.0, 0.05);
     check_close(exp(got), 4.0 * 900.0 * log(20.0) / 0.01, 1e-12);
-    assert_true(karma_theory_log_sample_size(log(31.0), 0.1, 2.0, 0.05) > got);
-    assert_true(karma_theory_log_sample_size(log(30.0), 0.2, 2.0, 0.05) < got);
-    assert_true(karma_theory_log_sample_size(log(30.0), 0.1, 2.0, 0.01) > got);
-    double huge = karma_theory_log_sample_size(karma_theory_log_big_gamma(1000000000, 1e6), 1e-300, 1e9, 1e-300);
+    assert_true(karma_theory_log_sample_size(log(31.0), log(30.0), 0.1, 2.0, 0.05) > got);
+    assert_true(karma_theory_log_sample_size(log(30.0), log(30.0), 0.2, 2.0, 0.05) < got);
+    assert_true(karma_theory_log_sample_size(log(30.0), log(30.0), 0.1, 2.0, 0.01) > got);
+    check_close(exp(karma_theory_log_sample_size(log(30.0), log(2.0), 0.1, 2.0, 0.05)), 4.0 * 60.0 * log(20.0) / 0.01,
+                1e-12);
+    double log_huge = karma_theory_log_big_gamma(1000000000, 1e6);
+    double huge = karma_theory_log_sample_size(log_huge, log_huge, 1e-300, 1e9, 1e-300);
     assert_true(isfinite(huge));
-    assert_true(isfinite(karma_theory_log_sample_size(1.0, 1.0, 1.0, 1.0 - 1e-9)));
-    assert_true(isnan(karma_theory_log_sample_size(1.0, 1.0, 1.0, 1.0)));
+    assert_true(isfinite(karma_theory_log_sample_size(1.0, 1.0, 1.0, 1.0, 1.0 - 1e-9)));
+    assert_true(isnan(karma_theory_log_sample_size(1.0, 1.0, 1.0, 1.0, 1.0)));
 }
 
 static void regret_bound_in_plain_arithmetic(void **state) {
     (void)state;
     double L = 2.0, X = 3.0, Gamma = 30.0, B = 5.0, lambda = 0.25, gamma = 4.0, T = 100.0;
-    karma_regret_terms terms = {L, X, log(Gamma), B, lambda, gamma, T};
+    karma_regret_terms terms = {L, X, log(Gamma), log(B), lambda, gamma, T};
     double rho = L * X * sqrt(Gamma) / sqrt(B * T);
     check_close(exp(karma_theory_log_rho(&terms)), rho, 1e-13);
     for (double r = 0.01; r < 100.0; r *= 3.0) {
@@ -539,14 +568,14 @@ static void regret_bound_in_plain_arithmetic(void **state) {
 
 static void regret_bound_of_huge_terms_is_finite(void **state) {
     (void)state;
-    karma_regret_terms terms = {1e9, 1e9, karma_theory_log_big_gamma(1000000000, 1e6), 1e300, 1e-9, 1e6, 0x1.0p53};
+    karma_regret_terms terms = {1e9, 1e9, karma_theory_log_big_gamma(1000000000, 1e6), log(1e300), 1e-9, 1e6, 0x1.0p53};
     double log_rho = karma_theory_log_rho(&terms), bound = karma_theory_log_regret_bound(&terms, log_rho);
     assert_true(isfinite(log_rho) && isfinite(bound));
     /* With this ρ the first two terms are LX√(ΓBT)·(2(1 + ln T) + 1/2); the third is nothing beside them. */
     double log_T = log(0x1.0p53);
     check_close(bound, 2.0 * log(1e9) + 0.5 * (terms.log_big_gamma + log(1e300) + log_T) + log(2.5 + 2.0 * log_T),
                 1e-13);
-    terms = (karma_regret_terms){1e-300, 1e-300, 0.0, 1e-300, 1.0, 1.0, 1.0};
+    terms = (karma_regret_terms){1e-300, 1e-300, 0.0, log(1e-300), 1.0, 1.0, 1.0};
     assert_true(isfinite(karma_theory_log_regret_bound(&terms, karma_theory_log_rho(&terms))));
 }
 
@@ -602,6 +631,7 @@ int main(void) {
         cmocka_unit_test(f_gamma_approaches_f0_as_the_lemma_says),
         cmocka_unit_test(approximation_needs_eigenvalues),
         cmocka_unit_test(unfolding_is_f_gamma),
+        cmocka_unit_test(unfolding_of_a_projection_is_short),
         cmocka_unit_test(f_gamma_is_the_sum_of_powers),
         cmocka_unit_test(regularity_of_cases_made_by_hand),
         cmocka_unit_test(bad_matrices_and_rows_are_refused),

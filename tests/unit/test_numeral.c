@@ -60,6 +60,19 @@ static void thousands(void **state) {
     check_no_number("1 2 3", '.');
 }
 
+static void percentages(void **state) {
+    (void)state;
+    check_number("12%", '.', 12, KARMA_I_NUMERAL_PERCENT);
+    check_number("12.5 %", '.', 12.5, KARMA_I_NUMERAL_PERCENT);
+    check_number("-0,5\xc2\xa0%", ',', -0.5, KARMA_I_NUMERAL_PERCENT);
+    check_number("1,250 %", '.', 1250, KARMA_I_NUMERAL_PERCENT | KARMA_I_NUMERAL_GROUPED);
+    check_number("<5%", '.', 5, KARMA_I_NUMERAL_PERCENT | KARMA_I_NUMERAL_CENSORED);
+    check_no_number("%", '.');
+    check_no_number(" %", '.');
+    check_no_number("12%%", '.');
+    check_no_number("12 kg", '.');
+}
+
 static void bounds(void **state) {
     (void)state;
     check_number(">100", '.', 100, KARMA_I_NUMERAL_CENSORED);
@@ -162,6 +175,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_numbers),
         cmocka_unit_test(thousands),
+        cmocka_unit_test(percentages),
         cmocka_unit_test(bounds),
         cmocka_unit_test(marks),
         cmocka_unit_test(dates_in_many_forms),

@@ -27,6 +27,8 @@ static const karma_option tool_records[] = {
      "nothing "
      "observed",
      NULL},
+    {"compact", KARMA_OPTION_SWITCH, offsetof(tool_options, compact), 0, 0, 1, NULL, "",
+     "keep few training rows in the model: the solver nystrom, with a tenth of the rows as landmarks", NULL},
     {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",
      "add a column 'flags' that names the cells of the row with unseen categories, values outside the training range, "
      "or texts where numbers are expected",
@@ -39,6 +41,8 @@ static const karma_option tool_records[] = {
      "check whether rows lie near a subspace of few dimensions; -o writes lambda of every row", NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",
      NULL},
+    {"verbose", KARMA_OPTION_SWITCH, offsetof(tool_options, verbose), 0, 0, 1, NULL, "",
+     "also print the kernels, their weights, the folds and the solver", NULL},
     {"quiet", KARMA_OPTION_SWITCH, offsetof(tool_options, quiet), 0, 0, 1, NULL, "",
      "no notices, no progress, no summary", NULL},
 };
@@ -94,7 +98,7 @@ const char *const task_option_names[] = {"task",         "loss",          "tube"
                                          "class-weight", "probabilities", "folds", NULL};
 
 /* Remembers an option of the kernel or the solver: what was given is not chosen. */
-static int note_given(tool *t, const char *name) {
+int note_given(tool *t, const char *name) {
     if (!karma_search_chooses(name)) return EXIT_DONE;
     karma_names *fixed = &t->search.fixed;
     char **grown = realloc(fixed->items, (fixed->count + 1) * sizeof *grown), *copy = strdup(name);

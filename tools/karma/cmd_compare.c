@@ -118,8 +118,9 @@ static void print_method(const karma_comparison *c, size_t which) {
     if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and no sign */
     char error[32] = "";
     if (!isnan(m->error)) (void)snprintf(error, sizeof error, "+- %.4f", m->error);
-    printf("  %-18s %8.4f %-11s %10s %s  %8.3f %9.3f", m->name, m->mean, error, which == c->best ? "best" : difference,
-           m->is_worse ? "*" : " ", s.fit, s.predict);
+    printf("  %-18s %8.4f %-11s %10s %s  %8.3f %8.3f %9.3f", m->name, m->mean, error,
+           which == c->best ? "best" : difference, m->is_worse ? "*" : " ", s.tune + s.fit + s.predict, s.fit,
+           s.predict);
     puts(m->is_transductive ? "  transductive" : "");
 }
 
@@ -152,7 +153,8 @@ static void print_cut_short(const karma_comparison *c) {
 static void print_table(const karma_comparison *c, const size_t *order) {
     double constant = mean_constant(c), sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
     int is_said = isnan(constant);
-    printf("\n  %-18s %20s %10s    %8s %9s\n", "method", karma_goal_name(c->goal), "difference", "fit s", "predict s");
+    printf("\n  %-18s %20s %10s    %8s %8s %9s\n", "method", karma_goal_name(c->goal), "difference", "total s", "fit s",
+           "predict s");
     for (size_t i = 0; i < c->n_methods; i++) {
         const karma_compare_method *m = &c->methods[order[i]];
         if (!is_said && (m->failure || sign * constant > sign * m->mean)) {
@@ -164,7 +166,8 @@ static void print_table(const karma_comparison *c, const size_t *order) {
     if (!is_said) print_constant(constant);
     print_failures(c);
     print_cut_short(c);
-    putchar('\n');
+    printf("\ndifference: to the best%s; total s: tuning, fitting and predicting one part\n",
+           karma_goal_is_loss(c->goal) ? ", a loss, so positive is worse" : ", so negative is worse");
     if (c->best == c->n_methods || c->n_done < 2) return;
     if (has_worse(c))
         puts("* worse than the best by more than chance, at 5% over all methods; other differences may be luck");

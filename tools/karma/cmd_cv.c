@@ -45,19 +45,35 @@ static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
                      targets, "kernels", kernels);
 }
 
+/* One fold has no standard error. */
+static void print_goal(karma_goal goal, double mean, double error) {
+    printf(isfinite(error) ? "  %-18s %.4f +- %.4f" : "  %-18s %.4f", karma_goal_name(goal), mean, error);
+}
+
+static void print_verdict(const karma_cv_target *target, double constant) {
+    double gain = karma_goal_is_loss(target->goal) ? constant - target->mean : target->mean - constant;
+    if (isfinite(gain) && !(gain > (isfinite(target->error) ? 2.0 * target->error : 0.0)))
+        puts("  Not clearly better than a constant answer: these columns do not predict the target, or there are too "
+             "few "
+             "rows.");
+}
+
 static void print_target(const karma_cv *cv, size_t t) {
     const karma_cv_target *target = &cv->targets[t];
     double constant = mean_of(target->majority, cv->n_done);
-    printf("  %-18s %.4f +- %.4f", karma_goal_name(target->goal), target->mean, target->error);
+    print_goal(target->goal, target->mean, target->error);
     if (!isnan(constant)) printf("   a constant answer: %.4f", constant);
+    if (karma_goal_is_loss(target->goal)) fputs(", less is better", stdout);
     fputs("\n  folds             ", stdout);
     for (size_t f = 0; f < cv->n_done; f++)
         printf("%s%.4f", f % 10 ? "  " : f ? "\n                     " : " ", target->values[f]);
     putchar('\n');
     for (int goal = KARMA_GOAL_AUTO + 1; goal < KARMA_N_GOALS; goal++)
-        if (goal != (int)target->goal && !isnan(target->mean_of[goal]))
-            printf("  %-18s %.4f +- %.4f\n", karma_goal_name((karma_goal)goal), target->mean_of[goal],
-                   target->error_of[goal]);
+        if (goal != (int)target->goal && !isnan(target->mean_of[goal])) {
+            print_goal((karma_goal)goal, target->mean_of[goal], target->error_of[goal]);
+            putchar('\n');
+        }
+    print_verdict(target, constant);
 }
 
 static int report(const tool *t, const karma_cv *cv, const karma_table *table) {

@@ -58,25 +58,40 @@ typedef struct table_view {
     karma_review review;
 } table_view;
 
+/* The first two levels, each on one line and not too long. */
+static void print_levels(const karma_table *table, size_t j) {
+    size_t n = karma_table_n_levels(table, j);
+    printf("%zu levels: ", n);
+    for (size_t l = 0; l < n && l < 2; l++) {
+        char text[64];
+        size_t used = 0;
+        for (const char *c = karma_table_level(table, j, l); *c && used + 1 < sizeof text; c++)
+            text[used++] = (unsigned char)*c < ' ' ? ' ' : *c;
+        text[used] = '\0';
+        fputs(l ? ", " : "", stdout);
+        print_field(text, screen_width(text) < 30 ? screen_width(text) : 30);
+    }
+    puts(n > 2 ? ", ..." : "");
+}
+
 static void print_columns(const table_view *v) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table);
     printf("\n  %-24s %-9s %8s   %s\n", "column", "type", "missing", "values");
     size_t d = karma_table_n_attributes(table), shown = d < MOST_COLUMNS ? d : MOST_COLUMNS;
     for (size_t j = 0; j < shown; j++) {
-        char text[16];
-        printf("  %-24.24s %-9s %8s   ", karma_table_attribute_name(table, j),
-               type_name(karma_table_attribute_kind(table, j), karma_table_n_levels(table, j)),
+        char text[16], low[40], high[40], mean[40];
+        fputs("  ", stdout);
+        print_field(karma_table_attribute_name(table, j), 24);
+        printf(" %-9s %8s   ", type_name(karma_table_attribute_kind(table, j), karma_table_n_levels(table, j)),
                percent(text, share(n_rows - v->summaries[j].n_observed, n_rows)));
         if (v->summaries[j].n_observed == 0)
             puts("none observed");
         else if (karma_table_n_levels(table, j) == 0)
-            printf("%.4g to %.4g, mean %.4g\n", v->summaries[j].low, v->summaries[j].high, v->summaries[j].mean);
+            printf("%s to %s, mean %s\n", readable(low, v->summaries[j].low), readable(high, v->summaries[j].high),
+                   readable(mean, v->summaries[j].mean));
         else
-            printf("%zu levels: %s%s%s%s\n", karma_table_n_levels(table, j), karma_table_level(table, j, 0),
-                   karma_table_n_levels(table, j) > 1 ? ", " : "",
-                   karma_table_n_levels(table, j) > 1 ? karma_table_level(table, j, 1) : "",
-                   karma_table_n_levels(table, j) > 2 ? ", ..." : "");
+            print_levels(table, j);
     }
     if (d > shown) printf("  and %zu more: see --json\n", d - shown);
 }
@@ -297,8 +312,11 @@ static void print_model_target(const karma_model *model, size_t target) {
         printf("%s%s%s", q ? ", " : "  quantiles ", karma_number_text(text, karma_model_quantile(model, target, q)),
                q + 1 == Q ? "\n" : "");
     if (K) printf("  %-24s %s\n", "class", "training rows");
-    for (size_t k = 0; k < K; k++)
-        printf("  %-24.24s %zu\n", karma_model_class(model, target, k), karma_model_class_count(model, target, k));
+    for (size_t k = 0; k < K; k++) {
+        fputs("  ", stdout);
+        print_field(karma_model_class(model, target, k), 24);
+        printf(" %zu\n", karma_model_class_count(model, target, k));
+    }
 }
 
 static void print_model(const karma_model *model, const char *path) {
@@ -312,16 +330,19 @@ static void print_model(const karma_model *model, const char *path) {
         printf(" from %zu column%s\n", d, d == 1 ? "" : "s");
     printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
            karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
-    if (karma_model_search_info(model))
+    if (karma_model_search_info(model)) {
+        print_outcome(model, NAN);
         print_search(karma_model_search_info(model));
-    else {
+    } else {
         fputs("  kernel: ", stdout);
         print_kernel(model);
     }
     for (size_t target = 0; target < karma_model_n_targets(model); target++) print_model_target(model, target);
     if (d) printf("\n  %-24s %s\n", "column", "type");
     for (size_t j = 0; j < d; j++) {
-        printf("  %-24.24s %s", karma_model_attribute_name(model, j), attribute_type(model, j));
+        fputs("  ", stdout);
+        print_field(karma_model_attribute_name(model, j), 24);
+        printf(" %s", attribute_type(model, j));
         if (karma_model_attribute_n_levels(model, j))
             printf("%s of %zu levels", karma_model_attribute_kind(model, j) == KARMA_COLUMN_NUMBER ? " category" : "",
                    karma_model_attribute_n_levels(model, j));

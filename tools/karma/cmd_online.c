@@ -73,7 +73,7 @@ static void print_text(const karma_regret_options *o, const karma_regret *regret
            "and their order is %s.\n",
            (long long)o->rank, (long long)o->dim, percent(missing, regret->missing), o->lambda,
            o->order == KARMA_ORDER_ADVERSARIAL ? "chosen against the learner" : "random");
-    printf("gamma %zu, Gamma %s, rho %s, X %.4g, B = Gamma.\n", regret->gamma,
+    printf("gamma %zu, Gamma %s, rho %s, X %.4g, B = gamma.\n", regret->gamma,
            number_of_log(big_gamma, regret->log_big_gamma), number_of_log(rho, regret->log_rho), regret->magnitude);
     print_verdict(regret);
 }

@@ -66,7 +66,7 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
 
 /* The loss, if there is only one: several targets have theirs next to their names. */
 static void print_solver(const karma_model *model) {
-    printf("  solver   %s, ", karma_model_solver_name(model));
+    printf("  solver         %s, ", karma_model_solver_name(model));
     if (karma_model_n_targets(model) == 1) printf("%s loss, ", karma_model_loss_name(model, 0));
     printf("C %.4g, ", karma_model_info(model)->C);
 }
@@ -77,36 +77,51 @@ static void print_online(const karma_model *model) {
     print_solver(model);
     printf("%zu rounds, %zu support rows\n", info->rounds, info->n_support);
     if (karma_model_task(model, 0) == KARMA_TASK_REGRESS) {
-        printf("  loss     %.4g on average before each update, target in standard deviations\n", info->mean_loss);
+        printf("  loss           %.4g on average before each update, target in standard deviations\n", info->mean_loss);
         return;
     }
     const char *name, *of = karma_model_n_targets(model) > 1 ? " about " : "";
     double error = majority_error(model, 0, &name);
-    printf("  errors   %s of the decisions%s%s taken before each update; always saying '%s': %s\n",
+    printf("  errors         %s of the decisions%s%s taken before each update; always saying '%s': %s\n",
            percent(a, info->error_rate), of, *of ? karma_model_target_name(model, 0) : "", name, percent(b, error));
 }
 
-static void print_batch(const karma_model *model) {
+static void print_batch(const karma_model *model, int is_verbose) {
     const karma_fit_info *info = karma_model_info(model);
     print_solver(model);
     printf("%zu support rows\n", info->n_support);
-    printf("  work     %.1f passes, %.3g kernel evaluations\n", (double)info->rounds / (double)info->n_rows,
+    if (!is_verbose && info->stop != KARMA_STOP_LIMIT) return;
+    printf("  work           %.1f passes, %.3g kernel evaluations\n", (double)info->rounds / (double)info->n_rows,
            info->kernel_evaluations);
-    printf("  optimum  between %.6g (dual) and %.6g (primal), a gap of %.2g", info->dual, info->primal, info->gap);
+    printf("  optimum        between %.6g (dual) and %.6g (primal), a gap of %.2g", info->dual, info->primal,
+           info->gap);
     puts(info->stop == KARMA_STOP_LIMIT ? " (stopped before --tolerance was reached; see --passes)" : "");
 }
 
-static void print_target(const karma_model *model, size_t target) {
-    size_t K = karma_model_n_classes(model, target), Q = karma_model_n_quantiles(model, target);
-    printf("  target   %s, ", karma_model_target_name(model, target));
-    if (K)
-        printf("%zu classes%s", K, karma_model_has_probabilities(model, target) ? " with probabilities" : "");
-    else if (Q > 1)
-        printf("%zu quantiles of a number", Q);
+/* A model that was not chosen: what it is; how the solver got there only where it is asked for or went wrong. */
+static void print_fit(const tool *t, const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    fputs("  kernel         ", stdout);
+    print_kernel(model);
+    if (info->solver == KARMA_SOLVER_ONLINE)
+        print_online(model);
     else
-        printf("a number");
-    if (karma_model_n_targets(model) > 1) printf(", %s loss", karma_model_loss_name(model, target));
-    putchar('\n');
+        print_batch(model, t->options.verbose);
+}
+
+/* Whoever has the file has these rows. */
+static void print_kept_rows(const karma_model *model) {
+    const karma_fit_info *info = karma_model_info(model);
+    if (info->n_support && !karma_model_is_precomputed(model))
+        printf("  The file contains %zu of the %zu training rows%s.\n", info->n_support, info->n_rows,
+               info->n_support > info->n_rows / 2 ? " (fewer with --compact)" : "");
+}
+
+static void print_next_steps(const tool *t) {
+    printf(
+        "  Next: karma predict %s NEW; karma cv %s with the same options, a score without optimism; karma explain %s "
+        "HELD-OUT --importance.\n",
+        t->options.output, t->arguments[0], t->options.output);
 }
 
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
@@ -119,17 +134,15 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
         puts("their kernel values");
     else
         printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s", percent(a, missing_share(table)));
-    for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target(model, target);
     if (karma_model_search_info(model)) {
-        print_search(karma_model_search_info(model));
-        return;
+        print_outcome(model, karma_model_is_precomputed(model) ? 0.0 : missing_share(table));
+        if (t->options.verbose) print_search(karma_model_search_info(model));
+    } else {
+        for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target_line(model, target);
+        print_fit(t, model);
     }
-    fputs("  kernel   ", stdout);
-    print_kernel(model);
-    if (info->solver != KARMA_SOLVER_ONLINE)
-        print_batch(model);
-    else
-        print_online(model);
+    print_kept_rows(model);
+    print_next_steps(t);
 }
 
 static int save_and_report(tool *t, const karma_table *table, const karma_model *model, double started) {
@@ -140,6 +153,19 @@ static int save_and_report(tool *t, const karma_table *table, const karma_model 
     if (t->options.json) return print_json(summary_json(t, table, model, now() - started));
     if (!t->options.quiet) print_summary(t, table, model);
     return finish_stdout();
+}
+
+/* Landmarks are training rows, too, but few of them. */
+static int make_compact(tool *t, const karma_table *table) {
+    enum { LEAST = 20 };
+    size_t n = karma_table_n_rows(table);
+    if (!t->options.compact) return EXIT_DONE;
+    if (t->fit.solver != KARMA_SOLVER_AUTO && t->fit.solver != KARMA_SOLVER_NYSTROM)
+        return fail_usage(t, "--compact needs --solver nystrom, or none");
+    t->fit.solver = KARMA_SOLVER_NYSTROM;
+    if (t->fit.landmarks == (int64_t)KARMA_AUTO) t->fit.landmarks = n / 10 > LEAST ? (int64_t)(n / 10) : LEAST;
+    int code = note_given(t, "solver");
+    return code == EXIT_DONE ? note_given(t, "landmarks") : code;
 }
 
 static int run(tool *t) {
@@ -158,6 +184,8 @@ static int run(tool *t) {
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "name the column of the label with --target COL%s",
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
+    else if ((code = make_compact(t, table)) != EXIT_DONE)
+        ; /* it has said why */
     else if (karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else {
@@ -169,7 +197,7 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "compact", "verbose", "json", "quiet", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},

@@ -19,7 +19,8 @@ typedef struct lowrank_view {
 static const char *const quartile_names[KARMA_N_QUARTILES] = {"min", "q1", "median", "q3", "max"};
 
 static const char *verdict_name(karma_lowrank_verdict verdict) {
-    return verdict == KARMA_LOWRANK_HOLDS ? "holds" : verdict == KARMA_LOWRANK_PARTLY ? "partly" : "no";
+    static const char *const names[] = {"no", "partly", "holds", "unknown"};
+    return names[verdict];
 }
 
 /* The attributes with the largest counts, in that order, of equals the first; those with none are left out. */
@@ -73,6 +74,8 @@ static void print_verdict(const lowrank_view *v) {
         "  but much stays open. --kernel union can use what there is.",
         "The low-rank assumption holds: completions predict hidden cells well. --kernel union, or subspace if many\n"
         "  cells are missing, should learn more from fewer rows.",
+        "Within groups of columns that rows show together completions predict hidden cells. But for most missing\n"
+        "  cells nothing can be known: the data never show their columns together with those their rows have.",
     };
     char text[16];
     printf("\n  %s of the variance of hidden cells is explained by the subspace (holds from %.0f%%, partly from "
@@ -80,6 +83,26 @@ static void print_verdict(const lowrank_view *v) {
            percent(text, fmax(v->report->explained, 0.0)), 100.0 * KARMA_LOWRANK_HOLDS_FROM,
            100.0 * KARMA_LOWRANK_PARTLY_FROM);
     printf("  %s\n", sentences[v->report->verdict]);
+}
+
+static void print_linkage(const lowrank_view *v) {
+    const karma_lowrank *r = v->report;
+    char share[16];
+    if (r->n_pairs)
+        printf("\n  %zu of %zu pairs of columns are seen together in some row.\n", r->n_pairs_together, r->n_pairs);
+    if (r->n_groups < 2) return;
+    printf("  The rows link the columns into %zu groups; how columns of different groups go together is not known.\n",
+           r->n_groups);
+    for (size_t g = 0, shown = 0; g < r->n_groups && g < MOST_CRITICAL; g++, shown = 0) {
+        printf("    group %zu:", g + 1);
+        for (size_t j = 0; j < r->n_attributes; j++)
+            if (r->group[j] == g && shown++ < 6)
+                printf("%s %s", shown > 1 ? "," : "", karma_table_attribute_name(v->table, j));
+        printf(shown > 6 ? ", ... (%zu columns)\n" : "\n", shown);
+    }
+    printf("  %zu of %zu missing cells (%s) cannot be determined: their rows show no column of their group.\n",
+           r->n_undetermined, r->n_missing,
+           percent(share, r->n_missing ? (double)r->n_undetermined / (double)r->n_missing : 0.0));
 }
 
 static void print_gamma_advice(const lowrank_view *v) {
@@ -112,9 +135,11 @@ static void print_regularity(const lowrank_view *v) {
 static void print_critical(const lowrank_view *v) {
     if (v->n_critical == 0) return;
     printf("\n  Columns that rows hang on: hidden, they make rows unreconstructible.\n");
-    for (size_t k = 0; k < v->n_critical; k++)
-        printf("  %-24.24s %zu rows\n", karma_table_attribute_name(v->table, v->critical[k]),
-               v->report->n_critical[v->critical[k]]);
+    for (size_t k = 0; k < v->n_critical; k++) {
+        fputs("  ", stdout);
+        print_field(karma_table_attribute_name(v->table, v->critical[k]), 24);
+        printf(" %zu rows\n", v->report->n_critical[v->critical[k]]);
+    }
 }
 
 static void print_lowrank(const lowrank_view *v, const char *path) {
@@ -123,6 +148,7 @@ static void print_lowrank(const lowrank_view *v, const char *path) {
            v->report->n_attributes);
     print_subspace(v);
     print_verdict(v);
+    print_linkage(v);
     print_regularity(v);
     print_critical(v);
     if (v->norms_known)
@@ -163,6 +189,10 @@ static json_t *lowrank_json(const lowrank_view *v) {
                   verdict_name(r->verdict), "reconstructible", (json_int_t)r->n_reconstructible, "blind",
                   (json_int_t)r->n_blind, "reconstructible_share", share_of_rows(v, r->n_reconstructible), "regularity",
                   regularity_json(v), "epsilon", v->epsilon, "critical", critical);
+    (void)json_object_update_new(object, json_pack("{s:I, s:I, s:I, s:I, s:I}", "pairs", (json_int_t)r->n_pairs,
+                                                   "pairs_together", (json_int_t)r->n_pairs_together, "groups",
+                                                   (json_int_t)r->n_groups, "missing_cells", (json_int_t)r->n_missing,
+                                                   "undetermined_cells", (json_int_t)r->n_undetermined));
     if (v->norms_known)
         (void)json_object_set_new(object, "norm_above_one_share", json_real(share_of_rows(v, v->norms.n_above_one)));
     return object;

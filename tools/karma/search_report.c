@@ -35,6 +35,22 @@ static json_t *gains_json(const karma_search_info *info) {
     return object;
 }
 
+static json_t *targets_json(const karma_search_info *info) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < info->n_targets; i++) {
+        const karma_search_target *own = &info->targets[i];
+        json_t *object = json_pack("{s:s, s:o, s:o, s:o}", "goal", karma_goal_name(own->goal), "score",
+                                   json_number_or_null(own->score), "error", json_number_or_null(own->error),
+                                   "constant_answer", json_number_or_null(own->constant_score));
+        if (info->has_zero_imputation)
+            (void)json_object_set_new(object, "zero_imputation",
+                                      json_pack("{s:o, s:o}", "score", json_number_or_null(own->zero_score), "error",
+                                                json_number_or_null(own->zero_error)));
+        (void)json_array_append_new(array, object);
+    }
+    return array;
+}
+
 json_t *search_json(const karma_search_info *info) {
     json_t *o =
         json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:o}", "goal",
@@ -57,6 +73,7 @@ json_t *search_json(const karma_search_info *info) {
                                             (json_int_t)info->n_check_learned, "score",
                                             json_number_or_null(info->check_score), "error",
                                             json_number_or_null(info->check_error)));
+    if (info->n_targets) (void)json_object_set_new(o, "targets", targets_json(info));
     (void)json_object_set_new(o, "candidates", candidates_json(info));
     (void)json_object_set_new(o, "gains", gains_json(info));
     return o;
@@ -66,7 +83,8 @@ json_t *search_json(const karma_search_info *info) {
 
 static void print_folds(const karma_search_info *info) {
     size_t most = 10;
-    fputs("  folds    ", stdout);
+    if (info->goal == KARMA_GOAL_AUTO) return; /* means of accuracy and R2 */
+    fputs("  folds          ", stdout);
     for (size_t f = 0; f < info->n_values && f < most; f++) printf("%s%.4g", f ? "  " : "", info->values[f]);
     puts(info->n_values > most ? "  ..." : "");
 }
@@ -83,15 +101,17 @@ static const char *words_for(const char *ingredient) {
 
 static void print_gains(const karma_search_info *info) {
     for (size_t i = 0; i < info->n_gains; i++)
-        printf("%s%s %+.4f +- %.4f", i ? ", " : "  gains    ", words_for(info->gains[i].ingredient),
-               info->gains[i].gain, info->gains[i].error);
-    if (info->n_gains) puts(" (the choice with each, minus the choice without it)");
+        printf(isfinite(info->gains[i].error) ? "%s%s %+.4f +- %.4f" : "%s%s %+.4f", i ? ", " : "  gains          ",
+               words_for(info->gains[i].ingredient), info->gains[i].gain, info->gains[i].error);
+    if (info->n_gains)
+        printf(" (the choice with each, minus the choice without it%s)\n",
+               karma_goal_is_loss(info->goal) ? "; less is better" : "");
 }
 
 /* One kernel per line, with its weight in the average and its multiples of C. */
 static void print_members(const karma_search_info *info) {
     size_t most = 10;
-    puts("  learned");
+    printf("  learned        %zu of the candidates together\n", info->n_chosen);
     for (size_t i = 0; i < info->n_members && i < most; i++) {
         const karma_search_member *m = &info->members[i];
         double weight = 0.0;
@@ -107,7 +127,7 @@ static void print_members(const karma_search_info *info) {
 static void print_tried(const karma_search_info *info) {
     static const char *const ends[KARMA_N_SEARCH_ENDS] = {"", ", cut short by the time limit",
                                                           ", cut short by an interrupt"};
-    printf("  tried    %zu candidates of %zu kernel%s on %zu x %zu folds", info->n_tried, info->n_kernels,
+    printf("  tried          %zu candidates of %zu kernel%s on %zu x %zu folds", info->n_tried, info->n_kernels,
            info->n_kernels == 1 ? "" : "s", info->n_repeats, info->n_folds);
     if (info->n_rows_tried < info->n_rows) printf(" of %zu rows", info->n_rows_tried);
     if (isfinite(info->seconds)) printf(", %.1f s", info->seconds); /* files do not keep it */
@@ -116,18 +136,7 @@ static void print_tried(const karma_search_info *info) {
 
 void print_search(const karma_search_info *info) {
     print_tried(info);
-    printf("  %-8s %.4f +- %.4f cross-validated, by %zu of them together; optimistic: the same folds chose it (see "
-           "cv)\n",
-           karma_goal_name(info->goal), info->score, info->error, info->n_chosen);
     print_folds(info);
-    if (info->n_checked)
-        printf("  check    %.4f +- %.4f on these %zu rows by a model learned from the other %zu\n", info->check_score,
-               info->check_error, info->n_checked, info->n_check_learned);
-    printf("  baseline %.4f for a constant answer", info->constant_score);
-    if (info->has_zero_imputation)
-        printf(", %.4f +- %.4f for 0-imputation (linear, gamma 1) on the same folds", info->zero_score,
-               info->zero_error);
-    putchar('\n');
     print_gains(info);
     print_members(info);
 }

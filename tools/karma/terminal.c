@@ -42,13 +42,32 @@ static int watch_interrupt(void *payload, const char *stage, size_t done, size_t
     return interrupted;
 }
 
+/* What is left of a stage, by how long its parts took so far. A new guess is made when a part is done; between guesses
+ * time runs down. Stages within stages have totals of their own, and start anew. */
+typedef struct time_guess {
+    size_t total, first, done; /* first: parts that were done when the clock started */
+    double start, at, left;    /* left: seconds from `at` on; negative: not known yet */
+} time_guess;
+static time_guess guess;
+
+static double seconds_left(size_t done, size_t total, double time) {
+    if (total != guess.total || done < guess.done) guess = (time_guess){total, done, done, time, time, -1.0};
+    if (done > guess.done && done > guess.first) {
+        guess.done = done;
+        guess.at = time;
+        guess.left = (time - guess.start) / (double)(done - guess.first) * (double)(total - done);
+    }
+    double left = guess.left - (time - guess.at);
+    return guess.left < 0.0 ? -1.0 : left > 0.0 ? left : 0.0;
+}
+
 static int show_progress(void *payload, const char *stage, size_t done, size_t total) {
-    double time = now();
+    double time = now(), left = total ? seconds_left(done, total, time) : -1.0;
     if (time - last_shown > 0.1) {
-        double share = total ? (double)done / (double)total : 0.0, elapsed = time - started;
         fprintf(stderr, "\r\033[K%s", stage);
-        if (total) fprintf(stderr, " %zu of %zu (%.0f%%)", done, total, 100.0 * share);
-        if (share > 0.02 && elapsed > 1.0) fprintf(stderr, ", %.0f s left", elapsed / share - elapsed);
+        if (total && total != 100) fprintf(stderr, " %zu of %zu", done, total);
+        if (total) fprintf(stderr, " (%.0f%%)", 100.0 * (double)done / (double)total);
+        if (left >= 0.0 && time - started > 1.0) fprintf(stderr, ", %.0f s left", left);
         (void)fflush(stderr);
         last_shown = time;
         line_is_open = 1;

@@ -18,10 +18,11 @@ typedef struct tool_options {
     int regret;         /* online */
     char *errors;       /* complete */
     int lowrank;        /* inspect */
-    int json, quiet;
+    int json, quiet, verbose;
     int importance, overlap; /* explain: what it reports instead of single rows */
     int64_t top;             /* explain: parts to show; 0: all */
     int64_t rounds;          /* cv */
+    int compact;             /* train: a model of few training rows */
     int flags;               /* predict: a column with the cells that the model could not use as they are */
     int64_t abstain;         /* predict, eval: the warning level from which on they do; 0: never */
 } tool_options;
@@ -84,6 +85,8 @@ void *group_struct(const option_group *group, tool *t);
 int group_has(const tool_command *command, const option_group *group, const karma_option *option);
 /* Reading options that every command on tables shares: what columns are, and what the file is like. */
 extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
+/* Remembers an option of the kernel or the solver: what was given is not chosen. */
+int note_given(tool *t, const char *name);
 /* Options that describe a kernel; and those of what is learned, with which it is chosen all the same. */
 extern const char *const kernel_option_names[], *const task_option_names[];
 
@@ -179,6 +182,17 @@ json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
 /* The kernel in words and a line feed: "linear, gamma 2, scale 12.3, bias 1". */
 void print_kernel(const karma_model *model);
+/* outcome_report.c: what matters of a search: scores, baselines, a sentence. `missing`: share of the cells. */
+void print_outcome(const karma_model *model, double missing);
+void print_target_line(const karma_model *model, size_t target);
+/* "accuracy       0.8100 +- 0.0150  a remark"; an error that is not finite is left out. */
+void print_score_line(const char *name, double score, double error, const char *remark);
+/* fields.c: columns of a table on the screen. A text in so many columns, filled up on the right or left, or cut. */
+void print_field(const char *text, size_t width);
+void print_field_right(const char *text, size_t width);
+size_t screen_width(const char *text);
+/* Four digits, but no power of ten below 1e15. */
+const char *readable(char text[40], double value);
 /* How a model was chosen, for people and as the key "cv". */
 void print_search(const karma_search_info *info);
 json_t *search_json(const karma_search_info *info);

@@ -1,0 +1,38 @@
+/* Which attributes the rows determine together. A subspace of rank r is estimated from the covariances of pairs of
+ * features: σ_fg = w_f·w_g. If two attributes are never observed in the same row, their covariance is known only
+ * through others: given the loadings of r features g that f was observed with, r equations determine w_f. Without them
+ * the estimate says something about the pair, but not because of the data.
+ *
+ * Attributes are put into groups: one joins a group if it was observed together with attributes of the group that have
+ * at least r features, or with all of them while the group is smaller, and with any of them in at least
+ * max(3, r + 1) rows. Within a group the loadings are determined up to one rotation; between groups nothing is. */
+#ifndef KARMA_I_LINKAGE_H
+#define KARMA_I_LINKAGE_H
+
+#include "base/archive.h"
+#include "table/rows.h"
+
+typedef struct karma_i_linkage {
+    size_t n_attributes;
+    size_t n_groups; /* 0: not known, which counts as one */
+    size_t *group;   /* of each attribute; NULL where there are no two groups */
+} karma_i_linkage;
+
+/* Cost: in the usual case of one group r pairs per attribute, each of a few words; at most all pairs times rows/64.
+ * Rows that would need more than 128 MB of bits are not gone through: n_groups is 0. */
+karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, size_t rank, karma_error *err);
+void karma_i_linkage_clear(karma_i_linkage *linkage);
+/* Whether the rows determine how two attributes go together. */
+static inline int karma_i_linkage_joins(const karma_i_linkage *linkage, size_t a, size_t b) {
+    return !linkage->group || linkage->group[a] == linkage->group[b];
+}
+/* Pairs of attributes, and those of them that some row observes together. 0 and 0 where they are not gone through. */
+typedef struct karma_i_pair_count {
+    size_t n_pairs, n_together;
+} karma_i_pair_count;
+karma_status karma_i_count_pairs(karma_i_pair_count *out, const karma_i_rows *rows, karma_error *err);
+
+/* "groups" of a model file, which has them only if there are several. */
+karma_status karma_i_linkage_archive(karma_i_archive *archive, karma_i_linkage *linkage);
+
+#endif
