@@ -76,7 +76,9 @@ KARMA_API FILE *karma_output_stream(karma_output *output);
  * anything was not written; the target is then as before. Cost: the writing of what is buffered. Threads: one at a time
  * per object. */
 KARMA_API karma_status karma_output_commit(karma_output *output, karma_error *err);
-/* Both at once: neither appears unless both are whole on the disk. Frees both in any case. */
+/* Both at once: neither appears unless both are whole on the disk. Frees both in any case. Errors: KARMA_ERR_IO if
+ * anything was not written; both targets are then as before, as far as the system allows. Cost: the writing of what is
+ * buffered. Threads: one at a time per object. */
 KARMA_API karma_status karma_output_commit_two(karma_output *first, karma_output *second, karma_error *err);
 KARMA_API void karma_output_discard(karma_output *output);
 

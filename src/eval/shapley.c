@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
-#include "kernel/grow.h"
+#include "kernel/reveal.h"
 
 /* Parts of the kernel that are kept for one row, at most. */
 #define MOST_PART_BYTES 536870912.0
@@ -222,12 +222,12 @@ static void take_pair(sampling *s, const double *sets, const size_t *order) {
 
 /* The parts of a row's kernel values: one table for every member that is not placed in a subspace. */
 typedef struct part_tables {
-    karma_i_grow_table *tables; /* by member; zeroed where it has none */
+    karma_i_reveal_table *tables; /* by member; zeroed where it has none */
     size_t n;
 } part_tables;
 
 static void free_parts(part_tables *p) {
-    for (size_t m = 0; p->tables && m < p->n; m++) karma_i_grow_table_clear(&p->tables[m]);
+    for (size_t m = 0; p->tables && m < p->n; m++) karma_i_reveal_table_clear(&p->tables[m]);
     karma_i_free(p->tables);
     *p = (part_tables){NULL, 0};
 }
@@ -236,7 +236,7 @@ static double bytes_of_parts(const karma_model *model, size_t n) {
     double bytes = 0.0;
     for (size_t m = 0; m < model->n_members; m++)
         if (!karma_i_member_is_placed(model, m))
-            bytes += karma_i_grow_bytes(&model->members[m].kernel, n, model->support->n_rows);
+            bytes += karma_i_reveal_bytes(&model->members[m].kernel, n, model->support->n_rows);
     return bytes;
 }
 
@@ -247,8 +247,8 @@ static karma_status make_parts(part_tables *p, const karma_i_game *game, size_t 
     karma_status st = p->tables ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t m = 0; st == KARMA_OK && m < p->n; m++)
         if (!karma_i_member_is_placed(model, m))
-            st = karma_i_grow_table_init(&p->tables[m], &model->members[m].kernel, game->rows, row, attributes, n,
-                                         karma_i_rows_all(model->support), game->threads, err);
+            st = karma_i_reveal_table_init(&p->tables[m], &model->members[m].kernel, game->rows, row, attributes, n,
+                                           karma_i_rows_all(model->support), game->threads, err);
     if (st != KARMA_OK) free_parts(p);
     return st;
 }
@@ -259,28 +259,28 @@ static karma_status grow_ends(sampling *s, karma_i_game *game, const part_tables
                               const size_t *attributes, karma_error *err) {
     karma_status st = score_ends(s, game, row, attributes, 0, err);
     for (size_t m = 0; st == KARMA_OK && m < parts->n; m++) {
-        const karma_i_grow_table *table = &parts->tables[m];
+        const karma_i_reveal_table *table = &parts->tables[m];
         const double *coefficients = game->model->members[m].coefficients;
-        karma_i_grow grow;
+        karma_i_reveal grow;
         if (!table->kernel) continue;
-        st = karma_i_grow_init(&grow, table, err);
+        st = karma_i_reveal_init(&grow, table, err);
         if (st != KARMA_OK) break;
-        karma_i_grow_start(&grow, table);
-        karma_i_grow_score(s->ends + s->n_outputs, &grow, table, coefficients, s->n_outputs);
-        for (size_t k = 0; k < s->n; k++) karma_i_grow_add(&grow, table, k);
-        karma_i_grow_score(s->ends, &grow, table, coefficients, s->n_outputs);
-        karma_i_grow_clear(&grow);
+        karma_i_reveal_start(&grow, table);
+        karma_i_reveal_score(s->ends + s->n_outputs, &grow, table, coefficients, s->n_outputs);
+        for (size_t k = 0; k < s->n; k++) karma_i_reveal_add(&grow, table, k);
+        karma_i_reveal_score(s->ends, &grow, table, coefficients, s->n_outputs);
+        karma_i_reveal_clear(&grow);
     }
     return st;
 }
 
 /* Adds one member's scores of the sets of an order, which stand from large to small. */
-static void grow_order(double *sets, karma_i_grow *grow, const karma_i_grow_table *table, const karma_i_member *member,
-                       const size_t *order, size_t n, int reversed, size_t K) {
-    karma_i_grow_start(grow, table);
+static void grow_order(double *sets, karma_i_reveal *grow, const karma_i_reveal_table *table,
+                       const karma_i_member *member, const size_t *order, size_t n, int reversed, size_t K) {
+    karma_i_reveal_start(grow, table);
     for (size_t p = 0; p + 1 < n; p++) {
-        karma_i_grow_add(grow, table, at_place(order, n, p, reversed));
-        karma_i_grow_score(sets + (n - 2 - p) * K, grow, table, member->coefficients, K);
+        karma_i_reveal_add(grow, table, at_place(order, n, p, reversed));
+        karma_i_reveal_score(sets + (n - 2 - p) * K, grow, table, member->coefficients, K);
     }
 }
 
@@ -292,15 +292,15 @@ static karma_status grow_orders(double *sets, const karma_i_game *game, const pa
 #pragma omp parallel for num_threads(game->threads) schedule(dynamic) reduction(| : failed)
     for (size_t w = 0; w < 2 * n_pairs; w++)
         for (size_t m = 0; m < parts->n; m++) {
-            karma_i_grow grow;
+            karma_i_reveal grow;
             if (!parts->tables[m].kernel) continue;
-            if (karma_i_grow_init(&grow, &parts->tables[m], NULL) != KARMA_OK) {
+            if (karma_i_reveal_init(&grow, &parts->tables[m], NULL) != KARMA_OK) {
                 failed = 1;
                 continue;
             }
             grow_order(sets + w * (n - 1) * K, &grow, &parts->tables[m], &game->model->members[m], s->order + w / 2 * n,
                        n, (int)(w % 2), K);
-            karma_i_grow_clear(&grow);
+            karma_i_reveal_clear(&grow);
         }
     return failed ? karma_i_fail_memory(err) : KARMA_OK;
 }

@@ -20,7 +20,7 @@ typedef struct karma_i_game {
     karma_i_rows *work;       /* the row with some attributes hidden, once a set */
     double *scores;           /* of the work rows */
     size_t score_capacity;
-    int reuses_parts; /* orders of members without a subspace are scored by karma_i_grow; set by karma_i_game_init */
+    int reuses_parts; /* orders of members without a subspace are scored by karma_i_reveal; set by karma_i_game_init */
 } karma_i_game;
 
 /* Whether a member of the model needs every set placed (in a subspace, or in the leaves of trees). */

@@ -1,24 +1,24 @@
-#include "kernel/grow.h"
+#include "kernel/reveal.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 
-double karma_i_grow_bytes(const karma_i_kernel *kernel, size_t n_attributes, size_t n_rows) {
+double karma_i_reveal_bytes(const karma_i_kernel *kernel, size_t n_attributes, size_t n_rows) {
     return (double)n_attributes * (double)n_rows * (double)(kernel->n_factors * sizeof(float) + 1);
 }
 
-void karma_i_grow_table_clear(karma_i_grow_table *t) {
+void karma_i_reveal_table_clear(karma_i_reveal_table *t) {
     karma_i_free(t->kappa);
     karma_i_free(t->shared);
     karma_i_free(t->own);
     karma_i_free(t->square);
     karma_i_free(t->flat);
-    *t = (karma_i_grow_table){0};
+    *t = (karma_i_reveal_table){0};
 }
 
-static karma_status make_room(karma_i_grow_table *t, karma_error *err) {
+static karma_status make_room(karma_i_reveal_table *t, karma_error *err) {
     size_t n = t->n_attributes, m = t->n_rows, F = t->kernel->n_factors;
     t->kappa = karma_i_alloc(F * n, m * sizeof *t->kappa);
     t->shared = karma_i_zalloc(n, m);
@@ -34,8 +34,8 @@ static double weight_of(const karma_i_factor *factor, size_t n) {
     return karma_i_weight(n + (factor->bias != 0.0), factor->gamma, factor->scale, factor->log_norm);
 }
 
-static void fill_factor(karma_i_grow_table *t, size_t f, const karma_i_rows *rows, size_t row, const size_t *attributes,
-                        karma_i_view b, int threads) {
+static void fill_factor(karma_i_reveal_table *t, size_t f, const karma_i_rows *rows, size_t row,
+                        const size_t *attributes, karma_i_view b, int threads) {
     const karma_i_factor *factor = &t->kernel->factors[f];
     const karma_i_rows *own = karma_i_rows_encoding(rows, factor->encoding);
     const karma_i_rows *other = karma_i_rows_encoding(b.rows, factor->encoding);
@@ -49,13 +49,13 @@ static void fill_factor(karma_i_grow_table *t, size_t f, const karma_i_rows *row
             t->kappa[(f * n + k) * m + j] = (float)karma_i_kappa(own, row, other, b.first + j, attributes[k]);
 }
 
-karma_status karma_i_grow_table_init(karma_i_grow_table *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                                     size_t row, const size_t *attributes, size_t n, karma_i_view b, int threads,
-                                     karma_error *err) {
-    karma_i_grow_table t = {.kernel = kernel, .n_attributes = n, .n_rows = b.count};
+karma_status karma_i_reveal_table_init(karma_i_reveal_table *out, const karma_i_kernel *kernel,
+                                       const karma_i_rows *rows, size_t row, const size_t *attributes, size_t n,
+                                       karma_i_view b, int threads, karma_error *err) {
+    karma_i_reveal_table t = {.kernel = kernel, .n_attributes = n, .n_rows = b.count};
     karma_status st = make_room(&t, err);
     if (st != KARMA_OK) {
-        karma_i_grow_table_clear(&t);
+        karma_i_reveal_table_clear(&t);
         return st;
     }
     const karma_i_rows *other = karma_i_rows_encoding(b.rows, kernel->factors[0].encoding); /* all observe the same */
@@ -72,27 +72,27 @@ karma_status karma_i_grow_table_init(karma_i_grow_table *out, const karma_i_kern
 
 /* --- sets ---------------------------------------------------------------------------------------------- */
 
-karma_status karma_i_grow_init(karma_i_grow *out, const karma_i_grow_table *table, karma_error *err) {
+karma_status karma_i_reveal_init(karma_i_reveal *out, const karma_i_reveal_table *table, karma_error *err) {
     size_t F = table->kernel->n_factors, m = table->n_rows;
-    karma_i_grow g = {.sum = karma_i_alloc(F, m * sizeof *g.sum),
-                      .common = karma_i_alloc(m, sizeof *g.common),
-                      .own = karma_i_alloc(F, sizeof *g.own)};
+    karma_i_reveal g = {.sum = karma_i_alloc(F, m * sizeof *g.sum),
+                        .common = karma_i_alloc(m, sizeof *g.common),
+                        .own = karma_i_alloc(F, sizeof *g.own)};
     if (!g.sum || !g.common || !g.own) {
-        karma_i_grow_clear(&g);
+        karma_i_reveal_clear(&g);
         return karma_i_fail_memory(err);
     }
     *out = g;
     return KARMA_OK;
 }
 
-void karma_i_grow_clear(karma_i_grow *g) {
+void karma_i_reveal_clear(karma_i_reveal *g) {
     karma_i_free(g->sum);
     karma_i_free(g->common);
     karma_i_free(g->own);
-    *g = (karma_i_grow){0};
+    *g = (karma_i_reveal){0};
 }
 
-void karma_i_grow_start(karma_i_grow *g, const karma_i_grow_table *t) {
+void karma_i_reveal_start(karma_i_reveal *g, const karma_i_reveal_table *t) {
     size_t m = t->n_rows;
     g->n = 0;
     memset(g->common, 0, m * sizeof *g->common);
@@ -102,7 +102,7 @@ void karma_i_grow_start(karma_i_grow *g, const karma_i_grow_table *t) {
     }
 }
 
-void karma_i_grow_add(karma_i_grow *g, const karma_i_grow_table *t, size_t place) {
+void karma_i_reveal_add(karma_i_reveal *g, const karma_i_reveal_table *t, size_t place) {
     size_t n = t->n_attributes, m = t->n_rows;
     const unsigned char *shared = t->shared + place * m;
     g->n++;
@@ -116,15 +116,15 @@ void karma_i_grow_add(karma_i_grow *g, const karma_i_grow_table *t, size_t place
 }
 
 /* The value of a factor with its outer map. */
-static double factor_value(const karma_i_grow *g, const karma_i_grow_table *t, size_t f, size_t j) {
+static double factor_value(const karma_i_reveal *g, const karma_i_reveal_table *t, size_t f, size_t j) {
     const karma_i_factor *factor = &t->kernel->factors[f];
     double xy = (double)factor->weight[g->common[j]] * g->sum[f * t->n_rows + j];
     if (factor->map.kind == KARMA_OUTER_IDENTITY) return xy;
     return karma_i_map_value(&factor->map, xy, weight_of(factor, g->n) * g->own[f], t->square[f * t->n_rows + j]);
 }
 
-void karma_i_grow_score(double *scores, const karma_i_grow *g, const karma_i_grow_table *t, const double *coefficients,
-                        size_t n_outputs) {
+void karma_i_reveal_score(double *scores, const karma_i_reveal *g, const karma_i_reveal_table *t,
+                          const double *coefficients, size_t n_outputs) {
     const karma_i_kernel *kernel = t->kernel;
     for (size_t j = 0; j < t->n_rows; j++) {
         double value = 0.0;
