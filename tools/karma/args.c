@@ -89,6 +89,10 @@ const char *const model_file_option_names[] = {"missing", "format", "delimiter",
                                                "decimal", "dates",  "date-order", "strict", "users",
                                                "item",    "like",   NULL};
 
+const char *const learning_file_option_names[] = {"missing", "gram",    "format", "delimiter",  "header",
+                                                  "absent",  "decimal", "dates",  "date-order", "users",
+                                                  "item",    "like",    NULL};
+
 const char *const kernel_option_names[] = {
     "kernel",        "linear", "rank",   "encoding", "rank-form",   "gamma",     "scale",
     "bias",          "outer",  "degree", "offset",   "width",       "series",    "mu",

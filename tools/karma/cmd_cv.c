@@ -117,12 +117,7 @@ static int run(tool *t) {
 static const char *const tool_names[] = {"rounds", "json", "quiet", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), NULL},
-    {"What to learn", karma_fit_option_table, offsetof(tool, fit), task_option_names},
-    {"Choosing a model", karma_search_option_table, offsetof(tool, search), NULL},
-    {"Kernel", karma_fit_option_table, offsetof(tool, fit), kernel_option_names},
-    {"Solver", karma_fit_option_table, offsetof(tool, fit), NULL},
+    LEARNING_GROUPS,
 };
 
 const tool_command command_cv = {

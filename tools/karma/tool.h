@@ -85,10 +85,21 @@ void *group_struct(const option_group *group, tool *t);
 int group_has(const tool_command *command, const option_group *group, const karma_option *option);
 /* Reading options that every command on tables shares: what columns are, and what the file is like. */
 extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
+/* What train and cv read: also matrices of kernel values. */
+extern const char *const learning_file_option_names[];
 /* Remembers an option of the kernel or the solver: what was given is not chosen. */
 int note_given(tool *t, const char *name);
 /* Options that describe a kernel; and those of what is learned, with which it is chosen all the same. */
 extern const char *const kernel_option_names[], *const task_option_names[];
+/* The groups of commands that learn a model: all but their own output. */
+#define LEARNING_GROUPS                                                                                                \
+    {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},                                   \
+        {"Reading the data", karma_read_option_table, offsetof(tool, read), learning_file_option_names},               \
+        {"What to learn", karma_fit_option_table, offsetof(tool, fit), task_option_names},                             \
+        {"Choosing a model", karma_search_option_table, offsetof(tool, search), NULL},                                 \
+        {"Kernel", karma_fit_option_table, offsetof(tool, fit), kernel_option_names}, {                                \
+        "Solver", karma_fit_option_table, offsetof(tool, fit), NULL                                                    \
+    }
 
 /* help.c */
 void print_overview(FILE *stream);
