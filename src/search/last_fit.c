@@ -281,27 +281,50 @@ static void tell_refusal(const karma_i_last_fit *f, const check *c) {
                                          : "try option 'effort=off' with your own option 'kernel' and option 'C'");
 }
 
-/* The first model and its check. */
-static karma_status try_first(karma_model **out, manner *how, check *c, karma_search_info *info,
-                              const karma_i_last_fit *f, int is_last, karma_error *err) {
+/* A model of the contender takes the place of the first one if it does better on the sample's rows, or if there is no
+ * first one; `f` is then about the contender. */
+static karma_status try_contender(karma_model **model, manner *how, check *c, karma_i_last_fit *f,
+                                  const karma_table *rest, int is_last, karma_error *err) {
+    karma_i_last_fit own = *f;
+    karma_model *other = NULL;
+    check its = {0};
+    manner its_manner;
+    own.plan = f->contender;
+    karma_status st = fit_first(&other, &its_manner, &its, &own, rest, is_last, err);
+    if (st == KARMA_OK && other && (!*model || its.value > c->value)) {
+        karma_model *first = *model;
+        check before = *c;
+        *model = other, *how = its_manner, *c = its, *f = own;
+        other = first, its = before;
+    }
+    karma_model_free(other);
+    karma_i_free(its.scores);
+    return st;
+}
+
+/* The first model and its check, beside the contender's if there is time. `f` becomes that of the better one. */
+static karma_status try_first(karma_model **out, manner *how, check *c, karma_i_last_fit *f, int is_last,
+                              karma_error *err) {
     karma_i_fold split = {0};
+    double began = karma_i_now();
     karma_status st = karma_i_fold_split(&split, f->samples, 0, err);
     if (st == KARMA_OK) st = fit_first(out, how, c, f, split.train, is_last, err);
-    if (st == KARMA_OK) record_check(info, c, f, split.train->n_rows);
+    int has_time = 2.0 * karma_i_now() - began < f->deadline;
+    if (st == KARMA_OK && f->contender && has_time) st = try_contender(out, how, c, f, split.train, is_last, err);
     karma_i_fold_clear(&split);
     return st;
 }
 
 /* Where time is limited, the model of the sample comes first: there may be no time for it later. */
-static karma_status fit_checked(karma_model **out, karma_search_info *info, const karma_i_last_fit *f,
-                                karma_error *err) {
+static karma_status fit_checked(karma_model **out, karma_search_info *info, karma_i_last_fit *f, karma_error *err) {
     check c = {0};
     manner how;
     karma_model *model = NULL, *of_sample = NULL;
     int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)f->rows->n_rows;
     karma_status st = isfinite(f->deadline) ? fit_sample(&of_sample, f, err) : KARMA_OK;
     double began = karma_i_now();
-    if (st == KARMA_OK) st = try_first(&model, &how, &c, info, f, is_small, err);
+    if (st == KARMA_OK) st = try_first(&model, &how, &c, f, is_small, err);
+    if (st == KARMA_OK) record_check(info, &c, f, f->rows->n_rows - f->race->table->n_rows);
     double ended = karma_i_now();
     int is_short = ended + SAFE_FACTOR * (ended - began) > f->deadline, has_passed = model != NULL;
     if (st == KARMA_OK && !has_passed) {
@@ -321,11 +344,17 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, cons
     return st;
 }
 
-karma_status karma_i_last_fit_run(karma_model **out, karma_search_info *info, const karma_i_last_fit *f,
-                                  karma_error *err) {
+karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
+                                  const karma_i_last_fit *f, karma_error *err) {
     manner how = {f->task->options.solver, f->deadline, 0};
     karma_model *model = NULL;
-    if (f->samples) return fit_checked(out, info, f, err);
+    *contender_won = 0;
+    if (f->samples) {
+        karma_i_last_fit better = *f;
+        KARMA_TRY(fit_checked(out, info, &better, err));
+        *contender_won = better.plan != f->plan;
+        return KARMA_OK;
+    }
     KARMA_TRY(fit_choice(&model, f, f->rows, &how, err));
     if (!is_usable(model))
         karma_i_notice(f->hooks,

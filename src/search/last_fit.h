@@ -11,8 +11,9 @@ typedef struct karma_i_last_fit {
     const karma_i_judge *judge;
     const karma_i_choice *choice;
     const karma_i_plan *plan;
-    const karma_table *rows;      /* all */
-    const karma_i_folds *samples; /* their fold 0 is the sample that candidates were tried on; NULL: all rows were */
+    const karma_i_plan *contender; /* what the first model is compared with on the sample's rows; NULL: nothing */
+    const karma_table *rows;       /* all */
+    const karma_i_folds *samples;  /* their fold 0 is the sample that candidates were tried on; NULL: all rows were */
     const karma_hooks *hooks;
     double deadline;     /* infinite if there is none */
     double tolerance;    /* of a machine that stands alone */
@@ -26,8 +27,11 @@ typedef struct karma_i_last_fit {
  * the sample's rows, beside the cross-validated models of the search: it has seen more rows, so it must not be worse.
  * If it is not, its scores teach the probabilities, and the model is learned from all rows, or is this one where the
  * sample is a small share of all rows or time is short. If it is worse, or far from its optimum, landmarks take the
- * place of an exact solver, and after that the sample the place of all rows, with a warning. */
-karma_status karma_i_last_fit_run(karma_model **out, karma_search_info *info, const karma_i_last_fit *fit,
-                                  karma_error *err);
+ * place of an exact solver, and after that the sample the place of all rows, with a warning.
+ *
+ * A sample favours kernels that need few rows. The contender is learned from the same rows and judged by the same: if
+ * it does better, it is the model, and *contender_won is set. */
+karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
+                                  const karma_i_last_fit *fit, karma_error *err);
 
 #endif

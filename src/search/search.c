@@ -230,7 +230,7 @@ static size_t count_repeats(const effort_plan *plan, size_t n_rows) {
     return repeats < 1 ? 1 : repeats > plan->most_repeats ? plan->most_repeats : repeats;
 }
 
-static karma_status start_race(search_state *s, karma_goal goal, karma_error *err) {
+static karma_status start_race(search_state *s, karma_goal goal, const karma_table *rows, karma_error *err) {
     size_t n = s->table->n_rows, n_folds = (size_t)s->task.options.folds;
     if (n_folds > n) n_folds = n;
     if (n_folds < 2)
@@ -242,7 +242,10 @@ static karma_status start_race(search_state *s, karma_goal goal, karma_error *er
                                  (uint64_t)s->task.options.seed, SEED_STEP, err));
     s->race = karma_i_race_start(&s->task, &s->folds, karma_i_goal_value, &s->judge);
     s->race.slow_comes_last = isfinite(s->deadline);
-    return karma_i_candidates_add(&s->race, (karma_effort)s->options->effort, &s->options->fixed, err);
+    KARMA_TRY(karma_i_candidates_add(&s->race, (karma_effort)s->options->effort, &s->options->fixed, err));
+    for (size_t e = 0; s->table != rows && e < s->race.n_entries; e++) /* see plan_contender */
+        s->race.entries[e].is_kept |= karma_i_plan_kernel_has_kind(&s->race.entries[e].kernel, KARMA_KERNEL_BOOST);
+    return KARMA_OK;
 }
 
 /* --- the model ----------------------------------------------------------------------------------------- */
@@ -261,31 +264,60 @@ static karma_search_end how_it_ended(const search_state *s) {
                                                                               : KARMA_SEARCH_COMPLETE;
 }
 
-static karma_status finish(karma_model **out, search_state *s, const karma_table *rows, karma_error *err) {
-    karma_i_choice choice = {0};
-    karma_i_plan plan = {0};
-    karma_search_info *account = NULL;
-    karma_model *model = NULL;
-    size_t most = count_machines(s, rows->n_rows);
-    if (isfinite(s->deadline)) drop_slow_recipes(s, rows->n_rows);
-    KARMA_TRY(
-        karma_i_choose(&choice, (karma_rule)s->options->rule, &s->race, NULL, row_loss_of(s), &s->judge, most, err));
+/* A choice and the plan that it makes. */
+typedef struct planned_choice {
+    karma_i_choice choice;
+    karma_i_plan plan;
+} planned_choice;
+
+static karma_status plan_choice(planned_choice *out, search_state *s, karma_rule rule, const unsigned char *allowed,
+                                size_t most, karma_error *err) {
+    KARMA_TRY(karma_i_choose(&out->choice, rule, &s->race, allowed, row_loss_of(s), &s->judge, most, err));
+    return karma_i_choice_plan(&out->plan, &out->choice, &s->race, err);
+}
+
+static void clear_planned(planned_choice *p) {
+    karma_i_choice_clear(&p->choice);
+    karma_i_plan_clear(&p->plan);
+}
+
+/* Boosted trees gain the most from more rows than a sample has, and are learned quickly from any number of them: the
+ * best of these candidates is the contender. *found: whether there is one, and it is not the choice already. */
+static karma_status plan_contender(planned_choice *out, int *found, search_state *s, const karma_i_choice *choice,
+                                   karma_error *err) {
+    unsigned char *allowed = karma_i_zalloc(s->race.n_runs, 1);
+    if (!allowed) return karma_i_fail_memory(err);
+    *found = 0;
+    for (size_t r = 0; r < s->race.n_runs; r++) {
+        const karma_i_race_entry *entry = &s->race.entries[s->race.runs[r].entry];
+        allowed[r] = !entry->is_out && karma_i_plan_kernel_has_kind(&entry->kernel, KARMA_KERNEL_BOOST);
+        *found |= allowed[r];
+    }
+    karma_status st = *found ? plan_choice(out, s, KARMA_RULE_BEST, allowed, 1, err) : KARMA_OK;
+    if (st == KARMA_OK && *found && choice->n == 1 && choice->runs[0] == out->choice.runs[0]) *found = 0;
+    karma_i_free(allowed);
+    return st;
+}
+
+/* The model and its account, once it is clear what is learned. */
+static karma_status learn_choice(karma_model **out, search_state *s, const planned_choice *chosen,
+                                 const planned_choice *contender, size_t most, const karma_table *rows,
+                                 karma_error *err) {
+    karma_search_info *account = NULL, checked = {0};
+    int contender_won;
     karma_i_search_facts facts = {.race = &s->race,
-                                  .choice = &choice,
-                                  .plan = &plan,
                                   .judge = &s->judge,
                                   .rule = (karma_rule)s->options->rule,
                                   .most_machines = most,
                                   .n_rows = rows->n_rows,
                                   .seconds = karma_i_now() - s->started,
                                   .end = how_it_ended(s)};
-    karma_status st = karma_i_choice_plan(&plan, &choice, &s->race, err);
-    if (st == KARMA_OK) st = karma_i_account(&account, &facts, err);
     karma_i_last_fit fit = {.task = &s->task,
                             .race = &s->race,
                             .judge = &s->judge,
-                            .choice = &choice,
-                            .plan = &plan,
+                            .choice = &chosen->choice,
+                            .plan = &chosen->plan,
+                            .contender = contender ? &contender->plan : NULL,
                             .rows = rows,
                             .samples = s->table == rows ? NULL : &s->samples,
                             .hooks = s->hooks,
@@ -293,16 +325,35 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
                             .tolerance = s->tolerance,
                             .is_interrupted = s->is_interrupted,
                             .passes_are_ours = s->passes_are_ours};
-    if (st == KARMA_OK) st = karma_i_last_fit_run(&model, account, &fit, err);
-    if (st == KARMA_OK) {
-        model->search = account;
-        account = NULL;
-        *out = model;
-    } else
-        karma_model_free(model);
-    karma_i_choice_clear(&choice);
-    karma_i_plan_clear(&plan);
-    karma_i_search_info_free(account);
+    KARMA_TRY(karma_i_last_fit_run(out, &contender_won, &checked, &fit, err));
+    facts.choice = contender_won ? &contender->choice : &chosen->choice;
+    facts.plan = contender_won ? &contender->plan : &chosen->plan;
+    karma_status st = karma_i_account(&account, &facts, err);
+    if (st != KARMA_OK) {
+        karma_model_free(*out);
+        *out = NULL;
+        return st;
+    }
+    account->n_checked = checked.n_checked;
+    account->n_check_learned = checked.n_check_learned;
+    account->check_score = checked.check_score;
+    account->check_error = checked.check_error;
+    (*out)->search = account;
+    return KARMA_OK;
+}
+
+static karma_status finish(karma_model **out, search_state *s, const karma_table *rows, karma_error *err) {
+    planned_choice chosen = {0}, contender = {0};
+    karma_model *model = NULL;
+    size_t most = count_machines(s, rows->n_rows);
+    int has_contender = 0;
+    if (isfinite(s->deadline)) drop_slow_recipes(s, rows->n_rows);
+    karma_status st = plan_choice(&chosen, s, (karma_rule)s->options->rule, NULL, most, err);
+    if (st == KARMA_OK && s->table != rows) st = plan_contender(&contender, &has_contender, s, &chosen.choice, err);
+    if (st == KARMA_OK) st = learn_choice(&model, s, &chosen, has_contender ? &contender : NULL, most, rows, err);
+    if (st == KARMA_OK) *out = model;
+    clear_planned(&chosen);
+    clear_planned(&contender);
     return st;
 }
 
@@ -330,7 +381,7 @@ static karma_status search_rows(karma_model **out, const karma_table *rows, cons
     karma_status st = start_task(&s, &goal, rows, fit, err);
     if (st == KARMA_OK) st = take_sample(&sample, &s.samples, &s.task, rows, s.plan->most_rows, err);
     s.table = sample ? sample : rows;
-    if (st == KARMA_OK) st = start_race(&s, goal, err);
+    if (st == KARMA_OK) st = start_race(&s, goal, rows, err);
     if (st == KARMA_OK) st = run_race(&s, err);
     if (st == KARMA_OK) st = finish(out, &s, rows, err);
     karma_i_race_clear(&s.race);

@@ -37,6 +37,33 @@ static karma_table *draw_noisy(size_t n_rows, uint64_t seed) {
     return table;
 }
 
+/* The label depends on which of thirty stripes the first column is in, and a tenth of the labels are turned round: a
+ * sample shows the stripes badly. */
+static karma_table *draw_stripes(size_t n_rows, uint64_t seed) {
+    karma_i_rng rng;
+    karma_i_builder builder;
+    karma_table *table = NULL;
+    const char **classes = malloc(n_rows * sizeof *classes);
+    karma_i_rng_init(&rng, seed);
+    assert_int_equal(karma_i_builder_init(&builder, NULL), KARMA_OK);
+    for (size_t j = 0; j < N_COLUMNS; j++) add_drawn_attribute(&builder, j, 0);
+    for (size_t i = 0; i < n_rows; i++) {
+        double x[N_COLUMNS];
+        for (size_t j = 0; j < N_COLUMNS; j++) {
+            x[j] = karma_i_rng_uniform(&rng);
+            assert_int_equal(karma_i_builder_add_cell(&builder, j, x[j], NULL), KARMA_OK);
+        }
+        assert_int_equal(karma_i_builder_end_row(&builder, NULL, 1.0, NULL, NULL), KARMA_OK);
+        int is_odd = (int)(30.0 * x[0]) % 2, is_high = x[1] > 0.5;
+        int side = x[2] < 0.5 ? is_odd : is_high;
+        classes[i] = side == (karma_i_rng_uniform(&rng) < 0.9) ? "yes" : "no";
+    }
+    karma_i_builder_finish(&table, &builder);
+    assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
+    free(classes);
+    return table;
+}
+
 /* Keeps the last warning. */
 static void keep_warning(void *payload, const char *sentence) {
     if (strncmp(sentence, "warning", 7) == 0) (void)snprintf(payload, 400, "%s", sentence);
@@ -114,10 +141,31 @@ static void a_worse_model_is_not_given(void **state) {
     karma_table_free(fresh);
 }
 
+/* What boosted trees gain from all rows, the sample's folds cannot see. */
+static void trees_are_tried_on_all_rows(void **state) {
+    (void)state;
+    char warning[400];
+    karma_fit_options fit;
+    karma_options_init(karma_fit_option_table(), &fit);
+    karma_table *all = draw_stripes(5000, 5), *fresh = draw_stripes(2000, 6);
+    karma_model *model = searched(all, &fit, warning);
+    const karma_search_info *info = karma_model_search_info(model);
+    double accuracy = accuracy_of(model, fresh);
+    assert_int_equal(info->n_members, 1);
+    assert_string_equal(info->members[0].kernel, "boost");
+    if (!(accuracy > info->score + 0.05 && fabs(accuracy - info->check_score) < 0.05))
+        fail_msg("accuracy %.3f, check %.3f, cross-validated on the sample %.3f", accuracy, info->check_score,
+                 info->score);
+    karma_model_free(model);
+    karma_table_free(all);
+    karma_table_free(fresh);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_noisy_rows_are_all_used),
         cmocka_unit_test(a_worse_model_is_not_given),
+        cmocka_unit_test(trees_are_tried_on_all_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
