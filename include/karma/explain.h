@@ -14,7 +14,7 @@ extern "C" {
 
 /* --- one row's scores --- */
 
-/* The parts of the scores of many rows. The observed attributes of a row that the model knows have one part each, those
+/* The parts of the scores of many rows. A row's observed attributes that the model knows have one part each, those
  * of row i from start[i] to before start[i + 1], attributes ascending. For every output
  *
  *     score = bias[i] + sum of the row's contributions

@@ -220,7 +220,7 @@ static void take_pair(sampling *s, const double *sets, const size_t *order) {
     }
 }
 
-/* The parts of a row's kernel values: one table for every member that is not placed in a subspace. */
+/* Parts of kernel values: a table for every member that is not placed in a subspace. */
 typedef struct part_tables {
     karma_i_reveal_table *tables; /* by member; zeroed where it has none */
     size_t n;
@@ -356,7 +356,7 @@ karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game
     part_tables parts = {NULL, 0};
     karma_status st = new_sampling(&s, n, K, batch, err);
     if (st == KARMA_OK) st = score_ends(&s, game, row, attributes, 1, err);
-    for (size_t o = 0; st == KARMA_OK && o < K; o++) { /* v(∅), and for now in the first value what is to be added up */
+    for (size_t o = 0; st == KARMA_OK && o < K; o++) { /* v(∅); the first value holds the sum until the end */
         values[n * K + o] = s.ends[K + o];
         values[o] = s.ends[o] - s.ends[K + o];
     }

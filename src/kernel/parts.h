@@ -17,7 +17,7 @@ typedef struct karma_i_parts {
 
 /* Whether there are parts to compute: kernel values that are given have none, and overlaps must fit 16 bits. */
 int karma_i_parts_suit(const karma_i_rows *rows);
-/* is_train[row]: whether a row is one of the training rows. `rows` is borrowed. To be cleared also when it fails. */
+/* is_train[row]: whether it is a training row. `rows` is borrowed. To be cleared also when it fails. */
 karma_status karma_i_parts_compute(karma_i_parts *out, const karma_i_rows *rows, const unsigned char *is_train,
                                    int threads, karma_error *err);
 void karma_i_parts_clear(karma_i_parts *parts);

@@ -49,7 +49,7 @@ karma_status karma_i_head_targets(double *targets, double *weights, size_t strid
 /* Fails if --class-weight names a class that no target has. */
 karma_status karma_i_check_class_weights(const karma_i_head *heads, size_t n_heads, const karma_fit_options *options,
                                          karma_error *err);
-/* What a row of each class counts for, class_weights[0..n_classes). */
+/* The weight of the rows of each class, class_weights[0..n_classes). */
 karma_status karma_i_head_class_weights(double *class_weights, const karma_i_head *head,
                                         const karma_fit_options *options, karma_error *err);
 

@@ -22,7 +22,7 @@ enum { KARMA_I_RANKED = 1, KARMA_I_CODED = 2, KARMA_I_HAS_TERM = 4 };
 /* Codes have 16 bits: 0 is missing, and the largest is left to the kernel, for a code that equals none. */
 enum { KARMA_I_MOST_CODES = 65534 };
 
-/* Where an attribute's code and term stand among those of a row; without meaning where it has none. */
+/* The place of an attribute's code and term among the row's; without meaning where it has none. */
 typedef struct karma_i_slots {
     uint32_t code, term;
 } karma_i_slots;

@@ -138,7 +138,7 @@ class Learning(Case):
         self.assertNotEqual(out[0], out[2])
 
     def test_cells_unlike_the_training_rows(self):
-        """Counted in one note by predict and eval, named by --flags; nothing is said of rows like the training rows."""
+        """Counted in one note by predict and eval, named by --flags; rows like the training rows get no note."""
         rows = self.trained()
         low, high = min(r[0] for r in rows if r[0] is not None), max(r[0] for r in rows if r[0] is not None)
         self.write("new.csv", f"a,b,colour,answer\n{high + 5},oops,purple,yes\n{low - 1},5,violet,no\n{high},5,red,no\n")
