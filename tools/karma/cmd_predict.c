@@ -286,6 +286,9 @@ static int answer_rows(work *w, karma_row_stream *rows) {
         code = answer_part(w, table);
         karma_table_free(table);
     }
+    /* Ctrl-C in a pipe ends its other programs too: the last row that came need not be the last one. */
+    if (code == EXIT_DONE && is_interrupted())
+        return fail(w->t->arguments[1], &(karma_error){KARMA_ERR_CANCELLED, "interrupted before the last row"});
     if (code == EXIT_DONE && w->json) {
         fputs("\n  ]", w->stream);
         if (w->t->options.abstain) fprintf(w->stream, ",\n  \"abstained\": %zu", w->n_abstained);

@@ -37,6 +37,10 @@ void end_progress(void) {
     line_is_open = 0;
 }
 
+int is_interrupted(void) {
+    return interrupted;
+}
+
 static int watch_interrupt(void *payload, const char *stage, size_t done, size_t total) {
     (void)payload, (void)stage, (void)done, (void)total;
     return interrupted;

@@ -112,6 +112,8 @@ karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
 
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
+/* Whether Ctrl-C was pressed. */
+int is_interrupted(void);
 void end_progress(void);
 /* The library names options as option 'gamma' or option 'gamma=2'; users of the tool know them as --gamma 2. Rewrites
  * `text` in place and returns it. */
