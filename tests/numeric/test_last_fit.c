@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "labelled.h"
@@ -14,7 +15,23 @@
 enum { N_COLUMNS = 3 };
 
 /* The label is the sign of a product, which no single column tells, and a quarter of the labels are turned round. */
-static karma_table *draw_noisy(size_t n_rows, uint64_t seed) {
+static int is_noisy_yes(const double *x, karma_i_rng *rng) {
+    return (x[0] * x[1] > 0.0) == (karma_i_rng_uniform(rng) < 0.75);
+}
+
+/* P(a normal number <= x), which is uniform on 0 to 1. */
+static double uniform(double x) {
+    return 0.5 * erfc(-x / sqrt(2.0));
+}
+
+/* The label depends on which of thirty stripes the first column is in, and a tenth of the labels are turned round: a
+ * sample shows the stripes badly. */
+static int is_striped_yes(const double *x, karma_i_rng *rng) {
+    int is_odd = (int)(30.0 * uniform(x[0])) % 2, is_high = x[1] > 0.0;
+    return (x[2] < 0.0 ? is_odd : is_high) == (karma_i_rng_uniform(rng) < 0.9);
+}
+
+static karma_table *draw(size_t n_rows, uint64_t seed, int (*is_yes)(const double *x, karma_i_rng *rng)) {
     karma_i_rng rng;
     karma_i_builder builder;
     karma_table *table = NULL;
@@ -29,7 +46,7 @@ static karma_table *draw_noisy(size_t n_rows, uint64_t seed) {
             assert_int_equal(karma_i_builder_add_cell(&builder, j, x[j], NULL), KARMA_OK);
         }
         assert_int_equal(karma_i_builder_end_row(&builder, NULL, 1.0, NULL, NULL), KARMA_OK);
-        classes[i] = (x[0] * x[1] > 0.0) == (karma_i_rng_uniform(&rng) < 0.75) ? "yes" : "no";
+        classes[i] = is_yes(x, &rng) ? "yes" : "no";
     }
     karma_i_builder_finish(&table, &builder);
     assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
@@ -37,31 +54,12 @@ static karma_table *draw_noisy(size_t n_rows, uint64_t seed) {
     return table;
 }
 
-/* The label depends on which of thirty stripes the first column is in, and a tenth of the labels are turned round: a
- * sample shows the stripes badly. */
+static karma_table *draw_noisy(size_t n_rows, uint64_t seed) {
+    return draw(n_rows, seed, is_noisy_yes);
+}
+
 static karma_table *draw_stripes(size_t n_rows, uint64_t seed) {
-    karma_i_rng rng;
-    karma_i_builder builder;
-    karma_table *table = NULL;
-    const char **classes = malloc(n_rows * sizeof *classes);
-    karma_i_rng_init(&rng, seed);
-    assert_int_equal(karma_i_builder_init(&builder, NULL), KARMA_OK);
-    for (size_t j = 0; j < N_COLUMNS; j++) add_drawn_attribute(&builder, j, 0);
-    for (size_t i = 0; i < n_rows; i++) {
-        double x[N_COLUMNS];
-        for (size_t j = 0; j < N_COLUMNS; j++) {
-            x[j] = karma_i_rng_uniform(&rng);
-            assert_int_equal(karma_i_builder_add_cell(&builder, j, x[j], NULL), KARMA_OK);
-        }
-        assert_int_equal(karma_i_builder_end_row(&builder, NULL, 1.0, NULL, NULL), KARMA_OK);
-        int is_odd = (int)(30.0 * x[0]) % 2, is_high = x[1] > 0.5;
-        int side = x[2] < 0.5 ? is_odd : is_high;
-        classes[i] = side == (karma_i_rng_uniform(&rng) < 0.9) ? "yes" : "no";
-    }
-    karma_i_builder_finish(&table, &builder);
-    assert_int_equal(karma_table_add_target_classes(table, "y", classes, NULL), KARMA_OK);
-    free(classes);
-    return table;
+    return draw(n_rows, seed, is_striped_yes);
 }
 
 /* Keeps the last warning. */
