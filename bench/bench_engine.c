@@ -356,7 +356,7 @@ static void learn_by_library(outcome *out, const sample *s, double C, int thread
     karma_i_problem problem = {
         .kernel = &s->kernel, .rows = s->rows, .targets = s->labels, .n_outputs = 1, .n_deciding = 1};
     check(karma_i_loss_make(&problem.loss, KARMA_TASK_CLASSIFY, &options, 0.5, &err), &err);
-    check(karma_i_solve_online(out->coefficients, &info, &problem, &options, NULL, &err), &err);
+    check(karma_i_solver(KARMA_SOLVER_ONLINE)(out->coefficients, &info, &problem, &options, NULL, &err), &err);
     out->n_errors = (size_t)(info.error_rate * (double)info.rounds + 0.5);
 }
 

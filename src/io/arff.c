@@ -1,6 +1,6 @@
 /* The rows are rewritten as CSV, each in the line it has in the file so that messages name the right one, and read by
  * the CSV reader with the types that the header declares. */
-#include "io/arff.h"
+#include "io/reader.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -304,7 +304,7 @@ static void clear_file(arff_file *f) {
     karma_i_free(f->text);
 }
 
-karma_status karma_i_arff_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
+static karma_status read_arff(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     const karma_i_source *source = request->source;
     arff_file f = {.name = source->name, .next = source->text, .end = source->text + source->length};
     karma_status st = read_header(&f, err);
@@ -315,10 +315,14 @@ karma_status karma_i_arff_read(karma_table **out, const karma_i_read_request *re
     return st;
 }
 
-int karma_i_looks_like_arff(const karma_i_source *source) {
+/* Comments, then @relation or @attribute. */
+static int looks_like_arff(const karma_i_source *source) {
     arff_file f = {.next = source->text, .end = source->text + source->length};
     span line;
     while (next_line(&f, &line))
         if (!is_comment(line)) return starts_with(line, "@relation") || starts_with(line, "@attribute");
     return 0;
 }
+
+KARMA_I_READER(arff) = {
+    .format = KARMA_FORMAT_ARFF, .endings = {".arff"}, .recognises = looks_like_arff, .read = read_arff};

@@ -369,3 +369,7 @@ karma_status karma_i_csv_read(karma_table **out, const karma_i_read_request *req
     karma_i_csv_end(&file);
     return st;
 }
+
+KARMA_I_READER(csv) = {.format = KARMA_FORMAT_CSV, .read = karma_i_csv_read};
+KARMA_I_READER(tsv) = {
+    .format = KARMA_FORMAT_CSV, .endings = {".tsv", ".tab"}, .likely_delimiter = '\t', .read = karma_i_csv_read};

@@ -1,6 +1,6 @@
 /* Two passes: the first checks every line, finds the largest index and surveys the labels, the second fills
  * the table. Attributes are called by their index, "1" to "d"; the label is called "target". */
-#include "io/libsvm.h"
+#include "io/reader.h"
 
 #include <math.h>
 #include <string.h>
@@ -343,7 +343,7 @@ static karma_status fill_table(svm_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-karma_status karma_i_libsvm_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
+static karma_status read_libsvm(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     svm_file file = {.request = request, .name = request->source->name};
     int numeric = names_has(&request->options->numeric, target_name);
     file.has_target = !names_has(&request->options->ignore, target_name);
@@ -363,3 +363,6 @@ karma_status karma_i_libsvm_read(karma_table **out, const karma_i_read_request *
     karma_i_builder_clear(&file.builder);
     return st;
 }
+
+KARMA_I_READER(libsvm) = {
+    .format = KARMA_FORMAT_LIBSVM, .endings = {".libsvm", ".svm", ".svmlight"}, .read = read_libsvm};

@@ -1,7 +1,7 @@
 /* One row a user, one attribute an item. The users of the users file come first, in its order, then those that only
  * have ratings, as they appear: row i is entry i of one dictionary. The ratings are read once, in any order, and
  * brought into that of the table by two stable counting sorts, so that all costs what the ratings cost. */
-#include "io/ratings.h"
+#include "io/reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -477,7 +477,7 @@ static void clear_file(ratings_file *file) {
     karma_i_builder_clear(&file->builder);
 }
 
-karma_status karma_i_ratings_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
+static karma_status read_file(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     ratings_file file = {.request = request, .name = request->source->name, .liked = NO_ITEM};
     karma_i_survey_init(&file.survey, KARMA_I_SURVEY_NUMBER, 0, (karma_i_survey_style){'.', 0, -1});
     karma_status st = check_options(&file, err);
@@ -491,3 +491,5 @@ karma_status karma_i_ratings_read(karma_table **out, const karma_i_read_request 
     clear_file(&file);
     return st;
 }
+
+KARMA_I_READER(ratings) = {.format = KARMA_FORMAT_RATINGS, .read = read_file};

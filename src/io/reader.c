@@ -5,33 +5,20 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options_accept.h"
-#include "io/arff.h"
 #include "io/csv.h"
 #include "io/csv_file.h"
 #include "io/gram_file.h"
-#include "io/libsvm.h"
-#include "io/ratings.h"
 #include "table/order.h"
 #include "table/reading.h"
 
-enum { MAX_ENDINGS = 4 };
-
-/* A new format is one more record. The first one that fits is taken; one without endings fits every name, so what
- * only --format chooses stands behind the last CSV. */
-typedef struct reader {
-    karma_format format;
-    int likely_delimiter;
-    const char *endings[MAX_ENDINGS]; /* lower case, also followed by ".gz"; NULL ends the list */
-    karma_status (*read)(karma_table **out, const karma_i_read_request *request, karma_error *err);
-} reader;
-
-static const reader readers[] = {
-    {KARMA_FORMAT_LIBSVM, 0, {".libsvm", ".svm", ".svmlight"}, karma_i_libsvm_read},
-    {KARMA_FORMAT_ARFF, 0, {".arff"}, karma_i_arff_read},
-    {KARMA_FORMAT_CSV, '\t', {".tsv", ".tab"}, karma_i_csv_read},
-    {KARMA_FORMAT_CSV, 0, {NULL}, karma_i_csv_read},
-    {KARMA_FORMAT_RATINGS, 0, {NULL}, karma_i_ratings_read},
-};
+/* In the order in which they are tried: the first one that fits the file name is taken. A reader without endings fits
+ * every name, so formats that only the option 'format' chooses come after csv. */
+#define READERS(X)    X(libsvm) X(arff) X(tsv) X(csv) X(ratings)
+#define DECLARE(name) extern KARMA_I_READER(name);
+#define ITEM(name)    &karma_i_reader_##name,
+READERS(DECLARE)
+static const karma_i_reader *const readers[] = {READERS(ITEM)};
+enum { N_READERS = sizeof readers / sizeof readers[0], MAX_ENDINGS = sizeof readers[0]->endings / sizeof(char *) };
 
 static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -46,7 +33,7 @@ static int ends_in(const char *name, size_t length, const char *ending) {
     return 1;
 }
 
-static int fits_name(const reader *r, const char *path) {
+static int fits_name(const karma_i_reader *r, const char *path) {
     size_t length = strlen(path);
     if (ends_in(path, length, ".gz")) length -= 3;
     if (!r->endings[0]) return 1;
@@ -56,18 +43,18 @@ static int fits_name(const reader *r, const char *path) {
 }
 
 /* By the name among the readers of the format; if the name fits none of them, the last. */
-static const reader *choose_reader(int format, const char *path) {
-    const reader *chosen = NULL;
-    for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++) {
-        if (format != KARMA_FORMAT_AUTO && (int)readers[i].format != format) continue;
-        chosen = &readers[i];
+static const karma_i_reader *choose_reader(int format, const char *path) {
+    const karma_i_reader *chosen = NULL;
+    for (size_t i = 0; i < N_READERS; i++) {
+        if (format != KARMA_FORMAT_AUTO && (int)readers[i]->format != format) continue;
+        chosen = readers[i];
         if (fits_name(chosen, path)) break;
     }
     return chosen;
 }
 
 /* What only one format understands is refused elsewhere, lest it seem to have worked. */
-static karma_status check_options_of_ratings(const reader *chosen, const karma_i_read_request *request,
+static karma_status check_options_of_ratings(const karma_i_reader *chosen, const karma_i_read_request *request,
                                              karma_error *err) {
     const karma_read_options *o = request->options;
     if (chosen->format == KARMA_FORMAT_RATINGS) return KARMA_OK;
@@ -104,7 +91,7 @@ static karma_status look_at_start(karma_i_csv_window *start, karma_i_feed *feed,
 }
 
 /* The readers other than CSV take a text that is whole and checked. */
-static karma_status read_whole(karma_table **out, const reader *chosen, const karma_i_read_request *request,
+static karma_status read_whole(karma_table **out, const karma_i_reader *chosen, const karma_i_read_request *request,
                                karma_i_feed *feed, karma_error *err) {
     karma_i_source source;
     KARMA_TRY(karma_i_source_load_feed(&source, feed, err));
@@ -118,7 +105,7 @@ static karma_status read_whole(karma_table **out, const reader *chosen, const ka
 
 /* A file that is being read. */
 typedef struct job {
-    const reader *chosen;
+    const karma_i_reader *chosen;
     karma_i_feed *feed;
     karma_i_csv_window start;
     karma_read_options found; /* borrows its texts */
@@ -141,9 +128,9 @@ static karma_status open_job(job *j, const char *path, const karma_read_options 
     KARMA_TRY(look_at_start(&j->start, j->feed, patient, err));
     KARMA_TRY(check_options_of_ratings(j->chosen, &j->request, err));
     /* standard input has no name, and some files have the wrong one */
-    if (options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV &&
-        karma_i_looks_like_arff(&j->start.text))
-        j->chosen = choose_reader(KARMA_FORMAT_ARFF, path);
+    for (size_t i = 0; options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV && i < N_READERS;
+         i++)
+        if (readers[i]->recognises && readers[i]->recognises(&j->start.text)) j->chosen = readers[i];
     if (j->chosen->format == KARMA_FORMAT_CSV) {
         j->request.feed = j->feed;
         j->request.is_cut = j->start.is_cut;

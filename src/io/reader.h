@@ -28,6 +28,17 @@ typedef struct karma_i_read_request {
     int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 
+/* A format. Each is a record KARMA_I_READER(name) = {...} in its own file; reader.c lists the names. */
+typedef struct karma_i_reader {
+    karma_format format;
+    const char *endings[4]; /* of file names: lower case, also followed by ".gz"; NULL ends the list */
+    int likely_delimiter;   /* for karma_i_read_request */
+    /* Whether a text whose name does not tell its format starts like this one. NULL: none does. */
+    int (*recognises)(const karma_i_source *start);
+    karma_status (*read)(karma_table **out, const karma_i_read_request *request, karma_error *err);
+} karma_i_reader;
+#define KARMA_I_READER(name) const karma_i_reader karma_i_reader_##name
+
 /* karma_table_read with an expectation, which may be NULL. `options` NULL: the defaults. */
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err);

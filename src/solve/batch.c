@@ -479,8 +479,8 @@ static size_t most_rows(const karma_fit_options *options, size_t n) {
     return rows > ROWS_BY_DEFAULT ? rows : ROWS_BY_DEFAULT;
 }
 
-karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+static karma_status solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     dual_problem d = {0};
     karma_status st = init_dual(&d, problem, options, err);
     karma_stop worst = KARMA_STOP_CONVERGED;
@@ -509,3 +509,5 @@ karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, con
     free_dual(&d);
     return st;
 }
+
+KARMA_I_SOLVER(KARMA_SOLVER_BATCH) = {solve_batch};

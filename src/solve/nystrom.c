@@ -403,8 +403,8 @@ karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, c
     return st;
 }
 
-karma_status karma_i_solve_exactly(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+static karma_status solve_exactly(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_reduction reduction;
     karma_status st = karma_i_reduce_exactly(&reduction, problem->kernel, problem->rows, options, err);
     if (st == KARMA_OK && !reduction.features)
@@ -418,11 +418,14 @@ karma_status karma_i_solve_exactly(double *coefficients, karma_fit_info *info, c
     return st;
 }
 
-karma_status karma_i_solve_nystrom(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+static karma_status solve_nystrom(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_reduction reduction;
     KARMA_TRY(karma_i_reduce(&reduction, problem->kernel, problem->rows, options, err));
     karma_status st = karma_i_solve_reduced(coefficients, info, &reduction, problem, options, hooks, err);
     karma_i_reduction_clear(&reduction);
     return st;
 }
+
+KARMA_I_SOLVER(KARMA_SOLVER_PRIMAL) = {solve_exactly};
+KARMA_I_SOLVER(KARMA_SOLVER_NYSTROM) = {solve_nystrom};

@@ -360,11 +360,6 @@ static int all_finite(const learner *l) {
     return isfinite(l->loss_sum) != 0;
 }
 
-karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
-    return karma_i_solve_rounds(coefficients, info, NULL, problem, options, hooks, err);
-}
-
 karma_status karma_i_solve_rounds(double *coefficients, karma_fit_info *info, const karma_i_rounds *rounds,
                                   const karma_i_problem *problem, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
@@ -388,3 +383,10 @@ karma_status karma_i_solve_rounds(double *coefficients, karma_fit_info *info, co
     free_learner(&l);
     return st;
 }
+
+static karma_status solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
+                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+    return karma_i_solve_rounds(coefficients, info, NULL, problem, options, hooks, err);
+}
+
+KARMA_I_SOLVER(KARMA_SOLVER_ONLINE) = {solve_online};

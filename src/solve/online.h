@@ -14,7 +14,7 @@ typedef struct karma_i_rounds {
     int is_adversarial; /* the next row is always the one of its block of KARMA_I_ONLINE_BLOCK with the largest loss */
 } karma_i_rounds;
 
-/* karma_i_solve_online, which also fills the arrays of `rounds`. */
+/* The online solver as a karma_i_solve_fn, which also fills the arrays of `rounds`. NULL: it fills none. */
 karma_status karma_i_solve_rounds(double *coefficients, karma_fit_info *info, const karma_i_rounds *rounds,
                                   const karma_i_problem *problem, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err);

@@ -3,20 +3,15 @@
 #include "base/mem.h"
 #include "solve/nystrom.h"
 
-static const struct {
-    karma_solver_kind kind;
-    karma_i_solve_fn solve;
-} solvers[] = {
-    {KARMA_SOLVER_BATCH, karma_i_solve_batch},
-    {KARMA_SOLVER_ONLINE, karma_i_solve_online},
-    {KARMA_SOLVER_PRIMAL, karma_i_solve_exactly},
-    {KARMA_SOLVER_NYSTROM, karma_i_solve_nystrom},
-};
+KARMA_I_SOLVER(KARMA_SOLVER_AUTO) = {NULL}; /* karma_i_choose_solver replaces it */
+
+#define DECLARE(constant, word) extern KARMA_I_SOLVER(constant);
+#define ITEM(constant, word)    [constant] = &karma_i_record_of_##constant,
+KARMA_SOLVER_LIST(DECLARE)
+static const karma_i_solver_record *const solvers[KARMA_N_SOLVERS] = {KARMA_SOLVER_LIST(ITEM)};
 
 karma_i_solve_fn karma_i_solver(karma_solver_kind kind) {
-    for (size_t i = 0; i < sizeof solvers / sizeof solvers[0]; i++)
-        if (solvers[i].kind == kind) return solvers[i].solve;
-    return NULL;
+    return solvers[kind]->solve;
 }
 
 double karma_i_memory_bytes(const karma_fit_options *options) {

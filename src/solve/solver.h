@@ -1,4 +1,4 @@
-/* What a solver is given and what it returns. A solver is one record; fit picks it by kind. */
+/* What a solver is given and what it returns. */
 #ifndef KARMA_I_SOLVER_H
 #define KARMA_I_SOLVER_H
 
@@ -37,24 +37,19 @@ static inline double karma_i_problem_row_weight(const karma_i_problem *problem, 
 typedef karma_status (*karma_i_solve_fn)(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                          const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 
-karma_status karma_i_solve_online(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                  const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
-
-karma_status karma_i_solve_batch(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
-
-karma_status karma_i_solve_exactly(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
-
-karma_status karma_i_solve_nystrom(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
-                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
+/* A solver is one record in its own file, KARMA_I_SOLVER(KARMA_SOLVER_BATCH) = {solve}; solver.c finds it by its
+ * constant in KARMA_SOLVER_LIST. */
+typedef struct karma_i_solver_record {
+    karma_i_solve_fn solve;
+} karma_i_solver_record;
+#define KARMA_I_SOLVER(constant) const karma_i_solver_record karma_i_record_of_##constant
 
 /* The solver that the options name. For auto: primal where the kernel has few dimensions; batch while rows are few
  * enough for a kernel matrix, and nystrom above that. */
 karma_solver_kind karma_i_choose_solver(const karma_fit_options *options, const karma_i_problem *problem);
 /* The same without primal. */
 karma_solver_kind karma_i_choose_other_solver(const karma_fit_options *options, const karma_i_problem *problem);
-/* The function of a kind. */
+/* The function of a kind; NULL for KARMA_SOLVER_AUTO. */
 karma_i_solve_fn karma_i_solver(karma_solver_kind kind);
 
 /* The word for a solver: "batch". */

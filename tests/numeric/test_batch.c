@@ -146,7 +146,8 @@ static void run(batch_case *b, const karma_hooks *hooks) {
     karma_error err;
     b->problem.kernel = &b->kernel;
     b->info = (karma_fit_info){0};
-    if (karma_i_solve_batch(b->coefficients, &b->info, &b->problem, &b->options, hooks, &err) != KARMA_OK)
+    if (karma_i_solver(KARMA_SOLVER_BATCH)(b->coefficients, &b->info, &b->problem, &b->options, hooks, &err) !=
+        KARMA_OK)
         fail_msg("%s", err.message);
 }
 

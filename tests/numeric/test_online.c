@@ -147,7 +147,8 @@ static void compare(const instance *it, const karma_fit_options *options, const 
     double *got = malloc(size * sizeof *got), largest = 0.0;
     karma_fit_info info = {0};
     karma_error err = {0};
-    if (karma_i_solve_online(got, &info, &it->problem, options, hooks, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_i_solver(KARMA_SOLVER_ONLINE)(got, &info, &it->problem, options, hooks, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
     literal l;
     double rho = options->schedule == KARMA_SCHEDULE_PEGASOS && !options->step ? 1.0 / options->C : options->rho;
     run_literally(&l, it, options, rho, rounds);
@@ -282,11 +283,11 @@ static void a_users_steps_can_be_the_schedule(void **state) {
     o.rho = 0.5;
     o.passes = 3;
     draw_instance(&it, 300, 1, &o, 1, 41);
-    assert_int_equal(karma_i_solve_online(named, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(named, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
     steps mine = {0.5, 1.0, 1.0, 0};
     o.step = user_step;
     o.step_payload = &mine;
-    assert_int_equal(karma_i_solve_online(by_hand, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(by_hand, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
     for (size_t i = 0; i < 300; i++) assert_true(fabs(named[i] - by_hand[i]) <= 1e-11);
     clear_instance(&it);
 }
@@ -310,7 +311,7 @@ static void impossible_steps_are_refused(void **state) {
         o.rho = 0.5;
         o.step = bad_step;
         o.step_payload = &payload;
-        assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, NULL, &err), KARMA_ERR_OPTION);
+        assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, &err), KARMA_ERR_OPTION);
         assert_non_null(strstr(err.message, "round 7"));
         for (size_t i = 0; i < 20; i++) assert_true(c[i] == 7.0);
     }
@@ -339,7 +340,7 @@ static void cancelled_training_is_the_recursion_stopped_early(void **state) {
             karma_fit_info info = {0};
             double c[700];
             o.average = average;
-            assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, &hooks, NULL), KARMA_OK);
+            assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, &hooks, NULL), KARMA_OK);
             assert_in_range(info.rounds, when, 1400);
             assert_int_equal(info.stop, info.rounds < 1400 ? KARMA_STOP_CANCELLED : KARMA_STOP_FINISHED);
             if (when < 500) assert_int_equal(info.stop, KARMA_STOP_CANCELLED);
@@ -359,7 +360,7 @@ static void cancelled_before_the_first_row_is_an_error(void **state) {
     for (size_t i = 0; i < 20; i++) c[i] = 7.0;
     o.loss = KARMA_LOSS_HINGE;
     draw_instance(&it, 20, 1, &o, 1, 44);
-    assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, &hooks, NULL), KARMA_ERR_CANCELLED);
+    assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, &hooks, NULL), KARMA_ERR_CANCELLED);
     for (size_t i = 0; i < 20; i++) assert_true(c[i] == 7.0);
     clear_instance(&it);
 }
@@ -389,7 +390,7 @@ static void divergence_is_an_error_and_not_nan(void **state) {
                 karma_error err = {0};
                 double c[60];
                 draw_instance(&it, n, 1, &o, 0, 45);
-                karma_status st = karma_i_solve_online(c, &info, &it.problem, &o, NULL, &err);
+                karma_status st = karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, &err);
                 if (st == KARMA_OK) {
                     for (size_t i = 0; i < n; i++)
                         if (!isfinite(c[i])) fail_msg("%zu rows, way %d: coefficient %zu is %g", n, how, i, c[i]);
@@ -417,12 +418,12 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
     draw_instance(&it, 400, 3, &o, 0, 46);
     for (int v = 0; v < 2; v++) {
         o.threads = v ? 3 : 1;
-        assert_int_equal(karma_i_solve_online(c[v], &info[v], &it.problem, &o, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c[v], &info[v], &it.problem, &o, NULL, NULL), KARMA_OK);
     }
     assert_memory_equal(c[0], c[1], sizeof c[0]);
     assert_true(info[0].mean_loss == info[1].mean_loss && info[0].error_rate == info[1].error_rate);
     o.seed = 6;
-    assert_int_equal(karma_i_solve_online(c[1], &info[1], &it.problem, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c[1], &info[1], &it.problem, &o, NULL, NULL), KARMA_OK);
     assert_memory_not_equal(c[0], c[1], sizeof c[0]); /* another order, another result */
     clear_instance(&it);
 }
@@ -600,7 +601,7 @@ static void check_regret(sequence *s, size_t gamma, karma_i_rng *rng) {
     karma_fit_info info = {0};
     instance it;
     put_sequence(&it, s, gamma, &o);
-    assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
     double suffered = info.mean_loss * ROUNDS, bound = exp(karma_theory_log_regret_bound(&terms, log_rho));
     if (!(suffered - least <= bound)) fail_msg("gamma %zu: regret %g, bound %g", gamma, suffered - least, bound);
     double sharper = sharper_bound(&it, s, w, gamma, o.rho);
@@ -608,7 +609,8 @@ static void check_regret(sequence *s, size_t gamma, karma_i_rng *rng) {
     /* ρ = auto is the theorem's ρ */
     o.rho = KARMA_AUTO;
     karma_error err = {0};
-    if (karma_i_solve_online(c, &info, &it.problem, &o, NULL, &err) != KARMA_OK) fail_msg("rho auto: %s", err.message);
+    if (karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, &err) != KARMA_OK)
+        fail_msg("rho auto: %s", err.message);
     if (!(fabs(info.rho - exp(log_rho)) <= 1e-9 * info.rho)) fail_msg("rho %g, wanted %g", info.rho, exp(log_rho));
     clear_instance(&it);
 }
@@ -655,7 +657,7 @@ static void rho_knows_codes(void **state) {
         karma_i_rows_set_term(it.rows, i, 1, term[i]);
     }
     assert_int_equal(karma_i_rows_validate(it.rows, NULL), KARMA_OK);
-    assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
     double log_big_gamma = log(3.0) + karma_i_log_weight(3, 3, 1.0); /* two attributes and the bias */
     karma_regret_terms terms = {1.0, sqrt(1.9), log_big_gamma, log(o.B), 1.0, 3.0, 12.0};
     double wanted = exp(karma_theory_log_rho(&terms));
@@ -716,7 +718,7 @@ static void pegasos_approaches_the_optimum(void **state) {
     for (int s = 0; s < 4; s++) {
         karma_fit_info info = {0};
         o.passes = s == 0 ? 1 : s == 1 ? 10 : s == 2 ? 60 : 400;
-        assert_int_equal(karma_i_solve_online(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
         double T = (double)info.rounds;
         excess[s] = objective(&it, c, o.C) - best;
         double bound = 2.0 * o.C * o.C * K * (1.0 + log(T)) / T;

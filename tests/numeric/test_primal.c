@@ -495,7 +495,8 @@ static void every_loss_agrees_with_the_dual(void **state) {
         options.C = 100.0;
         options.tolerance = 1e-6;
         options.threads = 1;
-        assert_int_equal(karma_i_solve_batch(coefficients, &info, &problem, &options, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_i_solver(KARMA_SOLVER_BATCH)(coefficients, &info, &problem, &options, NULL, NULL),
+                         KARMA_OK);
         CHECK_CLOSE(c.result.primal, info.primal, 3e-6);
         CHECK_CLOSE(c.result.dual, info.dual, 3e-6);
         karma_i_kernel_clear(&kernel);
