@@ -60,7 +60,7 @@ static int run_command(const tool_command *command, int argc, char **argv) {
         code = fail_usage(&t, "-o %s would overwrite the input", t.options.output);
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.errors)) {
         code = fail_usage(&t, "--errors %s would overwrite the input", t.options.errors);
-    } else if (code == EXIT_DONE && (code = check_output(&t)) == EXIT_DONE) {
+    } else if (code == EXIT_DONE && (code = check_output(&t)) == EXIT_DONE && (code = check_threads(&t)) == EXIT_DONE) {
         install_hooks(&t);
         code = command->run(&t);
         end_progress();

@@ -79,6 +79,8 @@ void tool_init(tool *t, const tool_command *command);
 void tool_clear(tool *t);
 /* EXIT_DONE, or EXIT_USAGE after a message on stderr. *wants_help is set by --help. */
 int tool_parse(tool *t, int argc, char **argv, int *wants_help);
+/* limits.c: EXIT_DONE, or EXIT_USAGE after saying that the system does not allow as many threads as --threads wants. */
+int check_threads(tool *t);
 /* The struct inside the tool that a group's options belong to. */
 void *group_struct(const option_group *group, tool *t);
 /* Whether it is this group of the command that has the option. */

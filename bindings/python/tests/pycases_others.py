@@ -1,6 +1,9 @@
 """The imputer, kernel values, comparisons and the online learner, against what can be computed otherwise."""
+import os
 import pickle
+import re
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -19,6 +22,19 @@ def low_rank(n=200, d=8, seed=0):
     rng = np.random.default_rng(seed)
     whole = rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + 0.01 * rng.normal(size=(n, d))
     return whole, np.where(rng.random(whole.shape) < 0.3, np.nan, whole)
+
+
+class Waiting(unittest.TestCase):
+    def test_threads_sleep_and_the_environment_stays(self):
+        code = "import os, karma; assert 'OMP_WAIT_POLICY' not in os.environ"
+        environment = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+        shown = [re.search(r"GOMP_SPINCOUNT = '(\d+)'", subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env=dict(environment, OMP_DISPLAY_ENV="verbose", PYTHONPATH=os.pathsep.join(sys.path), **own)).stderr)
+                 for own in ({}, {"GOMP_SPINCOUNT": "77"})]
+        if not all(shown):
+            self.skipTest("another OpenMP than GNU's")
+        self.assertEqual([s.group(1) for s in shown], ["0", "77"])
 
 
 class Imputer(unittest.TestCase):
