@@ -184,3 +184,9 @@ char *karma_number_text(char *text, double value) {
     }
     return text;
 }
+
+double karma_i_unit_of(double largest) {
+    int exponent = 0;
+    if (isfinite(largest)) (void)frexp(largest, &exponent);
+    return ldexp(1.0, exponent < -1000 ? 1000 : exponent > 1000 ? -1000 : -exponent);
+}

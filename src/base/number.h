@@ -16,4 +16,8 @@ const char *karma_i_number_scan(double *out, const char *text, const char *end);
 /* The same for a whole number from 0 to `max`, digits only. */
 int karma_i_number_parse_index(size_t *out, const char *text, size_t length, size_t max);
 
+/* A power of two u such that u * largest is near 1: squares of numbers up to `largest` do not overflow or vanish when
+ * they are multiplied by u first, and the product does not round. 1 if `largest` is 0 or not finite. */
+double karma_i_unit_of(double largest);
+
 #endif

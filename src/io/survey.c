@@ -110,9 +110,13 @@ static void add_other(karma_i_survey *s, const char *text, size_t length, size_t
     s->collects = count_numbers(s) + s->n_censored + s->n_holes == 0 && !is_date_column(s);
 }
 
-/* A label that a double cannot hold must not become the same class as its neighbour. */
-static int is_exact(double value) {
-    return fabs(value) <= 9007199254740992.0 || isinf(value) || value != floor(value);
+/* A label of so many digits that a double may not hold it is a name: as a number it could become the same class as its
+ * neighbour. Other spellings (1e20) are quantities. */
+static int is_long_label(const karma_i_survey *s, double value, const char *text, size_t length) {
+    if (!s->is_target || s->mode != KARMA_I_SURVEY_INFER || !(fabs(value) >= 9007199254740992.0)) return 0;
+    size_t n_digits = 0;
+    while (n_digits < length && text[length - 1 - n_digits] >= '0' && text[length - 1 - n_digits] <= '9') n_digits++;
+    return n_digits == length || (n_digits + 1 == length && (text[0] == '-' || text[0] == '+'));
 }
 
 /* The cell's number, or NaN. */
@@ -120,7 +124,7 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
     double value;
     unsigned how;
     if (karma_i_numeral_parse(&value, &how, text, length, s->style.decimal_mark) &&
-        (!s->is_target || is_exact(value))) {
+        !is_long_label(s, value, text, length)) {
         if (isinf(value)) sight(&s->first_infinite, text, length, line);
         s->n_percent += how & KARMA_I_NUMERAL_PERCENT ? 1 : 0;
         *(how & KARMA_I_NUMERAL_CENSORED ? &s->n_censored : how ? &s->n_grouped : &s->n_plain) += 1;

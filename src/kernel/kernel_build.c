@@ -69,7 +69,8 @@ static double mean_square(const karma_i_factor *factor, const karma_i_rows *rows
     return sum / (double)rows->n_rows;
 }
 
-/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over pairs of the sample. */
+/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over all pairs of the sample. Those of a row with itself, which are 0, count: so a
+ * table in which every row stands twice has the same mean. */
 static karma_status mean_squared_distance(double *out, const karma_i_factor *factor, const karma_i_rows *rows,
                                           int threads, karma_error *err) {
     size_t n = rows->n_rows < SAMPLE ? rows->n_rows : SAMPLE, index[SAMPLE] = {0};
@@ -88,7 +89,7 @@ static karma_status mean_squared_distance(double *out, const karma_i_factor *fac
     for (size_t i = 0; st == KARMA_OK && i < n; i++)
         for (size_t j = 0; j < i; j++)
             sum += (double)gram[i * n + i] + (double)gram[j * n + j] - 2.0 * (double)gram[i * n + j];
-    if (st == KARMA_OK) *out = n > 1 ? sum / (0.5 * (double)n * (double)(n - 1)) : 0.0;
+    if (st == KARMA_OK) *out = sum / (0.5 * (double)n * (double)n);
     karma_i_rows_free(sample);
     karma_i_free(gram);
     return st;

@@ -13,6 +13,12 @@
  * many whole numbers, or this many others, and each of them three times on average (two values always are). */
 enum { MOST_WHOLE_CLASSES = 30, MOST_FRACTION_CLASSES = 20, LEAST_ROWS_PER_CLASS = 3 };
 
+/* One score per row and class is computed, and one machine per class. */
+enum { MOST_CLASSES = 10000 };
+
+/* Of a quantity from its mean: squares of errors are then ordinary numbers, and so are their inverses. */
+static const double MOST_DEVIATION = 1e150;
+
 void karma_i_labels_clear(karma_i_labels *labels) {
     for (size_t k = 0; labels->classes && k < labels->n_classes; k++) karma_i_free(labels->classes[k]);
     karma_i_free(labels->classes);
@@ -124,22 +130,37 @@ static karma_status count_classes(karma_i_labels *labels, const karma_i_target *
     if (labels->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has only one class, '%s': a classifier needs two",
                             target->column.name, labels->n_classes ? labels->classes[0] : "");
+    if (labels->n_classes > MOST_CLASSES)
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "column '%s' has %zu classes in %zu rows; at most %d can be learned. Is it an identifier, or "
+            "a number?",
+            target->column.name, labels->n_classes, n_rows, MOST_CLASSES);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
     return labels->class_count ? karma_i_labels_count(labels, target, n_rows, err) : karma_i_fail_memory(err);
 }
 
 static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
                                    size_t n_labelled, int standardise, karma_error *err) {
-    double mean = 0.0, spread = 0.0, n = (double)n_labelled;
+    double mean = 0.0, largest = 0.0, variance = 0.0, n = (double)n_labelled;
     for (size_t i = 0; i < n_rows; i++)
         if (!isnan(target->value[i])) mean += target->value[i] / n;
     for (size_t i = 0; i < n_rows; i++)
-        if (!isnan(target->value[i])) spread += pow(target->value[i] - mean, 2) / n;
-    if (!isfinite(mean) || !isfinite(spread))
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large", target->column.name);
+        if (!isnan(target->value[i])) largest = fmax(largest, fabs(target->value[i] - mean));
+    if (!(largest <= MOST_DEVIATION))
+        return karma_i_fail(err, KARMA_ERR_DATA,
+                            "column '%s': its values are too large (%g from their mean); divide them by a constant",
+                            target->column.name, largest);
+    if (largest > 0.0 && largest < 1.0 / MOST_DEVIATION)
+        return karma_i_fail(err, KARMA_ERR_DATA,
+                            "column '%s': its values are too close together (at most %g from their mean); multiply "
+                            "them by a constant",
+                            target->column.name, largest);
+    double unit = karma_i_unit_of(largest);
+    for (size_t i = 0; i < n_rows; i++)
+        if (!isnan(target->value[i])) variance += pow((target->value[i] - mean) * unit, 2) / n;
     labels->shift = standardise ? mean : 0.0;
-    labels->factor = standardise && spread > 0.0 ? 1.0 / sqrt(spread) : 1.0;
-    if (!isfinite(labels->factor)) labels->factor = 1.0;
+    labels->factor = standardise && variance > 0.0 ? unit / sqrt(variance) : 1.0;
     return KARMA_OK;
 }
 
@@ -181,52 +202,84 @@ karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *tar
     return st;
 }
 
-static size_t find_class(const karma_i_labels *labels, const char *text) {
-    for (size_t k = 0; k < labels->n_classes; k++)
-        if (strcmp(labels->classes[k], text) == 0) return k;
-    return labels->n_classes;
+/* Classes in the order of what they are looked up by. */
+typedef struct class_entry {
+    const char *text;
+    double value;
+    size_t class_index;
+} class_entry;
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(((const class_entry *)a)->text, ((const class_entry *)b)->text);
 }
 
-static size_t find_class_number(const karma_i_labels *labels, double value) {
-    for (size_t k = 0; k < labels->n_classes; k++)
-        if (text_is_number(labels->classes[k], value)) return k;
-    return labels->n_classes;
+static int by_value_then_index(const void *a, const void *b) {
+    const class_entry *x = a, *y = b;
+    if (x->value != y->value) return x->value > y->value ? 1 : -1;
+    return (x->class_index > y->class_index) - (x->class_index < y->class_index);
+}
+
+/* By their texts or, with `by_number`, those that are numbers by their values. NULL: out of memory. */
+static class_entry *index_classes(size_t *n_out, const karma_i_labels *labels, int by_number) {
+    class_entry *entries = karma_i_alloc(labels->n_classes, sizeof *entries);
+    size_t n = 0;
+    for (size_t k = 0; entries && k < labels->n_classes; k++) {
+        class_entry entry = {.text = labels->classes[k], .class_index = k};
+        if (!by_number || karma_i_number_parse(&entry.value, entry.text, strlen(entry.text))) entries[n++] = entry;
+    }
+    if (entries && n > 1) qsort(entries, n, sizeof *entries, by_number ? by_value_then_index : by_text);
+    *n_out = n;
+    return entries;
+}
+
+static size_t find_text(const class_entry *entries, size_t n, const char *text, size_t none) {
+    class_entry key = {.text = text};
+    const class_entry *found = n ? bsearch(&key, entries, n, sizeof *entries, by_text) : NULL;
+    return found ? found->class_index : none;
+}
+
+/* The first of the classes with this value. */
+static size_t find_value(const class_entry *entries, size_t n, double value, size_t none) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (entries[middle].value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && entries[low].value == value ? entries[low].class_index : none;
 }
 
 karma_status karma_i_labels_classes(size_t *out, const karma_i_labels *labels, const karma_i_target *target,
                                     size_t n_rows, karma_error *err) {
     const karma_i_column *column = &target->column;
     int by_number = column->kind == KARMA_COLUMN_NUMBER;
+    size_t n = 0, none = labels->n_classes;
+    class_entry *entries = index_classes(&n, labels, by_number);
     size_t *class_of_level = karma_i_alloc(column->n_levels, sizeof *class_of_level);
-    if (!class_of_level) return karma_i_fail_memory(err);
-    for (size_t l = 0; !by_number && l < column->n_levels; l++)
-        class_of_level[l] = find_class(labels, column->levels[l]);
-    for (size_t i = 0; i < n_rows; i++) {
+    karma_status st = entries && class_of_level ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t l = 0; st == KARMA_OK && !by_number && l < column->n_levels; l++)
+        class_of_level[l] = find_text(entries, n, column->levels[l], none);
+    for (size_t i = 0; st == KARMA_OK && i < n_rows; i++) {
         double value = target->value[i];
-        out[i] = isnan(value) ? labels->n_classes
-                 : by_number  ? find_class_number(labels, value)
-                              : class_of_level[(size_t)value];
+        out[i] = isnan(value) ? none : by_number ? find_value(entries, n, value, none) : class_of_level[(size_t)value];
     }
+    karma_i_free(entries);
     karma_i_free(class_of_level);
-    return KARMA_OK;
+    return st;
 }
 
 /* --- model files --------------------------------------------------------------------------------------- */
 
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static karma_status check_classes(karma_i_archive *a, const karma_i_labels *labels) {
-    size_t n = labels->n_classes;
-    int is_sound = n >= 2;
-    const char **sorted = karma_i_alloc(n, sizeof *sorted);
-    if (!sorted) return karma_i_archive_fail_memory(a);
-    for (size_t k = 0; k < n; k++) sorted[k] = labels->classes[k];
-    if (n > 1) qsort(sorted, n, sizeof *sorted, by_text);
-    for (size_t k = 1; k < n; k++) is_sound &= strcmp(sorted[k - 1], sorted[k]) != 0;
-    karma_i_free(sorted);
-    return is_sound ? KARMA_OK : karma_i_archive_fail(a, "its classes are fewer than two, or two are the same");
+    size_t n;
+    class_entry *entries = index_classes(&n, labels, 0);
+    if (!entries) return karma_i_archive_fail_memory(a);
+    int is_sound = n >= 2 && n <= MOST_CLASSES;
+    for (size_t k = 1; k < n; k++) is_sound &= strcmp(entries[k - 1].text, entries[k].text) != 0;
+    karma_i_free(entries);
+    return is_sound ? KARMA_OK : karma_i_archive_fail(a, "its classes are too few or too many, or two are the same");
 }
 
 karma_status karma_i_labels_archive(karma_i_archive *a, karma_i_labels *labels) {

@@ -4,11 +4,13 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 void karma_i_moments_clear(karma_i_moments *m) {
     karma_i_free(m->count);
     karma_i_free(m->mean);
-    karma_i_free(m->spread);
+    karma_i_free(m->sd);
+    karma_i_free(m->unit);
     karma_i_free(m->low);
     karma_i_free(m->high);
     karma_i_free(m->level_start);
@@ -20,7 +22,8 @@ static karma_status make_room(karma_i_moments *m, const karma_table *table, karm
     size_t n = table->n_attributes, n_levels = 0;
     *m = (karma_i_moments){.count = karma_i_zalloc(n, sizeof(size_t)),
                            .mean = karma_i_zalloc(n, sizeof(double)),
-                           .spread = karma_i_zalloc(n, sizeof(double)),
+                           .sd = karma_i_zalloc(n, sizeof(double)),
+                           .unit = karma_i_zalloc(n, sizeof(double)),
                            .low = karma_i_zalloc(n, sizeof(double)),
                            .high = karma_i_zalloc(n, sizeof(double)),
                            .level_start = karma_i_zalloc(n, sizeof(size_t))};
@@ -29,7 +32,7 @@ static karma_status make_room(karma_i_moments *m, const karma_table *table, karm
         n_levels += table->attributes[j].n_levels;
     }
     m->level_count = karma_i_zalloc(n_levels, sizeof(size_t));
-    int ok = m->count && m->mean && m->spread && m->low && m->high && m->level_start && m->level_count;
+    int ok = m->count && m->mean && m->sd && m->unit && m->low && m->high && m->level_start && m->level_count;
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
@@ -45,14 +48,17 @@ static void add_cells(karma_i_moments *m, const karma_table *table) {
             m->level_count[m->level_start[j] + (size_t)value]++;
         else
             m->mean[j] += value / (double)m->count[j];
-    }
-    for (size_t k = 0; k < n_cells; k++) {
-        size_t j = table->cell_owner[k];
-        double value = table->cell_value[k], deviation = value - m->mean[j];
-        m->spread[j] += deviation * deviation / (double)m->count[j];
         m->low[j] = fmin(m->low[j], value);
         m->high[j] = fmax(m->high[j], value);
     }
+    for (size_t j = 0; j < table->n_attributes; j++)
+        m->unit[j] = karma_i_unit_of(fmax(m->high[j] - m->mean[j], m->mean[j] - m->low[j]));
+    for (size_t k = 0; k < n_cells; k++) {
+        size_t j = table->cell_owner[k];
+        double deviation = (table->cell_value[k] - m->mean[j]) * m->unit[j];
+        m->sd[j] += deviation * deviation / (double)m->count[j];
+    }
+    for (size_t j = 0; j < table->n_attributes; j++) m->sd[j] = sqrt(m->sd[j]) / m->unit[j];
 }
 
 karma_status karma_i_moments_take(karma_i_moments *out, const karma_table *table, karma_error *err) {

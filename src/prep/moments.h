@@ -5,11 +5,12 @@
 #include "table/table.h"
 
 typedef struct karma_i_moments {
-    size_t *count;         /* observed cells per attribute */
-    double *mean, *spread; /* per number: mean and mean squared deviation */
-    double *low, *high;    /* per number */
-    size_t *level_start;   /* where a category's levels begin in level_count */
-    size_t *level_count;   /* cells of each level */
+    size_t *count;       /* observed cells per attribute */
+    double *mean, *sd;   /* per number: mean and standard deviation */
+    double *low, *high;  /* per number */
+    double *unit;        /* per number: a power of two, about one over the largest deviation from the mean */
+    size_t *level_start; /* where a category's levels begin in level_count */
+    size_t *level_count; /* cells of each level */
 } karma_i_moments;
 
 karma_status karma_i_moments_take(karma_i_moments *out, const karma_table *table, karma_error *err);

@@ -213,8 +213,7 @@ static void learn_polar(karma_i_recipe *r, size_t feature, double low, double hi
     r->factor[feature + 1] = -1.0 / width;
 }
 
-static void learn_standard(karma_i_recipe *r, size_t feature, double mean, double spread, int standardise) {
-    double sd = sqrt(spread);
+static void learn_standard(karma_i_recipe *r, size_t feature, double mean, double sd, int standardise) {
     /* what is left of a constant after rounding is not spread */
     int constant = !(sd > 1e-12 * fabs(mean)) || !(sd > 0.0);
     r->shift[feature] = standardise ? mean : 0.0;
@@ -225,13 +224,13 @@ static void learn_standard(karma_i_recipe *r, size_t feature, double mean, doubl
 static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_column *column, const karma_i_moments *m,
                                  size_t j, const style *s, karma_error *err) {
     size_t feature = r->feature_start[to + 1];
-    if (!isfinite(m->mean[j]) || !isfinite(m->spread[j]) || !isfinite(m->high[j] - m->low[j]))
+    if (!isfinite(m->mean[j]) || !isfinite(m->sd[j]) || !isfinite(m->high[j] - m->low[j]))
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': its values are too large to be standardised",
                             column->name);
     if (s->is_polar)
         learn_polar(r, feature, m->low[j], m->high[j]);
     else
-        learn_standard(r, feature, m->mean[j], m->spread[j], s->standardise);
+        learn_standard(r, feature, m->mean[j], m->sd[j], s->standardise);
     KARMA_TRY(karma_i_column_copy(&r->columns[to], column, err));
     r->feature_start[to + 1] += n_number_features(s);
     return KARMA_OK;

@@ -147,7 +147,7 @@ static karma_status survey_row(const survey *s, size_t row, size_t index) {
     while (zeros < r && !(values[zeros] > KARMA_I_LEAST_LAMBDA)) zeros++;
     s->out->lambda[index] = zeros < r ? values[zeros] : 0.0;
     s->out->is_reconstructible[index] = zeros == 0;
-    if (zeros == 0) count_critical(s, attributes, G, values, vectors, A);
+    if (zeros == 0 && r > 0) count_critical(s, attributes, G, values, vectors, A);
     return KARMA_OK;
 }
 

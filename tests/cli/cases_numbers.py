@@ -100,7 +100,7 @@ class Gram(Case):
         n = len(k)
         distances = [[k[i][i] + k[j][j] - 2 * k[i][j] for j in range(n)] for i in range(n)]
         s = sum(k[i][i] for i in range(n)) / n
-        s_distance = sum(distances[i][j] for i in range(n) for j in range(i)) / (n * (n - 1) / 2)
+        s_distance = sum(distances[i][j] for i in range(n) for j in range(i)) / (n * n / 2)
         value = {
             "identity": lambda i, j: k[i][j],
             "cosine": lambda i, j: k[i][j] / math.sqrt(k[i][i] * k[j][j]) if k[i][i] and k[j][j] else 0.0,

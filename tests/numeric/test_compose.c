@@ -722,7 +722,7 @@ static double mean_squared_distance(const karma_i_factor *f, const karma_i_rows 
             sum += bare_number(f, rows, i, rows, i).value + bare_number(f, rows, j, rows, j).value -
                    2.0 * bare_number(f, rows, i, rows, j).value;
         }
-    return sum / (0.5 * (double)n * (double)(n - 1));
+    return sum / (0.5 * (double)n * (double)n);
 }
 
 static double mean_square(const karma_i_factor *f, const karma_i_rows *rows) {
