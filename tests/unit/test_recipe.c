@@ -181,7 +181,14 @@ static void huge_values_are_clamped_or_refused(void **state) {
     assert_true(fabs(value_at(rows, 1, 1)) < 2.0);
     karma_i_rows_free(rows);
     karma_i_recipe_free(recipe);
-    /* learned from: the spread of these overflows */
+    /* learned from: squares of these would overflow, but no square is taken */
+    rows = encode(huge, &o, NULL);
+    assert_close(value_at(rows, 0, 0), 1.0);
+    assert_close(value_at(rows, 1, 0), -1.0);
+    karma_i_rows_free(rows);
+    karma_table_free(huge);
+    /* the range of these overflows */
+    huge = table_of("a,b\n1e308,1\n-1e308,2\n", NULL);
     karma_error err = {0};
     recipe = NULL;
     assert_int_equal(karma_i_recipe_learn(&recipe, huge, KARMA_KERNEL_LINEAR, &o, NULL, &err), KARMA_ERR_DATA);
