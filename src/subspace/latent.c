@@ -1,10 +1,9 @@
 #include "subspace/latent.h"
 
-#include <omp.h>
-
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/threads.h"
 #include "table/rows_dense.h"
 
 /* The largest rank that is tried when it is to be chosen: a pass costs its square. */
@@ -60,7 +59,7 @@ karma_status karma_i_latent_archive(karma_i_archive *a, karma_i_latent **latent,
 
 static int choose_threads(const karma_i_rows *rows, const karma_fit_options *options) {
     if ((double)rows->n_rows * (double)rows->n_features < PARALLEL_VALUES) return 1;
-    return options->threads > 0 ? (int)options->threads : omp_get_num_procs();
+    return karma_i_threads(options->threads);
 }
 
 karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karma_fit_options *options,

@@ -1,6 +1,9 @@
 """Arrays, frames, sparse matrices and Arrow data as tables of the library."""
 from __future__ import annotations
 
+import datetime
+import decimal
+import numbers
 import sys
 from typing import Any, Optional, Sequence
 
@@ -13,6 +16,7 @@ from ._options import class_text, number_text
 # One column as the library takes it: (name, numbers) or (name, codes, levels).
 Column = tuple
 NATIVE = frozenset("bBhHiIlLqQfd?")
+DATE = "date"  # the kind of a column that becomes the numbers below
 DATE_PARTS = ("year", "month", "weekday", "hour", "days")
 EXACT = 2.0**53  # whole numbers below this are themselves as doubles
 
@@ -40,7 +44,7 @@ class Data:
     """X as a table: the capsule, and what is known of the columns.
 
     names: of the columns as the caller knows them, or None. kinds: for each of the columns True (categories), False
-    (numbers) or None (nothing observed). A new table for a model is made with the names and the kinds of the old one.
+    (numbers), DATE or None (nothing observed). A new table for a model is made with the names and the kinds of the old one.
     """
 
     def __init__(self, X: Any, *, absent: Optional[str] = None, names: Optional[Sequence[str]] = None,
@@ -58,9 +62,17 @@ class Data:
             self._from_array(X, min_rows, estimator)
         self.n_rows: int = _karma.table_n_rows(self.table)
 
+    @property
+    def target_name(self) -> str:
+        """A name that no column has, so that the tool can tell them apart in files."""
+        name = "target"
+        while self.names is not None and name in self.names:
+            name += "_"
+        return name
+
     def add_numbers(self, y: np.ndarray) -> None:
         """The target of a regression."""
-        _karma.table_add_numbers(self.table, "target", np.ascontiguousarray(y, dtype=np.float64))
+        _karma.table_add_numbers(self.table, self.target_name, np.ascontiguousarray(y, dtype=np.float64))
 
     def add_classes(self, y: np.ndarray) -> None:
         """Numbers are classes in their own order, as in a file of the tool. Other classes are texts."""
@@ -68,7 +80,7 @@ class Data:
             self.add_numbers(y)
         else:
             texts = {label: class_text(label) for label in set(y.tolist())}
-            _karma.table_add_classes(self.table, "target", [texts[label] for label in y.tolist()])
+            _karma.table_add_classes(self.table, self.target_name, [texts[label] for label in y.tolist()])
 
     def set_weights(self, weights: np.ndarray) -> None:
         _karma.table_set_weights(self.table, weights)
@@ -112,7 +124,7 @@ class Data:
 
     def _from_array(self, X: Any, min_rows: int, estimator: Any) -> None:
         X = check_array(X, dtype=None, force_all_finite=False, ensure_min_samples=min_rows, estimator=estimator)
-        if X.dtype.kind in "OUS":
+        if X.dtype.kind in "OUSMm":
             self._from_columns([X[:, j] for j in range(X.shape[1])], X.shape[0])
             return
         if X.dtype.kind not in "biuf":
@@ -122,7 +134,7 @@ class Data:
         if X.dtype.kind == "f" and np.isinf(X).any():
             raise ValueError("Input X contains infinity or a value too large for dtype('float64').")
         self.n_columns = X.shape[1]
-        if any(self.kinds):  # the model learned categories
+        if any(self.kinds):  # the model learned categories or dates
             self._from_columns([X[:, j] for j in range(X.shape[1])], X.shape[0])
             return
         self._number_kinds()
@@ -149,12 +161,16 @@ class Data:
 def convert(name: str, values: Any, kind: Optional[bool], is_new: bool) -> tuple[list[Column], Optional[bool]]:
     """The columns that are learned from one column, and its kind. kind: that which the model learned; None: any."""
     dtype = values.dtype
-    if hasattr(values, "cat"):
+    if hasattr(values, "cat") and kind is not DATE:
         return _categories(name, values, kind)
-    if dtype.kind == "M":
-        return _dates(name, values, is_new), False
+    moments = _moments(values)
+    if moments is not None and kind in (None, DATE):
+        return _dates(name, moments, is_new), DATE
+    if moments is not None or kind is DATE:
+        return _not_dates(name, values, kind), kind
     if dtype.kind == "m":
-        days = np.asarray(values.dt.total_seconds(), dtype=np.float64) / 86400.0
+        days = np.asarray(values, dtype="timedelta64[ns]").astype(np.float64) / 86400e9
+        days[np.isnat(np.asarray(values, dtype="timedelta64[ns]"))] = np.nan
         return [(name, days)], False
     if dtype.kind in "iufb" and not isinstance(dtype, np.dtype):  # nullable numbers
         numbers_ = values.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -188,16 +204,40 @@ def _categories(name: str, values: Any, kind: Optional[bool]) -> tuple[list[Colu
     if kind is False:
         return _objects(name, np.asarray(values, dtype=object), kind)
     codes = np.ascontiguousarray(values.cat.codes, dtype=np.int32)
-    levels = [_level(name, level) for level in values.cat.categories]
+    levels = [_level(name, level) if isinstance(level, str) or _is_number(level) else str(level)
+              for level in values.cat.categories]  # others are intervals, periods and the like
     return [(name, codes, levels)], True if (codes >= 0).any() else kind
+
+
+def _moments(values: Any) -> Any:
+    """A column of dates or times as a series of moments; None for other columns."""
+    kind = values.dtype.kind
+    if kind == "M":
+        import pandas
+
+        return values if hasattr(values, "dt") else pandas.Series(values)
+    if str(values.dtype).startswith("period"):
+        return values.dt.to_timestamp()
+    if kind != "O" or not isinstance(values.dtype, np.dtype):
+        return None
+    observed = np.asarray(values)[~missing_cells(np.asarray(values))]
+    if len(observed) == 0 or not all(isinstance(value, datetime.date) for value in observed):
+        return None
+    import pandas
+
+    return pandas.to_datetime(pandas.Series(values))
+
+
+def _not_dates(name: str, values: Any, kind: Any) -> list[Column]:
+    """A column that is dates only now, or was only in training. If nothing is observed there is no contradiction."""
+    if not missing_cells(np.asarray(values, dtype=object)).all():
+        raise ValueError(f"column '{name}' holds {'other values' if kind is DATE else 'dates'}, but the model learned it as "
+                         f"{'dates' if kind is DATE else 'categories' if kind else 'numbers'}")
+    return [(name, np.full(len(values), np.nan))]
 
 
 def _dates(name: str, values: Any, is_new: bool) -> list[Column]:
     """The numbers that the tool learns from a column of dates in a file."""
-    if not hasattr(values, "dt"):
-        import pandas
-
-        values = pandas.Series(values)
     moments = values.dt
     hours = moments.hour + moments.minute / 60.0 + (moments.second + moments.microsecond / 1e6) / 3600.0
     midnight = moments.tz_localize(None).dt.normalize() if moments.tz is not None else moments.normalize()
@@ -217,7 +257,7 @@ def missing_cells(values: np.ndarray) -> np.ndarray:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number, np.bool_))
+    return isinstance(value, (numbers.Real, decimal.Decimal, np.bool_))
 
 
 def _level(name: str, value: Any) -> str:
@@ -248,6 +288,9 @@ def _objects(name: str, values: np.ndarray, kind: Optional[bool]) -> tuple[list[
         if not _is_number(value):
             raise ValueError(f"column '{name}' holds {value!r}, but the model learned it as numbers")
     numbers_ = np.full(len(values), np.nan)
-    numbers_[~missing] = observed.astype(np.float64)
+    try:
+        numbers_[~missing] = observed.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"column '{name}' holds a number that is too large for dtype('float64')") from None
     columns, _ = _numbers(name, numbers_, False, False)
     return columns, False if len(observed) else kind

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from ._data import DATE_PARTS, Data, default_names, is_arrow, is_frame
+from ._data import DATE, DATE_PARTS, Data, default_names, is_arrow, is_frame, missing_cells
 from ._model import Model
 from ._options import FIT, SEARCH, class_text, pairs, with_options
 from ._reports import Reports
@@ -25,11 +25,17 @@ ROW_ORDER = ("The check compares scores after the rows were put in another order
 
 def classes_of(y: Any) -> tuple[np.ndarray, np.ndarray]:
     """The labels as an array, and the different ones in order. What is not a set of classes is refused."""
+    if not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype):  # pandas' own types
+        y = np.array(y.tolist())
     y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "O" and missing_cells(y).any():
+        raise ValueError("Input y contains missing values; leave these rows out.")
     check_classification_targets(y)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("Input y contains NaN or infinity.")
     classes = np.unique(y)
+    if "" in classes.tolist():
+        raise ValueError("Input y contains an empty text, which is a missing label; give this class a name.")
     if len(classes) < 2:
         raise ValueError(f"Only one class in y ({classes[0]!r}): a classifier needs at least two.")
     return y, classes
@@ -100,7 +106,7 @@ class KarmaEstimator(Reports, BaseEstimator):
         for name, is_category in self.model_.info["attributes"]:
             stem, _, part = name.rpartition(".")
             if name not in X.columns and stem in X.columns and part in DATE_PARTS:
-                kinds[stem] = None
+                kinds[stem] = DATE
             elif name in X.columns:
                 kinds[name] = bool(is_category)
             else:
@@ -150,7 +156,7 @@ class KarmaEstimator(Reports, BaseEstimator):
         return X, y, (np.ascontiguousarray(weights) if len(weights) and np.ptp(weights) > 0 else None)
 
     def _scores(self, X: Any) -> np.ndarray:
-        return self.model_.scores(self._new_data(X).table, self.threads or 0, self.verbose)
+        return self.model_.scores(self._new_data(X).table, int(self.threads or 0), self.verbose)
 
     # --- files ----------------------------------------------------------------------------------------------------------
 

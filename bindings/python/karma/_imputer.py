@@ -57,7 +57,7 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
                               "solver": "online"})
         self.model_ = Model.learn(data.table, options, [], self.verbose)
         self._names = [name for name, _ in self.model_.info["attributes"]]
-        self.rank_ = _karma.complete(self.model_._capsule, data.table, False, self.threads or 0)[3]
+        self.rank_ = _karma.complete(self.model_._capsule, data.table, False, int(self.threads or 0))[3]
         return self
 
     def _complete(self, X: Any, with_errors: bool) -> tuple:
@@ -67,7 +67,7 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
         if data.n_columns != self.n_features_in_:
             raise ValueError(f"X has {data.n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                              "features as input.")
-        return self.model_.complete(data.table, with_errors, self.threads or 0)
+        return self.model_.complete(data.table, with_errors, int(self.threads or 0))
 
     @staticmethod
     def _cells(table: Any) -> tuple[np.ndarray, list]:

@@ -42,14 +42,14 @@ class Model:
 
     @classmethod
     def load(cls, path: Any) -> "Model":
-        return cls(_karma.model_load(os.fspath(path)))
+        return cls(_karma.model_load(os.fsdecode(path)))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Model":
         return cls(_karma.model_from_bytes(data))
 
     def save(self, path: Any) -> None:
-        _karma.model_save(self._capsule, os.fspath(path))
+        _karma.model_save(self._capsule, os.fsdecode(path))
 
     def to_bytes(self) -> bytes:
         return _karma.model_to_bytes(self._capsule)

@@ -49,6 +49,9 @@ def _text(name: str, option: Mapping[str, Any], value: Any) -> list[str]:
     if kind == "switch" and isinstance(value, (bool, numbers.Integral)):
         return ["on" if value else "off"]
     if isinstance(value, Mapping):
+        for key in value:
+            if set(class_text(key)) & set(",="):
+                raise ValueError(f"{name}: the class {key!r} has a comma or an equals sign in its name; use sample_weight")
         return [",".join(f"{class_text(key)}={number_text(weight)}" for key, weight in value.items())]
     if isinstance(value, str):
         return [value]
@@ -70,8 +73,7 @@ def split(values: Mapping[str, Any], *tables: Table) -> list[Pairs]:
     known = {key for table in tables for key in table}
     for key in values:
         if key not in known:
-            near = _karma.nearest(key, sorted(known))
-            raise TypeError(f"unexpected keyword '{key}'" + (f"; did you mean '{near}'?" if near else ""))
+            raise TypeError(slip(key, known))
     return [pairs(table, values) for table in tables]
 
 
@@ -86,6 +88,17 @@ def default_effort(search: Pairs, fixed: list[str]) -> Pairs:
     if any(name == "effort" and text != "auto" for name, text in search):
         return search
     return [pair for pair in search if pair[0] != "effort"] + [("effort", "off" if fixed else "normal")]
+
+
+# What these options are called in scikit-learn.
+ELSEWHERE = {"random_state": "seed", "n_jobs": "threads", "tol": "tolerance", "max_iter": "passes", "cv": "folds",
+             "scoring": "goal"}
+
+
+def slip(key: str, known: Iterable[str]) -> str:
+    """The end of a message about a keyword that does not exist."""
+    near = ELSEWHERE.get(key) or _karma.nearest(key, sorted(known))
+    return f"unexpected keyword '{key}'" + (f"; did you mean '{near}'?" if near else "")
 
 
 def describe(key: str, option: Mapping[str, Any]) -> str:
@@ -103,9 +116,7 @@ def with_options(*tables: Table, leave_out: Iterable[str] = (), **others: Any) -
         def __init__(self: Any, **values: Any) -> None:
             for key in values:
                 if key not in defaults:
-                    near = _karma.nearest(key, sorted(defaults))
-                    raise TypeError(f"{cls.__name__}: unexpected keyword '{key}'"
-                                    + (f"; did you mean '{near}'?" if near else ""))
+                    raise TypeError(f"{cls.__name__}: {slip(key, defaults)}")
             for key, default in defaults.items():
                 setattr(self, key, values.get(key, default))
 

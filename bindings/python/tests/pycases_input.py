@@ -1,6 +1,9 @@
 """What X may be: arrays, frames, sparse matrices, Arrow data; and what is refused."""
 import ctypes
+import datetime
+import decimal
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
@@ -37,6 +40,25 @@ class Arrays(unittest.TestCase):
         self.assertEqual(data.kinds, [True, False])
         self.assertEqual(_karma.table_columns(data.table)[0], ("c1", True, ["a", "b"]))
 
+    def test_floats_are_not_copied(self):
+        """The library reads the caller's own memory."""
+        X, _ = pydata.classes()
+        seen, make = [], _karma.table_from_array
+
+        def watch(array, names):
+            seen.append(array)
+            return make(array, names)
+
+        with unittest.mock.patch.object(_karma, "table_from_array", watch):
+            for other in (X, np.asfortranarray(X), X.astype(np.float32), X[::2, ::-1]):
+                Data(other)
+                self.assertTrue(np.shares_memory(seen[-1], other))
+
+    def test_dates_and_spans(self):
+        days = np.array([["2024-02-29"], ["NaT"]], dtype="M8[D]")
+        np.testing.assert_array_equal(cells(Data(days)), [[2024, 2, 4, 19782], [np.nan] * 4])
+        np.testing.assert_array_equal(cells(Data(np.array([[36], ["NaT"]], dtype="m8[h]"))), [[1.5], [np.nan]])
+
     def test_refusals(self):
         X, y = pydata.classes()
         model = KarmaClassifier(gamma=2).fit(X, y)
@@ -72,6 +94,47 @@ class Frames(unittest.TestCase):
         self.assertEqual(names, ["visit.year", "visit.month", "visit.weekday", "visit.hour", "visit.days"])
         nan = np.nan
         np.testing.assert_allclose(cells(data), [[2024, 2, 4, 18.5, 19782 + 18.5 / 24], [nan] * 5, [1969, 12, 3, 0, -1]])
+
+    def test_objects_that_mean_dates_and_numbers(self):
+        day, nothing = datetime.date(2024, 2, 29), None
+        data = Data(pd.DataFrame({"day": [day, nothing], "money": [decimal.Decimal("1.5"), nothing],
+                                  "month": pd.PeriodIndex(["2024-03", None], freq="M"),
+                                  "range": pd.cut(pd.Series([1.0, np.nan]), [0, 2, 4])}))
+        columns = _karma.table_columns(data.table)
+        self.assertEqual([name for name, _, _ in columns][:5], ["day.year", "day.month", "day.weekday", "day.days", "money"])
+        self.assertEqual(columns[-1][1:], (True, ["(0, 2]"]))
+        np.testing.assert_array_equal(cells(data)[0], [2024, 2, 4, 19782, 1.5, 2024, 3, 5, 19783, 0])
+        self.assertTrue(np.isnan(cells(data)[1]).all())
+
+    def test_dates_and_numbers_are_not_mixed_up(self):
+        X, y = pydata.classes()
+        numbers = pd.DataFrame(X, columns=list("abcde"))
+        dates = numbers.assign(a=pd.date_range("2024", periods=len(X)))
+        by_numbers, by_dates = KarmaClassifier(gamma=2).fit(numbers, y), KarmaClassifier(gamma=2).fit(dates, y)
+        for model, frame, says in ((by_numbers, dates, "learned it as numbers"), (by_dates, numbers, "learned it as dates"),
+                                   (by_dates, numbers.assign(a=pd.Categorical(["x"] * len(X))), "learned it as dates")):
+            with self.assertRaisesRegex(ValueError, f"column 'a' .* {says}"):
+                model.predict(frame)
+        wanted = by_dates.decision_function(dates.assign(a=pd.NaT))
+        for nothing in (None, np.nan):
+            np.testing.assert_array_equal(by_dates.decision_function(dates.assign(a=nothing)), wanted)
+
+    def test_cells_that_are_refused(self):
+        for cell, says in (([1], "list"), (1j, "complex"), (b"x", "bytes"), (10**400, "too large"), ("a\0b", "zero byte"),
+                           (np.inf, "infinity")):
+            with self.subTest(says=says), self.assertRaisesRegex((TypeError, ValueError), says):
+                Data(pd.DataFrame({"a": pd.Series([cell, None], dtype=object)}))
+        with self.assertRaisesRegex(ValueError, "two columns are called 'a'"):
+            Data(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]))
+
+    def test_names_that_are_not_texts(self):
+        X, y = pydata.classes()
+        wanted = KarmaClassifier(gamma=2).fit(X, y).decision_function(X)
+        for names in (range(5), pd.MultiIndex.from_product([["u"], range(5)])):
+            frame = pd.DataFrame(X, columns=names)
+            model = KarmaClassifier(gamma=2).fit(frame, y)
+            self.assertFalse(hasattr(model, "feature_names_in_"))
+            np.testing.assert_array_equal(model.decision_function(frame), wanted)
 
     def test_new_rows_may_lack_levels_and_have_new_ones(self):
         f, y = pydata.frame()

@@ -104,6 +104,17 @@ class Notebooks(unittest.TestCase):
         self.assertIn("<table>", text)
         self.assertIn("text/html", model._repr_mimebundle_())
 
+    def test_progress_without_tqdm(self):
+        import io
+        import sys
+        from contextlib import redirect_stderr
+        from unittest import mock
+
+        shown = io.StringIO()
+        with mock.patch.dict(sys.modules, {"tqdm.auto": None}), redirect_stderr(shown):
+            KarmaClassifier(effort="quick", verbose=1).fit(*pydata.classes(300, 10))
+        self.assertRegex(shown.getvalue(), r"\d+%")
+
     def test_progress_of_tqdm(self):
         import io
         from contextlib import redirect_stderr

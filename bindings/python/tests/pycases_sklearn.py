@@ -5,9 +5,11 @@ import unittest
 
 import joblib
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -76,10 +78,25 @@ class Habits(unittest.TestCase):
     def test_slips_are_named(self):
         with self.assertRaisesRegex(TypeError, "did you mean 'gamma'"):
             KarmaClassifier(gama=2)
+        with self.assertRaisesRegex(TypeError, "did you mean 'seed'"):
+            KarmaClassifier(random_state=2)
         with self.assertRaisesRegex(ValueError, "gamma"):
             KarmaClassifier(gamma=0).fit(*pydata.classes())
         with self.assertRaisesRegex(TypeError, "gamma"):
             KarmaClassifier(gamma=object()).fit(*pydata.classes())
+
+    def test_numbers_of_other_types(self):
+        X, y = pydata.classes()
+        wanted = KarmaClassifier(gamma=2, threads=1).fit(X, y).predict(X)
+        for one, two in ((np.int64(1), np.int8(2)), (1.0, 2.0), ("1", "2")):
+            np.testing.assert_array_equal(KarmaClassifier(gamma=two, threads=one).fit(X, y).predict(X), wanted)
+
+    def test_before_fit(self):
+        model = pickle.loads(pickle.dumps(KarmaClassifier(gamma=2)))
+        self.assertEqual(model.gamma, 2)
+        for use in (lambda: model.predict([[1.0]]), lambda: model.search_results_, lambda: karma.save(model, "never")):
+            with self.assertRaises(NotFittedError):
+                use()
 
     def test_pickle_and_joblib(self):
         X, y = pydata.classes(n_classes=3)
@@ -143,6 +160,21 @@ class Labels(unittest.TestCase):
             model.predict_proba
         self.assertFalse(hasattr(model, "predict_proba"))
 
+    def test_labels_of_pandas(self):
+        X, y = pydata.classes()
+        names = np.array(["no", "yes"])[y]
+        for labels, wanted in ((pd.Series(y, dtype="Int64"), [0, 1]), (pd.Series(y == 1, dtype="boolean"), [False, True]),
+                               (pd.Series(names, dtype="string"), ["no", "yes"]), (pd.Categorical(names), ["no", "yes"])):
+            model = KarmaClassifier(gamma=2).fit(X, labels)
+            self.assertEqual(model.classes_.tolist(), wanted)
+            self.assertEqual(model.predict(X).dtype, model.classes_.dtype)
+
+    def test_missing_labels_are_refused(self):
+        X, y = pydata.classes(3)
+        for labels in ([None, "a", "b"], [np.nan, 1.0, 0.0], pd.Series([1, None, 0], dtype="Int64"), ["", "a", "b"]):
+            with self.subTest(labels=labels), self.assertRaisesRegex(ValueError, "Input y contains"):
+                KarmaClassifier(gamma=2).fit(X, np.array(labels, dtype=object) if isinstance(labels, list) else labels)
+
     def test_one_class_is_refused(self):
         with self.assertRaisesRegex(ValueError, "class"):
             KarmaClassifier(gamma=2).fit(pydata.classes()[0], ["a"] * 120)
@@ -191,6 +223,8 @@ class Weights(unittest.TestCase):
         plain = clone(self.model).fit(self.X, rare).predict(self.X)
         heavy = clone(self.model).set_params(class_weight={1: 50.0}).fit(self.X, rare).predict(self.X)
         balanced = clone(self.model).set_params(class_weight="balanced").fit(self.X, rare).predict(self.X)
+        with self.assertRaisesRegex(ValueError, "sample_weight"):
+            clone(self.model).set_params(class_weight={"a,b": 50.0}).fit(self.X, rare)
         self.assertGreater(heavy.sum(), plain.sum())
         self.assertGreater(balanced.sum(), plain.sum())
 

@@ -1,5 +1,6 @@
 """The same numbers as the tool, through files both ways; interruption and progress."""
 import csv
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -105,6 +106,16 @@ class Files(unittest.TestCase):
         self.assertEqual(loaded.n_features_in_, 5)
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
+    def test_a_column_called_target(self):
+        frame, y = pydata.frame()
+        frame = frame.rename(columns={"colour": "target"})
+        model = KarmaClassifier(gamma=2).fit(frame, y)
+        karma.save(model, self.path("m.karma").encode())
+        frame.to_csv(self.path("rows.csv"), index=False)
+        run("predict", self.path("m.karma"), self.path("rows.csv"), "-o", self.path("p.csv"))
+        with open(self.path("p.csv"), encoding="utf-8") as file:
+            self.assertEqual(column(file.read(), "prediction"), model.predict(frame).tolist())
+
     def test_files_that_cannot_be_used(self):
         with self.assertRaisesRegex(OSError, "missing.karma"):
             karma.load(self.path("missing.karma"))
@@ -114,6 +125,37 @@ class Files(unittest.TestCase):
             karma.load(self.path("broken.karma"))
         with self.assertRaises(OSError):
             karma.save(KarmaClassifier(gamma=2).fit(*pydata.classes()), self.path("no/such/directory"))
+
+
+class Processes(unittest.TestCase):
+    def test_a_forked_process_learns_and_predicts(self):
+        """OpenMP's threads do not exist in the child; it must not wait for them."""
+        X, y = pydata.classes(400, 6)
+        model = KarmaClassifier(effort="quick", threads=2).fit(X, y)
+        wanted = model.decision_function(X)
+
+        def work(answers):
+            answers.put(model.decision_function(X))
+            answers.put(KarmaClassifier(effort="quick", threads=2).fit(X, y).decision_function(X))
+
+        context = multiprocessing.get_context("fork")
+        answers = context.Queue()
+        child = context.Process(target=work, args=(answers,), daemon=True)
+        child.start()
+        for _ in range(2):
+            np.testing.assert_array_equal(answers.get(timeout=120), wanted)
+        child.join()
+
+    def test_threads_share_a_model(self):
+        X, y = pydata.classes(400, 6)
+        model = KarmaClassifier(gamma=2).fit(X, y)
+        wanted, found = model.decision_function(X), []
+        threads = [threading.Thread(target=lambda: found.append(model.decision_function(X))) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        np.testing.assert_array_equal(found, [wanted] * 6)
 
 
 class Interrupts(unittest.TestCase):
