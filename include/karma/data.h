@@ -97,6 +97,13 @@ KARMA_API karma_status karma_columns_add_ids(karma_columns *columns, const char 
  * per object. */
 KARMA_API karma_status karma_columns_finish(karma_table **out, karma_columns *columns, karma_error *err);
 
+/* Makes a category an ordered one: its cells become numbers, 1 for levels[0], so that it is learned as they are.
+ * Errors: KARMA_ERR_DATA if there is no category of this name, if an observed level is not among `levels`, or if these
+ * are fewer than two or one is there twice; the table is then as before. KARMA_ERR_MEMORY. Cost: one pass over the
+ * cells. Threads: one at a time per object. */
+KARMA_API karma_status karma_table_order_category(karma_table *table, const char *name, const char *const *levels,
+                                                  size_t n_levels, karma_error *err);
+
 /* Gives a table one more target, or other values to the target that already has this name: numbers (NaN: missing) or
  * class names (NULL: missing), one per row. Errors: KARMA_ERR_DATA for an infinite number, KARMA_ERR_MEMORY. Cost: one
  * pass over the rows. Threads: one at a time per object. */

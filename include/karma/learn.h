@@ -153,7 +153,9 @@ KARMA_API double karma_model_quantile(const karma_model *model, size_t target, s
 KARMA_API size_t karma_model_n_attributes(const karma_model *model);
 KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_t attribute);
 KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
+/* Levels as of a table: a number with levels is an ordered category, 1 for the first of them. */
 KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
+KARMA_API const char *karma_model_attribute_level(const karma_model *model, size_t attribute, size_t level);
 /* Least and largest training value of a number; false where there is none: categories, or an older file. */
 KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attribute, double *low, double *high);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);

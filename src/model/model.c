@@ -77,6 +77,9 @@ karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t at
 size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute) {
     return karma_i_model_recipe(model)->columns[attribute].n_levels;
 }
+const char *karma_model_attribute_level(const karma_model *model, size_t attribute, size_t level) {
+    return karma_i_model_recipe(model)->columns[attribute].levels[level];
+}
 const karma_fit_options *karma_model_options(const karma_model *model) {
     return &model->task.options;
 }

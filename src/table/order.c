@@ -129,3 +129,34 @@ karma_status karma_i_table_order_like(karma_table *table, const karma_i_column *
     karma_i_column_clear(&copy);
     return st;
 }
+
+/* Copies of the texts, each once, at least two. A new array; *err names the column. */
+static karma_status copy_order(char ***out, const char *name, const char *const *levels, size_t n, karma_error *err) {
+    char **order = karma_i_zalloc(n, sizeof *order);
+    karma_status st = order ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK && n < 2)
+        st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s': an order has two levels or more", name);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) {
+        if (find_text(order, i, levels[i]) < i)
+            st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s': the order names '%s' twice", name, levels[i]);
+        else if (!(order[i] = karma_i_strdup(levels[i])))
+            st = karma_i_fail_memory(err);
+    }
+    if (st == KARMA_OK)
+        *out = order;
+    else
+        free_texts(order, n);
+    return st;
+}
+
+karma_status karma_table_order_category(karma_table *table, const char *name, const char *const *levels,
+                                        size_t n_levels, karma_error *err) {
+    size_t attribute = find_attribute(table, name, strlen(name));
+    if (attribute == table->n_attributes || table->attributes[attribute].kind != KARMA_COLUMN_CATEGORY)
+        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': there is no category of this name", name);
+    char **order;
+    KARMA_TRY(copy_order(&order, name, levels, n_levels, err));
+    karma_status st = order_attribute(table, attribute, order, n_levels, 1, err);
+    if (st != KARMA_OK) free_texts(order, n_levels);
+    return st;
+}

@@ -75,6 +75,39 @@ static void equal_levels_are_joined_and_the_empty_one_is_missing(void **state) {
     karma_table_free(table);
 }
 
+/* Places in the order instead of codes; refusals leave the table as it was. */
+static void test_a_category_is_ordered(void **state) {
+    (void)state;
+    const int32_t codes[] = {2, 0, -1, 1};
+    const char *const levels[] = {"high", "low", "medium"}, *const order[] = {"low", "medium", "high", "extreme"},
+                      *const twice[] = {"low", "medium", "high", "low"};
+    karma_columns *columns;
+    karma_table *table;
+    karma_error err;
+    assert_int_equal(karma_columns_new(&columns, 4, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_add_categories(columns, "c", codes, sizeof *codes, levels, 3, NULL), KARMA_OK);
+    assert_int_equal(karma_columns_finish(&table, columns, NULL), KARMA_OK);
+    assert_int_equal(karma_table_order_category(table, "d", order, 4, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_table_order_category(table, "c", order, 2, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "'high'"));
+    assert_int_equal(karma_table_order_category(table, "c", twice, 4, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_table_order_category(table, "c", order, 1, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_table_attribute_kind(table, 0), KARMA_COLUMN_CATEGORY);
+    assert_int_equal(karma_table_order_category(table, "c", order, 4, &err), KARMA_OK);
+    assert_int_equal(karma_table_attribute_kind(table, 0), KARMA_COLUMN_NUMBER);
+    assert_int_equal(karma_table_n_levels(table, 0), 4);
+    assert_string_equal(karma_table_level(table, 0, 3), "extreme");
+    static const double wanted[] = {2, 3, NAN, 1};
+    for (size_t i = 0; i < 4; i++) {
+        double value = NAN;
+        assert_int_equal(karma_table_cell(table, i, 0, &value), !isnan(wanted[i]));
+        if (!isnan(wanted[i])) assert_true(value == wanted[i]);
+    }
+    assert_int_equal(karma_table_order_category(table, "c", order, 4, &err), KARMA_ERR_DATA);
+    assert_int_equal(karma_table_validate(table, &err), KARMA_OK);
+    karma_table_free(table);
+}
+
 static void bad_columns_are_refused(void **state) {
     (void)state;
     static const double infinite[] = {1.0, INFINITY};
@@ -391,6 +424,7 @@ static void the_version_is_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_category_is_ordered),
         cmocka_unit_test(columns_of_every_kind),
         cmocka_unit_test(equal_levels_are_joined_and_the_empty_one_is_missing),
         cmocka_unit_test(bad_columns_are_refused),

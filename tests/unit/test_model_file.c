@@ -137,6 +137,8 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
         assert_string_equal(karma_model_attribute_name(again, j), karma_table_attribute_name(table, j));
         assert_int_equal(karma_model_attribute_kind(again, j), karma_table_attribute_kind(table, j));
         assert_int_equal(karma_model_attribute_n_levels(again, j), karma_table_n_levels(table, j));
+        for (size_t l = 0; l < karma_table_n_levels(table, j); l++)
+            assert_string_equal(karma_model_attribute_level(again, j, l), karma_table_level(table, j, l));
     }
     const karma_option_table *options_table = karma_fit_option_table();
     for (size_t i = 0; i < options_table->count; i++) {

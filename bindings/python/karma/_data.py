@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from . import _karma
 from ._options import class_text, number_text
 
-# One column as the library takes it: (name, numbers) or (name, codes, levels).
+# One column as the library takes it: (name, numbers), (name, codes, levels) or (name, codes, levels, True) if it is ordered.
 Column = tuple
 NATIVE = frozenset("bBhHiIlLqQfd?")
 DATE = "date"  # the kind of a column that becomes the numbers below
@@ -44,7 +44,7 @@ class Data:
     """X as a table: the capsule, and what is known of the columns.
 
     names: of the columns as the caller knows them, or None. kinds: for each of the columns True (categories), False
-    (numbers), DATE or None (nothing observed). A new table for a model is made with the names and the kinds of the old one.
+    (numbers), DATE, a tuple of levels (an ordered category) or None (nothing observed). A new table for a model is made with the names and the kinds of the old one.
     """
 
     def __init__(self, X: Any, *, absent: Optional[str] = None, names: Optional[Sequence[str]] = None,
@@ -161,6 +161,8 @@ class Data:
 def convert(name: str, values: Any, kind: Optional[bool], is_new: bool) -> tuple[list[Column], Optional[bool]]:
     """The columns that are learned from one column, and its kind. kind: that which the model learned; None: any."""
     dtype = values.dtype
+    if isinstance(kind, tuple):
+        return _ordered(name, values, kind), kind
     if hasattr(values, "cat") and kind is not DATE:
         return _categories(name, values, kind)
     moments = _moments(values)
@@ -203,10 +205,27 @@ def _coded(name: str, values: np.ndarray, is_bool: bool) -> Column:
 def _categories(name: str, values: Any, kind: Optional[bool]) -> tuple[list[Column], Optional[bool]]:
     if kind is False:
         return _objects(name, np.asarray(values, dtype=object), kind)
+    if kind is None and values.cat.ordered and len(values.cat.categories) > 1 and values.notna().any():
+        order = tuple(_category_text(name, level) for level in values.cat.categories)
+        return _ordered(name, values, order), order
     codes = np.ascontiguousarray(values.cat.codes, dtype=np.int32)
-    levels = [_level(name, level) if isinstance(level, str) or _is_number(level) else str(level)
-              for level in values.cat.categories]  # others are intervals, periods and the like
+    levels = [_category_text(name, level) for level in values.cat.categories]
     return [(name, codes, levels)], True if (codes >= 0).any() else kind
+
+
+def _category_text(name: str, level: Any) -> str:
+    """Categories may also be intervals, periods and the like."""
+    return _level(name, level) if isinstance(level, str) or _is_number(level) else str(level)
+
+
+def _ordered(name: str, values: Any, order: tuple[str, ...]) -> list[Column]:
+    """Levels that are not in the order are missing."""
+    values = np.asarray(values, dtype=object)
+    place = {level: k for k, level in enumerate(order)}
+    observed = ~missing_cells(values)
+    codes = np.full(len(values), -1, dtype=np.int32)
+    codes[observed] = [place.get(_category_text(name, value), -1) for value in values[observed]]
+    return [(name, codes, list(order), True)]
 
 
 def _moments(values: Any) -> Any:

@@ -108,11 +108,16 @@ class KarmaEstimator(Reports, BaseEstimator):
             if name not in X.columns and stem in X.columns and part in DATE_PARTS:
                 kinds[stem] = DATE
             elif name in X.columns:
-                kinds[name] = bool(is_category)
+                kinds[name] = self._kind(self.model_, name, is_category)
             else:
                 raise ValueError(f"the model was learned from a column '{name}', which X does not have")
         names = list(kinds)
         return Data(X[names], absent=self.absent, names=names, kinds=list(kinds.values()), estimator=self)
+
+    @staticmethod
+    def _kind(model: Model, name: str, is_category: int) -> Any:
+        order = model.info["orders"].get(name)
+        return tuple(order) if order else bool(is_category)
 
     def _labelled_data(self, X: Any, y: Any) -> Data:
         data = self._new_data(X)
@@ -168,7 +173,7 @@ class KarmaEstimator(Reports, BaseEstimator):
     def _adopt(self, model: Model) -> "KarmaEstimator":
         """Becomes the estimator of a model from a file."""
         self.model_, self._is_loaded = model, True
-        kinds = {name: bool(is_category) for name, is_category in model.info["attributes"]}
+        kinds = {name: self._kind(model, name, is_category) for name, is_category in model.info["attributes"]}
         places = default_names(model.info["fit"]["n_columns"])
         if set(kinds) <= set(places):  # learned from an array; columns that were never observed are not in the model
             self._kinds = [kinds.get(name) for name in places]

@@ -85,6 +85,20 @@ static PyObject *model_attributes(const karma_model *model) {
     return list;
 }
 
+/* {name: levels} of the ordered categories. */
+static PyObject *model_orders(const karma_model *model) {
+    PyObject *dict = PyDict_New();
+    for (size_t j = 0; dict && j < karma_model_n_attributes(model); j++) {
+        size_t n = karma_model_attribute_n_levels(model, j);
+        if (n == 0 || karma_model_attribute_kind(model, j) == KARMA_COLUMN_CATEGORY) continue;
+        PyObject *levels = PyList_New(0);
+        for (size_t l = 0; levels && l < n; l++)
+            if (py_add(levels, PyUnicode_FromString(karma_model_attribute_level(model, j, l))) != 0) Py_CLEAR(levels);
+        if (py_put(dict, karma_model_attribute_name(model, j), levels) != 0) Py_CLEAR(dict);
+    }
+    return dict;
+}
+
 static PyObject *fit_info(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     return Py_BuildValue("{s:s, s:s, s:n, s:n, s:n, s:n, s:d, s:d, s:d, s:d, s:d, s:d, s:d, s:d, s:d}", "solver",
@@ -113,7 +127,7 @@ static PyObject *model_info(PyObject *self, PyObject *args) {
     if (dict &&
         (py_put(dict, "options", model_options(model)) != 0 || py_put(dict, "fit", fit_info(model)) != 0 ||
          py_put(dict, "classes", model_classes(model)) != 0 || py_put(dict, "quantiles", model_quantiles(model)) != 0 ||
-         py_put(dict, "attributes", model_attributes(model)) != 0))
+         py_put(dict, "attributes", model_attributes(model)) != 0 || py_put(dict, "orders", model_orders(model)) != 0))
         Py_CLEAR(dict);
     return dict;
 }

@@ -128,13 +128,41 @@ static int add_categories(karma_columns *columns, size_t n_rows, const char *nam
     return status;
 }
 
-/* (name, values) or (name, codes, levels) */
+/* (name, values) or (name, codes, levels) or (name, codes, levels, is_ordered) */
 static int add_column(karma_columns *columns, size_t n_rows, PyObject *item) {
-    PyObject *name, *values, *levels = NULL;
-    if (!PyArg_ParseTuple(item, "UO|O", &name, &values, &levels)) return -1;
+    PyObject *name, *values, *levels = NULL, *is_ordered;
+    if (!PyArg_ParseTuple(item, "UO|OO", &name, &values, &levels, &is_ordered)) return -1;
     const char *text = py_text(name);
     if (!text) return -1;
     return levels ? add_categories(columns, n_rows, text, values, levels) : add_numbers(columns, n_rows, text, values);
+}
+
+/* The columns that are ordered, in the order of their levels. 0, or -1 with an exception. */
+static int order_column(karma_table *table, PyObject *item) {
+    PyObject *name, *values, *levels = NULL;
+    int is_ordered = 0;
+    py_texts texts;
+    karma_error err;
+    if (!PyArg_ParseTuple(item, "UO|Op", &name, &values, &levels, &is_ordered)) return -1;
+    if (!is_ordered) return 0;
+    if (py_texts_open(&texts, levels, 0) != 0) return -1;
+    int status = finish_column(karma_table_order_category(table, py_text(name), texts.items, texts.count, &err), &err);
+    py_texts_close(&texts);
+    return status;
+}
+
+static PyObject *order_columns(PyObject *capsule, PyObject *list) {
+    karma_table *table = capsule ? py_table(capsule) : NULL;
+    Py_ssize_t n = table ? PySequence_Size(list) : 0;
+    for (Py_ssize_t j = 0; j < n; j++) {
+        PyObject *item = PySequence_GetItem(list, j);
+        int status = item ? order_column(table, item) : -1;
+        Py_XDECREF(item);
+        if (status == 0) continue;
+        Py_DECREF(capsule);
+        return NULL;
+    }
+    return capsule;
 }
 
 static PyObject *table_from_columns(PyObject *self, PyObject *args) {
@@ -159,7 +187,7 @@ static PyObject *table_from_columns(PyObject *self, PyObject *args) {
     PyThreadState *thread = PyEval_SaveThread();
     karma_status st = karma_columns_finish(&table, columns, &err);
     PyEval_RestoreThread(thread);
-    return give(table, st, &err);
+    return order_columns(give(table, st, &err), list);
 }
 
 static PyObject *table_from_arrow(PyObject *self, PyObject *args) {

@@ -102,8 +102,8 @@ class Frames(unittest.TestCase):
                                   "range": pd.cut(pd.Series([1.0, np.nan]), [0, 2, 4])}))
         columns = _karma.table_columns(data.table)
         self.assertEqual([name for name, _, _ in columns][:5], ["day.year", "day.month", "day.weekday", "day.days", "money"])
-        self.assertEqual(columns[-1][1:], (True, ["(0, 2]"]))
-        np.testing.assert_array_equal(cells(data)[0], [2024, 2, 4, 19782, 1.5, 2024, 3, 5, 19783, 0])
+        self.assertEqual(columns[-1][1:], (False, ["(0, 2]", "(2, 4]"]))
+        np.testing.assert_array_equal(cells(data)[0], [2024, 2, 4, 19782, 1.5, 2024, 3, 5, 19783, 1])
         self.assertTrue(np.isnan(cells(data)[1]).all())
 
     def test_dates_and_numbers_are_not_mixed_up(self):

@@ -75,6 +75,16 @@ class Imputer(unittest.TestCase):
         np.testing.assert_array_equal(filled["word"][seen], f["word"][seen])
         self.assertLessEqual(set(filled["word"]), {"x", "y", "z"})
 
+    def test_ordered_categories_stay_texts(self):
+        X, _ = pydata.numbers(200, 4)
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame["size"] = pd.cut(frame["a"], [-9, -0.5, 0.5, 9], labels=["small", "medium", "large"])
+        frame.loc[:20, "size"] = None
+        done = SubspaceImputer().fit(frame).transform(frame)
+        observed = frame["size"].notna()
+        self.assertEqual(done["size"][observed].tolist(), frame["size"][observed].tolist())
+        self.assertLessEqual(set(done["size"]), {"small", "medium", "large"})
+
     def test_the_same_as_the_tool(self):
         _, X = low_rank(60, 5)
         frame = pd.DataFrame(X, columns=list("abcde"))

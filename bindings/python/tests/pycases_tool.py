@@ -97,6 +97,20 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "'colour'"):
             loaded.predict(frame.drop(columns="colour"))
 
+    def test_ordered_categories(self):
+        """An ordered category is what --ordered makes of a column of texts."""
+        frame, y = pydata.frame()
+        frame["word"] = pd.Categorical(frame["word"], ["z", "x", "y", "never"], ordered=True)
+        self.assertEqual(frame["word"].isna().sum(), pydata.frame()[0]["word"].isna().sum())
+        model, loaded = self.both_ways(frame.assign(target=y), "target", KarmaClassifier(gamma=2),
+                                       ["--gamma", "2", "--ordered", "word=z<x<y<never"])
+        texts = frame.assign(word=frame["word"].astype(object))
+        texts.loc[0, "word"], frame.loc[0, "word"] = "unheard of", None
+        for one in (model, loaded):
+            np.testing.assert_array_equal(one.decision_function(texts), model.decision_function(frame))
+        plain = KarmaClassifier(gamma=2).fit(texts, y)
+        self.assertGreater(np.abs(plain.decision_function(texts) - model.decision_function(frame)).max(), 1e-3)
+
     def test_a_loaded_model_of_an_array(self):
         X, y = pydata.classes()
         X[:, 3] = np.nan
