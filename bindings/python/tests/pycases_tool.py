@@ -226,6 +226,8 @@ class Interrupts(unittest.TestCase):
     def test_a_signal_ends_the_work(self):
         """SIGINT while C works: the model so far, or KeyboardInterrupt if there is none; never a search to its end."""
         X, y = pydata.classes(1500, 30)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores the signal
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         alarm = threading.Timer(0.5, signal.raise_signal, (signal.SIGINT,))
         alarm.start()
         try:
