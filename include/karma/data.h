@@ -212,7 +212,13 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_LEAK,     /* a column whose values go with one label of the first target, in a share of `value` */
     KARMA_FINDING_TELLING_HOLES, /* missing rates that differ between labels by `value` */
     KARMA_FINDING_SINGLE_CLASS,  /* a target, number `column`, with `value` classes of one row */
-    KARMA_FINDING_UNITS          /* a column of categories that are numbers with the same unit: "12 kg" */
+    KARMA_FINDING_UNITS,         /* a column of categories that are numbers with the same unit: "12 kg" */
+    KARMA_FINDING_PART_COPY, /* a column with the cells of column `other` wherever both are observed: `value` rows */
+    KARMA_FINDING_SPELLINGS, /* a column in which levels `other` and `value` differ in upper and lower case only */
+    KARMA_FINDING_CLASS_SPELLINGS, /* the same of the classes of a target, number `column` */
+    KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, in a share of `value` */
+    KARMA_FINDING_TOTAL,           /* the last row says that it is a total */
+    KARMA_FINDING_NO_LABEL         /* a target, number `column`, without a label in `value` rows */
 } karma_finding_kind;
 
 typedef struct karma_finding {
@@ -227,7 +233,8 @@ typedef struct karma_review {
 } karma_review;
 
 /* Goes through a table of up to 2e8 cells; a larger one has no findings. Errors: KARMA_ERR_MEMORY only. Cost: a sort
- * of every column. Free with karma_review_clear. Threads: safe; inputs are only read. */
+ * of every column, and up to 256 cells of every pair of up to 4000 columns. Free with karma_review_clear. Threads:
+ * safe; inputs are only read. */
 KARMA_API karma_status karma_table_review(karma_review *out, const karma_table *table, karma_error *err);
 KARMA_API void karma_review_clear(karma_review *review);
 /* The finding as a sentence without its full stop. Returns the length that snprintf would. */

@@ -159,6 +159,10 @@ KARMA_API const char *karma_model_attribute_level(const karma_model *model, size
 /* Least and largest training value of a number; false where there is none: categories, or an older file. */
 KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attribute, double *low, double *high);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
+/* How the training file was read, which new files are read by: missing values, id and ignored columns, delimiter,
+ * header, decimal mark, dates; the other options are at their defaults. NULL: the table came from memory. It belongs to
+ * the model. Cost: none. Threads: safe. */
+KARMA_API const karma_read_options *karma_model_reading(const karma_model *model);
 /* Whether the kernel values came with the table: nothing is known of columns then. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);
 /* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale describe all of

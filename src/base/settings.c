@@ -72,7 +72,7 @@ static const karma_option read_records[] = {
     {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
      "what an index that a LIBSVM line leaves out means; required for such files", NULL},
     CHOICE(R, decimal, "decimal", KARMA_DECIMAL_AUTO, decimal_words,
-           "decimal mark of numbers; auto finds decimal commas in files that are not separated by commas"),
+           "decimal mark of numbers; auto goes by the first rows of the file"),
     SWITCH(R, dates, "dates", 1, "columns of dates become numbers: year, month, weekday, hour, days since 1970-01-01"),
     CHOICE(R, date_order, "date-order", KARMA_DATE_ORDER_AUTO, date_order_words,
            "whether the day or the month comes first in 3/1/2024; auto goes by all cells of the column"),

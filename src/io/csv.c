@@ -259,9 +259,9 @@ static void note_date_order(const karma_i_csv_file *file) {
 
 /* --- how numbers are written --------------------------------------------------------------------------- */
 
-/* Cells that can only be read with one of the decimal marks. */
+/* Cells that can only be read with one of the decimal marks, and those with a comma that can be read with both. */
 typedef struct mark_count {
-    size_t n_points, n_commas, n_rows;
+    size_t n_points, n_commas, n_unclear, n_rows;
 } mark_count;
 
 enum { MOST_MARK_ROWS = 10000 };
@@ -270,9 +270,13 @@ static karma_status count_mark(void *payload, size_t column, const karma_i_csv_f
     mark_count *count = payload;
     (void)column, (void)err;
     if (count->n_rows >= MOST_MARK_ROWS) return KARMA_ERR_DATA; /* enough */
+    double value;
+    unsigned how;
     char mark = karma_i_numeral_mark(field->text, field->length);
     count->n_points += mark == '.';
     count->n_commas += mark == ',';
+    if (!mark && memchr(field->text, ',', field->length))
+        count->n_unclear += karma_i_numeral_parse(&value, &how, field->text, field->length, ',') ? 1 : 0;
     return KARMA_OK;
 }
 
@@ -289,26 +293,66 @@ static karma_status look_at_marks(karma_i_csv_file *file, mark_count *count, kar
     return st == KARMA_ERR_MEMORY ? karma_i_fail_memory(err) : KARMA_OK;
 }
 
-/* Decimal commas are looked for where commas do not cut the fields: spreadsheets of many countries write 0,5;1,25. */
+/* Where commas cut the fields, only quoted ones can have decimal commas. */
+static int may_have_commas(const karma_i_csv_file *file) {
+    const karma_i_source *text = file->records.scan.source;
+    const char *rows = file->records.first_row;
+    return file->records.scan.delimiter != ',' || memchr(rows, '"', (size_t)(text->text + text->length - rows));
+}
+
+/* The decimal mark that the first rows show; 0: they show none. Files separated by semicolons come from where commas
+ * are decimal marks, so there 1,234 is 1.234 if no cell has a decimal point. */
+static char mark_of(const karma_i_csv_file *file, const mark_count *count) {
+    if (count->n_commas > count->n_points) return ',';
+    if (count->n_points) return '.';
+    return count->n_unclear && file->records.scan.delimiter == ';' ? ',' : '\0';
+}
+
+static void notice_mark(const karma_i_csv_file *file, char before) {
+    const karma_hooks *hooks = file->request->hooks;
+    char mark = file->style.decimal_mark;
+    if (mark == before) return;
+    if (before)
+        karma_i_notice(hooks,
+                       "%s: numbers are read with decimal %s here, but had decimal %s when the model was learned",
+                       file->name, mark == ',' ? "commas" : "points", mark == ',' ? "points" : "commas");
+    else if (mark == ',')
+        karma_i_notice(hooks, "%s: numbers are read with decimal commas, as in 0,5 (option 'decimal=.' reads points)",
+                       file->name);
+}
+
+/* The mark that the file of the model had; 0: it is not known. */
+static char remembered_mark(const karma_i_csv_file *file) {
+    const karma_i_expectation *expectation = file->request->expectation;
+    if (!expectation || !expectation->reading) return '\0';
+    int decimal = expectation->reading->decimal;
+    return decimal == KARMA_DECIMAL_COMMA ? ',' : decimal == KARMA_DECIMAL_POINT ? '.' : '\0';
+}
+
+/* What the rows show comes first, then what the model remembers. */
+static karma_status find_mark(karma_i_csv_file *file, karma_error *err) {
+    mark_count count = {0};
+    char before = remembered_mark(file), mark = '\0';
+    if (may_have_commas(file)) {
+        KARMA_TRY(look_at_marks(file, &count, err));
+        mark = mark_of(file, &count);
+        file->knows_mark = mark != 0;
+    }
+    if (mark || before == ',') file->style.decimal_mark = mark ? mark : before;
+    if (file->request->found && (mark || !may_have_commas(file)))
+        file->request->found->decimal = file->style.decimal_mark == ',' ? KARMA_DECIMAL_COMMA : KARMA_DECIMAL_POINT;
+    notice_mark(file, mark ? before : '\0');
+    return KARMA_OK;
+}
+
 karma_status karma_i_csv_find_style(karma_i_csv_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
-    mark_count count = {0};
-    file->style = (karma_i_survey_style){'.', o->dates, -1};
+    file->style = (karma_i_survey_style){'.', o->dates, -1, file->records.scan.delimiter != ','};
     if (o->date_order != KARMA_DATE_ORDER_AUTO)
         file->style.day_order = o->date_order == KARMA_DATE_ORDER_DAY ? KARMA_I_DAY_FIRST : KARMA_I_MONTH_FIRST;
     if (o->decimal == KARMA_DECIMAL_COMMA) file->style.decimal_mark = ',';
     file->knows_mark = 1;
-    if (o->decimal != KARMA_DECIMAL_AUTO || file->records.scan.delimiter == ',') return KARMA_OK;
-    KARMA_TRY(look_at_marks(file, &count, err));
-    file->knows_mark = count.n_points + count.n_commas > 0;
-    if (count.n_commas > count.n_points) {
-        file->style.decimal_mark = ',';
-        if (file->request->found) file->request->found->decimal = KARMA_DECIMAL_COMMA;
-        karma_i_notice(file->request->hooks,
-                       "%s: numbers are read with decimal commas, as in 0,5 (option 'decimal=.' reads points)",
-                       file->name);
-    }
-    return KARMA_OK;
+    return o->decimal == KARMA_DECIMAL_AUTO ? find_mark(file, err) : KARMA_OK;
 }
 
 /* --- all of it ----------------------------------------------------------------------------------------- */
@@ -317,6 +361,7 @@ static karma_status open_file(karma_i_csv_file *file, karma_error *err) {
     const karma_i_read_request *request = file->request;
     const karma_i_source *text = request->source;
     KARMA_TRY(karma_i_csv_open(&file->records, request, err));
+    karma_i_csv_notice_header(&file->records, request->hooks);
     file->n_columns = file->records.names.count;
     file->columns = karma_i_zalloc(file->n_columns, sizeof *file->columns);
     if (!file->columns) return karma_i_fail_memory(err);

@@ -10,14 +10,33 @@ karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_
     return karma_i_fail(err, KARMA_ERR_DATA, "%s: no rows", records->file);
 }
 
+/* "; the columns are 'a', 'b', 'c' and 4 more" */
+static void list_names(char *out, size_t size, const karma_i_dictionary *names) {
+    enum { MOST_NAMES = 6 };
+    char name[KARMA_I_EXCERPT_SIZE];
+    size_t used = (size_t)snprintf(out, size, "%s", names->count == 1 ? "; the only column is " : "; the columns are ");
+    for (size_t i = 0; i < names->count && i < MOST_NAMES && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s'%s'", i ? ", " : "",
+                                 karma_i_excerpt(name, names->entries[i].text, names->entries[i].length));
+    if (names->count > MOST_NAMES && used < size)
+        (void)snprintf(out + used, size - used, " and %zu more", names->count - MOST_NAMES);
+    if (names->count == 1 && used < size)
+        (void)snprintf(out + used, size - used,
+                       ". If the fields are separated by something else, set option 'delimiter'; if lines above the "
+                       "header describe the file, remove them");
+}
+
 karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const char *name,
                                       const karma_i_dictionary *names, karma_error *err) {
-    char asked[KARMA_I_EXCERPT_SIZE], meant[KARMA_I_EXCERPT_SIZE];
+    char asked[KARMA_I_EXCERPT_SIZE], meant[KARMA_I_EXCERPT_SIZE], all[600];
     const char *nearest = karma_i_dictionary_nearest(names, name);
     (void)karma_i_excerpt(asked, name, strlen(name));
-    if (!nearest) return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'", file, what, asked);
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'; is '%s' meant?", file, what, asked,
-                        karma_i_excerpt(meant, nearest, strlen(nearest)));
+    if (nearest)
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'; is '%s' meant?", file, what, asked,
+                            karma_i_excerpt(meant, nearest, strlen(nearest)));
+    all[0] = '\0';
+    if (strcmp(what, "column") == 0 && names->count) list_names(all, sizeof all, names);
+    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'%s", file, what, asked, all);
 }
 
 /* --- names --------------------------------------------------------------------------------------------- */
@@ -33,7 +52,8 @@ static karma_status add_name(karma_i_csv_records *records, const char *text, siz
     KARMA_TRY(karma_i_dictionary_add(&found, &records->names, text, length, err));
     if (found == number) return KARMA_OK;
     double value;
-    const char *hint = karma_i_number_parse(&value, text, length) ? "; if it is a row, set option 'header=off'" : "";
+    const char *hint = karma_i_number_parse(&value, text, length) ? "; if it is a row, set option 'header=off'"
+                                                                  : "; rename one of them";
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: columns %zu and %zu are both called '%s'%s",
                         records->file, line, found + 1, number + 1, karma_i_excerpt(excerpt, text, length), hint);
 }
@@ -58,12 +78,69 @@ static karma_status read_names(karma_i_csv_records *records, karma_error *err) {
     return KARMA_OK;
 }
 
+void karma_i_csv_notice_header(const karma_i_csv_records *records, const karma_hooks *hooks) {
+    size_t n_numbers = 0, n = records->names.count;
+    double value, last = 0.0;
+    int rises = 1, falls = 1;
+    for (size_t i = 0; i < n; i++) {
+        if (!karma_i_number_parse(&value, records->names.entries[i].text, records->names.entries[i].length)) continue;
+        if (n_numbers++) rises &= value > last, falls &= value < last;
+        last = value;
+    }
+    if (!records->header || 2 * n_numbers < n || n_numbers < 2 || rises || falls) return;
+    karma_i_notice(hooks, "%s: most names of columns are numbers; if the first line is a row, set option 'header=off'",
+                   records->file);
+}
+
+/* --- lines above the header ----------------------------------------------------------------------------- */
+
+static const char *line_end(const karma_i_source *source, const char *at) {
+    const char *end = source->text + source->length, *feed = memchr(at, '\n', (size_t)(end - at));
+    return feed ? feed + 1 : end;
+}
+
+/* Spreadsheets write "sep=;" first. Returns the delimiter that it names, and 0 where the first line is another. */
+static int named_delimiter(const karma_i_source *source) {
+    size_t length = (size_t)(line_end(source, source->text) - source->text);
+    while (length && (source->text[length - 1] == '\n' || source->text[length - 1] == '\r')) length--;
+    return length == 5 && memcmp(source->text, "sep=", 4) == 0 ? source->text[4] : 0;
+}
+
+/* Moves the scan behind comments (# in front). The last of them is the header if it has as many fields as the line
+ * behind it. */
+static karma_status skip_comments(karma_i_csv_records *records, int *delimiter, const karma_hooks *hooks,
+                                  karma_error *err) {
+    karma_i_csv_scan *scan = &records->scan;
+    const karma_i_source *source = scan->source;
+    const char *at = scan->next, *last = at, *end = source->text + source->length;
+    size_t n = 0;
+    for (; at < end && *at == '#'; n++) last = at, at = line_end(source, at);
+    if (at == end) at = scan->next, n = 0; /* nothing but such lines: no comments */
+    if (!*delimiter) KARMA_TRY(karma_i_csv_guess_delimiter(delimiter, source, at, err));
+    size_t n_fields = n ? karma_i_csv_count_fields(source, at, *delimiter) : 0;
+    if (n_fields > 1 && karma_i_csv_count_fields(source, last, *delimiter) == n_fields) at = last, n--;
+    if (n)
+        karma_i_notice(hooks, "%s: %zu line%s above the header that start%s with # %s skipped", records->file, n,
+                       n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "is" : "are");
+    scan->next = at;
+    scan->line += n;
+    return KARMA_OK;
+}
+
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err) {
-    int delimiter = request->options->delimiter;
-    *records = (karma_i_csv_records){.file = request->source->name, .header = request->options->header};
-    if (!delimiter) delimiter = request->likely_delimiter;
-    if (!delimiter) KARMA_TRY(karma_i_csv_guess_delimiter(&delimiter, request->source, err));
-    karma_i_csv_scan_init(&records->scan, request->source, delimiter);
+    const karma_i_source *source = request->source;
+    int delimiter = request->options->delimiter, named = named_delimiter(source);
+    *records = (karma_i_csv_records){.file = source->name, .header = request->options->header};
+    if (!delimiter) delimiter = named ? named : request->likely_delimiter;
+    records->scan.source = source;
+    records->scan.next = named ? line_end(source, source->text) : source->text;
+    records->scan.line = named ? 2 : 1;
+    KARMA_TRY(skip_comments(records, &delimiter, request->hooks, err));
+    const char *first = records->scan.next;
+    size_t line = records->scan.line;
+    karma_i_csv_scan_init(&records->scan, source, delimiter);
+    records->scan.next = first;
+    records->scan.line = line;
     return read_names(records, err);
 }
 
@@ -76,9 +153,12 @@ void karma_i_csv_close(karma_i_csv_records *records) {
 
 karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields,
                                      karma_error *err) {
-    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu", records->file, line, n_fields,
-                        n_fields == 1 ? "" : "s", records->header ? "header" : "the first record",
-                        records->names.count);
+    const char *hint = records->header && records->names.count == 1
+                           ? "; if lines above the header describe the file, remove them"
+                           : "";
+    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu%s", records->file, line, n_fields,
+                        n_fields == 1 ? "" : "s", records->header ? "header" : "the first record", records->names.count,
+                        hint);
 }
 
 karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn cell, karma_i_csv_row_fn end_row,

@@ -18,6 +18,9 @@ typedef struct karma_i_csv_records {
 /* Settles the delimiter and reads the names: the first record that is no empty line names the columns or,
  * without a header, counts them. To be closed also when this fails. */
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err);
+/* A notice if the names of columns are numbers in no order, and so probably a row: wavelengths, years and item numbers
+ * rise or fall. */
+void karma_i_csv_notice_header(const karma_i_csv_records *records, const karma_hooks *hooks);
 void karma_i_csv_close(karma_i_csv_records *records);
 
 typedef karma_status (*karma_i_csv_cell_fn)(void *payload, size_t column, const karma_i_csv_field *field,

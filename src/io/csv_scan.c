@@ -135,9 +135,10 @@ static karma_status count_fields(size_t *out, karma_i_csv_scan *scan, int *empty
 }
 
 /* Fails with KARMA_ERR_MEMORY only. */
-static karma_status try_delimiter(fit *out, const karma_i_source *source, int delimiter) {
+static karma_status try_delimiter(fit *out, const karma_i_source *source, const char *first, int delimiter) {
     karma_i_csv_scan scan;
     karma_i_csv_scan_init(&scan, source, delimiter);
+    scan.next = first;
     karma_status st = KARMA_OK;
     size_t n = 0, n_records = 0;
     int empty_line = 0;
@@ -154,13 +155,24 @@ static karma_status try_delimiter(fit *out, const karma_i_source *source, int de
     return st == KARMA_ERR_MEMORY ? st : KARMA_OK;
 }
 
-karma_status karma_i_csv_guess_delimiter(int *out, const karma_i_source *source, karma_error *err) {
+size_t karma_i_csv_count_fields(const karma_i_source *source, const char *first, int delimiter) {
+    karma_i_csv_scan scan;
+    size_t n = 0;
+    int empty_line;
+    karma_i_csv_scan_init(&scan, source, delimiter);
+    scan.next = first;
+    if (count_fields(&n, &scan, &empty_line) != KARMA_OK) n = 0;
+    karma_i_csv_scan_clear(&scan);
+    return n;
+}
+
+karma_status karma_i_csv_guess_delimiter(int *out, const karma_i_source *source, const char *first, karma_error *err) {
     static const int candidates[] = {',', ';', '\t', '|', KARMA_COLONS};
     int best = ',';
     fit best_fit = {1, 0};
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
         fit f;
-        if (try_delimiter(&f, source, candidates[i]) != KARMA_OK) return karma_i_fail_memory(err);
+        if (try_delimiter(&f, source, first, candidates[i]) != KARMA_OK) return karma_i_fail_memory(err);
         int colons = candidates[i] == KARMA_COLONS;
         int outdone = best_fit.even && (colons || f.n_fields <= best_fit.n_fields);
         int better = f.even ? !outdone : best_fit.n_fields < 2;

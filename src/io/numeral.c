@@ -32,7 +32,7 @@ static size_t count_digits(const char *text, size_t length) {
 static size_t copy_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
     size_t first = count_digits(text, length), at = first;
     size_t width = separator_length(text + at, length - at, decimal_mark);
-    if (first < 1 || first > 3 || width == 0) return 0;
+    if (first < 1 || first > 3 || width == 0 || *text == '0') return 0; /* 0,125 is not 125 */
     const char *separator = text + at;
     memcpy(out + *used, text, first);
     *used += first;
@@ -45,10 +45,59 @@ static size_t copy_groups(char *out, size_t *used, const char *text, size_t leng
     return at > first ? at : 0;
 }
 
+/* The bytes of a + or a minus sign, typographic ones included, at the start of the text; *sign is it in plain form. */
+static size_t sign_length(char *sign, const char *text, size_t length) {
+    *sign = '-';
+    if (length >= 3 && memcmp(text, "\xe2\x88\x92", 3) == 0) return 3; /* U+2212 */
+    if (length == 0 || (*text != '-' && *text != '+')) return 0;
+    *sign = *text;
+    return 1;
+}
+
+/* The bytes of a sign of a currency at the start of the text, and its bit. */
+static size_t currency_length(unsigned *how, const char *text, size_t length) {
+    static const struct {
+        const char *sign;
+        unsigned bit;
+    } currencies[] = {{"$", KARMA_I_NUMERAL_DOLLAR},
+                      {"\xe2\x82\xac", KARMA_I_NUMERAL_EURO},
+                      {"\xc2\xa3", KARMA_I_NUMERAL_POUND},
+                      {"\xc2\xa5", KARMA_I_NUMERAL_YEN}};
+    for (size_t i = 0; i < sizeof currencies / sizeof currencies[0]; i++) {
+        size_t n = strlen(currencies[i].sign);
+        if (length < n || memcmp(text, currencies[i].sign, n) != 0) continue;
+        *how |= currencies[i].bit;
+        return n;
+    }
+    return 0;
+}
+
+static size_t blanks_length(const char *text, size_t length) {
+    size_t n = 0;
+    while (n < length && text[n] == ' ') n++;
+    if (length - n >= 2 && memcmp(text + n, "\xc2\xa0", 2) == 0) n += 2; /* no-break space */
+    return n;
+}
+
+/* Sign and currency in front, in either order: -$5, $-5, € 5. Returns the bytes read; the sign goes to `out`. */
+static size_t copy_front(char *out, size_t *used, unsigned *how, const char *text, size_t length) {
+    char sign;
+    size_t at = sign_length(&sign, text, length);
+    if (at) out[(*used)++] = sign;
+    size_t currency = currency_length(how, text + at, length - at);
+    if (currency == 0) return at;
+    at += currency;
+    at += blanks_length(text + at, length - at);
+    if (*used) return at;
+    size_t second = sign_length(&sign, text + at, length - at);
+    if (second) out[(*used)++] = sign;
+    return at + second;
+}
+
 /* The text in plain form: a point as its mark, nothing between its digits. 0: it cannot be a number. */
 static size_t make_plain(char *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
-    size_t used = 0, at = 0;
-    if (length && (*text == '-' || *text == '+')) out[used++] = text[at++];
+    size_t used = 0, at = copy_front(out, &used, how, text, length);
+    if (at < length && (text[at] == '-' || text[at] == '+')) return 0; /* one sign is enough */
     size_t grouped = copy_groups(out, &used, text + at, length - at, decimal_mark);
     if (grouped) *how |= KARMA_I_NUMERAL_GROUPED;
     at += grouped;
@@ -75,30 +124,37 @@ static size_t bound_length(const char *text, size_t length) {
     return at;
 }
 
-/* The length without a percent sign and the blanks before it. */
-static size_t strip_percent(const char *text, size_t length) {
-    if (length < 2 || text[length - 1] != '%') return length;
-    length--;
+/* The length without blanks at the end. */
+static size_t strip_blanks(const char *text, size_t length) {
     if (length >= 2 && memcmp(text + length - 2, "\xc2\xa0", 2) == 0) return length - 2; /* no-break space */
     while (length && text[length - 1] == ' ') length--;
     return length;
 }
 
+/* The length without a percent sign or a currency at the end and the blanks before it. */
+static size_t strip_unit(unsigned *how, const char *text, size_t length) {
+    if (length >= 2 && text[length - 1] == '%') {
+        *how |= KARMA_I_NUMERAL_PERCENT;
+        return strip_blanks(text, length - 1);
+    }
+    for (size_t n = 1; n <= 3 && n < length; n++)
+        if (currency_length(how, text + length - n, n) == n) return strip_blanks(text, length - n);
+    return length;
+}
+
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
     char plain[MOST_BYTES];
+    unsigned found = 0;
     *how = 0;
     if (decimal_mark == '.' && karma_i_number_parse(out, text, length)) return 1;
     if (length >= sizeof plain) return 0;
     size_t bound = bound_length(text, length);
     text += bound;
-    length -= bound;
-    size_t whole = length;
-    length = strip_percent(text, length);
+    length = strip_unit(&found, text, length - bound);
     if (!bound && length > 1 && text[length - 1] == '+') bound = 1, length--;
-    size_t used = make_plain(plain, how, text, length, decimal_mark);
+    size_t used = make_plain(plain, &found, text, length, decimal_mark);
     if (used == 0 || !karma_i_number_parse(out, plain, used)) return 0;
-    if (bound) *how |= KARMA_I_NUMERAL_CENSORED;
-    if (strip_percent(text, whole) < whole) *how |= KARMA_I_NUMERAL_PERCENT;
+    *how = found | (bound ? KARMA_I_NUMERAL_CENSORED : 0);
     return 1;
 }
 

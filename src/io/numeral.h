@@ -8,12 +8,18 @@
 enum {
     KARMA_I_NUMERAL_GROUPED = 1,  /* with separators between thousands */
     KARMA_I_NUMERAL_CENSORED = 2, /* with < or > in front or + behind: the number is a bound */
-    KARMA_I_NUMERAL_PERCENT = 4   /* with % behind, which is left out: 12% is 12 */
+    KARMA_I_NUMERAL_PERCENT = 4,  /* with % behind, which is left out: 12% is 12 */
+    KARMA_I_NUMERAL_DOLLAR = 8,   /* with a sign of a currency in front or behind, which is left out */
+    KARMA_I_NUMERAL_EURO = 16,
+    KARMA_I_NUMERAL_POUND = 32,
+    KARMA_I_NUMERAL_YEN = 64,
+    KARMA_I_NUMERAL_CURRENCY = 8 | 16 | 32 | 64
 };
 
 /* True and *out if the text is a number. The decimal mark is '.' or ','; the other one may then separate thousands, as
- * may a space, a no-break space or an apostrophe, if every group but the first has three digits. A sign < > <= >= in
- * front, or a + or % behind, is left out. *how gets the bits above. */
+ * may a space, a no-break space or an apostrophe, if every group but the first has three digits and the first does not
+ * start with 0. A sign < > <= >= in front, or a + or % behind, is left out, and so is $, €, £ or ¥ on either side.
+ * *how gets the bits above. */
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark);
 
 /* What a text says about the decimal mark of its file: '.' or ',' if it is a number under that mark alone ("3.14",

@@ -70,8 +70,51 @@ karma_status karma_i_check_text(const char *name, const char *text, size_t lengt
     if (text[i] == '\0')
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: a NUL byte; the file is not text in UTF-8", name,
                             line);
-    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: byte 0x%02x is not UTF-8; convert the file to UTF-8",
-                        name, line, (unsigned)(unsigned char)text[i]);
+    return karma_i_fail(
+        err, KARMA_ERR_FORMAT,
+        "%s: line %zu: byte 0x%02x is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8",
+        name, line, (unsigned)(unsigned char)text[i]);
+}
+
+/* What other files start with, and what can be done with them. */
+static const struct {
+    const char *start;
+    size_t length;
+    const char *what;
+} other_formats[] = {
+    {"PK\3\4", 4, "a ZIP archive, as .xlsx and .ods files are; save the sheet as CSV, or unpack the archive"},
+    {"\xd0\xcf\x11\xe0", 4, "an Excel workbook (.xls); save the sheet as CSV"},
+    {"PAR1", 4, "a Parquet file; convert it to CSV, or use the Python package"},
+    {"ARROW1", 6, "an Arrow file; convert it to CSV, or use the Python package"},
+    {"SQLite format 3", 15, "an SQLite database; export the table as CSV"},
+    {"\x89HDF", 4, "an HDF5 file; convert it to CSV"},
+    {"BZh", 3, "compressed by bzip2; unpack it, or compress it by gzip"},
+    {"\xfd"
+     "7zXZ",
+     5, "compressed by xz; unpack it, or compress it by gzip"},
+    {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it, or compress it by gzip"},
+    {"%PDF-", 5, "a PDF document; the table is needed as CSV"},
+    {"<!DOCTYPE", 9, "a web page, not a table; the download may have failed"},
+    {"<!doctype", 9, "a web page, not a table; the download may have failed"},
+    {"<html", 5, "a web page, not a table; the download may have failed"},
+    {"<?xml", 5, "XML; the table is needed as CSV"},
+};
+
+/* { or [ and what may follow it there. */
+static int is_json(const char *text, size_t length) {
+    size_t i = 0;
+    while (i < length && strchr(" \t\r\n", text[i]) && text[i]) i++;
+    if (i == length || (text[i] != '{' && text[i] != '[')) return 0;
+    for (i++; i < length && strchr(" \t\r\n[", text[i]) && text[i];) i++;
+    return i < length && (text[i] == '"' || text[i] == '{');
+}
+
+static karma_status check_format(const char *name, const char *text, size_t length, karma_error *err) {
+    for (size_t i = 0; i < sizeof other_formats / sizeof other_formats[0]; i++)
+        if (length >= other_formats[i].length && memcmp(text, other_formats[i].start, other_formats[i].length) == 0)
+            return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is %s", name, other_formats[i].what);
+    if (!is_json(text, length)) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is JSON; convert it to CSV", name);
 }
 
 karma_status karma_i_check_start(size_t *skipped, const char *name, const char *text, size_t length, karma_error *err) {
@@ -79,8 +122,8 @@ karma_status karma_i_check_start(size_t *skipped, const char *name, const char *
     if (length >= 2 && ((start[0] == 0xff && start[1] == 0xfe) || (start[0] == 0xfe && start[1] == 0xff)))
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line 1: the text is UTF-16; convert the file to UTF-8", name);
     *skipped = length >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    if (length > *skipped) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: the file is empty", name);
+    if (length == *skipped) return karma_i_fail(err, KARMA_ERR_DATA, "%s: the file is empty", name);
+    return check_format(name, text + *skipped, length - *skipped, err);
 }
 
 karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err) {

@@ -101,11 +101,23 @@ static void look_for_date(karma_i_survey *s, const char *text, size_t length) {
     s->n_month_first += month_first ? 1 : 0;
 }
 
+static char other_mark(const karma_i_survey *s) {
+    return s->style.decimal_mark == '.' ? ',' : '.';
+}
+
+/* The text is a number, but not with the decimal mark of the file. */
+static int has_other_mark(const karma_i_survey *s, const char *text, size_t length) {
+    double value;
+    unsigned how;
+    return memchr(text, other_mark(s), length) && karma_i_numeral_parse(&value, &how, text, length, other_mark(s));
+}
+
 /* A word: from now on the column is categories, unless it must be something else or is dates. */
 static void add_other(karma_i_survey *s, const char *text, size_t length, size_t line) {
     look_for_date(s, text, length);
     sight(&s->first_other, text, length, line);
     keep_example(s, text, length);
+    s->n_other_mark += has_other_mark(s, text, length) ? 1 : 0;
     if (s->n_others++ || s->mode != KARMA_I_SURVEY_INFER || s->collects) return;
     s->collects = count_numbers(s) + s->n_censored + s->n_holes == 0 && !is_date_column(s);
 }
@@ -127,6 +139,12 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
         !is_long_label(s, value, text, length)) {
         if (isinf(value)) sight(&s->first_infinite, text, length, line);
         s->n_percent += how & KARMA_I_NUMERAL_PERCENT ? 1 : 0;
+        s->n_currency += how & KARMA_I_NUMERAL_CURRENCY ? 1 : 0;
+        s->currencies |= how & KARMA_I_NUMERAL_CURRENCY;
+        if (how & KARMA_I_NUMERAL_GROUPED && s->style.doubts_commas && has_other_mark(s, text, length)) {
+            s->n_comma_groups++;
+            sight(&s->first_group, text, length, line);
+        }
         *(how & KARMA_I_NUMERAL_CENSORED ? &s->n_censored : how ? &s->n_grouped : &s->n_plain) += 1;
         return value;
     }
@@ -174,6 +192,11 @@ static void merge_counts(karma_i_survey *into, const karma_i_survey *part) {
     into->n_plain += part->n_plain;
     into->n_grouped += part->n_grouped;
     into->n_censored += part->n_censored;
+    into->n_percent += part->n_percent;
+    into->n_currency += part->n_currency;
+    into->currencies |= part->currencies;
+    into->n_comma_groups += part->n_comma_groups;
+    into->n_other_mark += part->n_other_mark;
     into->n_holes += part->n_holes;
     into->n_others += part->n_others;
     into->n_day_first += part->n_day_first;
@@ -196,6 +219,7 @@ karma_status karma_i_survey_merge(karma_i_survey *survey, uint32_t *codes, const
     merge_sighting(&s->first_other, &part->first_other, first_line);
     merge_sighting(&s->first_infinite, &part->first_infinite, first_line);
     merge_sighting(&s->first_hole, &part->first_hole, first_line);
+    merge_sighting(&s->first_group, &part->first_group, first_line);
     for (size_t i = 0; i < part->n_examples; i++) keep_example(s, part->examples[i], strlen(part->examples[i]));
     if (keeps_texts(s) && (!s->collects || !part->collects)) {
         karma_i_dictionary_clear(&s->texts);
@@ -268,42 +292,95 @@ static void list_examples(char *out, size_t size, const karma_i_survey *s) {
     if (s->n_examples == KARMA_I_MOST_EXAMPLES && used < size) (void)snprintf(out + used, size - used, ", ...");
 }
 
-static void notice_mixture(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+static const char *mark_name(char mark) {
+    return mark == ',' ? "commas" : "points";
+}
+
+/* Texts that the other decimal mark would make numbers. */
+static void notice_marks(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     char examples[220];
     list_examples(examples, sizeof examples, s);
     karma_i_notice(hooks,
-                   "%s: column '%s' is read as categories: %zu cells are numbers, %zu are not (%s). If these mean "
-                   "missing, use option 'missing' '%s'; if all cells must be numbers, option 'numeric' '%s'; if "
-                   "categories are right, option 'category' '%s'",
-                   file, name, count_numbers(s) + s->n_censored, s->n_others, examples, s->first_other.text, name,
-                   name);
+                   "%s: column '%s' is read as categories: %zu cell%s with decimal %s (%s), but the file is "
+                   "read with decimal %s. See option 'decimal'",
+                   file, name, s->n_other_mark, s->n_other_mark == 1 ? " is a number" : "s are numbers",
+                   mark_name(other_mark(s)), examples, mark_name(s->style.decimal_mark));
+}
+
+static void notice_mixture(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    char examples[220];
+    size_t n = count_numbers(s) + s->n_censored;
+    list_examples(examples, sizeof examples, s);
+    if (s->n_others > n) /* a few numbers among texts */
+        karma_i_notice(hooks,
+                       "%s: column '%s' is read as categories: %zu cells are texts (%s), but %zu %s. If categories are "
+                       "right, option 'category' '%s' says so",
+                       file, name, s->n_others, examples, n, n == 1 ? "is a number" : "are numbers", name);
+    else
+        karma_i_notice(hooks,
+                       "%s: column '%s' is read as categories: %zu cell%s, but %zu %s not (%s). If %s, "
+                       "use option 'missing' '%s'; if all cells must be numbers, option 'numeric' '%s'; if categories "
+                       "are right, option 'category' '%s'",
+                       file, name, n, n == 1 ? " is a number" : "s are numbers", s->n_others,
+                       s->n_others == 1 ? "is" : "are", examples,
+                       s->n_others == 1 ? "it means missing" : "these mean missing", s->first_other.text, name, name);
+}
+
+static void notice_texts(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    if (s->mode != KARMA_I_SURVEY_INFER || s->n_others == 0) return;
+    if (2 * s->n_other_mark > s->n_others)
+        notice_marks(s, file, name, hooks);
+    else if (count_numbers(s) + s->n_censored)
+        notice_mixture(s, file, name, hooks);
+}
+
+/* Signs that were left out of numbers. */
+static void notice_signs(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    size_t n = count_numbers(s) + s->n_censored;
+    if (s->n_percent && s->n_percent < n)
+        karma_i_notice(hooks,
+                       "%s: column '%s' is numbers: %zu of %zu have a percent sign, which is left out: 12%% and 12 are "
+                       "the same",
+                       file, name, s->n_percent, n);
+    if (s->currencies & (s->currencies - 1))
+        karma_i_notice(hooks,
+                       "%s: column '%s' is numbers with signs of several currencies, which are left out: $5 and "
+                       "\xe2\x82\xac"
+                       "5 are the same",
+                       file, name);
+    else if (s->n_currency)
+        karma_i_notice(hooks, "%s: column '%s' is numbers: the currency sign of %zu cell%s is left out", file, name,
+                       s->n_currency, s->n_currency == 1 ? "" : "s");
+    if (s->n_comma_groups)
+        karma_i_notice(hooks,
+                       "%s: column '%s' is numbers: %zu cell%s such as '%s' %s read with a separator of thousands, not "
+                       "with a decimal comma. See option 'decimal'",
+                       file, name, s->n_comma_groups, s->n_comma_groups == 1 ? "" : "s", s->first_group.text,
+                       s->n_comma_groups == 1 ? "is" : "are");
 }
 
 static void notice_numbers(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     if (s->mode == KARMA_I_SURVEY_MODEL_NUMBER && s->n_others) {
         char examples[220];
         list_examples(examples, sizeof examples, s);
-        karma_i_notice(hooks, "%s: column '%s' has %zu cells that are not numbers (%s); they count as missing", file,
-                       name, s->n_others, examples);
+        karma_i_notice(hooks, "%s: column '%s' has %zu cell%s (%s), read as missing%s", file, name, s->n_others,
+                       s->n_others == 1 ? " that is not a number" : "s that are not numbers", examples,
+                       2 * s->n_other_mark > s->n_others ? ". See option 'decimal'" : "");
     }
     if (s->n_holes)
-        karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cells such as '%s' are read as missing", file, name,
-                       s->n_holes, s->first_hole.text);
-    if (s->n_percent && s->n_percent < count_numbers(s) + s->n_censored)
-        karma_i_notice(hooks,
-                       "%s: column '%s' is numbers: %zu of %zu have a percent sign, which is left out: 12%% and 12 are "
-                       "the same",
-                       file, name, s->n_percent, count_numbers(s) + s->n_censored);
+        karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cell%s such as '%s' %s read as missing", file, name,
+                       s->n_holes, s->n_holes == 1 ? "" : "s", s->first_hole.text, s->n_holes == 1 ? "is" : "are");
+    notice_signs(s, file, name, hooks);
     if (s->n_censored)
-        karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cells with <, > or + are read as the number itself",
-                       file, name, s->n_censored);
+        karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cell%s with <, > or + %s read as the number itself",
+                       file, name, s->n_censored, s->n_censored == 1 ? "" : "s", s->n_censored == 1 ? "is" : "are");
 }
 
 static void notice_dates(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     if (s->mode == KARMA_I_SURVEY_MODEL_DATE) {
         size_t n_read = s->n_day_first > s->n_month_first ? s->n_day_first : s->n_month_first;
         if (n_read < s->n_others)
-            karma_i_notice(hooks, "%s: column '%s' has %zu cells that are not dates; they count as missing", file, name,
+            karma_i_notice(hooks, "%s: column '%s' has %zu cells that are not dates, read as missing", file, name,
                            s->n_others - n_read + count_numbers(s));
         return;
     }
@@ -323,8 +400,7 @@ void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const
         notice_numbers(survey, file, name, hooks);
         break;
     case KARMA_I_SURVEYED_CATEGORY:
-        if (survey->mode == KARMA_I_SURVEY_INFER && survey->n_others && count_numbers(survey) + survey->n_censored)
-            notice_mixture(survey, file, name, hooks);
+        notice_texts(survey, file, name, hooks);
         break;
     case KARMA_I_SURVEYED_DATE:
         notice_dates(survey, file, name, hooks);

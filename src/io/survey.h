@@ -37,7 +37,8 @@ enum { KARMA_I_MAX_SPELLINGS = 1000, KARMA_I_MOST_EXAMPLES = 3 };
 typedef struct karma_i_survey_style {
     char decimal_mark; /* '.' or ',' */
     int finds_dates;
-    int day_order; /* a karma_i_day_order, or -1: found from the cells */
+    int day_order;     /* a karma_i_day_order, or -1: found from the cells */
+    int doubts_commas; /* commas do not cut the fields, so 1,234 may be a decimal comma */
 } karma_i_survey_style;
 
 typedef struct karma_i_survey {
@@ -47,7 +48,10 @@ typedef struct karma_i_survey {
     int collects;   /* texts go to the dictionary */
     int incomplete; /* it turned out too late that they should: feed all texts to karma_i_survey_collect */
     size_t n_plain, n_grouped, n_censored; /* numbers, by how they are written */
-    size_t n_percent;                      /* those of them with a percent sign */
+    size_t n_percent, n_currency;          /* those of them with a percent sign, with that of a currency */
+    unsigned currencies;                   /* bits of numeral.h: which ones */
+    size_t n_comma_groups;                 /* those with groups of thousands that may be decimal commas: 1,234 */
+    size_t n_other_mark;                   /* of the others, those that are numbers with the other decimal mark */
     size_t n_holes;                        /* texts that are missing in a column of numbers */
     size_t n_others;                       /* none of these */
     size_t n_day_first, n_month_first;     /* of the others, those that are dates under either order */
@@ -55,7 +59,7 @@ typedef struct karma_i_survey {
     size_t n_dates, n_times;               /* cells with a date, with a time of day */
     size_t n_collected;                    /* cells whose text went to the dictionary */
     karma_i_dictionary texts;
-    karma_i_sighting first_other, first_infinite, first_hole;
+    karma_i_sighting first_other, first_infinite, first_hole, first_group;
     char examples[KARMA_I_MOST_EXAMPLES][KARMA_I_EXCERPT_SIZE]; /* distinct other texts */
     size_t n_examples;
 } karma_i_survey;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/model.h"
+#include "table/order.h"
 
 typedef struct flag_list {
     karma_cell_flags flags;
@@ -23,6 +24,7 @@ static int flag_of(karma_cell_flag *why, const karma_i_column *column, const ptr
         *why = KARMA_CELL_UNSEEN;
         return levels[(size_t)value] == KARMA_I_UNKNOWN;
     }
+    if (karma_i_column_is_ordered(column)) return 0; /* it has a place in the order */
     *why = value < column->low ? KARMA_CELL_BELOW : KARMA_CELL_ABOVE;
     return value < column->low || value > column->high; /* never where the range is not known */
 }
@@ -47,7 +49,9 @@ static karma_status flag_rows(flag_list *list, const karma_i_recipe *recipe, con
         KARMA_TRY(flag_row(list, recipe, table, match, i, err));
         for (; text < table->n_text_cells && table->text_cells[text].row == i; text++) {
             ptrdiff_t attribute = match->attribute[table->text_cells[text].attribute];
-            if (attribute != KARMA_I_UNKNOWN) KARMA_TRY(add_flag(list, i, (size_t)attribute, KARMA_CELL_TEXT, err));
+            if (attribute == KARMA_I_UNKNOWN) continue;
+            int is_ordered = karma_i_column_is_ordered(&recipe->columns[attribute]);
+            KARMA_TRY(add_flag(list, i, (size_t)attribute, is_ordered ? KARMA_CELL_UNSEEN : KARMA_CELL_TEXT, err));
         }
     }
     return KARMA_OK;

@@ -83,6 +83,9 @@ const char *karma_model_attribute_level(const karma_model *model, size_t attribu
 const karma_fit_options *karma_model_options(const karma_model *model) {
     return &model->task.options;
 }
+const karma_read_options *karma_model_reading(const karma_model *model) {
+    return model->reading;
+}
 const karma_search_info *karma_model_search_info(const karma_model *model) {
     return model->search;
 }

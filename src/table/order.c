@@ -1,5 +1,6 @@
 #include "table/order.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -25,6 +26,28 @@ static size_t find_text(char *const *texts, size_t n, const char *text) {
     size_t i = 0;
     while (i < n && strcmp(texts[i], text) != 0) i++;
     return i;
+}
+
+/* In the order of rows. */
+static int by_row(const void *a, const void *b) {
+    const karma_i_text_cell *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Cells whose level has no place in the order are remembered: predictions can tell which they were. */
+static karma_status remember_dropped(karma_table *table, size_t attribute, const size_t *place_of_level,
+                                     karma_error *err) {
+    size_t n = table->n_text_cells, capacity = n;
+    for (size_t i = 0; i < table->n_rows; i++)
+        for (size_t k = table->row_start[i]; k < table->row_start[i + 1]; k++) {
+            if (table->cell_owner[k] != attribute || place_of_level[(size_t)table->cell_value[k]]) continue;
+            if (!karma_i_reserve(&table->text_cells, &capacity, n + 1, sizeof *table->text_cells))
+                return karma_i_fail_memory(err);
+            table->text_cells[n++] = (karma_i_text_cell){i, attribute};
+        }
+    if (n > table->n_text_cells && table->n_text_cells) qsort(table->text_cells, n, sizeof *table->text_cells, by_row);
+    table->n_text_cells = n;
+    return KARMA_OK;
 }
 
 /* Gives the cells of an attribute their places in the order, counted from 1; cells whose level has none (place 0) go.
@@ -59,8 +82,10 @@ static karma_status order_attribute(karma_table *table, size_t attribute, char *
                                 column->levels[l]);
         }
     }
-    renumber(table, attribute, place);
+    karma_status st = remember_dropped(table, attribute, place, err);
+    if (st == KARMA_OK) renumber(table, attribute, place);
     karma_i_free(place);
+    if (st != KARMA_OK) return st;
     free_texts(column->levels, column->n_levels);
     column->kind = KARMA_COLUMN_NUMBER;
     column->levels = order;

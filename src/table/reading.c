@@ -97,7 +97,8 @@ static karma_status merge_option(const karma_option *option, karma_read_options 
     if (same || silent) return KARMA_OK;
     int is_role = strcmp(option->name, "id") == 0 || strcmp(option->name, "ignore") == 0;
     if (is_role) return remember_roles(option, out, names_of(option, remembered), err);
-    if (unset) return copy_option(option, out, remembered, err);
+    int is_hint = strcmp(option->name, "decimal") == 0; /* the reader looks at the file first */
+    if (unset) return is_hint ? KARMA_OK : copy_option(option, out, remembered, err);
     char given[96], before[96];
     (void)karma_option_text(option, out, given, sizeof given);
     (void)karma_option_text(option, remembered, before, sizeof before);

@@ -3,16 +3,20 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "table/table.h"
+#include "table/review.h"
 
 enum {
     LEAST_ROWS = 20,                /* fewer rows prove nothing */
     LONG_UNIT = 12,                 /* bytes of a unit, at most */
     LEAST_LEVELS = 5,               /* fewer numbers with a unit may as well be names */
     LONG_TEXT = 25,                 /* letters on average from which levels are free text */
+    MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
+    SAMPLE_ROWS = 256,              /* in which pairs of columns are compared first */
+    MOST_PAIRED_COLUMNS = 4000,     /* more are not compared with each other */
     MOST_REVIEWED_CELLS = 200000000 /* a larger table is not gone through */
 };
 /* Two rates of missing cells differ if the difference is as large as this, and as many standard errors. */
@@ -97,6 +101,36 @@ static int has_unit(const karma_i_column *column) {
     return 1;
 }
 
+/* The share of the levels that are numbers: what is left of a column of numbers that some texts made categories. */
+static double share_of_numbers(const karma_i_column *column) {
+    size_t n = 0;
+    for (size_t l = 0; l < column->n_levels; l++) {
+        const char *text = column->levels[l];
+        size_t digits = strcspn(text, "0123456789"), length = strlen(text);
+        n += digits < length && strspn(text, "+-0123456789.,eE") == length;
+    }
+    return column->n_levels ? (double)n / (double)column->n_levels : 0.0;
+}
+
+/* The first two of the levels that differ in case only; false: there are none. */
+static int find_spellings(size_t *first, size_t *second, const karma_i_column *column) {
+    if (column->n_levels > MOST_SPELLINGS) return 0;
+    for (size_t a = 0; a < column->n_levels; a++)
+        for (size_t b = a + 1; b < column->n_levels; b++)
+            if (strcasecmp(column->levels[a], column->levels[b]) == 0) {
+                *first = a, *second = b;
+                return 1;
+            }
+    return 0;
+}
+
+static karma_status review_spellings(review_state *s, const karma_i_column *column, karma_finding_kind kind,
+                                     size_t number, karma_error *err) {
+    size_t a, b;
+    if (column->kind != KARMA_COLUMN_CATEGORY || !find_spellings(&a, &b, column)) return KARMA_OK;
+    return find(s, kind, number, a, (double)b, err);
+}
+
 static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     const karma_i_column *column = &s->table->attributes[j];
     column_facts f = look_at(s->column, s->table->n_rows);
@@ -107,6 +141,9 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
         double share = (double)column->n_levels / (double)f.n_observed;
         if (has_unit(column)) return find(s, KARMA_FINDING_UNITS, j, 0, share, err);
         if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
+        double numbers = share_of_numbers(column);
+        if (numbers >= 0.5 && column->n_levels >= LEAST_LEVELS && share > 0.2)
+            return find(s, KARMA_FINDING_NUMBERS, j, 0, numbers, err);
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
     } else if (f.is_rising && f.is_whole && f.n_observed == s->table->n_rows)
         return find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
@@ -167,6 +204,96 @@ static karma_status find_copies(review_state *s, karma_error *err) {
     return st;
 }
 
+/* --- columns that are equal but for missing cells ------------------------------------------------------- */
+
+/* Values of columns in some rows, one column after the other. */
+typedef struct column_sample {
+    double *values;
+    size_t n_rows, n_columns;
+} column_sample;
+
+static karma_status take_sample(column_sample *out, const karma_table *table, karma_error *err) {
+    size_t n = table->n_rows < SAMPLE_ROWS ? table->n_rows : SAMPLE_ROWS;
+    *out = (column_sample){karma_i_alloc(n * table->n_attributes, sizeof(double)), n, table->n_attributes};
+    if (!out->values) return karma_i_fail_memory(err);
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < table->n_attributes; j++) {
+            double *value = &out->values[j * n + k];
+            if (!karma_table_cell(table, k * table->n_rows / n, j, value)) *value = NAN;
+        }
+    return KARMA_OK;
+}
+
+/* Levels are numbered column by column, so they are compared by their texts. */
+static int same_cell(const karma_i_column *x, double a, const karma_i_column *y, double b) {
+    if (x->kind == KARMA_COLUMN_NUMBER) return a == b;
+    return strcmp(x->levels[(size_t)a], y->levels[(size_t)b]) == 0;
+}
+
+static int may_be_copies(const column_sample *sample, const karma_table *table, size_t a, size_t b) {
+    const double *x = sample->values + a * sample->n_rows, *y = sample->values + b * sample->n_rows;
+    size_t both = 0;
+    for (size_t k = 0; k < sample->n_rows; k++) {
+        if (isnan(x[k]) || isnan(y[k])) continue;
+        if (!same_cell(&table->attributes[a], x[k], &table->attributes[b], y[k])) return 0;
+        both++;
+    }
+    return both > 0;
+}
+
+static int by_number(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How often the commonest of n values occurs; they are sorted by this. */
+static size_t count_mode(double *values, size_t n) {
+    size_t most = 0, run = 0;
+    if (n > 1) qsort(values, n, sizeof *values, by_number);
+    for (size_t i = 0; i < n; i++) {
+        run = i && values[i] == values[i - 1] ? run + 1 : 1;
+        if (run > most) most = run;
+    }
+    return most;
+}
+
+/* Columns of few values are equal by chance: enough common rows must have another value than the commonest. The rows
+ * must be half of those of one of the columns at least; columns without missing cells were compared before. */
+static karma_status compare_columns(review_state *s, size_t a, size_t b, karma_error *err) {
+    const karma_i_column *x = &s->table->attributes[a], *y = &s->table->attributes[b];
+    size_t both = 0, n_x = 0, n_y = 0;
+    fetch_column(s->column, s->table, a);
+    fetch_column(s->other, s->table, b);
+    for (size_t i = 0; i < s->table->n_rows; i++) {
+        int in_x = !isnan(s->column[i]), in_y = !isnan(s->other[i]);
+        n_x += in_x ? 1 : 0;
+        n_y += in_y ? 1 : 0;
+        if (!in_x || !in_y) continue;
+        if (!same_cell(x, s->column[i], y, s->other[i])) return KARMA_OK;
+        s->column[both++] = s->column[i];
+    }
+    size_t fewer = n_x < n_y ? n_x : n_y;
+    if (2 * both < fewer || (both == n_x && both == n_y)) return KARMA_OK;
+    if (both - count_mode(s->column, both) < LEAST_ROWS) return KARMA_OK;
+    return find(s, KARMA_FINDING_PART_COPY, b, a, (double)both, err);
+}
+
+static karma_status find_part_copies(review_state *s, karma_error *err) {
+    const karma_table *table = s->table;
+    column_sample sample;
+    if (table->n_rows < LEAST_ROWS || table->n_attributes > MOST_PAIRED_COLUMNS) return KARMA_OK;
+    KARMA_TRY(take_sample(&sample, table, err));
+    karma_status st = KARMA_OK;
+    for (size_t b = 1; st == KARMA_OK && b < table->n_attributes; b++) {
+        size_t before = s->review->n_findings;
+        for (size_t a = 0; st == KARMA_OK && a < b && s->review->n_findings == before; a++)
+            if (table->attributes[a].kind == table->attributes[b].kind && may_be_copies(&sample, table, a, b))
+                st = compare_columns(s, a, b, err);
+    }
+    karma_i_free(sample.values);
+    return st;
+}
+
 /* --- a column against the target ------------------------------------------------------------------------ */
 
 typedef struct label_pair {
@@ -204,8 +331,9 @@ static size_t count_commonest(label_pair *pairs, size_t n) {
     return most;
 }
 
-/* Almost every value of the column goes with one label, and values are few enough for that to mean something. Of the
- * rows that the commonest label is not that of, at most a tenth are exceptions, and of all rows at most a hundredth. */
+/* Almost every value of the column goes with one label, and values are few enough for that to mean something. A column
+ * with many missing cells must show it in enough rows that have another label than the commonest. Of the rows that the
+ * commonest label is not that of, at most a tenth are exceptions, and of all rows at most a hundredth. */
 static karma_status find_leak(review_state *s, size_t j, const double *labels, karma_error *err) {
     size_t n = s->table->n_rows, used = 0, n_values = 0, n_labels = 0;
     label_pair *pairs = karma_i_alloc(n, sizeof *pairs);
@@ -220,9 +348,9 @@ static karma_status find_leak(review_state *s, size_t j, const double *labels, k
     if (used > 1) qsort(pairs, used, sizeof *pairs, by_value);
     size_t explained = count_explained(&n_values, pairs, used), common = count_commonest(pairs, used);
     karma_i_free(pairs);
-    int is_leak = used >= LEAST_ROWS && 10 * used >= 9 * n_labels && common < used &&
-                  100 * (used - explained) <= used && 10 * (used - explained) <= used - common &&
-                  (is_equal || 5 * n_values <= used);
+    int is_common = 10 * used >= 9 * n_labels || (5 * used >= n_labels && used >= common + LEAST_ROWS);
+    int is_leak = used >= LEAST_ROWS && is_common && common < used && 100 * (used - explained) <= used &&
+                  10 * (used - explained) <= used - common && (is_equal || 5 * n_values <= used);
     return is_leak ? find(s, KARMA_FINDING_LEAK, j, 0, (double)explained / (double)used, err) : KARMA_OK;
 }
 
@@ -272,6 +400,43 @@ static karma_status review_classes(review_state *s, size_t t, karma_error *err) 
     return n_single ? find(s, KARMA_FINDING_SINGLE_CLASS, t, 0, (double)n_single, err) : KARMA_OK;
 }
 
+/* --- rows ---------------------------------------------------------------------------------------------- */
+
+static int is_total(const char *text) {
+    static const char *const words[] = {"total", "totals", "grand total", "sum", "subtotal", "average", "mean"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0) return 1;
+    return 0;
+}
+
+const char *karma_i_table_total(const karma_table *table) {
+    size_t last = table->n_rows - 1;
+    double value, other;
+    for (size_t k = 0; k < table->n_ids; k++)
+        if (is_total(table->ids[last * table->n_ids + k])) return table->ids[last * table->n_ids + k];
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        const karma_i_column *column = &table->attributes[j];
+        if (column->kind != KARMA_COLUMN_CATEGORY || !karma_table_cell(table, last, j, &value)) continue;
+        if (!is_total(column->levels[(size_t)value])) continue;
+        size_t i = 0;
+        while (i < last && !(karma_table_cell(table, i, j, &other) && other == value)) i++;
+        if (i == last) return column->levels[(size_t)value];
+    }
+    return NULL;
+}
+
+static karma_status review_rows(review_state *s, karma_error *err) {
+    const karma_table *table = s->table;
+    if (table->n_rows > 1 && karma_i_table_total(table)) KARMA_TRY(find(s, KARMA_FINDING_TOTAL, 0, 0, 0.0, err));
+    for (size_t t = 0; t < table->n_targets; t++) {
+        size_t n = 0;
+        for (size_t i = 0; i < table->n_rows; i++) n += isnan(table->targets[t].value[i]) ? 1 : 0;
+        if (n) KARMA_TRY(find(s, KARMA_FINDING_NO_LABEL, t, 0, (double)n, err));
+        KARMA_TRY(review_spellings(s, &table->targets[t].column, KARMA_FINDING_CLASS_SPELLINGS, t, err));
+    }
+    return KARMA_OK;
+}
+
 /* --- all ----------------------------------------------------------------------------------------------- */
 
 static karma_status review_all(review_state *s, unsigned char *in_group, karma_error *err) {
@@ -280,11 +445,14 @@ static karma_status review_all(review_state *s, unsigned char *in_group, karma_e
         fetch_column(s->column, table, j);
         s->digest[j] = digest_of(s->column, table->n_rows);
         KARMA_TRY(review_column(s, j, err));
+        KARMA_TRY(review_spellings(s, &table->attributes[j], KARMA_FINDING_SPELLINGS, j, err));
         if (table->n_targets == 0) continue;
         KARMA_TRY(find_leak(s, j, table->targets[0].value, err));
         KARMA_TRY(find_informative_holes(s, j, &table->targets[0], in_group, err));
     }
     KARMA_TRY(find_copies(s, err));
+    KARMA_TRY(find_part_copies(s, err));
+    KARMA_TRY(review_rows(s, err));
     for (size_t t = 0; t < table->n_targets; t++) KARMA_TRY(review_classes(s, t, err));
     return KARMA_OK;
 }
@@ -314,48 +482,4 @@ karma_status karma_table_review(karma_review *out, const karma_table *table, kar
 void karma_review_clear(karma_review *review) {
     karma_i_free(review->findings);
     *review = (karma_review){NULL, 0};
-}
-
-int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
-    const char *name = finding->kind == KARMA_FINDING_SINGLE_CLASS ? karma_table_target_name(table, finding->column)
-                                                                   : karma_table_attribute_name(table, finding->column);
-    switch (finding->kind) {
-    case KARMA_FINDING_EMPTY:
-        return snprintf(text, size, "column '%.60s' has no observed cell", name);
-    case KARMA_FINDING_CONSTANT:
-        return snprintf(text, size, "column '%.60s' has the same value in all rows", name);
-    case KARMA_FINDING_ID:
-        return snprintf(text, size,
-                        "column '%.60s' looks like an identifier: it is different in almost every row. Use option 'id' "
-                        "'%.60s' to leave it out of the model",
-                        name, name);
-    case KARMA_FINDING_TEXT:
-        return snprintf(text, size,
-                        "column '%.60s' looks like free text, which is not learned from well. Use option 'ignore' "
-                        "'%.60s' to leave it out",
-                        name, name);
-    case KARMA_FINDING_COPY:
-        return snprintf(text, size, "column '%.60s' is a copy of column '%.60s'", name,
-                        karma_table_attribute_name(table, finding->other));
-    case KARMA_FINDING_LEAK:
-        return snprintf(text, size,
-                        "column '%.60s' determines the target '%.60s' %s. If it is not known when you predict, use "
-                        "option 'ignore' '%.60s'",
-                        name, karma_table_target_name(table, 0),
-                        finding->value < 1.0 ? "in almost all rows" : "exactly", name);
-    case KARMA_FINDING_TELLING_HOLES:
-        return snprintf(text, size,
-                        "missing values in column '%.60s' go with the target: missing rates differ by %.0f points",
-                        name, 100.0 * finding->value);
-    case KARMA_FINDING_SINGLE_CLASS:
-        return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
-                        name, finding->value, finding->value > 1.0 ? "es have" : " has");
-    case KARMA_FINDING_UNITS:
-        return snprintf(
-            text, size,
-            "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which have "
-            "no order. Write the numbers alone",
-            name, karma_table_level(table, finding->column, 0));
-    }
-    return 0;
 }

@@ -134,7 +134,7 @@ static void test_late_word_among_labels(void **state) {
     assert_int_equal(karma_table_n_classes(r.table, 0), N + 1);
     assert_int_equal(r.n_notices, 1);
     assert_non_null(
-        strstr(r.notice, "column 'target' is read as categories: 1500 cells are numbers, 1 are not ('word')"));
+        strstr(r.notice, "column 'target' is read as categories: 1500 cells are numbers, but 1 is not ('word')"));
     reading_clear(&r);
 }
 
@@ -160,7 +160,8 @@ static void test_bad_lines(void **state) {
     refuse("1:1 2:2\n", KARMA_ERR_FORMAT, "line 1: '1:1' stands where the label should be");
     refuse("1 1:1\ninf 1:1\n", KARMA_ERR_DATA, "line 2, column 'target': 'inf' is not a finite number");
     refuse("# nothing\n\n", KARMA_ERR_DATA, "no rows");
-    refuse("1 1:\xff\n", KARMA_ERR_FORMAT, "line 1: byte 0xff is not UTF-8; convert the file to UTF-8");
+    refuse("1 1:\xff\n", KARMA_ERR_FORMAT,
+           "line 1: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
 }
 
 static void test_options(void **state) {

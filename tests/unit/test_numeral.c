@@ -73,6 +73,41 @@ static void percentages(void **state) {
     check_no_number("12 kg", '.');
 }
 
+static void currencies(void **state) {
+    (void)state;
+    check_number("$12", '.', 12, KARMA_I_NUMERAL_DOLLAR);
+    check_number("-$12.5", '.', -12.5, KARMA_I_NUMERAL_DOLLAR);
+    check_number("$-12.5", '.', -12.5, KARMA_I_NUMERAL_DOLLAR);
+    check_number("\xe2\x82\xac 1.234,50", ',', 1234.5, KARMA_I_NUMERAL_EURO | KARMA_I_NUMERAL_GROUPED);
+    check_number("12,5 \xe2\x82\xac", ',', 12.5, KARMA_I_NUMERAL_EURO);
+    check_number("12\xc2\xa3", '.', 12, KARMA_I_NUMERAL_POUND);
+    check_number("\xc2\xa5"
+                 "100",
+                 '.', 100, KARMA_I_NUMERAL_YEN);
+    check_number(">$100", '.', 100, KARMA_I_NUMERAL_DOLLAR | KARMA_I_NUMERAL_CENSORED);
+    check_no_number("$", '.');
+    check_no_number("$$5", '.');
+    check_no_number("-$-5", '.');
+    check_no_number("5$6", '.');
+}
+
+/* Typographic minus signs are minus signs, and a leading 0 is no group of thousands. */
+static void signs_and_zeros(void **state) {
+    (void)state;
+    check_number("\xe2\x88\x92"
+                 "3.5",
+                 '.', -3.5, 0);
+    check_number("\xe2\x88\x92"
+                 "1,234",
+                 '.', -1234, KARMA_I_NUMERAL_GROUPED);
+    check_no_number("0,125", '.');
+    check_no_number("-0,125", '.');
+    check_no_number("0 125", '.');
+    check_number("-0,125", ',', -0.125, 0);
+    assert_int_equal(karma_i_numeral_mark("0,125", 5), ',');
+    assert_int_equal(karma_i_numeral_mark("1,125", 5), 0);
+}
+
 static void bounds(void **state) {
     (void)state;
     check_number(">100", '.', 100, KARMA_I_NUMERAL_CENSORED);
@@ -176,6 +211,8 @@ int main(void) {
         cmocka_unit_test(plain_numbers),
         cmocka_unit_test(thousands),
         cmocka_unit_test(percentages),
+        cmocka_unit_test(currencies),
+        cmocka_unit_test(signs_and_zeros),
         cmocka_unit_test(bounds),
         cmocka_unit_test(marks),
         cmocka_unit_test(dates_in_many_forms),

@@ -209,7 +209,8 @@ static void test_bad_ratings(void **state) {
     refuse("\n\n", NULL, KARMA_ERR_DATA, "no rows");
     refuse("u,i,r\n", NULL, KARMA_ERR_DATA, "no rows");
     refuse("u,i,r\n1,\"a,1\n", NULL, KARMA_ERR_FORMAT, "line 2: the quote that opens here is never closed");
-    refuse("u,i,r\n1,\xff,1\n", NULL, KARMA_ERR_FORMAT, "line 2: byte 0xff is not UTF-8; convert the file to UTF-8");
+    refuse("u,i,r\n1,\xff,1\n", NULL, KARMA_ERR_FORMAT,
+           "line 2: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
     karma_read_options o = rating_options();
     reading r;
     read_bytes(&r, ".csv", "u,i,r\n1,\0,1\n", 12, &o, NULL);
@@ -381,7 +382,7 @@ static void test_bad_users(void **state) {
     refuse_users(sample, "id,x\n", NULL, KARMA_ERR_DATA, "no rows", NULL);
     refuse_users(sample, "", NULL, KARMA_ERR_DATA, "the file is empty", NULL);
     o.target = (karma_names)NAMES("sx");
-    refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'sx'", NULL);
+    refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'sx'; the columns are 'id', 'sex', 'age'", NULL);
     o.target = (karma_names)NAMES("id");
     refuse_users(sample, people, &o, KARMA_ERR_OPTION, "column 'id' cannot be both option 'target' and option 'id'",
                  NULL);
@@ -501,7 +502,7 @@ static void test_bad_targets_and_weights(void **state) {
     o.row_weight = "n";
     refuse(sample, &o, KARMA_ERR_OPTION,
            "option 'row-weight' names a column of the users file and needs option 'users'");
-    refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'n'", NULL);
+    refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'n'; the columns are 'id', 'sex', 'age'", NULL);
     refuse_users(sample, "id,n\n7,1\n9,\n", &o, KARMA_ERR_DATA, "line 3, column 'n': the row weight is missing", NULL);
     refuse_users(sample, "id,n\n7,-1\n", &o, KARMA_ERR_DATA,
                  "line 2, column 'n': '-1' is not a row weight, which is a finite number of at least 0", NULL);

@@ -96,10 +96,51 @@ static void copies_of_the_label_are_found(void **state) {
     }
 }
 
+/* Equal wherever both are observed: numbers, and categories whose levels have other numbers. A column that differs in
+ * one cell is none, and two columns of mostly one value prove nothing. */
+static void copies_with_missing_cells(void **state) {
+    (void)state;
+    char text[200 * 60 + 100];
+    size_t used = (size_t)snprintf(text, sizeof text, "a,b,c,d,e,f,g,y\n");
+    for (size_t i = 0; i < 200; i++) {
+        char number[32], other[32], word[32];
+        (void)snprintf(number, sizeof number, "%.4f", sin((double)(i * i)));
+        (void)snprintf(other, sizeof other, "%.4f", i == 77 ? 5.0 : sin((double)(i * i)));
+        (void)snprintf(word, sizeof word, "w%zu", i * 7 % 10);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s,%s,%s,%s,%s,%s,%s,%s\n", number, i % 3 ? number : "",
+                             i % 5 ? other : "", word, i * 7 % 10 > 1 ? word : "", i == 3 ? "1" : "0",
+                             i == 3  ? "1"
+                             : i % 2 ? "0"
+                                     : "",
+                             i % 7 < 3 ? "p" : "q");
+    }
+    karma_read_options o = read_defaults();
+    o.target = (karma_names)NAMES("y");
+    reading r;
+    karma_review review;
+    read_bytes(&r, ".csv", text, strlen(text), &o, NULL);
+    assert_read(&r);
+    assert_int_equal(karma_table_review(&review, r.table, NULL), KARMA_OK);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_PART_COPY, "b"), 1);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_PART_COPY, "e"), 1);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_PART_COPY, "c"), 0);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_PART_COPY, "g"), 0);
+    for (size_t k = 0; k < review.n_findings; k++) {
+        char sentence[400];
+        if (review.findings[k].kind != KARMA_FINDING_PART_COPY) continue;
+        (void)karma_finding_text(sentence, sizeof sentence, &review.findings[k], r.table);
+        assert_non_null(strstr(sentence, "but for missing values"));
+    }
+    karma_review_clear(&review);
+    reading_clear(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_suspect_is_found_once),
         cmocka_unit_test(copies_of_the_label_are_found),
+        cmocka_unit_test(copies_with_missing_cells),
     };
     return cmocka_run_group_tests_name("review", tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static int run(tool *t) {
         code = fail(model_path, &err);
     else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
-    else
+    else if ((code = find_flags(NULL, t, model, table)) == EXIT_DONE)
         code = complete(t, model, table, path);
     karma_table_free(table);
     karma_model_free(model);

@@ -48,7 +48,10 @@ static int run(tool *t) {
     karma_table *table;
     int code = load_inputs(t, &model, &table);
     if (code != EXIT_DONE) return code;
-    if (t->options.importance)
+    code = find_flags(NULL, t, model, table);
+    if (code != EXIT_DONE)
+        ; /* told */
+    else if (t->options.importance)
         code = explain_importance(t, model, table);
     else if (t->options.overlap)
         code = explain_overlap(t, model, table);

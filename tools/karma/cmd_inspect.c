@@ -77,6 +77,7 @@ static void print_levels(const karma_table *table, size_t j) {
 static void print_columns(const table_view *v) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table);
+    if (karma_table_n_attributes(table) == 0) return;
     printf("\n  %-24s %-9s %8s   %s\n", "column", "type", "missing", "values");
     size_t d = karma_table_n_attributes(table), shown = d < MOST_COLUMNS ? d : MOST_COLUMNS;
     for (size_t j = 0; j < shown; j++) {
@@ -98,11 +99,12 @@ static void print_columns(const table_view *v) {
 
 static void print_patterns(const table_view *v) {
     size_t n_rows = karma_table_n_rows(v->table);
-    printf("\n  %zu patterns of holes; the commonest:\n", v->n_distinct);
+    if (karma_table_n_attributes(v->table) == 0) return;
+    printf("\n  %zu pattern%s of missing values; the most common:\n", v->n_distinct, v->n_distinct == 1 ? "" : "s");
     for (size_t p = 0; p < v->n_patterns; p++) {
         char names[200], text[16];
         list_missing(names, sizeof names, v->table, &v->patterns[p]);
-        printf("  %8zu rows %7s  %zu missing%s%s\n", v->patterns[p].n_rows,
+        printf("  %8zu %s %7s  %zu missing%s%s\n", v->patterns[p].n_rows, v->patterns[p].n_rows == 1 ? "row " : "rows",
                percent(text, share(v->patterns[p].n_rows, n_rows)), v->patterns[p].n_missing,
                v->patterns[p].n_missing ? ": " : "", names);
     }
@@ -132,7 +134,8 @@ static void print_target(const karma_table *table, size_t target) {
         puts("numbers");
         return;
     }
-    printf("%zu classes", karma_table_n_classes(table, target));
+    size_t n_classes = karma_table_n_classes(table, target);
+    printf("%zu class%s", n_classes, n_classes == 1 ? "" : "es");
     print_classes(table, target);
 }
 
@@ -153,8 +156,9 @@ static void print_table(const table_view *v, const char *path) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table), d = karma_table_n_attributes(table);
     char text[16];
-    printf("%s: %zu rows, %zu columns to learn from, %s of their cells missing\n", path, n_rows, d,
-           percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
+    printf("%s: %zu row%s, %zu column%s to learn from", path, n_rows, n_rows == 1 ? "" : "s", d, d == 1 ? "" : "s");
+    if (d) printf(", %s of their cells missing", percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
+    putchar('\n');
     for (size_t k = 0; k < karma_table_n_targets(table); k++) print_target(table, k);
     if (karma_table_weight_name(table)) printf("  row weight %s\n", karma_table_weight_name(table));
     print_columns(v);
@@ -286,6 +290,31 @@ static const char *attribute_type(const karma_model *model, size_t attribute) {
     return type_name(karma_model_attribute_kind(model, attribute), karma_model_attribute_n_levels(model, attribute));
 }
 
+/* Calls `tell` for every option that reading new files takes from the model and that is not at its default. */
+static void each_reading(const karma_model *model, void (*tell)(void *payload, const char *name, const char *value),
+                         void *payload) {
+    const karma_option_table *table = karma_read_option_table();
+    const karma_read_options *reading = karma_model_reading(model);
+    karma_read_options plain;
+    karma_options_init(table, &plain);
+    for (size_t i = 0; reading && i < table->count; i++) {
+        char value[200], usual[200];
+        (void)karma_option_text(&table->options[i], reading, value, sizeof value);
+        (void)karma_option_text(&table->options[i], &plain, usual, sizeof usual);
+        if (strcmp(value, usual) != 0) tell(payload, table->options[i].name, value);
+    }
+}
+
+static void add_reading(void *payload, const char *name, const char *value) {
+    (void)json_object_set_new(payload, name, json_string(value));
+}
+
+static void print_reading(void *payload, const char *name, const char *value) {
+    int *is_first = payload;
+    printf("%s--%s '%s'", *is_first ? "  reads new files with " : ", ", name, value);
+    *is_first = 0;
+}
+
 static json_t *model_json(const karma_model *model) {
     json_t *columns = json_array();
     for (size_t j = 0; j < karma_model_n_attributes(model); j++)
@@ -296,6 +325,9 @@ static json_t *model_json(const karma_model *model) {
                                class_counts_json(model, 0), "targets", targets_json(model), "rows",
                                (json_int_t)karma_model_info(model)->n_rows, "columns", columns, "options",
                                options_json(karma_fit_option_table(), karma_model_options(model)));
+    json_t *reading = json_object();
+    each_reading(model, add_reading, reading);
+    (void)json_object_set_new(object, "reading", reading);
     (void)json_object_update_new(object, solver_json(model));
     if (karma_model_search_info(model))
         (void)json_object_set_new(object, "cv", search_json(karma_model_search_info(model)));
@@ -330,6 +362,9 @@ static void print_model(const karma_model *model, const char *path) {
         printf(" from %zu column%s\n", d, d == 1 ? "" : "s");
     printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
            karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
+    int is_first = 1;
+    each_reading(model, print_reading, &is_first);
+    if (!is_first) putchar('\n');
     if (karma_model_search_info(model)) {
         print_outcome(model, NAN);
         print_search(karma_model_search_info(model));
@@ -392,7 +427,8 @@ const tool_command command_inspect = {
     .max_arguments = 1,
     .summary = "show what a table or a model contains",
     .description =
-        "For a table: its columns, their types and missing rates, the commonest patterns of holes, and whether its "
+        "For a table: its columns, their types and missing rates, the most common patterns of missing values, what is "
+        "worth a look, and whether its "
         "rows keep the paper's assumption on their norm. For a model: what it predicts, from which columns, and how "
         "it was learned.\n\n"
         "With --lowrank: whether the rows of a table lie near a subspace of few dimensions. The rank and the ranks "

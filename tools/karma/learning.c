@@ -1,4 +1,5 @@
 /* Tables that are learned from. */
+#include <string.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -7,10 +8,58 @@ enum { MOST_NOTICES = 8 };
 /* Less needs no word. */
 #define NOTEWORTHY_BYTES 1e9
 
-/* What is likely to spoil a model; `karma inspect` shows the rest. */
+/* What is likely to spoil a model has a notice each; the others share one. */
 static int is_serious(karma_finding_kind kind) {
-    return kind == KARMA_FINDING_ID || kind == KARMA_FINDING_TEXT || kind == KARMA_FINDING_LEAK ||
-           kind == KARMA_FINDING_SINGLE_CLASS || kind == KARMA_FINDING_UNITS;
+    switch (kind) {
+    case KARMA_FINDING_ID:
+    case KARMA_FINDING_TEXT:
+    case KARMA_FINDING_LEAK:
+    case KARMA_FINDING_SINGLE_CLASS:
+    case KARMA_FINDING_UNITS:
+    case KARMA_FINDING_CLASS_SPELLINGS:
+    case KARMA_FINDING_TOTAL:
+        return 1;
+    case KARMA_FINDING_EMPTY:    /* the learner says so */
+    case KARMA_FINDING_NO_LABEL: /* and so it does here */
+    case KARMA_FINDING_NUMBERS:  /* the reader does */
+    case KARMA_FINDING_CONSTANT:
+    case KARMA_FINDING_COPY:
+    case KARMA_FINDING_PART_COPY:
+    case KARMA_FINDING_TELLING_HOLES:
+    case KARMA_FINDING_SPELLINGS:
+        break;
+    }
+    return 0;
+}
+
+/* "constant columns: 'a', 'b' and 3 more" of all findings of one or two kinds. */
+static void list_columns(char *out, size_t size, const char *title, const karma_review *review,
+                         const karma_table *table, karma_finding_kind kind, karma_finding_kind twin) {
+    enum { MOST_NAMES = 3 };
+    size_t n = 0, used = strlen(out);
+    for (size_t k = 0; k < review->n_findings && used < size; k++) {
+        if (review->findings[k].kind != kind && review->findings[k].kind != twin) continue;
+        if (n == 0) used += (size_t)snprintf(out + used, size - used, "%s%s ", used ? "; " : "", title);
+        if (n++ < MOST_NAMES && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s'%.40s'", n > 1 ? ", " : "",
+                                     karma_table_attribute_name(table, review->findings[k].column));
+    }
+    if (n > MOST_NAMES && used < size) (void)snprintf(out + used, size - used, " and %zu more", n - MOST_NAMES);
+}
+
+/* One line for what is good to know: karma inspect has the sentences. */
+static void note_rest(const tool *t, const karma_review *review, const karma_table *table) {
+    char list[700] = "", sentence[800];
+    list_columns(list, sizeof list, "constant:", review, table, KARMA_FINDING_CONSTANT, KARMA_FINDING_CONSTANT);
+    list_columns(list, sizeof list, "copies of other columns:", review, table, KARMA_FINDING_COPY,
+                 KARMA_FINDING_PART_COPY);
+    list_columns(list, sizeof list, "missing values that go with the target:", review, table,
+                 KARMA_FINDING_TELLING_HOLES, KARMA_FINDING_TELLING_HOLES);
+    list_columns(list, sizeof list, "categories that differ in case only:", review, table, KARMA_FINDING_SPELLINGS,
+                 KARMA_FINDING_SPELLINGS);
+    if (!*list) return;
+    (void)snprintf(sentence, sizeof sentence, "columns worth a look (karma inspect says more): %s", list);
+    t->hooks.notice(t->hooks.payload, sentence);
 }
 
 static karma_status note_findings(const tool *t, const karma_table *table, karma_error *err) {
@@ -24,8 +73,10 @@ static karma_status note_findings(const tool *t, const karma_table *table, karma
         t->hooks.notice(t->hooks.payload, sentence);
         shown++;
     }
-    if (st == KARMA_OK) karma_review_clear(&review);
-    return st;
+    if (st != KARMA_OK) return st;
+    note_rest(t, &review, table);
+    karma_review_clear(&review);
+    return KARMA_OK;
 }
 
 /* What the run may take at most, in bytes: the table, encoded rows and kernel rows, of which --memory limits the last.

@@ -61,14 +61,20 @@ static int has_quantiles(const karma_model *model, size_t target) {
 
 /* --- CSV ----------------------------------------------------------------------------------------------- */
 
+/* The level of a category; those with an order count from 1. NULL: the column is numbers. */
+static const char *level_of(const karma_table *table, size_t column, double value) {
+    if (karma_table_n_levels(table, column) == 0) return NULL;
+    int is_ordered = karma_table_attribute_kind(table, column) == KARMA_COLUMN_NUMBER;
+    return karma_table_level(table, column, (size_t)value - (is_ordered ? 1 : 0));
+}
+
 /* A cell as text: the level of a category, or its number. */
 static const char *cell_text(char text[KARMA_NUMBER_SIZE], const parts_report *r, size_t row, size_t attribute) {
     size_t column = r->columns[attribute];
     double value;
     if (!karma_table_cell(r->table, row, column, &value)) return "";
-    if (karma_table_attribute_kind(r->table, column) == KARMA_COLUMN_CATEGORY)
-        return karma_table_level(r->table, column, (size_t)value);
-    return karma_number_text(text, value);
+    const char *level = level_of(r->table, column, value);
+    return level ? level : karma_number_text(text, value);
 }
 
 /* Where a line stands. */
@@ -136,9 +142,8 @@ static json_t *value_json(const parts_report *r, size_t row, size_t attribute) {
     size_t column = r->columns[attribute];
     double value;
     if (!karma_table_cell(r->table, row, column, &value)) return json_null();
-    if (karma_table_attribute_kind(r->table, column) == KARMA_COLUMN_CATEGORY)
-        return json_string(karma_table_level(r->table, column, (size_t)value));
-    return json_real(value);
+    const char *level = level_of(r->table, column, value);
+    return level ? json_string(level) : json_real(value);
 }
 
 static json_t *score_json(const parts_report *r, const place *p) {

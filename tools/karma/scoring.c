@@ -27,7 +27,7 @@ int load_inputs(tool *t, karma_model **model, karma_table **table) {
 }
 
 /* One notice of the cells that are unlike the training rows. */
-static int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table) {
+int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table) {
     flag_counts counts;
     int code = init_flag_counts(&counts, model);
     if (code != EXIT_DONE) return code;

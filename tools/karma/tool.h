@@ -133,6 +133,8 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 int load_model(tool *t, karma_model **model);
 /* Loads the model and the data that the arguments name; both are NULL after a failure, whose message it has printed. */
 int load_inputs(tool *t, karma_model **model, karma_table **table);
+/* Cells unlike the training rows, with one notice of them; `out` may be NULL. */
+int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table);
 /* Does that, predicts, notes cells that are unlike the training rows, hands all to `then` and frees it. */
 int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores,
                                      const karma_cell_flags *flags));

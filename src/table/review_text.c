@@ -1,0 +1,89 @@
+/* What was noticed about a table, in words. */
+#include <math.h>
+#include <stdio.h>
+
+#include "table/review.h"
+
+/* Findings about a target or about rows. */
+static int target_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    if (finding->kind == KARMA_FINDING_TOTAL)
+        return snprintf(text, size, "the last row looks like a total ('%.30s'). Remove it if it is one",
+                        karma_i_table_total(table));
+    const karma_i_column *target = &table->targets[finding->column].column;
+    if (finding->kind == KARMA_FINDING_SINGLE_CLASS)
+        return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
+                        target->name, finding->value, finding->value > 1.0 ? "es have" : " has");
+    if (finding->kind == KARMA_FINDING_CLASS_SPELLINGS)
+        return snprintf(text, size,
+                        "target '%.60s': the classes '%.30s' and '%.30s' differ in upper and lower case only, and are "
+                        "two classes",
+                        target->name, target->levels[finding->other], target->levels[(size_t)finding->value]);
+    if (finding->value == (double)table->n_rows)
+        return snprintf(text, size, "target '%.60s': no row has a label", target->name);
+    return snprintf(text, size, "target '%.60s': %.0f of %zu rows %s no label", target->name, finding->value,
+                    table->n_rows, finding->value == 1.0 ? "has" : "have");
+}
+
+int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    if (finding->kind == KARMA_FINDING_SINGLE_CLASS || finding->kind == KARMA_FINDING_CLASS_SPELLINGS ||
+        finding->kind == KARMA_FINDING_TOTAL || finding->kind == KARMA_FINDING_NO_LABEL)
+        return target_text(text, size, finding, table);
+    const char *name = karma_table_attribute_name(table, finding->column);
+    switch (finding->kind) {
+    case KARMA_FINDING_EMPTY:
+        return snprintf(text, size, "column '%.60s' has no observed cell", name);
+    case KARMA_FINDING_CONSTANT:
+        return snprintf(text, size, "column '%.60s' has the same value in all rows", name);
+    case KARMA_FINDING_ID:
+        return snprintf(text, size,
+                        "column '%.60s' looks like an identifier: it is different in almost every row. Use option 'id' "
+                        "'%.60s' to leave it out of the model",
+                        name, name);
+    case KARMA_FINDING_TEXT:
+        return snprintf(text, size,
+                        "column '%.60s' looks like free text, which is not learned from well. Use option 'ignore' "
+                        "'%.60s' to leave it out",
+                        name, name);
+    case KARMA_FINDING_COPY:
+        return snprintf(text, size, "column '%.60s' is a copy of column '%.60s'", name,
+                        karma_table_attribute_name(table, finding->other));
+    case KARMA_FINDING_LEAK:
+        return snprintf(text, size,
+                        "column '%.60s' determines the target '%.60s' %s. If it is not known when you predict, use "
+                        "option 'ignore' '%.60s'",
+                        name, karma_table_target_name(table, 0),
+                        finding->value < 1.0 ? "in almost all rows" : "exactly", name);
+    case KARMA_FINDING_TELLING_HOLES:
+        return snprintf(text, size,
+                        "missing values in column '%.60s' go with the target: missing rates differ by %.0f points",
+                        name, 100.0 * finding->value);
+    case KARMA_FINDING_PART_COPY:
+        return snprintf(text, size,
+                        "column '%.60s' is a copy of column '%.60s' but for missing values: they are equal in all %.0f "
+                        "rows that have both",
+                        name, karma_table_attribute_name(table, finding->other), finding->value);
+    case KARMA_FINDING_SPELLINGS:
+        return snprintf(text, size,
+                        "column '%.60s': '%.30s' and '%.30s' differ in upper and lower case only, and are two "
+                        "categories",
+                        name, karma_table_level(table, finding->column, finding->other),
+                        karma_table_level(table, finding->column, (size_t)finding->value));
+    case KARMA_FINDING_NUMBERS:
+        return snprintf(text, size,
+                        "column '%.60s' is read as categories, which have no order, but %.0f%% of its values are "
+                        "numbers",
+                        name, floor(100.0 * finding->value));
+    case KARMA_FINDING_SINGLE_CLASS:
+    case KARMA_FINDING_CLASS_SPELLINGS:
+    case KARMA_FINDING_TOTAL:
+    case KARMA_FINDING_NO_LABEL:
+        break;
+    case KARMA_FINDING_UNITS:
+        return snprintf(
+            text, size,
+            "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which have "
+            "no order. Write the numbers alone",
+            name, karma_table_level(table, finding->column, 0));
+    }
+    return 0;
+}
