@@ -5,6 +5,7 @@
 #   make test     all tests
 #   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
 #   make test-all  both
+#   make test-r   R CMD check of the R package, and its other tests
 #   make coverage  which lines and branches the tests run
 #   make bench    speed compared with peers (docs/benchmarks.md)
 #   make bench-large  time, memory and accuracy on large tables (docs/scale.md)
@@ -45,6 +46,10 @@ test-all:
 	@dev/install-packages $(TEST_PACKAGES)
 	@dev/run-tests --all
 
+test-r:
+	@dev/install-packages $(TEST_PACKAGES) r-base-dev
+	@dev/run-tests r
+
 coverage:
 	@dev/install-packages $(TEST_PACKAGES) gcovr
 	@dev/coverage
@@ -75,4 +80,4 @@ install: all
 clean:
 	rm -rf build build-sanitize build-coverage
 
-.PHONY: all demo test test-sanitize test-all coverage bench bench-large experiments lint install clean
+.PHONY: all demo test test-sanitize test-all test-r coverage bench bench-large experiments lint install clean
