@@ -6,6 +6,7 @@
 #   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
 #   make test-all  both
 #   make test-r   R CMD check of the R package, and its other tests
+#   make fuzz SECONDS=60  runs every fuzz target for so many seconds
 #   make coverage  which lines and branches the tests run
 #   make bench    speed compared with peers (docs/benchmarks.md)
 #   make bench-large  time, memory and accuracy on large tables (docs/scale.md)
@@ -20,6 +21,7 @@ BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-d
 PYTHON_PACKAGES = python3-dev python3-pandas python3-matplotlib python3-tqdm python3-mesonpy python3-build python3-pip \
                  python3-venv patchelf
 TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev g++ python3 python3-sklearn $(PYTHON_PACKAGES)
+FUZZ_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev clang libclang-rt-14-dev libomp-14-dev
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
 BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
                  r-base-core r-bioc-pcamethods
@@ -68,6 +70,11 @@ experiments: all
 	@experiments/run $(if $(DATA),--data "$(DATA)") $(if $(MOVIELENS),--movielens "$(MOVIELENS)")
 	@experiments/report
 
+SECONDS ?= 60
+fuzz:
+	@dev/install-packages $(FUZZ_PACKAGES)
+	@dev/fuzz $(SECONDS)
+
 lint:
 	@dev/install-packages $(LINT_PACKAGES)
 	@dev/lint
@@ -78,6 +85,6 @@ install: all
 	@meson install -C build --no-rebuild --quiet
 
 clean:
-	rm -rf build build-sanitize build-coverage
+	rm -rf build build-sanitize build-coverage build-fuzz
 
-.PHONY: all demo test test-sanitize test-all test-r coverage bench bench-large experiments lint install clean
+.PHONY: all demo test test-sanitize test-all test-r coverage fuzz bench bench-large experiments lint install clean
