@@ -471,7 +471,7 @@ class Synth(Case):
 class Repeating(Case):
     def test_threads(self):
         for classes in ("2", "3"):
-            self.ok("synth", "--rows", "1500", "--dim", "12", "--classes", classes, "--seed", "4", "-o", "d.csv")
+            self.ok("synth", "--rows", "700", "--dim", "12", "--classes", classes, "--seed", "4", "-o", "d.csv")
             for solver in self.solvers():
                 first = None
                 for threads in ("1", "2", "3"):
