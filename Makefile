@@ -16,7 +16,8 @@
 
 PREFIX ?= /usr/local
 
-BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev
+BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev \
+                 libsqlite3-dev
 # Of the Python package: what it is built with, and what its tests use.
 PYTHON_PACKAGES = python3-dev python3-pandas python3-matplotlib python3-tqdm python3-mesonpy python3-build python3-pip \
                  python3-venv patchelf

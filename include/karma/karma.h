@@ -3,6 +3,7 @@
  *   karma_fit_array, karma_predict_array          learning from arrays        (karma/array.h)
  *   karma_table_read, karma_table_from_array      a table                     (karma/data.h)
  *   karma_table_from_arrow                        a table from Arrow          (karma/arrow.h)
+ *   karma_is_database, karma_source_text          tables in databases         (karma/database.h)
  *   karma_search                                  a model chosen by a search  (karma/search.h)
  *   karma_cross_validate                          cross-validated scores      (karma/search.h)
  *   karma_fit                                     a model                     (karma/learn.h)
@@ -31,6 +32,7 @@
 #include "karma/base.h"
 #include "karma/compare.h"
 #include "karma/data.h"
+#include "karma/database.h"
 #include "karma/evaluate.h"
 #include "karma/explain.h"
 #include "karma/learn.h"

@@ -159,15 +159,16 @@ typedef struct karma_read_options {
     karma_names target;                        /* columns that hold labels: each item a name, or names with commas */
     karma_names ordered;                       /* categories with an order: "COL=low<medium<high" */
     char *gram;                                /* file with kernel values of the rows; NULL: none */
-    char *row_weight;                          /* column with the weights of the rows; NULL: all weigh 1 */
-    char *users;                               /* rating data: the file of users; NULL: none */
-    char *item;                                /* rating data: the item whose liking is the label; NULL: none */
-    double like;                               /* the least rating that means liking it, or KARMA_LIKE_UNSAID */
-    int decimal;                               /* karma_decimal: the mark before the fraction of a number */
-    int dates;                                 /* columns of dates become numbers: year, month, weekday, hour, days */
-    int date_order;                            /* karma_date_order: of 3/1/2024 */
-    int strict;      /* texts in a model's columns of numbers are errors, not missing values */
-    int64_t threads; /* of reading; 0: as many as there are processors */
+    char *query;      /* a database: the statement whose rows are the table; NULL: the URI names a table */
+    char *row_weight; /* column with the weights of the rows; NULL: all weigh 1 */
+    char *users;      /* rating data: the file of users; NULL: none */
+    char *item;       /* rating data: the item whose liking is the label; NULL: none */
+    double like;      /* the least rating that means liking it, or KARMA_LIKE_UNSAID */
+    int decimal;      /* karma_decimal: the mark before the fraction of a number */
+    int dates;        /* columns of dates become numbers: year, month, weekday, hour, days */
+    int date_order;   /* karma_date_order: of 3/1/2024 */
+    int strict;       /* texts in a model's columns of numbers are errors, not missing values */
+    int64_t threads;  /* of reading; 0: as many as there are processors */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */

@@ -64,6 +64,8 @@ static const karma_option read_records[] = {
           "numbers also - . missing unknown none"),
     TEXT(R, gram, "gram", "FILE",
          "kernel values computed elsewhere, as karma gram writes them: each row against every training row"),
+    TEXT(R, query, "query", "SQL",
+         "read the rows of this SELECT; DATA is then sqlite:FILE or postgres://... without a table"),
     CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words,
            "file format; auto goes by the name's ending and never takes ratings"),
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,

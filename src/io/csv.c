@@ -333,7 +333,7 @@ static char remembered_mark(const karma_i_csv_file *file) {
 static karma_status find_mark(karma_i_csv_file *file, karma_error *err) {
     mark_count count = {0};
     char before = remembered_mark(file), mark = '\0';
-    if (may_have_commas(file)) {
+    if (may_have_commas(file) || (file->request->is_database && before == ',')) {
         KARMA_TRY(look_at_marks(file, &count, err));
         mark = mark_of(file, &count);
         file->knows_mark = mark != 0;
@@ -347,7 +347,8 @@ static karma_status find_mark(karma_i_csv_file *file, karma_error *err) {
 
 karma_status karma_i_csv_find_style(karma_i_csv_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
-    file->style = (karma_i_survey_style){'.', o->dates, -1, file->records.scan.delimiter != ','};
+    file->style =
+        (karma_i_survey_style){'.', o->dates, -1, file->records.scan.delimiter != ',', file->request->is_database};
     if (o->date_order != KARMA_DATE_ORDER_AUTO)
         file->style.day_order = o->date_order == KARMA_DATE_ORDER_DAY ? KARMA_I_DAY_FIRST : KARMA_I_MONTH_FIRST;
     if (o->decimal == KARMA_DECIMAL_COMMA) file->style.decimal_mark = ',';

@@ -106,14 +106,14 @@ static karma_status take_id(karma_i_csv_block *b, const karma_i_csv_file *file, 
 static karma_status fail_weight(const karma_i_csv_file *file, const karma_i_csv_column *column,
                                 const karma_i_csv_field *field, karma_error *err) {
     char name[KARMA_I_EXCERPT_SIZE], text[KARMA_I_EXCERPT_SIZE];
-    const char *own = karma_i_csv_column_name(file, column);
+    const char *own = karma_i_csv_column_name(file, column), *unit = file->style.counts_rows ? "row" : "line";
     (void)karma_i_excerpt(name, own, strlen(own));
     if (karma_i_is_missing(&file->missing, field->text, field->length))
-        return karma_i_fail(err, KARMA_ERR_DATA, "%s: line %zu, column '%s': the row weight is missing", file->name,
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: %s %zu, column '%s': the row weight is missing", file->name, unit,
                             field->line, name);
     return karma_i_fail(err, KARMA_ERR_DATA,
-                        "%s: line %zu, column '%s': '%s' is not a row weight, which is a finite number of at least 0",
-                        file->name, field->line, name, karma_i_excerpt(text, field->text, field->length));
+                        "%s: %s %zu, column '%s': '%s' is not a row weight, which is a finite number of at least 0",
+                        file->name, unit, field->line, name, karma_i_excerpt(text, field->text, field->length));
 }
 
 /* There is nothing to infer about weights. */

@@ -129,18 +129,22 @@ static karma_status skip_comments(karma_i_csv_records *records, int *delimiter, 
 
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err) {
     const karma_i_source *source = request->source;
-    int delimiter = request->options->delimiter, named = named_delimiter(source);
+    int delimiter = request->options->delimiter, named = request->is_database ? 0 : named_delimiter(source);
     *records = (karma_i_csv_records){.file = source->name, .header = request->options->header};
     if (!delimiter) delimiter = named ? named : request->likely_delimiter;
     records->scan.source = source;
     records->scan.next = named ? line_end(source, source->text) : source->text;
     records->scan.line = named ? 2 : 1;
-    KARMA_TRY(skip_comments(records, &delimiter, request->hooks, err));
+    if (!request->is_database) KARMA_TRY(skip_comments(records, &delimiter, request->hooks, err));
     const char *first = records->scan.next;
     size_t line = records->scan.line;
     karma_i_csv_scan_init(&records->scan, source, delimiter);
     records->scan.next = first;
     records->scan.line = line;
+    if (request->is_database) { /* "row 1" is behind the header */
+        records->scan.line = 0;
+        records->scan.counts_records = 1;
+    }
     return read_names(records, err);
 }
 

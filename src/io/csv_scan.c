@@ -86,7 +86,7 @@ static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *sca
                                 scan->source->name, field->line);
         }
         if (*p == '"') doubled = 1, p++;
-        scan->line += *p == '\n';
+        scan->line += *p == '\n' && !scan->counts_records;
     }
     field->quoted = 1;
     field->text = first;

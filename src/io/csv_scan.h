@@ -13,7 +13,8 @@ typedef struct karma_i_csv_scan {
     unsigned char ends_field[256]; /* the delimiter, CR, LF and the '\0' behind the text */
     char *unquoted;                /* the last field that had doubled quotes */
     size_t unquoted_capacity;
-    int ran_out; /* the text ended before a closing quote */
+    int counts_records; /* a line feed inside quotes is no end of a line */
+    int ran_out;        /* the text ended before a closing quote */
 } karma_i_csv_scan;
 
 typedef struct karma_i_csv_field {

@@ -1,5 +1,5 @@
-/* Bytes come from the file by read(2); those of a gzip file go through a small buffer and inflate. Memory stops at the
- * size of the machine's: an endless line or a gzip bomb is an error. */
+/* Bytes come from the file by read(2), or from a supply; those of a gzip file go through a small buffer and inflate.
+ * Memory stops at the size of the machine's: an endless line or a gzip bomb is an error. */
 #include "io/feed.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@ enum { CHUNK = 1 << 16, MOST_STEP = 1 << 20 };
 struct karma_i_feed {
     const char *name;
     int file;
+    karma_i_supply supply; /* in place of a file, if it can be read */
     int is_gzip, is_held, is_seekable;
     int raw_ended; /* the file has no more bytes */
     int ended;     /* there is no more text */
@@ -37,6 +38,11 @@ struct karma_i_feed {
 
 static karma_status read_bytes(size_t *got, karma_i_feed *f, void *to, size_t room, karma_error *err) {
     ssize_t n;
+    if (f->supply.read) {
+        KARMA_TRY(f->supply.read(f->supply.self, got, to, room, err));
+        f->raw_ended = *got == 0;
+        return KARMA_OK;
+    }
     do n = read(f->file, to, room < INT_MAX ? room : INT_MAX);
     while (n < 0 && errno == EINTR);
     if (n < 0) return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read: %s", f->name, strerror(errno));
@@ -163,6 +169,7 @@ static void drop_passed(karma_i_feed *f) {
 
 /* Whether reading on would wait for somebody. */
 static int would_wait(const karma_i_feed *f) {
+    if (f->supply.read) return f->supply.is_paced;
     struct pollfd poll_file = {.fd = f->file, .events = POLLIN};
     return !f->raw_ended && f->used == f->packed_length && poll(&poll_file, 1, 0) == 0;
 }
@@ -272,10 +279,24 @@ karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error
     return st;
 }
 
+karma_status karma_i_feed_open_supply(karma_i_feed **out, const char *name, karma_i_supply supply, karma_error *err) {
+    karma_i_feed *f = karma_i_zalloc(1, sizeof *f);
+    if (!f) {
+        if (supply.close) supply.close(supply.self);
+        return karma_i_fail_memory(err);
+    }
+    f->name = name;
+    f->file = -1;
+    f->supply = supply;
+    *out = f;
+    return KARMA_OK;
+}
+
 void karma_i_feed_close(karma_i_feed *f) {
     if (!f) return;
+    if (f->supply.close) f->supply.close(f->supply.self);
     if (f->has_inflater) (void)inflateEnd(&f->inflater);
-    if (f->file != STDIN_FILENO) close(f->file);
+    if (f->file > STDIN_FILENO) close(f->file);
     karma_i_free(f->bytes);
     karma_i_free(f->packed);
     karma_i_free(f);

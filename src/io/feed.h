@@ -8,8 +8,19 @@
 
 typedef struct karma_i_feed karma_i_feed;
 
+/* Where the text of a feed comes from, if it is no file. */
+typedef struct karma_i_supply {
+    /* Puts up to `room` bytes, of which there are some, at `to`; *got is how many, 0 at the end. */
+    karma_status (*read)(void *self, size_t *got, char *to, size_t room, karma_error *err);
+    void (*close)(void *self); /* may be NULL */
+    void *self;
+    int is_paced; /* what one read gives is a part of its own, and nobody knows when the next one comes */
+} karma_i_supply;
+
 /* Opens the file, or standard input for "-". `path` must outlive the feed. */
 karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error *err);
+/* The same of a supply, which the feed closes, also if this fails. `name` must outlive the feed. */
+karma_status karma_i_feed_open_supply(karma_i_feed **out, const char *name, karma_i_supply supply, karma_error *err);
 void karma_i_feed_close(karma_i_feed *feed);
 /* What messages call it: the path or "standard input". */
 const char *karma_i_feed_name(const karma_i_feed *feed);

@@ -348,7 +348,7 @@ static karma_status read_libsvm(karma_table **out, const karma_i_read_request *r
     int numeric = names_has(&request->options->numeric, target_name);
     file.has_target = !names_has(&request->options->ignore, target_name);
     karma_i_survey_init(&file.labels, numeric ? KARMA_I_SURVEY_NUMBER : KARMA_I_SURVEY_INFER, 1,
-                        (karma_i_survey_style){'.', 0, -1, 0});
+                        (karma_i_survey_style){'.', 0, -1, 0, 0});
     karma_status st = check_options(&file, err);
     if (st == KARMA_OK) st = karma_i_missing_init(&file.missing, &request->options->missing, err);
     if (st == KARMA_OK) st = survey_lines(&file, err);

@@ -479,7 +479,7 @@ static void clear_file(ratings_file *file) {
 
 static karma_status read_file(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     ratings_file file = {.request = request, .name = request->source->name, .liked = NO_ITEM};
-    karma_i_survey_init(&file.survey, KARMA_I_SURVEY_NUMBER, 0, (karma_i_survey_style){'.', 0, -1, 0});
+    karma_i_survey_init(&file.survey, KARMA_I_SURVEY_NUMBER, 0, (karma_i_survey_style){'.', 0, -1, 0, 0});
     karma_status st = check_options(&file, err);
     if (st == KARMA_OK) st = karma_i_missing_init(&file.missing, &request->options->missing, err);
     if (st == KARMA_OK) st = read_users(&file, err);

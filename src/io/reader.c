@@ -7,7 +7,9 @@
 #include "base/options_accept.h"
 #include "io/csv.h"
 #include "io/csv_file.h"
+#include "io/database_uri.h"
 #include "io/gram_file.h"
+#include "karma/database.h"
 #include "table/order.h"
 #include "table/reading.h"
 
@@ -107,28 +109,51 @@ static karma_status read_whole(karma_table **out, const karma_i_reader *chosen, 
 typedef struct job {
     const karma_i_reader *chosen;
     karma_i_feed *feed;
+    karma_i_uri uri;            /* of a database */
+    karma_read_options reading; /* of its text; borrows its texts */
     karma_i_csv_window start;
     karma_read_options found; /* borrows its texts */
     karma_i_read_request request;
 } job;
 
-/* Opens the file and finds its reader. To be ended by karma_i_feed_close. */
+/* Rows of a database come as CSV of this library: what options or a model say about other texts is not meant. */
+static karma_status open_database(job *j, const char *path, const karma_read_options *options, const karma_hooks *hooks,
+                                  karma_error *err) {
+    j->reading = *options;
+    j->reading.format = KARMA_FORMAT_CSV;
+    j->reading.delimiter = ',';
+    j->reading.header = 1;
+    if (j->reading.decimal == KARMA_DECIMAL_COMMA) j->reading.decimal = KARMA_DECIMAL_AUTO;
+    j->request.options = &j->reading;
+    j->request.is_database = 1;
+    return karma_i_database_feed(&j->feed, &j->uri, path, options, hooks, err);
+}
+
+static void end_job(job *j) {
+    karma_i_feed_close(j->feed);
+    karma_i_uri_clear(&j->uri);
+}
+
+/* Opens the file and finds its reader. To be ended by end_job. */
 static karma_status open_job(job *j, const char *path, const karma_read_options *options,
                              const karma_i_expectation *expectation, const karma_hooks *hooks, int patient,
                              karma_error *err) {
-    *j = (job){.chosen = choose_reader(options->format, path), .found = *options};
+    int is_database = karma_is_database(path);
+    *j = (job){.found = *options};
+    j->chosen = is_database ? choose_reader(KARMA_FORMAT_CSV, "") : choose_reader(options->format, path);
     j->request = (karma_i_read_request){.source = &j->start.text,
                                         .options = options,
                                         .expectation = expectation,
                                         .hooks = hooks,
                                         .likely_delimiter = j->chosen->likely_delimiter,
                                         .found = &j->found};
-    KARMA_TRY(karma_i_feed_open(&j->feed, path, err));
+    KARMA_TRY(is_database ? open_database(j, path, options, hooks, err) : karma_i_feed_open(&j->feed, path, err));
     if (patient && !karma_i_feed_is_seekable(j->feed)) karma_i_feed_hold(j->feed);
     KARMA_TRY(look_at_start(&j->start, j->feed, patient, err));
     KARMA_TRY(check_options_of_ratings(j->chosen, &j->request, err));
     /* standard input has no name, and some files have the wrong one */
-    for (size_t i = 0; options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV && i < N_READERS;
+    for (size_t i = 0;
+         !is_database && options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV && i < N_READERS;
          i++)
         if (readers[i]->recognises && readers[i]->recognises(&j->start.text)) j->chosen = readers[i];
     if (j->chosen->format == KARMA_FORMAT_CSV) {
@@ -163,8 +188,27 @@ static karma_status read_with(karma_table **out, const char *path, const karma_r
     job j;
     karma_status st = open_job(&j, path, options, expectation, hooks, 1, err);
     if (st == KARMA_OK) st = read_all(out, &j, err);
-    karma_i_feed_close(j.feed);
+    end_job(&j);
     return st;
+}
+
+/* What only files or only databases understand is refused elsewhere, lest it seem to have worked. */
+static karma_status check_given(const char *path, const karma_read_options *o, karma_error *err) {
+    char name[200];
+    if (!karma_is_database(path)) {
+        if (!o->query) return KARMA_OK;
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "%s: option 'query' needs a database: sqlite:FILE or postgres://HOST/DATABASE", path);
+    }
+    const char *option = o->format != KARMA_FORMAT_AUTO      ? "format"
+                         : o->delimiter                      ? "delimiter"
+                         : !o->header                        ? "header"
+                         : o->absent != KARMA_ABSENT_UNSAID  ? "absent"
+                         : o->decimal == KARMA_DECIMAL_COMMA ? "decimal"
+                                                             : NULL;
+    if (!option) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option '%s' is for text files, not for databases",
+                        karma_source_text(name, sizeof name, path), option);
 }
 
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
@@ -172,6 +216,7 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     const karma_option_table *table = karma_read_option_table();
     karma_read_options own;
     KARMA_TRY(karma_i_options_accept(table, &own, options, err));
+    KARMA_TRY(check_given(path, &own, err));
     if (!expectation || !expectation->reading) return read_with(out, path, &own, expectation, hooks, err);
     KARMA_TRY(karma_i_reading_merge(&own, options, expectation->reading, hooks, err));
     karma_status st = read_with(out, path, &own, expectation, hooks, err);
@@ -215,6 +260,7 @@ karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *p
     s->expectation = *expectation;
     karma_read_options given;
     karma_status st = karma_i_options_accept(table, &given, options, err);
+    if (st == KARMA_OK) st = check_given(path, &given, err);
     if (st == KARMA_OK)
         st = expectation->reading ? karma_i_reading_merge(&s->options, options, expectation->reading, hooks, err)
                                   : karma_options_copy(table, &s->options, &given, err);
@@ -251,7 +297,7 @@ karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *
 void karma_i_table_stream_free(karma_i_table_stream *stream) {
     if (!stream) return;
     karma_i_csv_stream_free(stream->csv);
-    karma_i_feed_close(stream->job.feed);
+    end_job(&stream->job);
     if (stream->has_options) karma_options_clear(karma_read_option_table(), &stream->options);
     karma_i_free(stream);
 }

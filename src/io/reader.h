@@ -25,6 +25,7 @@ typedef struct karma_i_read_request {
     karma_read_options *found; /* receives what was not given but found out: the decimal mark, the order of dates */
     karma_i_feed *feed;        /* where the text comes from, if it is not all in `source`; NULL: it is. CSV only */
     int is_cut;                /* `source` holds its first lines only */
+    int is_database;           /* messages count rows from 1; the header is written by this library */
     int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 

@@ -121,6 +121,10 @@ karma_status karma_i_check_start(size_t *skipped, const char *name, const char *
     const unsigned char *start = (const unsigned char *)text;
     if (length >= 2 && ((start[0] == 0xff && start[1] == 0xfe) || (start[0] == 0xfe && start[1] == 0xff)))
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line 1: the text is UTF-16; convert the file to UTF-8", name);
+    static const char sqlite[] = "SQLite format 3"; /* and a NUL byte */
+    if (length >= sizeof sqlite && memcmp(text, sqlite, sizeof sqlite) == 0)
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is a SQLite database; name it sqlite:FILE?table=NAME",
+                            name);
     *skipped = length >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     if (length == *skipped) return karma_i_fail(err, KARMA_ERR_DATA, "%s: the file is empty", name);
     return check_format(name, text + *skipped, length - *skipped, err);

@@ -275,7 +275,8 @@ karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file
     int must = survey->mode == KARMA_I_SURVEY_NUMBER;
     const karma_i_sighting *bad = must && survey->first_other.line ? &survey->first_other : &survey->first_infinite;
     if (bad->line == 0) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: line %zu, column '%s': '%s' is not a %snumber", file, bad->line,
+    return karma_i_fail(err, KARMA_ERR_DATA, "%s: %s %zu, column '%s': '%s' is not a %snumber", file,
+                        survey->style.counts_rows ? "row" : "line", bad->line,
                         karma_i_excerpt(name, column, strlen(column)), bad->text,
                         bad == &survey->first_other ? "" : "finite ");
 }

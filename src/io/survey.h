@@ -39,6 +39,7 @@ typedef struct karma_i_survey_style {
     int finds_dates;
     int day_order;     /* a karma_i_day_order, or -1: found from the cells */
     int doubts_commas; /* commas do not cut the fields, so 1,234 may be a decimal comma */
+    int counts_rows;   /* a line is a row of a database */
 } karma_i_survey_style;
 
 typedef struct karma_i_survey {
@@ -83,8 +84,8 @@ karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, si
 int karma_i_survey_is_complete(const karma_i_survey *survey);
 karma_i_survey_kind karma_i_survey_kind_of(const karma_i_survey *survey);
 
-/* "FILE: line L, column 'name': 'text' is not a number" (or: not a finite one), if the column must be numbers
- * and a text so far was not. */
+/* "FILE: line L, column 'name': 'text' is not a number" (or: not a finite one; or: row L), if the column must be
+ * numbers and a text so far was not. */
 karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file, const char *column, karma_error *err);
 /* Tells the user what was decided where it may be wrong: numbers and texts mixed, texts taken as missing, bounds taken
  * as numbers, dates. */

@@ -83,15 +83,15 @@ void *group_struct(const option_group *group, tool *t) {
 
 const char *const column_option_names[] = {"target",  "row-weight", "numeric", "category",
                                            "ordered", "ignore",     "id",      NULL};
-const char *const file_option_names[] = {"missing", "format",     "delimiter", "header", "absent", "decimal",
-                                         "dates",   "date-order", "users",     "item",   "like",   NULL};
-const char *const model_file_option_names[] = {"missing", "format", "delimiter",  "header", "absent",
-                                               "decimal", "dates",  "date-order", "strict", "users",
-                                               "item",    "like",   NULL};
+const char *const file_option_names[] = {"query", "missing",    "format", "delimiter", "header", "absent", "decimal",
+                                         "dates", "date-order", "users",  "item",      "like",   NULL};
+const char *const model_file_option_names[] = {"query",  "missing", "format", "delimiter",  "header",
+                                               "absent", "decimal", "dates",  "date-order", "strict",
+                                               "users",  "item",    "like",   NULL};
 
-const char *const learning_file_option_names[] = {"missing", "gram",    "format", "delimiter",  "header",
-                                                  "absent",  "decimal", "dates",  "date-order", "users",
-                                                  "item",    "like",    NULL};
+const char *const learning_file_option_names[] = {"query",  "missing", "gram",    "format", "delimiter",
+                                                  "header", "absent",  "decimal", "dates",  "date-order",
+                                                  "users",  "item",    "like",    NULL};
 
 const char *const kernel_option_names[] = {
     "kernel",        "linear", "rank",   "encoding", "rank-form",   "gamma",     "scale",

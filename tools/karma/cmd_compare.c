@@ -177,7 +177,7 @@ static void print_table(const karma_comparison *c, const size_t *order) {
 
 static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
     printf("%s: %zu rows, each left out %zu time%s, in %zu parts; strengths were chosen without them\n",
-           t->arguments[0], c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
+           path_text(t->arguments[0]), c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
     if (c->n_done < c->n_folds * c->n_rounds)
         printf("  interrupted after %zu part%s\n", c->n_done, c->n_done == 1 ? "" : "s");
     print_table(c, order);

@@ -5,10 +5,10 @@
 
 static json_t *description_json(const tool *t, const karma_completion *c) {
     size_t n_rows = karma_table_n_rows(c->table), d = karma_table_n_attributes(c->table);
-    json_t *object = json_pack("{s:s?, s:s?, s:I, s:I, s:I, s:I, s:I}", "output",
-                               writes_stdout(t) ? NULL : t->options.output, "errors", t->options.errors, "rows",
-                               (json_int_t)n_rows, "attributes", (json_int_t)d, "completed", (json_int_t)c->n_completed,
-                               "undetermined", (json_int_t)c->n_undetermined, "rank", (json_int_t)c->rank);
+    json_t *object = json_pack(
+        "{s:s?, s:s?, s:I, s:I, s:I, s:I, s:I}", "output", writes_stdout(t) ? NULL : path_text(t->options.output),
+        "errors", t->options.errors, "rows", (json_int_t)n_rows, "attributes", (json_int_t)d, "completed",
+        (json_int_t)c->n_completed, "undetermined", (json_int_t)c->n_undetermined, "rank", (json_int_t)c->rank);
     if (object && writes_stdout(t)) add_cells_json(object, c->table);
     return object;
 }

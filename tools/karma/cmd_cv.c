@@ -78,8 +78,8 @@ static void print_target(const karma_cv *cv, size_t t) {
 
 static int report(const tool *t, const karma_cv *cv, const karma_table *table) {
     if (t->options.json) return print_json(cv_json(cv, table));
-    printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", t->arguments[0], cv->n_rows, cv->n_repeats,
-           cv->n_repeats == 1 ? "" : "s", cv->n_folds,
+    printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", path_text(t->arguments[0]), cv->n_rows,
+           cv->n_repeats, cv->n_repeats == 1 ? "" : "s", cv->n_folds,
            t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");
     if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu parts\n", cv->n_done);
     if (cv->n_cut_short)

@@ -156,7 +156,8 @@ static void print_table(const table_view *v, const char *path) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table), d = karma_table_n_attributes(table);
     char text[16];
-    printf("%s: %zu row%s, %zu column%s to learn from", path, n_rows, n_rows == 1 ? "" : "s", d, d == 1 ? "" : "s");
+    printf("%s: %zu row%s, %zu column%s to learn from", path_text(path), n_rows, n_rows == 1 ? "" : "s", d,
+           d == 1 ? "" : "s");
     if (d) printf(", %s of their cells missing", percent(text, 1.0 - share(karma_table_n_observed(table), n_rows * d)));
     putchar('\n');
     for (size_t k = 0; k < karma_table_n_targets(table); k++) print_target(table, k);

@@ -309,9 +309,9 @@ static void note_abstention(const work *w) {
 
 /* With --json: a description of the file that the predictions were written to. */
 static json_t *file_json(const work *w) {
-    json_t *object =
-        json_pack("{s:s, s:o, s:s, s:I}", "target", karma_model_target_name(w->model, 0), "targets",
-                  target_names_json(w->model), "output", w->t->options.output, "rows", (json_int_t)w->n_rows);
+    json_t *object = json_pack("{s:s, s:o, s:s, s:I}", "target", karma_model_target_name(w->model, 0), "targets",
+                               target_names_json(w->model), "output", path_text(w->t->options.output), "rows",
+                               (json_int_t)w->n_rows);
     int ok = object != NULL;
     if (ok && w->t->options.abstain) ok = put(object, "abstained", json_integer((json_int_t)w->n_abstained));
     return if_ok(object, ok);

@@ -121,7 +121,7 @@ static void print_next_steps(const tool *t) {
     printf(
         "  Next: karma predict %s NEW; karma cv %s with the same options, a score without optimism; karma explain %s "
         "HELD-OUT --importance.\n",
-        t->options.output, t->arguments[0], t->options.output);
+        t->options.output, path_text(t->arguments[0]), t->options.output);
 }
 
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {

@@ -144,7 +144,7 @@ static void print_critical(const lowrank_view *v) {
 
 static void print_lowrank(const lowrank_view *v, const char *path) {
     char share[16];
-    printf("%s: %zu rows, %zu columns, check of the low-rank assumption\n", path, v->report->n_rows,
+    printf("%s: %zu rows, %zu columns, check of the low-rank assumption\n", path_text(path), v->report->n_rows,
            v->report->n_attributes);
     print_subspace(v);
     print_verdict(v);

@@ -27,6 +27,8 @@ static int unknown_command(const char *name) {
 
 static int is_file(const char *path, const struct stat *file) {
     struct stat info;
+    char database[4096];
+    if (karma_database_file(database, sizeof database, path)) path = database;
     return stat(path, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
 }
 

@@ -122,8 +122,14 @@ void install_hooks(tool *t) {
     if (t->command->stops_gently) listen_to_interrupts();
 }
 
+const char *path_text(const char *path) {
+    static char text[1024];
+    return karma_source_text(text, sizeof text, path);
+}
+
 int fail(const char *path, const karma_error *err) {
     end_progress();
+    if (path) path = path_text(path);
     size_t length = path ? strlen(path) : 0;
     int named =
         !path || strcmp(path, "-") == 0 || (strncmp(err->message, path, length) == 0 && err->message[length] == ':');

@@ -124,6 +124,8 @@ char *with_flags(char *text);
 void print_with_flags(FILE *stream, const char *sentence);
 /* Seconds since some fixed moment, on a clock that never jumps. */
 double now(void);
+/* A path as it may be shown: without a password. Valid until the next call. */
+const char *path_text(const char *path);
 /* Says what failed, naming `path` unless the message already does, and gives the exit code. */
 int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);

@@ -1,0 +1,55 @@
+/* Tables of databases: what names them, and which kinds of databases this library was built for.
+ *
+ *     sqlite:FILE?table=T&timeout=SECONDS        postgres://USER@HOST:PORT/DATABASE?table=T
+ *
+ * Parts of such a URI are percent-encoded where they have a character with a meaning (%3F for ?, %26 for &, %25). */
+#ifndef KARMA_I_DATABASE_URI_H
+#define KARMA_I_DATABASE_URI_H
+
+#include "io/feed.h"
+#include "karma/options.h"
+
+/* A parsed URI. All texts are its own. */
+typedef struct karma_i_uri {
+    const struct karma_i_driver *driver;
+    char *name;     /* the URI as messages have it: without a password */
+    char *place;    /* decoded: the file; of a server, the URI without the parameters of this library */
+    char *table;    /* decoded; NULL: none is named */
+    double timeout; /* seconds to wait for a lock or a server */
+} karma_i_uri;
+
+/* What is read: a table or the rows of a query. */
+typedef struct karma_i_rows_request {
+    const karma_i_uri *uri;
+    const karma_read_options *options; /* query, ignore */
+    const karma_hooks *hooks;
+} karma_i_rows_request;
+
+/* One kind of database. */
+typedef struct karma_i_driver {
+    const char *schemes[3]; /* "sqlite"; NULL ends the list */
+    int is_file;            /* the place is a file */
+    const char *product;    /* "SQLite" */
+    /* NULL: not built in. */
+    karma_status (*open_rows)(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err);
+} karma_i_driver;
+
+extern const karma_i_driver karma_i_sqlite_driver, karma_i_postgres_driver;
+
+/* The driver of the URI's scheme; NULL: it is the name of a file. */
+const karma_i_driver *karma_i_find_driver(const char *path);
+/* To be cleared also if it fails. */
+karma_status karma_i_uri_parse(karma_i_uri *out, const char *path, karma_error *err);
+void karma_i_uri_clear(karma_i_uri *uri);
+
+/* The rows that the URI and options->query name as delimited text with a header. *uri holds the feed's name and is to
+ * be cleared after the feed is closed, also if this fails. */
+karma_status karma_i_database_feed(karma_i_feed **out, karma_i_uri *uri, const char *path,
+                                   const karma_read_options *options, const karma_hooks *hooks, karma_error *err);
+
+/* "NAME: no table 'T'; is 'U' meant?", or with the list of all `n` there are. */
+karma_status karma_i_fail_no_table(const karma_i_uri *uri, char *const *tables, size_t n, karma_error *err);
+/* Refuses a query that is blank. */
+karma_status karma_i_check_query(const karma_i_uri *uri, const char *query, karma_error *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* What reading and writing SQLite files share. */
+#ifndef KARMA_I_SQLITE_FILE_H
+#define KARMA_I_SQLITE_FILE_H
+
+#include <sqlite3.h>
+
+#include "io/database_uri.h"
+
+/* Opens the file; if `writes`, also one that does not exist yet. Locks are waited for as long as the URI says. *out is
+ * to be closed also if this fails. */
+karma_status karma_i_sqlite_open(sqlite3 **out, const karma_i_uri *uri, int writes, karma_error *err);
+/* "NAME: what SQLite said", by its last error. */
+karma_status karma_i_sqlite_fail(sqlite3 *db, const karma_i_uri *uri, karma_error *err);
+/* The user's tables and views in the order of their names; to be freed, each and all. */
+karma_status karma_i_sqlite_tables(char ***out, size_t *n, sqlite3 *db, const karma_i_uri *uri, karma_error *err);
+
+karma_status karma_i_sqlite_open_rows(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err);
+
+#endif

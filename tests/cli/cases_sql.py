@@ -1,0 +1,321 @@
+"""Tables in SQLite files: the same model as from their CSV export, one state of the database, and what is refused."""
+import csv
+import io
+import math
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+
+from case import KARMA, Case
+
+HEADER = ["id", "age", "colour", "seen", "score", "order", "y"]
+
+
+def rows(count, seed=1):
+    """Integers, reals of all sizes, texts with commas, quotes and line feeds, dates, NULLs; `order` is a word of SQL."""
+    draw = random.Random(seed)
+    colours = ["red", "green", 'a "new" one', "two, words", " blank ", "line\nfeed", "ü"]
+    made = []
+    for i in range(count):
+        age = draw.choice([None, draw.randint(0, 99)])
+        colour = draw.choice(colours + [None])
+        seen = draw.choice([None, f"20{draw.randint(10, 29)}-0{draw.randint(1, 9)}-1{draw.randint(0, 9)}"])
+        score = draw.choice([None, draw.gauss(0, 1), draw.gauss(0, 1) * 10.0 ** draw.randint(-30, 30), float(draw.randint(-5, 5))])
+        order = draw.choice([None, 2 ** 60 + draw.randint(0, 9), -draw.randint(1, 5)])
+        made.append([f"r{i}", age, colour, seen, score, order, "yes" if (age or 50) + 9 * (i % 5) > 60 else "no"])
+    return made
+
+
+def export(names, table):
+    """CSV with the shortest numbers that read back as the same."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in row] for row in table])
+    return text.getvalue()
+
+
+class Sqlite(Case):
+    def database(self, name="t.db", table="t", names=HEADER, cells=None, extra=()):
+        db = sqlite3.connect(self.path(name))
+        cells = rows(120) if cells is None else cells
+        quoted = ['"' + column.replace('"', '""') + '"' for column in names]
+        db.execute(f'CREATE TABLE "{table}" ({", ".join(quoted)})')
+        db.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(names))})', cells)
+        for statement in extra:
+            db.execute(statement)
+        db.commit()
+        db.close()
+        return cells
+
+    def train(self, source, model, *more):
+        run = self.run_karma("train", source, "--target", "y", "--id", "id", "--kernel", "rank", "-o", model, *more)
+        self.assertEqual(run.code, 0, str(run))
+        return run
+
+
+class Reading(Sqlite):
+    def test_the_model_is_that_of_the_export_to_the_last_bit(self):
+        for seed in range(4):
+            cells = rows(150, seed)
+            self.database(f"{seed}.db", cells=cells)
+            self.write("t.csv", export(HEADER, cells))
+            self.train("t.csv", "csv.karma")
+            for threads in ("1", "2"):
+                self.train(f"sqlite:{seed}.db?table=t", "db.karma", "--threads", threads)
+                self.assertEqual(self.read("db.karma"), self.read("csv.karma"))
+            self.train(f"sqlite:{seed}.db", "query.karma", "--query", 'SELECT * FROM "t" -- all of them')
+            self.assertEqual(self.read("query.karma"), self.read("csv.karma"))
+            self.assertNotIn(b"SELECT", self.read("query.karma"))
+            wanted = self.ok("predict", "csv.karma", "t.csv").out
+            self.assertEqual(self.ok("predict", "csv.karma", f"sqlite:{seed}.db?table=t").out, wanted)
+
+    def test_the_notices_are_those_of_the_export(self):
+        cells = [[i, "n/a!" if i % 9 == 0 else i / 8, f"{i % 28 + 1}/{i % 11 + 1}/2024", "ab"[i % 2]] for i in range(40)]
+        self.database(names=["id", "x", "d", "y"], cells=cells)
+        self.write("t.csv", export(["id", "x", "d", "y"], cells))
+        told = [self.train(source, "m.karma").notes() for source in ("sqlite:t.db?table=t", "t.csv")]
+        self.assertEqual([note.replace("sqlite:t.db?table=t", "t.csv") for note in told[0]], told[1])
+        self.assertTrue(any("'x' is read as categories: 35 cells are numbers, but 5 are not" in note for note in told[1]), told)
+
+    def test_reals_are_spelt_as_sqlite_spells_them_and_read_back(self):
+        draw = random.Random(5)
+        values = [0.0, -0.0, 1.0, -2.0, 0.1, 1e14, 1e15, 123456789012345.0, 1e16, 1e20, -1e-5, 1e-4, 0.0001234, 5e-324,
+                  1.7976931348623157e308, 0.1 + 0.2, 1 / 3, 2 ** 53 + 2.0]
+        values += [draw.randint(-10 ** 6, 10 ** 6) / 10 ** draw.randint(0, 7) for _ in range(300)]
+        values += [draw.uniform(-1, 1) * 10.0 ** draw.randint(-20, 20) for _ in range(300)]
+        self.database(names=["id", "x", "y"], cells=[[value, i % 7, "ab"[i % 2]] for i, value in enumerate(values)])
+        self.train("sqlite:t.db", "m.karma")
+        said = [row[0] for row in self.ok("predict", "m.karma", "sqlite:t.db", "--id", "id").rows()[1:]]
+        own = [row[0] for row in sqlite3.connect(self.path("t.db")).execute("SELECT CAST(id AS TEXT) FROM t")]
+        n_equal = 0
+        for value, text, cast in zip(values, said, own):
+            self.assertEqual(float(text), value)
+            self.assertEqual(math.copysign(1, float(text)), math.copysign(1, value))
+            self.assertRegex(text, r"[.]")
+            if float(cast) == value:
+                n_equal += 1
+                self.assertEqual(text if value else text.lstrip("-"), cast)
+        self.assertGreater(n_equal, 300)
+
+    def test_strange_names_and_views(self):
+        name = 'select "x"; DROP TABLE t; --'
+        names = ["id", "group", 'a "b"', "ü'; --", "y"]
+        cells = [[i, i % 7, i / 3, "pq"[i % 2], "ab"[i % 7 > 3]] for i in range(50)]
+        self.database(table=name.replace('"', '""'), names=names, cells=cells, extra=["CREATE VIEW v AS SELECT * FROM " + '"' + name.replace('"', '""') + '"'])
+        self.write("t.csv", export(names, cells))
+        self.train("t.csv", "csv.karma")
+        for table in (name.replace("%", "%25"), "v", "V"):
+            self.train(f"sqlite:t.db?table={table}", "db.karma")
+            self.assertEqual(self.read("db.karma"), self.read("csv.karma"))
+        os.rename(self.path("t.db"), self.path("a?b %c.db"))
+        self.train("sqlite:a%3Fb%20%25c.db?table=v", "db.karma")
+        self.assertEqual(self.read("db.karma"), self.read("csv.karma"))
+
+    def test_one_column_and_rows_of_nulls(self):
+        self.database(names=["y"], cells=[["a"], [None], ["b"], [None]])
+        said = self.ok("inspect", "sqlite:t.db?table=t", "--target", "y", "--json").json()
+        self.assertEqual(said["rows"], 4)
+        self.database("u.db", names=["x", "y"], cells=[[None, None], [1, "a"], [None, None]])
+        self.assertEqual(self.ok("inspect", "sqlite:u.db?table=t", "--target", "y", "--json").json()["rows"], 3)
+
+    def test_blobs_count_as_missing_and_huge_ones_are_not_read(self):
+        cells = [[i, i % 7, "ab"[i % 7 > 3], bytes(3) if i % 2 else None] for i in range(60)]
+        self.database(names=["id", "x", "y", "photo"], cells=cells, extra=["UPDATE t SET photo = zeroblob(300000000) WHERE id = 7"])
+        run = self.train("sqlite:t.db", "m.karma")
+        self.assertTrue(any("column 'photo' has 30 blobs, which count as missing" in note for note in run.notes()), str(run))
+        told = self.train("sqlite:t.db", "m.karma", "--ignore", "photo").notes()
+        self.assertFalse(any("photo" in note for note in told), told)
+
+    def test_new_rows_of_a_model_with_other_habits(self):
+        # learned from a file with semicolons and decimal commas; the numbers of a database have neither
+        self.write("t.csv", "id;x;y\n" + "".join(f"{i};{i % 7},5;{'ab'[i % 7 > 3]}\n" for i in range(60)))
+        self.train("t.csv", "m.karma")
+        self.write("n.csv", "id;x\n1;2,5\n2;6,5\n")
+        self.database(names=["id", "x"], cells=[[1, 2.5], [2, 6.5]])
+        said = self.ok("predict", "m.karma", "sqlite:t.db", notes=["decimal points here, but had decimal commas"]).out
+        self.assertEqual(said, self.ok("predict", "m.karma", "n.csv").out)
+
+    def test_constant_memory(self):
+        self.database(names=["id", "x", "y"], cells=[[i, i % 7, "ab"[i % 7 > 3]] for i in range(60)])
+        self.train("sqlite:t.db", "m.karma")
+        peaks = []
+        for count in (200000, 1000000):
+            db = sqlite3.connect(self.path(f"{count}.db"))
+            db.execute("CREATE TABLE t (id, x, filler)")
+            db.execute(f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) "
+                       "INSERT INTO t SELECT i, i % 9, 'a text that is not learned from' FROM n")
+            db.commit()
+            db.close()
+            script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=open('out', 'w'));"
+                      "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+            done = subprocess.run([sys.executable, "-c", script, KARMA, "predict", "m.karma", f"sqlite:{count}.db", "--quiet"],
+                                  cwd=self.dir, check=True, stdout=subprocess.PIPE)
+            peaks.append(int(done.stdout))
+            with open(self.path("out"), "rb") as file:
+                self.assertEqual(sum(1 for _ in file), count + 1)
+        self.assertLess(peaks[1], 1.2 * peaks[0] + 8000, peaks)
+
+
+class Snapshot(Sqlite):
+    def write_on(self, journal):
+        """Rows come in pairs within one transaction; a reader that sees one of a pair has seen half a state."""
+        db = sqlite3.connect(self.path("t.db"))
+        db.execute(f"PRAGMA journal_mode = {journal}")
+        db.execute("CREATE TABLE t (id, x, y)")
+        db.executemany("INSERT INTO t VALUES (?, ?, ?)", [(i // 2, i % 7, "ab"[i % 2]) for i in range(4000)])
+        db.commit()
+        db.close()
+        writer = ("import sqlite3, sys\n"
+                  "db = sqlite3.connect('t.db', timeout=60)\n"
+                  "for i in range(10 ** 9):\n"
+                  "    db.execute('UPDATE t SET x = x + 1')\n"
+                  "    db.executemany('INSERT INTO t VALUES (?, 0, ?)', [(10000 + i, 'a'), (10000 + i, 'b')])\n"
+                  "    db.commit()\n"
+                  "    print(i, flush=True)\n")
+        return subprocess.Popen([sys.executable, "-c", writer], cwd=self.dir, stdout=subprocess.PIPE)
+
+    def test_a_writer_never_shows_half_a_state(self):
+        for journal in ("wal", "delete"):
+            for name in self.files():
+                os.unlink(self.path(name))
+            self.write("train.csv", "id,x,y\n" + "".join(f"{i},{i % 7},{'ab'[i % 7 > 3]}\n" for i in range(60)))
+            self.train("train.csv", "m.karma")
+            process = self.write_on(journal)
+            drain = threading.Thread(target=process.stdout.read)
+            try:
+                process.stdout.readline()
+                drain.start()
+                seen = set()
+                for _ in range(12):
+                    # the writer adds 1 to x of all rows: within one state the first 4000 rows are i % 7 + a constant
+                    run = self.run_karma("predict", "m.karma", "sqlite:t.db?timeout=60", "--query",
+                                         "SELECT id, x, x - (rowid - 1) % 7 AS gone FROM t WHERE id < 10000", "--id", "id",
+                                         "--id", "gone", "--quiet")
+                    self.assertEqual(run.code, 0, str(run))
+                    gone = {row[1] for row in run.rows()[1:]}
+                    self.assertEqual(len(gone), 1, journal)
+                    seen |= gone
+                    run = self.run_karma("predict", "m.karma", "sqlite:t.db?table=t&timeout=60", "--id", "id", "--quiet")
+                    self.assertEqual(run.code, 0, str(run))
+                    self.assertEqual(len(run.rows()) % 2, 1, "a pair was cut")
+                self.assertGreater(len(seen), 1, "the writer did not write meanwhile")
+                self.assertIsNone(process.poll())
+            finally:
+                process.kill()
+                process.wait()
+                drain.join()
+                process.stdout.close()
+
+    def test_a_locked_database(self):
+        self.database()
+        db = sqlite3.connect(self.path("t.db"), isolation_level=None)
+        db.execute("BEGIN EXCLUSIVE")
+        run = self.run_karma("train", "sqlite:t.db?table=t&timeout=0.2", "--target", "y", "-o", "m.karma")
+        self.assertEqual(run.code, 1)
+        self.assertRegex(run.err, r"^karma: sqlite:t.db\?table=t&timeout=0.2: the database is locked by another program; waited 0.2 s")
+        self.assertEqual(len(run.err.splitlines()), 1)
+        db.execute("COMMIT")
+        self.train("sqlite:t.db?table=t", "m.karma")
+
+
+class Refusals(Sqlite):
+    def refused(self, source, *more, says, code=1):
+        return self.fails("train", source, "--target", "y", "-o", "m.karma", *more, says=says, code=code)
+
+    def test_what_is_not_there(self):
+        self.database(extra=["CREATE TABLE other (a)", "CREATE VIEW broken AS SELECT a FROM nowhere"])
+        self.refused("sqlite:none.db?table=t", says="^karma: sqlite:none.db[?]table=t: there is no such file$")
+        self.refused("sqlite:.?table=t", says="is a directory, not a file")
+        self.refused("sqlite:/dev/zero?table=t", says="is not a regular file")
+        self.refused("sqlite:t.db?table=othr", says="no table 'othr'; is 'other' meant[?]$")
+        self.refused("sqlite:t.db?table=zzzzzz", says="no table 'zzzzzz'; the database has 'broken', 'other', 't'$")
+        self.refused("sqlite:t.db", says="which table[?] The database has 'broken', 'other', 't'; add [?]table=NAME, or use --query", code=2)
+        self.refused("sqlite:t.db?table=broken", says="no such table: main.nowhere")
+        self.refused("sqlite:t.db?table=other", says="no column 'y'")
+        self.write("text.db", "a,b\n1,2\n")
+        self.refused("sqlite:text.db?table=t", says="not a SQLite database, or is encrypted")
+        self.write("empty.db", "")
+        self.refused("sqlite:empty.db?table=t", says="the database has no tables")
+        self.refused("t.db", says="t.db: the file is a SQLite database; name it sqlite:FILE[?]table=NAME")
+        self.database("e.db", cells=[])
+        self.refused("sqlite:e.db?table=t", says="sqlite:e.db[?]table=t: no rows")
+
+    def test_uris(self):
+        self.database()
+        self.refused("sqlite:", says="the file is not named", code=2)
+        self.refused("sqlite:t.db?tabel=t", says="unknown parameter 'tabel'", code=2)
+        self.refused("sqlite:t.db?table=", says="the name of the table is empty", code=2)
+        self.refused("sqlite:t.db?table=t&table=u", says="two parameters 'table'", code=2)
+        self.refused("sqlite:t.db?table=%4", says="write %25 for a % itself", code=2)
+        self.refused("sqlite:t.db?table=%00t", says="write %25 for a % itself", code=2)
+        self.refused("sqlite:t.db?timeout=-1", says="timeout must be seconds", code=2)
+        self.refused("sqlite:t.db?table=t", "--delimiter", ";", says="--delimiter is for text files", code=2)
+        self.refused("sqlite:t.db?table=t", "--format", "arff", says="--format is for text files", code=2)
+        self.refused("sqlite:" + "x" * 9000, says="too long", code=2)
+        self.write("t.csv", "x,y\n1,a\n2,b\n")
+        self.refused("t.csv", "--query", "SELECT 1", says="--query needs a database", code=2)
+        draw = random.Random(3)
+        for _ in range(60):
+            uri = "sqlite:" + "".join(draw.choice("t.db?table=&%20/@:;'\"\\ü\n") for _ in range(draw.randint(0, 30)))
+            run = self.run_karma("train", uri, "--target", "y", "-o", "m.karma")
+            self.assertIn(run.code, (1, 2), str(run))
+            self.assertEqual(len(run.err.splitlines()), 1, str(run))
+        self.assertEqual(self.files(), ["t.csv", "t.db"])
+
+    def test_queries(self):
+        self.database()
+        for query, says in [("SELECT * FROM t; DROP TABLE t", "must be one statement"), ("DELETE FROM t", "may only read"),
+                            ("DROP TABLE t", "may only read"), ("ATTACH 'x.db' AS x", "may only read"),
+                            ("PRAGMA user_version = 3", "may only read"), ("VACUUM INTO 'x.db'", "must be a SELECT"),
+                            ("BEGIN", "may only read"), ("  ;", "is empty"), ("-- nothing", "is empty"),
+                            ("INSERT INTO t SELECT * FROM t RETURNING *", "may only read"),
+                            ("SELECT ?1 AS y", "has parameters")]:
+            self.refused("sqlite:t.db", "--query", query, says=says, code=2)
+        self.refused("sqlite:t.db?table=t", "--query", "SELECT 1", says="not both", code=2)
+        self.refused("sqlite:t.db", "--query", "SELECT load_extension('x')", says="not authorized to use function: load_extension")
+        self.refused("sqlite:t.db", "--query", "SELEC * FROM t", says='near "SELEC": syntax error')
+        self.refused("sqlite:t.db", "--query", "SELECT age, id AS age, y FROM t", says="columns 1 and 2 are both called 'age'")
+        self.refused("sqlite:t.db", "--query", "SELECT y, abs(-9223372036854775808) AS x FROM t", says="integer overflow")
+
+    def test_cells(self):
+        cells = [[i, "line\nfeed", i / 2, "ab"[i % 2]] for i in range(9)]
+        for bad, says in [(9e999, "row 10, column 'x': 'inf' is not a finite number"), ("abc", "row 10, column 'x': 'abc' is not a number")]:
+            self.database(f"{bad}.db", names=["id", "t", "x", "y"], cells=cells + [[9, "\n\n", bad, "a"]])
+            self.refused(f"sqlite:{bad}.db", "--numeric", "x", says=says)
+        self.database("nul.db", names=["t", "y"], cells=[["a\0b", "a"], ["b", "b"]])
+        self.refused("sqlite:nul.db", says="row 1, column 't': the text has a NUL byte")
+        self.database("latin.db", names=["t", "y"], cells=[["a", "a"], ["b", "b"]], extra=["UPDATE t SET t = CAST(x'ff41' AS TEXT) WHERE y = 'b'"])
+        self.refused("sqlite:latin.db", says="row 2, column 't': the text is not UTF-8")
+
+    def test_damaged_files(self):
+        self.database(cells=rows(400))
+        whole = self.read("t.db")
+        draw = random.Random(11)
+        for _ in range(40):
+            broken = bytearray(whole)
+            for _ in range(draw.choice([1, 20, 400])):
+                broken[draw.randrange(100 if draw.random() < 0.5 else 0, len(broken))] = draw.randrange(256)
+            if draw.random() < 0.3:
+                broken = broken[:draw.randrange(len(broken))]
+            self.write("b.db", bytes(broken))
+            run = self.run_karma("predict", "none.karma", "sqlite:b.db?table=t")
+            run = self.run_karma("inspect", "sqlite:b.db?table=t", "--quiet")
+            self.assertIn(run.code, (0, 1), str(run))
+
+    def test_the_database_is_not_overwritten(self):
+        self.database()
+        self.refused("sqlite:t.db?table=t", "-o", "t.db", says="-o t.db would overwrite the input", code=2)
+        self.train("sqlite:t.db", "m.karma")
+        self.fails("predict", "m.karma", "sqlite:t.db?table=t", "-o", "./t.db", says="would overwrite the input", code=2)
+
+    def test_it_is_only_read(self):
+        self.database()
+        before = self.read("t.db")
+        os.chmod(self.path("t.db"), 0o444)
+        self.train("sqlite:t.db?table=t", "m.karma", **{})
+        self.assertEqual(self.read("t.db"), before)
+        self.assertEqual(self.files(), ["m.karma", "t.db"])
