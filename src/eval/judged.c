@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "karma/evaluate.h"
 #include "model/answers.h"
+#include "model/model.h"
 
 void karma_i_judged_clear(karma_i_judged *judged) {
     karma_i_free(judged->weights);
@@ -83,11 +85,14 @@ static karma_status fill_classes(karma_i_judged *j, const karma_i_target *labels
 
 /* --- numbers ------------------------------------------------------------------------------------------- */
 
+static karma_status fail_texts(const karma_i_target *labels, karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds text, but the model predicts numbers",
+                        labels->column.name);
+}
+
 static karma_status fill_numbers(karma_i_judged *j, const karma_i_target *labels, karma_error *err) {
     size_t n = j->n_rows, Q = j->head->n_quantiles;
-    if (labels->column.kind != KARMA_COLUMN_NUMBER)
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds text, but the model predicts numbers",
-                            labels->column.name);
+    if (labels->column.kind != KARMA_COLUMN_NUMBER) return fail_texts(labels, err);
     if (Q == 0) return KARMA_OK;
     j->quantiles = karma_i_alloc(n, Q * sizeof *j->quantiles);
     if (!j->quantiles) return karma_i_fail_memory(err);
@@ -112,5 +117,24 @@ karma_status karma_i_judged_init(karma_i_judged *out, const karma_i_task *task, 
         *out = j;
     else
         karma_i_judged_clear(&j);
+    return st;
+}
+
+karma_status karma_model_labels(double *labels, const karma_model *model, size_t target, const karma_table *table,
+                                karma_error *err) {
+    const karma_i_target *own;
+    const karma_i_labels *known = &model->task.heads[target].labels;
+    KARMA_TRY(find_labels(&own, &model->task, target, table, err));
+    if (known->task == KARMA_TASK_REGRESS) {
+        if (own->column.kind != KARMA_COLUMN_NUMBER) return fail_texts(own, err);
+        for (size_t i = 0; i < table->n_rows; i++) labels[i] = own->value[i];
+        return KARMA_OK;
+    }
+    size_t *classes = karma_i_alloc(table->n_rows, sizeof *classes);
+    karma_status st =
+        classes ? karma_i_labels_classes(classes, known, own, table->n_rows, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++)
+        labels[i] = isnan(own->value[i]) ? NAN : (double)classes[i];
+    karma_i_free(classes);
     return st;
 }

@@ -37,6 +37,8 @@ static const karma_option tool_records[] = {
      "run the regret experiment; required", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
      "write the standard errors of the completed cells here", NULL},
+    {"report", KARMA_OPTION_TEXT, offsetof(tool_options, report), 0, 0, 0, NULL, "FILE",
+     "also write a web page about the result here", NULL},
     {"lowrank", KARMA_OPTION_SWITCH, offsetof(tool_options, lowrank), 0, 0, 1, NULL, "",
      "check whether rows lie near a subspace of few dimensions; -o writes lambda of every row", NULL},
     {"json", KARMA_OPTION_SWITCH, offsetof(tool_options, json), 0, 0, 1, NULL, "", "one JSON object on standard output",

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tool.h"
+#include "report_page.h"
 
 static double mean_constant(const karma_comparison *c) {
     double sum = 0.0;
@@ -221,7 +221,7 @@ static int report_sorted(const tool *t, const karma_comparison *c, const size_t 
     return written != EXIT_DONE ? written : printed;
 }
 
-static int report(const tool *t, const karma_comparison *c) {
+static int report_all(const tool *t, const karma_comparison *c) {
     size_t *order = calloc(c->n_methods, sizeof *order);
     if (!order) return fail(NULL, &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
     sort_methods(order, c);
@@ -238,6 +238,7 @@ static int run(tool *t) {
     int code;
     if (t->options.json && t->options.output && writes_stdout(t))
         return fail_usage(t, "-o - and --json both need standard output: use -o FILE");
+    collect_notes(t);
     if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
@@ -246,14 +247,18 @@ static int run(tool *t) {
         code = err.status == KARMA_ERR_OPTION ? fail_usage(t, "%s", err.message) : fail(path, &err);
     else {
         end_progress();
-        code = report(t, &comparison);
+        code = report_all(t, &comparison);
+        if (code == EXIT_DONE)
+            code = report_result(&(report){.t = t, .table = table, .data = path, .comparison = &comparison},
+                                 "Comparison of methods");
     }
+    forget_notes();
     karma_comparison_clear(&comparison);
     karma_table_free(table);
     return code;
 }
 
-static const char *const tool_names[] = {"output", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "report", "json", "quiet", NULL};
 static const char *const search_names[] = {"goal", "effort", "choose", NULL};
 static const char *const label_names[] = {"task", "loss", "tube", "huber", "quantile", "class-weight", NULL};
 static const char *const work_names[] = {"tolerance", "memory", "seed", "threads", NULL};

@@ -1,7 +1,7 @@
 /* karma cv: how good a way of learning is. */
 #include <math.h>
 
-#include "tool.h"
+#include "report_page.h"
 
 static json_t *numbers_json(const double *values, size_t n) {
     json_t *array = json_array();
@@ -76,7 +76,7 @@ static void print_target(const karma_cv *cv, size_t t) {
     print_verdict(target, constant);
 }
 
-static int report(const tool *t, const karma_cv *cv, const karma_table *table) {
+static int print_report(const tool *t, const karma_cv *cv, const karma_table *table) {
     if (t->options.json) return print_json(cv_json(cv, table));
     printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", path_text(t->arguments[0]), cv->n_rows,
            cv->n_repeats, cv->n_repeats == 1 ? "" : "s", cv->n_folds,
@@ -98,6 +98,7 @@ static int run(tool *t) {
     const char *path = t->arguments[0];
     int code;
     resolve_effort(t);
+    collect_notes(t);
     if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
@@ -107,14 +108,17 @@ static int run(tool *t) {
         code = fail(path, &err);
     else {
         end_progress();
-        code = report(t, &cv, table);
+        code = print_report(t, &cv, table);
+        if (code == EXIT_DONE)
+            code = report_result(&(report){.t = t, .table = table, .data = path, .cv = &cv}, "Cross-validation");
     }
+    forget_notes();
     karma_cv_clear(&cv);
     karma_table_free(table);
     return code;
 }
 
-static const char *const tool_names[] = {"rounds", "json", "quiet", NULL};
+static const char *const tool_names[] = {"report", "rounds", "json", "quiet", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     LEARNING_GROUPS,

@@ -1,7 +1,7 @@
 /* karma online --regret: Algorithm 1 on a regular sequence, the best predictor in hindsight, and the bound. */
 #include <math.h>
 
-#include "tool.h"
+#include "report_page.h"
 
 static json_t *point_json(const karma_regret_point *point) {
     return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:b}", "rounds", (json_int_t)point->rounds, "learner",
@@ -91,11 +91,12 @@ static int run(tool *t) {
         print_text(&t->regret, regret);
         code = finish_stdout();
     }
+    if (code == EXIT_DONE) code = report_result(&(report){.t = t, .regret = regret}, "Regret of the online learner");
     karma_regret_free(regret);
     return code;
 }
 
-static const char *const tool_names[] = {"regret", "json", "quiet", NULL};
+static const char *const tool_names[] = {"regret", "report", "json", "quiet", NULL};
 static const option_group groups[] = {
     {"What and how", tool_option_table, offsetof(tool, options), tool_names},
     {"Sequence", karma_regret_option_table, offsetof(tool, regret), NULL},

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "tool.h"
+#include "report_page.h"
 
 /* The most memory this process has had, in bytes (Linux counts in KiB). */
 static double peak_bytes(void) {
@@ -148,6 +148,9 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
 static int save_and_report(tool *t, const karma_table *table, const karma_model *model, double started) {
     karma_error err;
     if (karma_model_save(model, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    int code = report_training(t, model, table);
+    if (code != EXIT_DONE) return code;
+    end_progress();
     if (karma_model_info(model)->stop == KARMA_STOP_CANCELLED)
         fprintf(stderr, "karma: interrupted; the best model so far is in %s\n", t->options.output);
     if (t->options.json) return print_json(summary_json(t, table, model, now() - started));
@@ -179,6 +182,7 @@ static int run(tool *t) {
         return fail_usage(t, "a model is written to a file, not to standard output");
     int code;
     resolve_effort(t);
+    collect_notes(t);
     if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
@@ -192,12 +196,13 @@ static int run(tool *t) {
         end_progress();
         code = save_and_report(t, table, model, started);
     }
+    forget_notes();
     karma_model_free(model);
     karma_table_free(table);
     return code;
 }
 
-static const char *const tool_names[] = {"output", "compact", "verbose", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "report", "compact", "verbose", "json", "quiet", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     LEARNING_GROUPS,

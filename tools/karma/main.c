@@ -54,7 +54,9 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     tool t;
     int wants_help = 0;
     tool_init(&t, command);
-    int code = tool_parse(&t, argc, argv, &wants_help);
+    t.words = argv;
+    t.n_words = argc;
+    int code = tool_parse(&t, argc - 2, argv + 2, &wants_help);
     if (wants_help) {
         print_help(command, stdout);
         code = finish_stdout();
@@ -62,7 +64,10 @@ static int run_command(const tool_command *command, int argc, char **argv) {
         code = fail_usage(&t, "-o %s would overwrite the input", t.options.output);
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.errors)) {
         code = fail_usage(&t, "--errors %s would overwrite the input", t.options.errors);
-    } else if (code == EXIT_DONE && (code = check_output(&t)) == EXIT_DONE && (code = check_threads(&t)) == EXIT_DONE) {
+    } else if (code == EXIT_DONE && is_an_input(&t, t.options.report)) {
+        code = fail_usage(&t, "--report %s would overwrite the input", t.options.report);
+    } else if (code == EXIT_DONE && (code = check_outputs(&t)) == EXIT_DONE &&
+               (code = check_threads(&t)) == EXIT_DONE) {
         install_hooks(&t);
         code = command->run(&t);
         end_progress();
@@ -106,5 +111,5 @@ int main(int argc, char **argv) {
     }
     const tool_command *command = find_command(word);
     if (!command) return unknown_command(word);
-    return run_command(command, argc - 2, argv + 2);
+    return run_command(command, argc, argv);
 }

@@ -34,16 +34,25 @@ int writes_stdout(const tool *t) {
     return !t->options.output || strcmp(t->options.output, "-") == 0;
 }
 
-int check_output(const tool *t) {
+static int check_output(const char *path) {
     struct stat info;
     karma_error err;
     karma_output *output = NULL;
-    if (writes_stdout(t)) return EXIT_DONE;
+    if (!path || strcmp(path, "-") == 0) return EXIT_DONE;
     /* to open a pipe or a device is an event for who is at its other end */
-    if (stat(t->options.output, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
-    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
+    if (karma_output_open(&output, path, &err) != KARMA_OK) return fail(path, &err);
     karma_output_discard(output);
     return EXIT_DONE;
+}
+
+int check_outputs(const tool *t) {
+    const char *page = t->options.report;
+    if (page && strcmp(page, "-") == 0) return fail_usage(t, "--report writes to a file, not to standard output");
+    if (page && t->options.output && strcmp(page, t->options.output) == 0)
+        return fail_usage(t, "-o and --report name the same file");
+    int code = check_output(t->options.output);
+    return code == EXIT_DONE ? check_output(page) : code;
 }
 
 int print_json(json_t *object) {

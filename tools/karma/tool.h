@@ -17,6 +17,7 @@ typedef struct tool_options {
     char *against;      /* gram */
     int regret;         /* online */
     char *errors;       /* complete */
+    char *report;       /* train, cv, compare, online */
     int lowrank;        /* inspect */
     int json, quiet, verbose;
     int importance, overlap; /* explain: what it reports instead of single rows */
@@ -64,6 +65,8 @@ struct tool {
     tool_options options;
     const char *arguments[2];
     size_t n_arguments;
+    char **words; /* the command line */
+    int n_words;
     karma_hooks hooks;
 };
 
@@ -187,9 +190,9 @@ void add_cells_json(json_t *object, const karma_table *table);
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
 int writes_stdout(const tool *t);
-/* EXIT_DONE, or EXIT_FAILED after saying why the file of -o cannot be written: to be known before long work, not after
- * it. */
-int check_output(const tool *t);
+/* EXIT_DONE, or a failure after saying why the files of -o and --report cannot be written: to be known before long
+ * work, not after it. */
+int check_outputs(const tool *t);
 /* Writes one JSON object to stdout and releases it; NULL is an error. */
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);

@@ -1,0 +1,124 @@
+// look_at_page.js PAGE [PICTURES]: opens a page in headless Chromium and prints what it found as JSON; with PICTURES, a
+// prefix of file names, also takes screenshots. NODE_PATH names the directory with playwright-core and axe-core.
+"use strict";
+const fs = require("fs");
+const os = require("os");
+const path = require("path");
+const { chromium } = require("playwright-core");
+const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+// Inside the page: what every figure and table has.
+const survey = () => {
+  const texts = (svg) => [...svg.querySelectorAll("text")];
+  const cut = (svg) => {
+    const box = svg.getBoundingClientRect();
+    return texts(svg).filter((text) => {
+      const own = text.getBoundingClientRect();
+      return own.width > 0 && (own.left < box.left - 1 || own.right > box.right + 1 || own.bottom > box.bottom + 1 || own.top < box.top - 1);
+    }).map((text) => text.textContent);
+  };
+  return {
+    title: document.title,
+    figures: [...document.querySelectorAll("figure")].map((figure) => {
+      const svg = figure.querySelector(".drawing svg");
+      return {
+        title: figure.querySelector("figcaption strong").textContent,
+        marks: svg.querySelectorAll(".mark").length,
+        labels: texts(svg).length,
+        named: Boolean(svg.getAttribute("aria-label")),
+        values: figure.querySelectorAll("details tbody tr").length,
+        buttons: figure.querySelectorAll("button").length,
+        cut: cut(svg),
+      };
+    }),
+    sections: [...document.querySelectorAll("section h2")].map((heading) => heading.textContent),
+    broken: [...document.querySelectorAll("nav a")].filter((link) => !document.getElementById(link.hash.slice(1))).length,
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    attacked: Boolean(window.attacked),
+    foreign: document.querySelectorAll("img, iframe, object, embed, script[src], link, section script, [onerror], [onload], [onclick]").length,
+    text: document.body.innerText.length,
+  };
+};
+
+// A click on a heading sorts, a second one turns the order.
+const sorting = async (page) => {
+  const table = page.locator("table.sortable").first();
+  if (!(await table.count())) return null;
+  const column = () => table.locator("tbody tr > :first-child").allInnerTexts();
+  const heading = table.locator("thead button").first();
+  await heading.click();
+  const up = await column();
+  await heading.click();
+  const down = await column();
+  return { rows: up.length, up, down, aria: await table.locator("thead th").first().getAttribute("aria-sort") };
+};
+
+// The pointer on a mark, then the keyboard inside a figure.
+const hovering = async (page) => {
+  const mark = page.locator(".drawing rect.mark, .drawing circle.mark:not(.ghost)").first();
+  if (!(await mark.count())) return null;
+  await mark.hover({ force: true });
+  const tip = page.locator("#tip");
+  const byPointer = (await tip.isVisible()) ? await tip.innerText() : "";
+  await page.mouse.move(1, 1);
+  const svg = page.locator(".drawing svg").first();
+  await svg.focus();
+  await page.keyboard.press("ArrowRight");
+  const byKeyboard = (await tip.isVisible()) ? await tip.innerText() : "";
+  await page.keyboard.press("Escape");
+  return { byPointer, byKeyboard, hidden: !(await tip.isVisible()) };
+};
+
+const saving = async (page) => {
+  const button = page.getByRole("button", { name: /^Save as SVG/ }).first();
+  if (!(await button.count())) return null;
+  const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+  const text = fs.readFileSync(await download.path(), "utf8");
+  return { name: download.suggestedFilename(), isSvg: text.startsWith("<svg"), hasStyle: text.includes("<style") && text.includes("--c0") };
+};
+
+const violations = (page) => page.evaluate(async (source) => {
+  if (!window.axe) (0, eval)(source);
+  const result = await window.axe.run(document, { resultTypes: ["violations"] });
+  return result.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`);
+}, axe);
+
+const look = async (browser, file, scheme, width, pictures) => {
+  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 }, bypassCSP: false });
+  const page = await context.newPage();
+  const messages = [], requests = [];
+  page.on("console", (message) => messages.push(message.text()));
+  page.on("pageerror", (error) => messages.push(String(error)));
+  page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("blob:")) requests.push(request.url()); });
+  await page.goto("file://" + path.resolve(file));
+  const found = await page.evaluate(survey);
+  found.background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  if (pictures) await page.screenshot({ path: `${pictures}-${scheme}-${width}.png`, fullPage: true });
+  const result = { ...found, sorting: await sorting(page), hovering: await hovering(page), saving: await saving(page), messages, requests };
+  await context.close();
+  // Axe is a script of its own, which the page's policy forbids: another context leaves the policy out.
+  const open = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 }, bypassCSP: true });
+  const second = await open.newPage();
+  await second.goto("file://" + path.resolve(file));
+  result.violations = await violations(second);
+  await open.close();
+  return result;
+};
+
+(async () => {
+  const [file, pictures] = process.argv.slice(2);
+  const profile = fs.mkdtempSync(path.join(os.tmpdir(), "karma-browser-"));
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS, env: { ...process.env, HOME: profile } });
+  try {
+    const views = {};
+    for (const [scheme, width] of [["light", 1280], ["dark", 1280], ["light", 390]])
+      views[`${scheme}-${width}`] = await look(browser, file, scheme, width, pictures);
+    console.log(JSON.stringify(views));
+  } finally {
+    await browser.close();
+    fs.rmSync(profile, { recursive: true, force: true });
+  }
+})().catch((error) => { console.error(error); process.exit(1); });

@@ -1,0 +1,232 @@
+"""karma report and --report: what is on the page, that it is whole, small and keeps to itself, and that nothing in the data
+can break out of it. test_browser.py opens such pages in a browser."""
+import hashlib
+import base64
+import html.parser
+import random
+import re
+
+from case import Case
+
+VOID = {"meta", "br", "img", "input", "link", "hr"}
+OPTIONAL_END = {"tr", "td", "th"}  # which HTML ends by itself
+
+
+class Outline(html.parser.HTMLParser):
+    """Tags must close in order; collects what the tests ask for."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.wrong = [], []
+        self.tags, self.ids, self.links, self.texts = {}, [], [], []
+        self.attributes = set()
+        self.feed(text)
+        self.close()
+        self.wrong += self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        self.attributes |= {name for name, _ in attributes}
+        for name, value in attributes:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src"):
+                self.links.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        while self.open and self.open[-1] in OPTIONAL_END and self.open[-1] != tag:
+            self.open.pop()
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append("/" + tag)
+
+    def handle_data(self, text):
+        self.texts.append(text)
+
+
+class Report(Case):
+    def page(self, name="page.html"):
+        """The page as text and as an outline; whatever it is about, these hold."""
+        text = self.read(name).decode()
+        outline = Outline(text)
+        self.assertEqual(outline.wrong, [])
+        self.assertEqual(len(outline.ids), len(set(outline.ids)), "ids are unique")
+        self.assertEqual([link for link in outline.links if not link.startswith("#")], [])
+        self.assertEqual([link for link in outline.links if link[1:] not in outline.ids], [])
+        self.assertEqual(outline.tags["script"], 1)
+        self.assertFalse([name for name in outline.attributes if name.startswith("on") or name == "style"])
+        script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
+        self.assertLess(len(script), 60000)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        self.assertIn(f"&#39;sha256-{digest}&#39;", text, "the policy names the script")
+        self.assertIn("default-src &#39;none&#39;", text)
+        return text, outline
+
+    def headings(self, outline_text):
+        return re.findall(r"<h2[^>]*>([^<]*)</h2>", outline_text)
+
+    def figures(self, text):
+        return re.findall(r"<figcaption><strong>([^<]*)</strong>", text)
+
+    def values(self, text, title):
+        """The table below a figure, as lists of texts."""
+        part = text[text.index(f"<figcaption><strong>{title}</strong>"):]
+        body = re.search(r"<tbody>(.*?)</tbody>", part[part.index("<details>"):], re.S).group(1)
+        return [re.findall(r"<td>([^<]*)", line) for line in body.strip().split("\n<tr>") if line]
+
+    def test_classifier(self):
+        self.trained(ids=True)
+        self.two_classes("new.csv", seed=9, ids=True)
+        run = self.ok("report", "m.karma", "new.csv", "--id", "who", "-o", "page.html")
+        self.assertEqual(run.out, "page.html: open it in a browser\n")
+        text, outline = self.page()
+        self.assertEqual(self.headings(text), [
+            "At a glance", "Quality", "Quality by number of observed columns", "Which columns matter", "The least sure rows",
+            "The data", "Does the low-rank assumption hold?", "How to make this page again"])
+        for title in ("ROC curve", "Precision and recall", "Confusion matrix", "Importance of the columns",
+                      "Missing values by column", "Which values are missing together"):
+            self.assertIn(title, self.figures(text))
+        self.assertNotIn("Calibration", self.figures(text))
+        self.assertNotIn("rows that the model was learned from", text)
+        # the confusion matrix and the accuracy are those of eval
+        judged = self.ok("eval", "m.karma", "new.csv", "--id", "who", "--json").json()
+        counts = [int(line[2].split()[0]) for line in self.values(text, "Confusion matrix")]
+        self.assertEqual(counts, [judged["confusion"][truth][answer] for truth in ("no", "yes") for answer in ("no", "yes")])
+        self.assertEqual(sum(counts), 120)
+        self.assertIn(f"{100 * (counts[0] + counts[3]) / 120:.1f}%", text)
+        self.assertIn("karma report m.karma new.csv --id who -o page.html", "".join(outline.texts))
+
+    def test_auc_and_missing_rates_are_right(self):
+        """The curve's points against a count by hand, the rates against the file."""
+        rows = self.trained(ids=True)
+        self.ok("report", "m.karma", "two.csv", "--id", "who", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        self.assertIn("rows that the model was learned from", text)  # they are
+        predicted = self.ok("predict", "m.karma", "two.csv", "--id", "who").rows()
+        at = predicted[0].index("score")
+        scores = [float(row[at]) for row in predicted[1:]]
+        truth = [row[-1] == "yes" for row in rows]
+        pairs = [(p > n) + 0.5 * (p == n) for p, is_p in zip(scores, truth) if is_p for n, is_n in zip(scores, truth) if not is_n]
+        self.assertIn(f"AUC {sum(pairs) / len(pairs):.3f}", text)
+        rates = {line[1]: line[2] for line in self.values(text, "Missing values by column")}
+        for j, name in enumerate(["a", "b", "colour"]):
+            self.assertEqual(rates[name], str(sum(row[1 + j] is None for row in rows)))
+
+    def test_probabilities(self):
+        self.three_classes()
+        self.ok("train", "three.csv", "--target", "tree", "--effort", "off", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
+        self.three_classes("new.csv", seed=5)
+        self.ok("report", "m.karma", "new.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        bins = self.values(text, "Calibration")
+        self.assertEqual(sum(int(line[2]) for line in bins), 150)
+        self.assertIn("birch, white", self.read("page.html").decode())
+
+    def test_regression_and_quantiles(self):
+        self.quantity()
+        self.ok("train", "price.csv", "--target", "price", "--effort", "off", "--quantile", "0.1,0.5,0.9", "-o", "m.karma", "--quiet")
+        self.quantity("new.csv", seed=8)
+        self.ok("report", "m.karma", "new.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        for title in ("Predicted and true", "Residuals by prediction", "Residuals", "Width of the intervals",
+                      "Error by number of observed columns"):
+            self.assertIn(title, self.figures(text))
+        self.assertRegex(text, r"should cover 80% of the rows; it covers [\d.]+%")
+        self.assertEqual(len(self.values(text, "Predicted and true")), 200)
+
+    def test_without_data_and_without_labels(self):
+        self.two_classes()
+        self.ok("train", "two.csv", "--target", "answer", "--effort", "quick", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        self.assertEqual(self.headings(text), ["At a glance", "How the model was chosen", "How to make this page again"])
+        self.assertIn("What each ingredient adds", self.figures(text))
+        rows = self.read_rows("two.csv")
+        self.write_csv("bare.csv", rows[0][:3], [row[:3] for row in rows[1:40]])
+        self.ok("report", "m.karma", "bare.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        self.assertNotIn("Quality", self.headings(text))
+        self.assertIn("The least sure rows", self.headings(text))
+
+    def test_hostile_names(self):
+        """Whatever names and levels are, the page has the tags and attributes of one with harmless names."""
+        rng = random.Random(1)
+        evil = ['<script>attacked=1</script>', '"><img src=x onerror=attacked=1>', "'-attacked-'&amp;", "</title></svg><b>",
+                "a\u202eb\u0007\u0000c".replace("\u0000", ""), "naïve Größe \u4e2d\u6587", "]]>--><!--", "javascript:attacked=1"]
+        mild = [f"column {j}" for j in range(len(evil))]
+        pages = []
+        for names, levels, classes in ((mild, ["p", "q", "r"], ["u", "v"]),
+                                       (evil, ["<i>p", '"q', "'r\\"], ["</script><script>attacked=1</script>", "&lt;v&gt;"])):
+            rng.seed(4)
+            rows = []
+            for _ in range(80):
+                cells = [round(rng.gauss(0, 1), 3) for _ in names[:-1]] + [rng.choice(levels)]
+                label = classes[sum(cells[:3]) > 0]
+                rows.append([None if rng.random() < 0.2 else cell for cell in cells] + [label])
+            self.write_csv("t.csv", [*names, "<u>target"], rows)
+            self.ok("train", "t.csv", "--target", "<u>target", "--effort", "off", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
+            self.ok("report", "m.karma", "t.csv", "-o", "page.html", "--quiet")
+            pages.append(self.page())
+        tags = [{tag: n for tag, n in outline.tags.items() if tag not in ("path", "text")} for _, outline in pages]
+        self.assertEqual(*tags)  # lines and labels of axes depend on the room that names leave
+        self.assertEqual(pages[0][1].attributes, pages[1][1].attributes)
+        seen = "".join(pages[1][1].texts)
+        for name in evil[:4] + evil[5:]:
+            self.assertIn(name, seen)
+        self.assertNotIn("\u202e", pages[1][0])
+        self.assertNotIn("\u0007", pages[1][0])
+
+    def test_many_columns_classes_and_rows_stay_small(self):
+        rng = random.Random(7)
+        names = [f"a very long name of a measured quantity, number {j} (mg/l)" for j in range(200)]
+        rows = [[None if rng.random() < 0.3 else round(rng.gauss(k % 5, 1), 2) for _ in names] + [f"class {k % 50}"]
+                for k in range(200)]
+        self.write_csv("wide.csv", [*names, "y"], rows)
+        self.ok("train", "wide.csv", "--target", "y", "--effort", "off", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "wide.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        self.assertLess(len(text), 2000000)
+        self.assertIn("Confusion matrix", self.figures(text))
+
+    def test_report_of_other_commands(self):
+        self.two_classes()
+        common = ["two.csv", "--target", "answer", "--quiet"]
+        self.ok("train", *common, "--effort", "quick", "-o", "m.karma", "--report", "train.html")
+        text, _ = self.page("train.html")
+        self.assertIn("How the model was chosen", self.headings(text))
+        self.assertNotIn("Quality", self.headings(text))  # of rows that were learned
+        self.ok("cv", *common, "--effort", "off", "--report", "cv.html")
+        text, _ = self.page("cv.html")
+        judged = self.ok("cv", *common, "--effort", "off", "--json").json()
+        self.assertEqual(self.headings(text)[0], "Cross-validation")
+        own = [float(line[2].rstrip("%")) for line in self.values(text, "Part by part") if line[0] == "the model"]
+        for shown, fold in zip(own, judged["targets"][0]["folds"], strict=True):
+            self.close_to(shown, fold, 1e-3)
+        self.ok("compare", *common, "--methods", "zero,mean", "--report", "compare.html")
+        text, _ = self.page("compare.html")
+        self.assertEqual({line[1] for line in self.values(text, "Methods")}, {"zero", "mean"})
+        self.ok("online", "--regret", "--rounds", "100", "--quiet", "--report", "online.html")
+        text, _ = self.page("online.html")
+        self.assertEqual(self.figures(text), ["Cumulative loss", "Regret and its bound"])
+
+    def test_refusals(self):
+        self.trained()
+        self.fails("report", "m.karma", "two.csv", code=2, says="-o FILE.html")
+        self.fails("report", "m.karma", "two.csv", "-o", "two.csv", code=2, says="would overwrite the input")
+        self.fails("report", "m.karma", "two.csv", "-o", "no/where.html", says="no/where.html")
+        self.fails("train", "two.csv", "--target", "answer", "-o", "x.karma", "--report", "two.csv", code=2, says="overwrite")
+        self.fails("train", "two.csv", "--target", "answer", "-o", "x", "--report", "x", code=2, says="same file")
+        self.fails("cv", "two.csv", "--target", "answer", "--report", "-", code=2, says="to a file")
+
+    def test_same_page_twice_and_for_any_threads(self):
+        self.trained()
+        for name, threads in (("a.html", "1"), ("b.html", "2")):
+            self.ok("report", "m.karma", "two.csv", "-o", name, "--threads", threads, "--quiet")
+        a, b = (re.sub(r"-o \w.html --threads \d", "", self.read(name).decode()) for name in ("a.html", "b.html"))
+        self.assertEqual(a, b)

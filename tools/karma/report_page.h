@@ -1,0 +1,83 @@
+/* The report page: what a person looks at who must decide whether to trust a model.
+ *
+ * A page has sections, one file each (section_*.c), in the order of the list in report_page.c. A section that has
+ * nothing to show says so by `applies` and is left out. */
+#ifndef KARMA_REPORT_PAGE_H
+#define KARMA_REPORT_PAGE_H
+
+#include "figure.h"
+#include "tool.h"
+
+/* What was predicted of one target for rows with labels, and what is true. Rows without a label are not in it. */
+typedef struct outcome {
+    const char *target;
+    size_t n_classes;         /* 0: numbers */
+    const char **classes;     /* names */
+    size_t n_rows, n_unknown; /* unknown: rows left out because training never saw their class */
+    size_t *row;              /* of the table */
+    double *truth, *answer;   /* numbers of classes, or numbers */
+    double *likely;           /* of classes: likely[i * n_classes + k], the more the likelier; NULL for numbers */
+    int has_probabilities;    /* `likely` are probabilities */
+    double *low, *high;       /* the outer quantiles, or NULL */
+    double nominal;           /* the share that they should cover */
+} outcome;
+
+typedef struct report {
+    tool *t;
+    page page;
+    const char *data; /* the file, as the user named it */
+    /* Any of these may be NULL: sections that need them are then left out. */
+    const karma_model *model;
+    const karma_table *table; /* all rows */
+    const karma_table *rows;  /* those that were predicted: all, or a sample */
+    const size_t *numbers;    /* of these rows in the table; NULL: all of them are there */
+    const double *scores;
+    const karma_overlap *overlaps; /* one per row of `rows` */
+    const karma_cell_flags *flags;
+    const outcome *outcomes; /* one per target; n_outcomes is 0 without labels */
+    size_t n_outcomes;
+    const char *const *notes; /* what was noticed while reading */
+    size_t n_notes;
+    int is_training; /* the rows are those that the model was learned from, or look like it */
+    const karma_cv *cv;
+    const karma_comparison *comparison;
+    const karma_regret *regret;
+} report;
+
+typedef struct report_section {
+    const char *id, *title;
+    int (*applies)(const report *r);
+    /* Writes what it can; what failed is said on the page. */
+    karma_status (*write)(report *r, karma_error *err);
+} report_section;
+
+extern const report_section section_summary, section_online, section_compare, section_cv, section_quality,
+    section_observed, section_columns, section_rows, section_data, section_lowrank, section_search, section_about;
+
+/* report_page.c */
+/* Writes the page to `path`, whole or not at all; EXIT_DONE or a failure that was printed. */
+int write_report(report *r, const char *path, const char *title, const char *lead);
+/* At most `most` rows, evenly drawn in their order; *out is NULL if there are no more anyway. */
+karma_status sample_rows(karma_table **out, size_t **chosen, const karma_table *table, size_t most, karma_error *err);
+karma_status out_of_memory(karma_error *err);
+
+/* report_inputs.c: a model, a table or both become a page. */
+int report_model(tool *t, const karma_model *model, const karma_table *table, const char *data, const char *path);
+/* The page of --report, if it was asked for: about a model that was just learned from the table, or about a result. */
+int report_training(tool *t, const karma_model *model, const karma_table *table);
+int report_result(report *r, const char *title);
+/* What the reader noticed goes to the page, too. */
+void collect_notes(tool *t);
+size_t collected_notes(const char *const **notes);
+void forget_notes(void);
+
+/* outcome.c */
+karma_status outcome_init(outcome *out, const karma_model *model, size_t target, const karma_table *rows,
+                          const double *scores, karma_error *err);
+void outcome_clear(outcome *o);
+/* 1 where the answer is right, the absolute error of a number otherwise. */
+double outcome_loss(const outcome *o, size_t i);
+/* "P0012 (row 12)": its first id and its number, or only the number; `row` is one of r->rows. */
+const char *row_name(char text[160], const report *r, size_t row);
+
+#endif
