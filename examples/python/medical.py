@@ -1,7 +1,7 @@
 """A medical table: a third of the cells are missing, some columns are categories, and new patients have other holes.
 
-Shows two things that scikit-learn's users ask for: categories without an imputer or an encoder, and columns that are
-complete in training and missing at prediction.
+Shows two things that scikit-learn's users ask for: categories without an imputer or an encoder (scikit-learn issue 31219),
+and columns that are complete in training and missing at prediction (issue 13773).
 """
 import os
 

@@ -66,8 +66,9 @@ class Examples(unittest.TestCase):
 
     def test_ratings(self):
         out = self.check("ratings.py", "absent cells are missing")
-        missing, zero = (float(value) for value in re.findall(r"accuracy ([\d.]+)", out))
+        missing, zero, machine = (float(value) for value in re.findall(r"accuracy ([\d.]+)", out))
         self.assertGreater(missing, zero)
+        self.assertGreater(machine, zero)
 
     def test_stream(self):
         self.check("stream.py", r"regret -?[\d.]+ per row")
@@ -76,6 +77,8 @@ class Examples(unittest.TestCase):
         out = self.check("replace_imputer.py", "KarmaClassifier")
         by_donors, by_subspace = (float(value) for value in re.findall(r"cells ([\d.]+)", out))
         self.assertLess(by_subspace, by_donors)
+        donors, subspace = (float(value) for value in re.findall(r"take (\d+) MB", out))
+        self.assertLess(4 * subspace, donors)
 
     def test_every_example_is_run(self):
         names = set(os.listdir(os.path.join(pydata.SOURCE, "examples", "python")))

@@ -14,6 +14,13 @@ refuse <- function(name, x) {
                class(x)[1]), call. = FALSE)
 }
 
+# Integers of 64 bits look like doubles, but their bits mean something else.
+check_class <- function(name, x) {
+  if (inherits(x, "integer64"))
+    stop(sprintf("column '%s' is of class integer64; convert it with as.numeric()", name), call. = FALSE)
+  if (!(is.numeric(x) || is.logical(x) || is.factor(x) || is.character(x) || is_date(x) || inherits(x, "difftime"))) refuse(name, x)
+}
+
 coded <- function(texts, levels = sort(unique(texts[!is.na(texts)]), method = "radix"), ordered = FALSE) {
   codes <- match(texts, levels) - 1L
   codes[is.na(codes)] <- -1L
@@ -22,9 +29,7 @@ coded <- function(texts, levels = sort(unique(texts[!is.na(texts)]), method = "r
 
 as_number <- function(name, x) {
   if (inherits(x, "difftime")) return(as.double(x, units = "days"))
-  if (inherits(x, "integer64"))
-    stop(sprintf("column '%s' is of class integer64; convert it with as.numeric()", name), call. = FALSE)
-  if (!is.numeric(x) && !is.logical(x)) refuse(name, x)
+  check_class(name, x)
   as.double(unclass(x))
 }
 
@@ -73,7 +78,10 @@ known_columns <- function(name, x, kind, levels) {
 flat <- function(frame) {
   parts <- lapply(names(frame), function(name) {
     x <- plain(frame[[name]])
-    if (is.null(dim(x))) return(setNames(list(x), name))
+    if (is.null(dim(x))) {
+      check_class(name, x) # before rows are selected, which loses classes that have no method for it
+      return(setNames(list(x), name))
+    }
     x <- as.data.frame(x)
     setNames(as.list(x), paste(name, names(x), sep = "."))
   })

@@ -145,12 +145,17 @@ live_model <- function(fit) {
   fit$handle$model
 }
 
+check_file <- function(file)
+  if (!is.character(file) || length(file) != 1 || is.na(file)) stop("file: one file name", call. = FALSE)
+
 karma_save <- function(object, file) {
-  stopifnot(inherits(object, "karma"))
+  if (!inherits(object, "karma")) stop("object: a model of karma()", call. = FALSE)
+  check_file(file)
   invisible(library_call(kr_save, live_model(object), enc2utf8(path.expand(file)), call = sys.call()))
 }
 
 karma_load <- function(file) {
+  check_file(file)
   call <- sys.call()
   fit <- new_fit(library_call(kr_load, enc2utf8(path.expand(file)), call = call), call)
   if (fit$info$n_targets != 1) stop(file, ": the model has ", fit$info$n_targets, " targets; here they have one", call. = FALSE)

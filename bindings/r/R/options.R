@@ -9,8 +9,9 @@ karma_options <- function(table = c("fit", "search", "explain")) {
 
 # The texts that set an option; a list of names has one each.
 option_texts <- function(option, value) {
-  items <- if (is.numeric(value)) number_text(value) else as.character(value)
-  wrong <- length(items) == 0 || anyNA(items) || !(is.numeric(value) || is.character(value) || is.logical(value))
+  is_usual <- is.numeric(value) || is.character(value) || is.logical(value)
+  items <- if (is.numeric(value)) number_text(value) else if (is_usual) as.character(value)
+  wrong <- length(items) == 0 || anyNA(items)
   if (!wrong && option$kind == "switch" && is.logical(value)) items <- ifelse(value, "on", "off")
   else if (!wrong && is.logical(value)) wrong <- TRUE
   if (!wrong && option$kind == "names") return(enc2utf8(items))

@@ -6,11 +6,9 @@ new_table <- function(object, newdata, call) {
     if (is.matrix(newdata) && (is.numeric(newdata) || is.logical(newdata)) && !is.object(newdata))
       return(matrix_table(object, newdata, call))
     if (is.matrix(newdata)) newdata <- as.data.frame(newdata)
-    if (!is.data.frame(newdata)) stop("newdata has to be a matrix or a data frame", call. = FALSE)
     return(known_table(object$info, flat(newdata), nrow(newdata), call))
   }
   if (is.matrix(newdata)) newdata <- as.data.frame(newdata)
-  if (!is.data.frame(newdata)) stop("newdata has to be a data frame", call. = FALSE)
   absent <- setdiff(object$variables, names(newdata))
   if (length(absent))
     stop(sprintf("newdata has no column '%s'; if it is not measured, make it NA", absent[1]), call. = FALSE)
@@ -43,6 +41,10 @@ predict.karma <- function(object, newdata, type = c("response", "class", "prob",
   type <- match.arg(type)
   if (missing(newdata))
     stop("newdata is missing; predictions of the rows that were learned from would look better than they are", call. = FALSE)
+  if (!is.data.frame(newdata) && !is.matrix(newdata))
+    stop(sprintf("newdata is of class %s; it has to be a data frame or a matrix", class(newdata)[1]), call. = FALSE)
+  if (!is.numeric(threads) || length(threads) != 1 || is.na(threads) || threads < 0)
+    stop("threads: a whole number, 0 for as many as there are processors", call. = FALSE)
   is_class <- object$info$task == "classify"
   check_type(object, type, is_class)
   names <- if (is.data.frame(newdata)) row.names(newdata) else rownames(newdata)

@@ -30,6 +30,11 @@ SEXP r_failure(const karma_error *err) {
     return list;
 }
 
+karma_status r_no_memory(karma_error *err) {
+    *err = (karma_error){KARMA_ERR_MEMORY, "out of memory"};
+    return KARMA_ERR_MEMORY;
+}
+
 /* --- pointers ----------------------------------------------------------------------------------------------- */
 
 static void free_table(SEXP pointer) {

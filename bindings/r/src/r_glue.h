@@ -16,6 +16,9 @@
 /* list(status, message) of class "karma_failure". */
 SEXP r_failure(const karma_error *err);
 
+/* Fills in the error and returns its status. */
+karma_status r_no_memory(karma_error *err);
+
 /* External pointers. A new one holds nothing. */
 SEXP r_new_table(void);
 SEXP r_new_model(void);

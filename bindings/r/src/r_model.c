@@ -21,8 +21,11 @@ static karma_status learn(karma_model **model, const karma_table *table, SEXP fi
                         VECTOR_ELT(search, 1), err);
     if (st == KARMA_OK) {
         const char **kept = r_texts(fixed);
-        l.search.fixed = (karma_names){(char **)kept, kept ? (size_t)XLENGTH(fixed) : 0}; /* not the struct's own */
-        st = karma_search(model, table, &l.fit, &l.search, &work->hooks, err);
+        l.search.fixed = (karma_names){(char **)kept, (size_t)XLENGTH(fixed)}; /* not the struct's own */
+        if (kept)
+            st = karma_search(model, table, &l.fit, &l.search, &work->hooks, err);
+        else
+            st = r_no_memory(err);
         l.search.fixed = (karma_names){NULL, 0};
         free((void *)kept);
         karma_options_clear(karma_search_option_table(), &l.search);

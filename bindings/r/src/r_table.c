@@ -3,18 +3,13 @@
 
 #include <stdlib.h>
 
-static const karma_error no_memory = {KARMA_ERR_MEMORY, "out of memory"};
-
 /* A column is a vector of doubles, or list(codes, levels, is_ordered) with codes from 0 on, negative for missing. */
 static karma_status add_column(karma_columns *columns, const char *name, SEXP column, karma_error *err) {
     if (TYPEOF(column) == REALSXP)
         return karma_columns_add_numbers(columns, name, REAL(column), KARMA_FLOAT64, sizeof(double), NULL, err);
     SEXP codes = VECTOR_ELT(column, 0), levels = VECTOR_ELT(column, 1);
     const char **texts = r_texts(levels);
-    if (!texts) {
-        *err = no_memory;
-        return KARMA_ERR_MEMORY;
-    }
+    if (!texts) return r_no_memory(err);
     karma_status st =
         karma_columns_add_categories(columns, name, INTEGER(codes), sizeof(int), texts, (size_t)XLENGTH(levels), err);
     free((void *)texts);
@@ -25,10 +20,7 @@ static karma_status order_column(karma_table *table, const char *name, SEXP colu
     if (TYPEOF(column) == REALSXP || !LOGICAL(VECTOR_ELT(column, 2))[0]) return KARMA_OK;
     SEXP levels = VECTOR_ELT(column, 1);
     const char **texts = r_texts(levels);
-    if (!texts) {
-        *err = no_memory;
-        return KARMA_ERR_MEMORY;
-    }
+    if (!texts) return r_no_memory(err);
     karma_status st = karma_table_order_category(table, name, texts, (size_t)XLENGTH(levels), err);
     free((void *)texts);
     return st;
@@ -68,9 +60,12 @@ SEXP kr_matrix(SEXP cells, SEXP names) {
     karma_table *table = NULL;
     size_t n = (size_t)Rf_nrows(cells), d = (size_t)Rf_ncols(cells);
     SEXP pointer = PROTECT(r_new_table());
-    const char **texts = Rf_isNull(names) ? NULL : r_texts(names);
-    karma_status st = karma_table_from_strided(&table, REAL(cells), KARMA_FLOAT64, n, d, sizeof(double),
-                                               (ptrdiff_t)(n * sizeof(double)), texts, &err);
+    int is_named = !Rf_isNull(names);
+    const char **texts = is_named ? r_texts(names) : NULL;
+    karma_status st = is_named && !texts
+                          ? r_no_memory(&err)
+                          : karma_table_from_strided(&table, REAL(cells), KARMA_FLOAT64, n, d, sizeof(double),
+                                                     (ptrdiff_t)(n * sizeof(double)), texts, &err);
     free((void *)texts);
     R_SetExternalPtrAddr(pointer, table);
     SEXP result = st == KARMA_OK ? pointer : r_failure(&err);
@@ -87,11 +82,11 @@ SEXP kr_add_numbers(SEXP table, SEXP name, SEXP values) {
 }
 
 SEXP kr_add_classes(SEXP table, SEXP name, SEXP classes) {
-    karma_error err = no_memory;
+    karma_error err;
     karma_table *own = r_table(table);
     if ((size_t)XLENGTH(classes) != karma_table_n_rows(own)) Rf_error("not as many labels as rows");
     const char **texts = r_texts(classes);
-    karma_status st = texts ? karma_table_add_target_classes(own, r_text(name, 0), texts, &err) : KARMA_ERR_MEMORY;
+    karma_status st = texts ? karma_table_add_target_classes(own, r_text(name, 0), texts, &err) : r_no_memory(&err);
     free((void *)texts);
     return st == KARMA_OK ? R_NilValue : r_failure(&err);
 }
