@@ -12,15 +12,18 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/output_sink.h"
 
 struct karma_output {
     FILE *stream;
-    char *final_path;     /* NULL: written in place (standard output, a device, a pipe) */
-    char *temporary_path; /* NULL: no name yet, or written in place */
-    char *name;           /* what messages call it */
+    char *final_path;         /* NULL: written in place (standard output, a device, a pipe) */
+    char *temporary_path;     /* NULL: no name yet, or written in place */
+    char *name;               /* what messages call it */
+    karma_i_output_sink sink; /* takes the text of a temporary file, if it can */
 };
 
 static void free_output(karma_output *output) {
+    if (output->sink.free) output->sink.free(output->sink.self);
     karma_i_free(output->final_path);
     karma_i_free(output->temporary_path);
     karma_i_free(output->name);
@@ -139,6 +142,24 @@ karma_status karma_output_open(karma_output **out, const char *path, karma_error
     return st;
 }
 
+karma_status karma_i_output_open_sink(karma_output **out, const char *name, karma_i_output_sink sink,
+                                      karma_error *err) {
+    karma_output *output = karma_i_zalloc(1, sizeof *output);
+    if (!output) {
+        sink.free(sink.self);
+        return karma_i_fail_memory(err);
+    }
+    output->sink = sink;
+    output->name = karma_i_strdup(name);
+    karma_status st = output->name ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK && !(output->stream = tmpfile())) st = fail_io(err, name, "make a temporary file", errno);
+    if (st == KARMA_OK)
+        *out = output;
+    else
+        karma_output_discard(output);
+    return st;
+}
+
 FILE *karma_output_stream(karma_output *output) {
     return output->stream;
 }
@@ -184,12 +205,14 @@ static karma_status prepare(karma_output *output, karma_error *err) {
     if (!code && output->final_path && !output->temporary_path &&
         name_beside(&output->temporary_path, output->final_path, link_file, fileno(stream)) < 0)
         code = errno;
+    if (output->sink.deliver) return code ? fail_io(err, output->name, "write a temporary file for", code) : KARMA_OK;
     output->stream = NULL;
     if (stream != stdout && fclose(stream) != 0 && !code) code = errno;
     return code ? fail_io(err, output->name, "write", code) : KARMA_OK;
 }
 
 static karma_status appear(karma_output *output, karma_error *err) {
+    if (output->sink.deliver) return output->sink.deliver(output->sink.self, output->stream, err);
     if (!output->final_path) return KARMA_OK;
     if (rename(output->temporary_path, output->final_path) != 0) return fail_io(err, output->name, "write", errno);
     sync_directory(output->final_path);

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -239,6 +240,22 @@ int karma_database_file(char *text, size_t size, const char *path) {
     return fits;
 }
 
+int karma_is_same_table(const char *first, const char *second) {
+    karma_i_uri a = {0}, b = {0};
+    struct stat a_file, b_file;
+    int same = 0;
+    if (karma_i_find_driver(first) && karma_i_find_driver(first) == karma_i_find_driver(second) &&
+        karma_i_uri_parse(&a, first, NULL) == KARMA_OK && karma_i_uri_parse(&b, second, NULL) == KARMA_OK && b.table) {
+        same = a.driver->is_file ? stat(a.place, &a_file) == 0 && stat(b.place, &b_file) == 0 &&
+                                       a_file.st_dev == b_file.st_dev && a_file.st_ino == b_file.st_ino
+                                 : strcmp(a.place, b.place) == 0;
+        same = same && a.table && strcasecmp(a.table, b.table) == 0;
+    }
+    karma_i_uri_clear(&a);
+    karma_i_uri_clear(&b);
+    return same;
+}
+
 /* --- reading ------------------------------------------------------------------------------------------- */
 
 karma_status karma_i_fail_no_table(const karma_i_uri *uri, char *const *tables, size_t n, karma_error *err) {
@@ -266,7 +283,7 @@ karma_status karma_i_check_query(const karma_i_uri *uri, const char *query, karm
     return KARMA_OK;
 }
 
-static karma_status fail_not_built(const karma_i_uri *uri, karma_error *err) {
+karma_status karma_i_fail_not_built(const karma_i_uri *uri, karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_OPTION, "%s: this build of karma has no support for %s", uri->name,
                         uri->driver->product);
 }
@@ -275,7 +292,7 @@ karma_status karma_i_database_feed(karma_i_feed **out, karma_i_uri *uri, const c
                                    const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_supply supply = {0};
     KARMA_TRY(karma_i_uri_parse(uri, path, err));
-    if (!uri->driver->open_rows) return fail_not_built(uri, err);
+    if (!uri->driver->open_rows) return karma_i_fail_not_built(uri, err);
     if (options->query) KARMA_TRY(karma_i_check_query(uri, options->query, err));
     karma_i_rows_request request = {uri, options, hooks};
     KARMA_TRY(uri->driver->open_rows(&supply, &request, err));

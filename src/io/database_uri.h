@@ -25,13 +25,23 @@ typedef struct karma_i_rows_request {
     const karma_hooks *hooks;
 } karma_i_rows_request;
 
+/* What is written: delimited text with a header becomes a table. */
+typedef struct karma_i_table_target {
+    const karma_i_uri *uri;
+    int replace; /* a table of this name may go */
+} karma_i_table_target;
+
 /* One kind of database. */
 typedef struct karma_i_driver {
     const char *schemes[3]; /* "sqlite"; NULL ends the list */
     int is_file;            /* the place is a file */
     const char *product;    /* "SQLite" */
-    /* NULL: not built in. */
+    /* NULL, all of them: not built in. */
     karma_status (*open_rows)(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err);
+    /* Refuses before the work what write_table would refuse after it. */
+    karma_status (*check_target)(const karma_i_table_target *target, karma_error *err);
+    /* All rows in one transaction, or nothing. */
+    karma_status (*write_table)(const karma_i_table_target *target, FILE *text, karma_error *err);
 } karma_i_driver;
 
 extern const karma_i_driver karma_i_sqlite_driver, karma_i_postgres_driver;
@@ -49,6 +59,8 @@ karma_status karma_i_database_feed(karma_i_feed **out, karma_i_uri *uri, const c
 
 /* "NAME: no table 'T'; is 'U' meant?", or with the list of all `n` there are. */
 karma_status karma_i_fail_no_table(const karma_i_uri *uri, char *const *tables, size_t n, karma_error *err);
+/* "this build of karma has no support for it" */
+karma_status karma_i_fail_not_built(const karma_i_uri *uri, karma_error *err);
 /* Refuses a query that is blank. */
 karma_status karma_i_check_query(const karma_i_uri *uri, const char *query, karma_error *err);
 

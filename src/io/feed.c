@@ -169,7 +169,7 @@ static void drop_passed(karma_i_feed *f) {
 
 /* Whether reading on would wait for somebody. */
 static int would_wait(const karma_i_feed *f) {
-    if (f->supply.read) return f->supply.is_paced;
+    if (f->supply.read) return f->supply.would_wait && f->supply.would_wait(f->supply.self);
     struct pollfd poll_file = {.fd = f->file, .events = POLLIN};
     return !f->raw_ended && f->used == f->packed_length && poll(&poll_file, 1, 0) == 0;
 }

@@ -12,9 +12,9 @@ typedef struct karma_i_feed karma_i_feed;
 typedef struct karma_i_supply {
     /* Puts up to `room` bytes, of which there are some, at `to`; *got is how many, 0 at the end. */
     karma_status (*read)(void *self, size_t *got, char *to, size_t room, karma_error *err);
-    void (*close)(void *self); /* may be NULL */
+    void (*close)(void *self);     /* may be NULL */
+    int (*would_wait)(void *self); /* whether there is nothing to read for now; NULL: never */
     void *self;
-    int is_paced; /* what one read gives is a part of its own, and nobody knows when the next one comes */
 } karma_i_supply;
 
 /* Opens the file, or standard input for "-". `path` must outlive the feed. */

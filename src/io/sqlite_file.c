@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-const karma_i_driver karma_i_sqlite_driver = {{"sqlite"}, 1, "SQLite", karma_i_sqlite_open_rows};
+const karma_i_driver karma_i_sqlite_driver = {
+    {"sqlite"}, 1, "SQLite", karma_i_sqlite_open_rows, karma_i_sqlite_check_target, karma_i_sqlite_write_table};
 
 karma_status karma_i_sqlite_fail(sqlite3 *db, const karma_i_uri *uri, karma_error *err) {
     const char *name = uri->name;

@@ -249,7 +249,7 @@ karma_status karma_i_sqlite_open_rows(karma_i_supply *out, const karma_i_rows_re
     r->request = *request;
     karma_status st = open_database(r, err);
     if (st == KARMA_OK)
-        *out = (karma_i_supply){read_rows, close_rows, r, 0};
+        *out = (karma_i_supply){read_rows, close_rows, NULL, r};
     else
         close_rows(r);
     return st;

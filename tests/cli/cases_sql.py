@@ -319,3 +319,105 @@ class Refusals(Sqlite):
         self.train("sqlite:t.db?table=t", "m.karma", **{})
         self.assertEqual(self.read("t.db"), before)
         self.assertEqual(self.files(), ["m.karma", "t.db"])
+
+
+class Writing(Sqlite):
+    """predict and complete write tables: in one transaction, never over another table unless they are told to."""
+
+    def setUp(self):
+        super().setUp()
+        cells = [[10 ** 17 + i, f"0{i}", f"k, {i}", i % 7, i / 3, "ab"[i % 7 > 3]] for i in range(60)]
+        self.database(names=["id", "code", "key", "x", "z", "y"], cells=cells)
+        self.train("sqlite:t.db", "m.karma", "--id", "code", "--id", "key")
+
+    def query(self, sql, name="t.db"):
+        db = sqlite3.connect(self.path(name))
+        try:
+            return db.execute(sql).fetchall()
+        finally:
+            db.close()
+
+    def test_the_table_is_the_csv(self):
+        wanted = self.ok("predict", "m.karma", "sqlite:t.db?table=t").rows()
+        for target in ("sqlite:t.db?table=p", "sqlite:new.db?table=p"):
+            self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", target)
+            name = target[7:].partition("?")[0]
+            rows = self.query("SELECT * FROM p", name)
+            self.assertEqual([[row[0], *row[1:4], row[4]] for row in rows],
+                             [[int(row[0]), *row[1:4], float(row[4])] for row in wanted[1:]])
+            types = self.query("SELECT name, type FROM pragma_table_info('p')", name)
+            self.assertEqual(types, list(zip(wanted[0], ["INTEGER", "TEXT", "TEXT", "TEXT", "REAL"])))
+        self.assertEqual(self.query("SELECT count(*) FROM t JOIN p USING (id, code, key)"), [(60,)])
+        said = self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", "sqlite:t.db?table=q", "--json").json()
+        self.assertEqual((said["output"], said["rows"]), ("sqlite:t.db?table=q", 60))
+
+    def test_an_existing_table_stays(self):
+        self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", "sqlite:t.db?table=p")
+        refuse = lambda target, says, *more, code=1: self.fails("predict", "m.karma", "sqlite:t.db?table=t", "-o", target, *more, says=says, code=code)
+        refuse("sqlite:t.db?table=P", "table 'P' exists already; choose another name, or --replace")
+        refuse("sqlite:t.db?table=t", "would overwrite the input", "--replace", code=2)
+        refuse("sqlite:./t.db?table=T", "would overwrite the input", "--replace", code=2)
+        refuse("sqlite:t.db", "name the table to write", code=2)
+        refuse("sqlite:none/t.db?table=p", "unable to open database file|No such file")
+        refuse("sqlite:t.db?table=sqlite_p", "object name reserved")
+        db = sqlite3.connect(self.path("t.db"))
+        db.execute("CREATE VIEW v AS SELECT 1")
+        db.execute("DELETE FROM p WHERE code > '05'")
+        db.commit()
+        db.close()
+        refuse("sqlite:t.db?table=v", "'v' exists already and is not a table", "--replace")
+        self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", "sqlite:t.db?table=P", "--replace")
+        self.assertEqual(self.query("SELECT count(*) FROM p"), [(60,)])
+        self.fails("train", "sqlite:t.db?table=t", "--target", "y", "-o", "sqlite:t.db?table=m", says="train does not write to databases", code=2)
+
+    def test_all_or_nothing(self):
+        # a bad row at the end, behind parts that are predicted already
+        db = sqlite3.connect(self.path("big.db"))
+        db.execute("CREATE TABLE t (id, x, filler)")
+        db.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "
+                   "INSERT INTO t SELECT i, i % 9, 'a text that is not learned from and makes the rows longer' FROM n")
+        db.execute("INSERT INTO t VALUES (0, 9e999, NULL)")
+        db.commit()
+        db.close()
+        self.fails("predict", "m.karma", "sqlite:big.db", "--id", "id", "-o", "sqlite:out.db?table=p", says="row 200001, column 'x'")
+        self.fails("predict", "m.karma", "sqlite:big.db", "--id", "id", "-o", "sqlite:t.db?table=p", says="is not a finite number")
+
+    def test_a_locked_database_and_another_writer(self):
+        db = sqlite3.connect(self.path("t.db"), isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("CREATE TABLE other (a)")
+        run = self.run_karma("predict", "m.karma", "sqlite:t.db?table=t", "-o", "sqlite:t.db?table=p&timeout=0.2")
+        self.assertEqual(run.code, 1, str(run))
+        self.assertRegex(run.err, "the database is locked by another program; waited 0.2 s")
+        db.execute("COMMIT")
+        self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", "sqlite:t.db?table=p")
+        self.assertEqual(self.query("SELECT count(*) FROM p"), [(60,)])
+        db.close()
+
+    def test_names_are_only_names(self):
+        name = 'p"; DROP TABLE t; --'
+        self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", f"sqlite:t.db?table={name}")
+        self.assertEqual(self.query("SELECT count(*) FROM t"), [(60,)])
+        self.assertEqual(self.query('SELECT count(*) FROM "p""; DROP TABLE t; --"'), [(60,)])
+        cells = [[f"i{i}", i % 7, "ab"[i % 7 > 3]] for i in range(40)]
+        odd = 'a", b); DROP TABLE t; --'
+        self.database("odd.db", names=[odd, "x", "y"], cells=cells)
+        self.ok("predict", "m.karma", "sqlite:odd.db?table=t", "--id", odd, "-o", "sqlite:odd.db?table=p", notes=["lack"])
+        self.assertEqual(self.query("SELECT count(*) FROM t", "odd.db"), [(40,)])
+        self.assertEqual(self.query("SELECT name FROM pragma_table_info('p')", "odd.db")[0][0], odd)
+
+    def test_complete(self):
+        draw = random.Random(2)
+        cells = []
+        for i in range(80):
+            a, b = draw.gauss(0, 1), draw.gauss(0, 1)
+            row = [a, b, a + b, a - b, 2 * a]
+            cells.append([f"r{i}", *[None if draw.random() < 0.2 else cell for cell in row], "ab"[a > 0]])
+        self.database("s.db", names=["id", "p", "q", "r", "s", "u", "y"], cells=cells)
+        run = self.run_karma("train", "sqlite:s.db", "--target", "y", "--id", "id", "--kernel", "subspace", "-o", "s.karma", "--quiet")
+        self.assertEqual(run.code, 0, str(run))
+        wanted = self.run_karma("complete", "s.karma", "sqlite:s.db?table=t", "--quiet").rows()
+        run = self.run_karma("complete", "s.karma", "sqlite:s.db?table=t", "-o", "sqlite:s.db?table=c", "--quiet")
+        self.assertEqual(run.code, 0, str(run))
+        self.assertEqual([[str(row[0]), *row[1:6]] for row in self.query("SELECT * FROM c", "s.db")],
+                         [[row[0], *map(float, row[1:6])] for row in wanted[1:]])

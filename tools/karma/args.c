@@ -33,6 +33,8 @@ static const karma_option tool_records[] = {
      "add a column 'flags' that names the cells of the row with unseen categories, values outside the training range, "
      "or texts where numbers are expected",
      NULL},
+    {"replace", KARMA_OPTION_SWITCH, offsetof(tool_options, replace), 0, 0, 1, NULL, "",
+     "if -o is a table of a database that exists already, replace it", NULL},
     {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
      "run the regret experiment; required", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
@@ -145,6 +147,11 @@ static const karma_option *find_option(const tool_command *c, const char *name, 
         }
     }
     return NULL;
+}
+
+int has_option(const tool *t, const char *name) {
+    const option_group *group;
+    return find_option(t->command, name, &group) != NULL;
 }
 
 static int unknown_option(const tool *t, const char *name) {

@@ -15,7 +15,7 @@ static json_t *description_json(const tool *t, const karma_completion *c) {
 
 static int write_completion(const tool *t, const karma_completion *c) {
     int in_json = t->options.json && writes_stdout(t); /* the object has the table then */
-    int code = write_tables(in_json ? NULL : c->table, t->options.output, c->errors, t->options.errors);
+    int code = write_tables(t, in_json ? NULL : c->table, t->options.output, c->errors, t->options.errors);
     return code == EXIT_DONE && t->options.json ? print_json(description_json(t, c)) : code;
 }
 
@@ -50,7 +50,7 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"output", "errors", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "replace", "errors", "json", "quiet", NULL};
 static const char *const role_names[] = {"id", "ignore", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {

@@ -322,7 +322,8 @@ static int write_predictions(work *w, karma_row_stream *rows) {
     const tool *t = w->t;
     karma_error err;
     karma_output *output = NULL;
-    if (karma_output_open(&output, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
+    if (karma_output_open_table(&output, t->options.output, t->options.replace, &err) != KARMA_OK)
+        return fail(t->options.output, &err);
     w->stream = karma_output_stream(output);
     int code = answer_rows(w, rows);
     if (code != EXIT_DONE) {
@@ -372,7 +373,7 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"output", "abstain", "flags", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "replace", "abstain", "flags", "json", "quiet", NULL};
 static const char *const role_names[] = {"id", "ignore", "gram", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
@@ -397,7 +398,8 @@ const tool_command command_predict = {
         "holes in any pattern are fine. With --abstain rows about which the model knows too little get an empty "
         "prediction. A notice counts the cells with categories that the training rows did not have and with numbers "
         "outside "
-        "their range; --flags names them row by row.",
+        "their range; --flags names them row by row. DATA and the output may be tables of databases "
+        "(sqlite:FILE?table=NAME); the output is then written in one transaction.",
     .example = "  karma predict patients.karma new.csv --id patient -o predictions.csv\n"
                "  zcat new.csv.gz | karma predict patients.karma - | head\n",
     .groups = groups,

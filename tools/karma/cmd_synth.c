@@ -21,7 +21,7 @@ static int run(tool *t) {
     if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
         return fail(NULL, &err);
     int in_json = t->options.json && writes_stdout(t); /* the object has the table then */
-    int code = write_tables(in_json ? NULL : table, t->options.output, complete, t->options.complete);
+    int code = write_tables(t, in_json ? NULL : table, t->options.output, complete, t->options.complete);
     if (code == EXIT_DONE && t->options.json) code = describe_json(t, table);
     karma_table_free(table);
     karma_table_free(complete);

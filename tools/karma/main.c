@@ -40,6 +40,8 @@ static int is_standard_input(const struct stat *file) {
 /* Writing over what is being read loses it: never what was meant. */
 static int is_an_input(const tool *t, const char *path) {
     struct stat output;
+    for (size_t i = 0; path && i < t->n_arguments; i++)
+        if (karma_is_same_table(t->arguments[i], path)) return 1;
     if (!path || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
     for (size_t i = 0; i < t->n_arguments; i++)
         if (strcmp(t->arguments[i], "-") == 0 ? is_standard_input(&output) : is_file(t->arguments[i], &output))
@@ -61,7 +63,7 @@ static int run_command(const tool_command *command, int argc, char **argv) {
         print_help(command, stdout);
         code = finish_stdout();
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.output)) {
-        code = fail_usage(&t, "-o %s would overwrite the input", t.options.output);
+        code = fail_usage(&t, "-o %s would overwrite the input", path_text(t.options.output));
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.errors)) {
         code = fail_usage(&t, "--errors %s would overwrite the input", t.options.errors);
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.report)) {

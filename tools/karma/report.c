@@ -34,14 +34,14 @@ int writes_stdout(const tool *t) {
     return !t->options.output || strcmp(t->options.output, "-") == 0;
 }
 
-static int check_output(const char *path) {
+static int check_output(const tool *t, const char *path) {
     struct stat info;
     karma_error err;
     karma_output *output = NULL;
     if (!path || strcmp(path, "-") == 0) return EXIT_DONE;
     /* to open a pipe or a device is an event for who is at its other end */
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
-    if (karma_output_open(&output, path, &err) != KARMA_OK) return fail(path, &err);
+    if (karma_output_open_table(&output, path, t->options.replace, &err) != KARMA_OK) return fail(path, &err);
     karma_output_discard(output);
     return EXIT_DONE;
 }
@@ -51,8 +51,11 @@ int check_outputs(const tool *t) {
     if (page && strcmp(page, "-") == 0) return fail_usage(t, "--report writes to a file, not to standard output");
     if (page && t->options.output && strcmp(page, t->options.output) == 0)
         return fail_usage(t, "-o and --report name the same file");
-    int code = check_output(t->options.output);
-    return code == EXIT_DONE ? check_output(page) : code;
+    if (page && karma_is_database(page)) return fail_usage(t, "--report writes to a file, not to a database");
+    if (!writes_stdout(t) && karma_is_database(t->options.output) && !has_option(t, "replace"))
+        return fail_usage(t, "-o must be a file: %s does not write to databases", t->command->name);
+    int code = check_output(t, t->options.output);
+    return code == EXIT_DONE ? check_output(t, page) : code;
 }
 
 int print_json(json_t *object) {

@@ -8,18 +8,19 @@ static int fail_output(const char *path, const karma_error *err) {
 }
 
 /* Writes the table but does not make it appear yet. */
-static int write_table(karma_output **output, const karma_table *table, const char *path) {
+static int write_table(const tool *t, karma_output **output, const karma_table *table, const char *path) {
     karma_error err;
-    if (karma_output_open(output, path, &err) != KARMA_OK) return fail_output(path, &err);
+    if (karma_output_open_table(output, path, t->options.replace, &err) != KARMA_OK) return fail_output(path, &err);
     if (karma_table_write_csv(table, karma_output_stream(*output), &err) == KARMA_OK) return EXIT_DONE;
     return fail_output(path, &err);
 }
 
-int write_tables(const karma_table *table, const char *path, const karma_table *second, const char *second_path) {
+int write_tables(const tool *t, const karma_table *table, const char *path, const karma_table *second,
+                 const char *second_path) {
     karma_error err;
     karma_output *output = NULL, *second_output = NULL;
-    int code = table ? write_table(&output, table, path) : EXIT_DONE;
-    if (code == EXIT_DONE && second) code = write_table(&second_output, second, second_path);
+    int code = table ? write_table(t, &output, table, path) : EXIT_DONE;
+    if (code == EXIT_DONE && second) code = write_table(t, &second_output, second, second_path);
     if (code != EXIT_DONE) {
         karma_output_discard(output);
         karma_output_discard(second_output);
@@ -35,6 +36,7 @@ int write_tables(const karma_table *table, const char *path, const karma_table *
 }
 
 int check_second_output(const tool *t, const char *flag, const char *path) {
+    if (path && karma_is_database(path)) return fail_usage(t, "--%s is written to a file, not to a database", flag);
     if (!path || strcmp(path, "-") != 0 || !(t->options.json || writes_stdout(t))) return EXIT_DONE;
     return fail_usage(t, "--%s - needs standard output for itself: use -o FILE, and no --json", flag);
 }

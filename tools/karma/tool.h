@@ -25,6 +25,7 @@ typedef struct tool_options {
     int64_t rounds;          /* cv */
     int compact;             /* train: a model of few training rows */
     int flags;               /* predict: a column with the cells that the model could not use as they are */
+    int replace;             /* predict, complete: a table of a database that exists already */
     int64_t abstain;         /* predict, eval: the warning level from which on they do; 0: never */
 } tool_options;
 
@@ -88,6 +89,8 @@ int check_threads(tool *t);
 void *group_struct(const option_group *group, tool *t);
 /* Whether it is this group of the command that has the option. */
 int group_has(const tool_command *command, const option_group *group, const karma_option *option);
+/* Whether the command has this option. */
+int has_option(const tool *t, const char *name);
 /* Reading options that every command on tables shares: what columns are, and what the file is like. */
 extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
 /* What train and cv read: also matrices of kernel values. */
@@ -178,8 +181,9 @@ int report_overlap(tool *t, const karma_model *model, const karma_table *table, 
 int inspect_lowrank(tool *t, const char *path);
 
 /* tables.c: tables as output. */
-/* Both files or none; a table that is NULL goes nowhere. */
-int write_tables(const karma_table *table, const char *path, const karma_table *second, const char *second_path);
+/* Both or none; a table that is NULL goes nowhere. The first path may be a database (--replace). */
+int write_tables(const tool *t, const karma_table *table, const char *path, const karma_table *second,
+                 const char *second_path);
 /* EXIT_DONE, or EXIT_USAGE after saying why: a second table, which --flag sends to `path`, cannot share standard
  * output.
  */
