@@ -96,6 +96,27 @@ KARMA_API karma_status karma_row_stream_open(karma_row_stream **out, const karma
 KARMA_API karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, karma_error *err);
 KARMA_API void karma_row_stream_free(karma_row_stream *stream);
 
+/* Rows of cells in memory, one after the other, for programs that have them so. A cell means what the same cell of a
+ * CSV file would mean: a text may be a number or a date, and "NA" is missing. Columns are matched by name.
+ *
+ * karma_row_reader_add_...: the cells of a row in the order of the columns; a row ends with its last cell. Errors:
+ * KARMA_ERR_DATA for a text that is not UTF-8 or has a NUL byte, KARMA_ERR_MEMORY.
+ * karma_row_reader_read: *out is a new table with rows that were added, or NULL if there are none left; call it until
+ * then. After an error the reader can only be freed. Errors: those of karma_model_read_table, KARMA_ERR_DATA if the
+ * last row is not whole. karma_row_reader_new: the model must outlive the reader; threads 0: all processors. Errors:
+ * KARMA_ERR_DATA for equal names and for a model of a precomputed kernel, KARMA_ERR_MEMORY. Cost: that of parsing the
+ * cells as text. Threads: one at a time per reader. */
+typedef struct karma_row_reader karma_row_reader;
+KARMA_API karma_status karma_row_reader_new(karma_row_reader **out, const karma_model *model, const char *const *names,
+                                            size_t n_columns, size_t threads, karma_error *err);
+KARMA_API void karma_row_reader_free(karma_row_reader *reader);
+KARMA_API karma_status karma_row_reader_add_missing(karma_row_reader *reader, karma_error *err);
+KARMA_API karma_status karma_row_reader_add_integer(karma_row_reader *reader, int64_t value, karma_error *err);
+KARMA_API karma_status karma_row_reader_add_number(karma_row_reader *reader, double value, karma_error *err);
+KARMA_API karma_status karma_row_reader_add_text(karma_row_reader *reader, const char *text, size_t length,
+                                                 karma_error *err);
+KARMA_API karma_status karma_row_reader_read(karma_table **out, karma_row_reader *reader, karma_error *err);
+
 /* Scores of every row: scores[row * karma_model_n_outputs + output]. A target's outputs follow those of the target
  * before it: for two classes one, positive for the second class; for more classes one each; for a regression the
  * predicted number, or one per quantile, in order. threads 0: all processors. Errors: KARMA_ERR_DATA if the table does
@@ -158,6 +179,11 @@ KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t
 KARMA_API const char *karma_model_attribute_level(const karma_model *model, size_t attribute, size_t level);
 /* Least and largest training value of a number; false where there is none: categories, or an older file. */
 KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attribute, double *low, double *high);
+/* The columns of the training table that the attributes were made of: of a column of dates its own name, where the
+ * attributes are its parts. karma_model_source_column writes a name, cut to `size` bytes, and returns its length. Cost:
+ * that of looking at all attributes. */
+KARMA_API size_t karma_model_n_source_columns(const karma_model *model);
+KARMA_API size_t karma_model_source_column(char *text, size_t size, const karma_model *model, size_t column);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
 /* How the training file was read, which new files are read by: missing values, id and ignored columns, delimiter,
  * header, decimal mark, dates; the other options are at their defaults. NULL: the table came from memory. It belongs to

@@ -117,8 +117,7 @@ typedef struct job {
 } job;
 
 /* Rows of a database come as CSV of this library: what options or a model say about other texts is not meant. */
-static karma_status open_database(job *j, const char *path, const karma_read_options *options, const karma_hooks *hooks,
-                                  karma_error *err) {
+static void expect_cells(job *j, const karma_read_options *options) {
     j->reading = *options;
     j->reading.format = KARMA_FORMAT_CSV;
     j->reading.delimiter = ',';
@@ -126,7 +125,16 @@ static karma_status open_database(job *j, const char *path, const karma_read_opt
     if (j->reading.decimal == KARMA_DECIMAL_COMMA) j->reading.decimal = KARMA_DECIMAL_AUTO;
     j->request.options = &j->reading;
     j->request.is_database = 1;
-    return karma_i_database_feed(&j->feed, &j->uri, path, options, hooks, err);
+}
+
+/* The text of a file, of a database, or of a supply, whose name the path then is. */
+static karma_status open_feed(job *j, const char *path, const karma_i_supply *supply, karma_error *err) {
+    const karma_read_options *options = j->request.options;
+    int is_database = !supply && karma_is_database(path);
+    if (supply || is_database) expect_cells(j, options);
+    if (supply) return karma_i_feed_open_supply(&j->feed, path, *supply, err);
+    if (!is_database) return karma_i_feed_open(&j->feed, path, err);
+    return karma_i_database_feed(&j->feed, &j->uri, path, options, j->request.hooks, err);
 }
 
 static void end_job(job *j) {
@@ -135,25 +143,25 @@ static void end_job(job *j) {
 }
 
 /* Opens the file and finds its reader. To be ended by end_job. */
-static karma_status open_job(job *j, const char *path, const karma_read_options *options,
+static karma_status open_job(job *j, const char *path, const karma_i_supply *supply, const karma_read_options *options,
                              const karma_i_expectation *expectation, const karma_hooks *hooks, int patient,
                              karma_error *err) {
-    int is_database = karma_is_database(path);
+    int has_cells = supply || karma_is_database(path);
     *j = (job){.found = *options};
-    j->chosen = is_database ? choose_reader(KARMA_FORMAT_CSV, "") : choose_reader(options->format, path);
+    j->chosen = has_cells ? choose_reader(KARMA_FORMAT_CSV, "") : choose_reader(options->format, path);
     j->request = (karma_i_read_request){.source = &j->start.text,
                                         .options = options,
                                         .expectation = expectation,
                                         .hooks = hooks,
                                         .likely_delimiter = j->chosen->likely_delimiter,
                                         .found = &j->found};
-    KARMA_TRY(is_database ? open_database(j, path, options, hooks, err) : karma_i_feed_open(&j->feed, path, err));
+    KARMA_TRY(open_feed(j, path, supply, err));
     if (patient && !karma_i_feed_is_seekable(j->feed)) karma_i_feed_hold(j->feed);
     KARMA_TRY(look_at_start(&j->start, j->feed, patient, err));
     KARMA_TRY(check_options_of_ratings(j->chosen, &j->request, err));
     /* standard input has no name, and some files have the wrong one */
     for (size_t i = 0;
-         !is_database && options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV && i < N_READERS;
+         !has_cells && options->format == KARMA_FORMAT_AUTO && j->chosen->format == KARMA_FORMAT_CSV && i < N_READERS;
          i++)
         if (readers[i]->recognises && readers[i]->recognises(&j->start.text)) j->chosen = readers[i];
     if (j->chosen->format == KARMA_FORMAT_CSV) {
@@ -186,7 +194,7 @@ static karma_status read_all(karma_table **out, job *j, karma_error *err) {
 static karma_status read_with(karma_table **out, const char *path, const karma_read_options *options,
                               const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
     job j;
-    karma_status st = open_job(&j, path, options, expectation, hooks, 1, err);
+    karma_status st = open_job(&j, path, NULL, options, expectation, hooks, 1, err);
     if (st == KARMA_OK) st = read_all(out, &j, err);
     end_job(&j);
     return st;
@@ -251,28 +259,45 @@ struct karma_i_table_stream {
     int ended;
 };
 
-karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
-                                       const karma_i_expectation *expectation, const karma_hooks *hooks,
-                                       karma_error *err) {
+static karma_status open_stream(karma_i_table_stream *s, const char *path, const karma_i_supply *supply,
+                                const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     const karma_option_table *table = karma_read_option_table();
+    const karma_read_options *remembered = s->expectation.reading;
+    karma_read_options given;
+    KARMA_TRY(karma_i_options_accept(table, &given, options, err));
+    if (!supply) KARMA_TRY(check_given(path, &given, err));
+    KARMA_TRY(remembered ? karma_i_reading_merge(&s->options, options, remembered, hooks, err)
+                         : karma_options_copy(table, &s->options, &given, err));
+    s->has_options = 1;
+    KARMA_TRY(open_job(&s->job, path, supply, &s->options, &s->expectation, hooks, 0, err));
+    if (s->job.chosen->format != KARMA_FORMAT_CSV || s->options.gram) return KARMA_OK;
+    return karma_i_csv_stream_open(&s->csv, &s->job.request, err);
+}
+
+static karma_status new_stream(karma_i_table_stream **out, const char *path, const karma_i_supply *supply,
+                               const karma_read_options *options, const karma_i_expectation *expectation,
+                               const karma_hooks *hooks, karma_error *err) {
     karma_i_table_stream *s = karma_i_zalloc(1, sizeof *s);
     if (!s) return karma_i_fail_memory(err);
     s->expectation = *expectation;
-    karma_read_options given;
-    karma_status st = karma_i_options_accept(table, &given, options, err);
-    if (st == KARMA_OK) st = check_given(path, &given, err);
-    if (st == KARMA_OK)
-        st = expectation->reading ? karma_i_reading_merge(&s->options, options, expectation->reading, hooks, err)
-                                  : karma_options_copy(table, &s->options, &given, err);
-    s->has_options = st == KARMA_OK;
-    if (st == KARMA_OK) st = open_job(&s->job, path, &s->options, &s->expectation, hooks, 0, err);
-    if (st == KARMA_OK && s->job.chosen->format == KARMA_FORMAT_CSV && !s->options.gram)
-        st = karma_i_csv_stream_open(&s->csv, &s->job.request, err);
+    karma_status st = open_stream(s, path, supply, options, hooks, err);
     if (st == KARMA_OK)
         *out = s;
     else
         karma_i_table_stream_free(s);
     return st;
+}
+
+karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
+                                       const karma_i_expectation *expectation, const karma_hooks *hooks,
+                                       karma_error *err) {
+    return new_stream(out, path, NULL, options, expectation, hooks, err);
+}
+
+karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,
+                                              const karma_read_options *options, const karma_i_expectation *expectation,
+                                              karma_error *err) {
+    return new_stream(out, name, &supply, options, expectation, NULL, err);
 }
 
 karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *stream, karma_error *err) {

@@ -2,25 +2,34 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "io/gram_file.h"
-#include "io/reader.h"
-#include "model/model.h"
+#include "model/row_stream.h"
 
 struct karma_row_stream {
-    const char **names; /* of the targets */
-    karma_i_table_stream *tables;
+    karma_i_model_stream own;
     karma_table *matrix; /* a matrix of kernel values is one part */
 };
+
+karma_status karma_i_model_expect(karma_i_model_stream *out, const karma_model *model, karma_error *err) {
+    const karma_i_recipe *recipe = karma_i_model_recipe(model);
+    out->names = karma_i_alloc(model->task.n_heads, sizeof *out->names);
+    if (!out->names) return karma_i_fail_memory(err);
+    for (size_t t = 0; t < model->task.n_heads; t++) out->names[t] = model->task.heads[t].name;
+    out->expectation =
+        (karma_i_expectation){recipe->columns, recipe->n_attributes, out->names, model->task.n_heads, model->reading};
+    return KARMA_OK;
+}
+
+void karma_i_model_stream_clear(karma_i_model_stream *stream) {
+    karma_i_table_stream_free(stream->tables);
+    karma_i_free(stream->names);
+}
 
 static karma_status open_tables(karma_row_stream *s, const karma_model *model, const char *path,
                                 const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     const karma_i_recipe *recipe = karma_i_model_recipe(model);
     if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_alone(&s->matrix, path, err);
-    s->names = karma_i_alloc(model->task.n_heads, sizeof *s->names);
-    if (!s->names) return karma_i_fail_memory(err);
-    for (size_t t = 0; t < model->task.n_heads; t++) s->names[t] = model->task.heads[t].name;
-    karma_i_expectation expected = {recipe->columns, recipe->n_attributes, s->names, model->task.n_heads,
-                                    model->reading};
-    return karma_i_table_stream_open(&s->tables, path, options, &expected, hooks, err);
+    KARMA_TRY(karma_i_model_expect(&s->own, model, err));
+    return karma_i_table_stream_open(&s->own.tables, path, options, &s->own.expectation, hooks, err);
 }
 
 karma_status karma_row_stream_open(karma_row_stream **out, const karma_model *model, const char *path,
@@ -36,7 +45,7 @@ karma_status karma_row_stream_open(karma_row_stream **out, const karma_model *mo
 }
 
 karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, karma_error *err) {
-    if (stream->tables) return karma_i_table_stream_next(out, stream->tables, err);
+    if (stream->own.tables) return karma_i_table_stream_next(out, stream->own.tables, err);
     *out = stream->matrix;
     stream->matrix = NULL;
     return KARMA_OK;
@@ -44,8 +53,7 @@ karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, 
 
 void karma_row_stream_free(karma_row_stream *stream) {
     if (!stream) return;
-    karma_i_table_stream_free(stream->tables);
+    karma_i_model_stream_clear(&stream->own);
     karma_table_free(stream->matrix);
-    karma_i_free(stream->names);
     karma_i_free(stream);
 }

@@ -1,0 +1,18 @@
+/* What a model wants to know of the rows that it is given. */
+#ifndef KARMA_I_ROW_STREAM_H
+#define KARMA_I_ROW_STREAM_H
+
+#include "io/reader.h"
+#include "model/model.h"
+
+typedef struct karma_i_model_stream {
+    const char **names; /* of the targets; owned */
+    karma_i_expectation expectation;
+    karma_i_table_stream *tables; /* owned; NULL: not open */
+} karma_i_model_stream;
+
+/* Fills all but the tables. The model must outlive it. Fails with KARMA_ERR_MEMORY only. */
+karma_status karma_i_model_expect(karma_i_model_stream *out, const karma_model *model, karma_error *err);
+void karma_i_model_stream_clear(karma_i_model_stream *stream);
+
+#endif
