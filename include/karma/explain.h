@@ -20,7 +20,7 @@ extern "C" {
  *     score = bias[i] + sum of the row's contributions
  *
  * in the units of karma_predict, but for two things: kernel values of a plain kernel are taken in double precision here
- * and in single precision there, and quantiles are as learned, not put in order where they cross.
+ * and in single precision there, and quantiles are not put in order where they cross.
  *
  * If all kernels of the model are plain (one factor, no outer map, no subspace), a contribution is the attribute's own
  * sum of the score: exact. Otherwise it is the attribute's Shapley value in the game whose value of a set of attributes

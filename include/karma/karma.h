@@ -9,6 +9,8 @@
  *   karma_fit                                     a model                     (karma/learn.h)
  *   karma_predict                                 scores of every target      (karma/learn.h)
  *   karma_model_decide, _number, _probabilities   what the scores predict     (karma/learn.h)
+ *   karma_predict_intervals, _sets               how sure a prediction is   (karma/certainty.h)
+ *   karma_measure_next                            what to measure next       (karma/next.h)
  *   karma_evaluate                                metrics                     (karma/evaluate.h)
  *   karma_compare                                 methods on the same rows    (karma/compare.h)
  *   karma_explain, karma_measure_...              contributions of columns    (karma/explain.h)
@@ -30,12 +32,14 @@
 #include "karma/array.h"
 #include "karma/arrow.h"
 #include "karma/base.h"
+#include "karma/certainty.h"
 #include "karma/compare.h"
 #include "karma/data.h"
 #include "karma/database.h"
 #include "karma/evaluate.h"
 #include "karma/explain.h"
 #include "karma/learn.h"
+#include "karma/next.h"
 #include "karma/options.h"
 #include "karma/regret.h"
 #include "karma/search.h"

@@ -84,7 +84,19 @@ extern "C" {
 #define KARMA_CALIBRATION_LIST(X)                                                                                      \
     X(KARMA_CALIBRATE_OFF, "off")                                                                                      \
     X(KARMA_CALIBRATE_SIGMOID, "sigmoid")                                                                              \
-    X(KARMA_CALIBRATE_ISOTONIC, "isotonic")
+    X(KARMA_CALIBRATE_ISOTONIC, "isotonic")                                                                            \
+    X(KARMA_CALIBRATE_AUTO, "auto")
+
+/* Whether rows that were left out are kept for intervals, sets and abstention. */
+#define KARMA_CERTAINTY_LIST(X)                                                                                        \
+    X(KARMA_CERTAINTY_AUTO, "auto")                                                                                    \
+    X(KARMA_CERTAINTY_ON, "on")                                                                                        \
+    X(KARMA_CERTAINTY_OFF, "off")
+
+/* For which rows intervals and sets keep their level. */
+#define KARMA_COVERAGE_BY_LIST(X)                                                                                      \
+    X(KARMA_COVERAGE_BY_ALL, "all")                                                                                    \
+    X(KARMA_COVERAGE_BY_MISSING, "missing")
 
 #define KARMA_ORDER_LIST(X)                                                                                            \
     X(KARMA_ORDER_RANDOM, "random")                                                                                    \
@@ -132,6 +144,8 @@ typedef enum karma_decimal { KARMA_DECIMAL_LIST(KARMA_ENUM_ITEM) KARMA_N_DECIMAL
 typedef enum karma_date_order { KARMA_DATE_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_DATE_ORDERS } karma_date_order;
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
 typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
+typedef enum karma_certainty { KARMA_CERTAINTY_LIST(KARMA_ENUM_ITEM) KARMA_N_CERTAINTIES } karma_certainty;
+typedef enum karma_coverage_by { KARMA_COVERAGE_BY_LIST(KARMA_ENUM_ITEM) KARMA_N_COVERAGE_BYS } karma_coverage_by;
 typedef enum karma_order { KARMA_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_ORDERS } karma_order;
 typedef enum karma_effort { KARMA_EFFORT_LIST(KARMA_ENUM_ITEM) KARMA_N_EFFORTS } karma_effort;
 typedef enum karma_goal { KARMA_GOAL_LIST(KARMA_ENUM_ITEM) KARMA_N_GOALS } karma_goal;
@@ -206,7 +220,8 @@ typedef struct karma_fit_options {
     double huber;          /* where the Huber loss turns linear */
     char *quantile;        /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
     char *class_weight;    /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
-    int probabilities;     /* karma_calibration: how scores become probabilities, from out-of-fold scores */
+    int probabilities;     /* karma_calibration: how scores become probabilities, from out-of-fold scores; auto: sigmoid
+                              where a search or option 'sets' has such scores, else off */
     int64_t folds;         /* of these scores */
     int solver;            /* karma_solver_kind */
     double C;              /* weight of the loss in |v|^2/2 + (C/m) sum of losses, or KARMA_AUTO */
@@ -226,6 +241,10 @@ typedef struct karma_fit_options {
     int64_t landmarks; /* rows that the nystrom solver builds the machine of, or KARMA_AUTO */
     int64_t trees;     /* of the kernels "boost" and "forest", or KARMA_AUTO */
     int64_t leaves;    /* of each of these trees, at most, or KARMA_AUTO */
+    int certainty;     /* karma_certainty: whether rows that were left out are kept (karma/certainty.h) */
+    double intervals;  /* level of the intervals of numbers, or KARMA_AUTO */
+    double sets;       /* level of the sets of classes, or KARMA_AUTO */
+    int coverage_by;   /* karma_coverage_by: for which rows these levels are kept */
 } karma_fit_options;
 
 /* How a model is chosen (karma/search.h). */

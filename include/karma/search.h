@@ -3,6 +3,7 @@
 #define KARMA_SEARCH_H
 
 #include "karma/base.h"
+#include "karma/certainty.h"
 #include "karma/data.h"
 #include "karma/learn.h"
 #include "karma/options.h"
@@ -119,6 +120,8 @@ typedef struct karma_cv {
     karma_cv_target *targets;
     char **kernels;     /* of each fold: what was learned there */
     size_t n_cut_short; /* folds whose search was cut short by its time limit */
+    /* Intervals or sets of each target on the rows that were left out; level 0 where a model of a fold has none. */
+    karma_coverage *coverages;
 } karma_cv;
 
 /* Leaves the rows out in turn, `folds` parts of them, `repeats` times: learns from the others by karma_search, so that

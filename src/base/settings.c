@@ -13,6 +13,8 @@ static const karma_option_word encoding_words[] = {KARMA_ENCODING_LIST(WORD) END
 static const karma_option_word rank_form_words[] = {KARMA_RANK_FORM_LIST(WORD) END_OF_WORDS};
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
 static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
+static const karma_option_word certainty_words[] = {KARMA_CERTAINTY_LIST(WORD) END_OF_WORDS};
+static const karma_option_word coverage_by_words[] = {KARMA_COVERAGE_BY_LIST(WORD) END_OF_WORDS};
 static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
 static const karma_option_word format_words[] = {KARMA_FORMAT_LIST(WORD) END_OF_WORDS};
@@ -138,8 +140,21 @@ static const karma_option fit_records[] = {
      "0.5"},
     TEXT(F, class_weight, "class-weight", "balanced|A=2,B=1",
          "weight of the rows of each class; balanced: all classes weigh the same"),
-    CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_OFF, calibration_words,
-           "calibrate probabilities on scores of rows that were left out of learning in turn"),
+    CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_AUTO, calibration_words,
+           "calibrate probabilities on scores of rows that were left out of learning in turn; auto: sigmoid where a "
+           "search has such scores, or option 'sets' asks for them"),
+    CHOICE(F, certainty, "certainty", KARMA_CERTAINTY_AUTO, certainty_words,
+           "keep what rows that were left out say of the errors, for intervals, sets and abstention; auto: where a "
+           "search or other options have such rows"),
+    {"intervals", KARMA_OPTION_REAL, FIELD(F, intervals), KARMA_AUTO, 0.01, 0.9999, auto_words, "LEVEL",
+     "of numbers: give an interval that holds the label of this share of new rows; auto: where quantiles are learned, "
+     "what they leave between the first and the last",
+     NULL},
+    {"sets", KARMA_OPTION_REAL, FIELD(F, sets), KARMA_AUTO, 0.01, 0.9999, auto_words, "LEVEL",
+     "of classes: give the set of classes that holds the label of this share of new rows", NULL},
+    CHOICE(F, coverage_by, "coverage-by", KARMA_COVERAGE_BY_ALL, coverage_by_words,
+           "for which rows intervals and sets keep their level: all together, or also for each quarter of the rows by "
+           "the number of missing cells"),
     INTEGER(F, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn"),
     CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
            "batch: the exact minimum, with a certificate; primal: the same, faster, for kernels with few dimensions; "

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/options_accept.h"
 #include "eval/shapley.h"
+#include "model/certain_answers.h"
 #include "model/model.h"
 #include "solve/solver.h"
 
@@ -149,6 +150,37 @@ static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
     }
 }
 
+/* Quantiles are corrected in their order (model/certain_answers.h): what belongs to a place goes to the output that has
+ * it in this row. The correction belongs to no column. */
+static void correct_row(double *bias, const double *totals, const double *corrections, const karma_i_head *head) {
+    for (size_t o = 0; o < head->n_outputs; o++) {
+        size_t place = 0;
+        for (size_t other = 0; other < head->n_outputs; other++)
+            place += totals[other] < totals[o] || (totals[other] == totals[o] && other < o);
+        bias[o] += corrections[place];
+    }
+}
+
+static karma_status correct_quantiles(karma_explanations *e, const karma_model *model, size_t target,
+                                      const karma_table *table, karma_error *err) {
+    const karma_i_head *head = &model->task.heads[target];
+    size_t K = e->n_outputs, first = head->first_output;
+    if (head->n_quantiles == 0) return KARMA_OK;
+    double *corrections = karma_i_zalloc(e->n_rows, K * sizeof *corrections);
+    double *totals = karma_i_alloc(K, sizeof *totals);
+    karma_status st = corrections && totals ? karma_i_add_corrections(corrections, model, target, table, err)
+                                            : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < e->n_rows; i++) {
+        memcpy(totals, e->bias + i * K, K * sizeof *totals);
+        for (size_t part = e->start[i]; part < e->start[i + 1]; part++)
+            for (size_t o = 0; o < K; o++) totals[o] += e->contribution[part * K + o];
+        correct_row(e->bias + i * K + first, totals + first, corrections + i * K + first, head);
+    }
+    karma_i_free(corrections);
+    karma_i_free(totals);
+    return st;
+}
+
 karma_status karma_explain(karma_explanations *out, const karma_model *model, const karma_table *table,
                            const karma_explain_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_explain_options own;
@@ -165,7 +197,10 @@ karma_status karma_explain(karma_explanations *out, const karma_model *model, co
     if (st == KARMA_OK) tell_cost(&e, model, options, hooks);
     if (st == KARMA_OK) st = explain_rows(&e, &game, options, hooks, err);
     for (size_t t = 0; st == KARMA_OK && t < model->task.n_heads; t++)
-        if (model->task.heads[t].labels.task == KARMA_TASK_REGRESS) finish_numbers(&e, &model->task.heads[t]);
+        if (model->task.heads[t].labels.task == KARMA_TASK_REGRESS) {
+            finish_numbers(&e, &model->task.heads[t]);
+            st = correct_quantiles(&e, model, t, table, err);
+        }
     karma_i_game_clear(&game);
     karma_i_rows_free(rows);
     if (st == KARMA_OK)

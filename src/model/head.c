@@ -16,12 +16,18 @@ void karma_i_head_clear(karma_i_head *head) {
     karma_i_labels_clear(&head->labels);
     karma_i_free(head->quantiles);
     karma_i_calibration_clear(&head->calibration);
+    karma_i_certainty_clear(&head->certainty);
     *head = (karma_i_head){0};
 }
 
 size_t karma_i_head_count_outputs(const karma_i_head *head) {
     if (head->labels.task == KARMA_TASK_CLASSIFY) return head->labels.n_classes > 2 ? head->labels.n_classes : 1;
     return head->n_quantiles ? head->n_quantiles : 1;
+}
+
+size_t karma_i_head_n_values(const karma_i_head *head) {
+    size_t n = karma_i_head_count_outputs(head);
+    return head->labels.task == KARMA_TASK_CLASSIFY ? head->labels.n_classes + 1 : n + (n > 1);
 }
 
 /* --- quantiles ----------------------------------------------------------------------------------------- */
@@ -98,6 +104,7 @@ karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target,
 karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err) {
     karma_i_head copy = *head;
     copy.calibration = (karma_i_calibration){0};
+    copy.certainty = (karma_i_certainty){0};
     copy.labels = (karma_i_labels){0};
     copy.name = karma_i_strdup(head->name);
     copy.quantiles = karma_i_alloc(head->n_quantiles, sizeof *copy.quantiles);
@@ -272,8 +279,11 @@ karma_status karma_i_head_archive(karma_i_archive *a, karma_i_head *head) {
     KARMA_TRY(karma_i_archive_text(a, "name", &head->name));
     KARMA_TRY(karma_i_labels_archive(a, &head->labels));
     KARMA_TRY(archive_loss(a, head));
-    if (head->labels.task == KARMA_TASK_CLASSIFY)
-        return karma_i_calibration_archive(a, &head->calibration, head->labels.n_classes);
-    KARMA_TRY(karma_i_archive_number(a, "mean", &head->mean, -DBL_MAX, DBL_MAX));
-    return head->loss == KARMA_LOSS_PINBALL ? archive_quantiles(a, head) : KARMA_OK;
+    if (head->labels.task == KARMA_TASK_CLASSIFY) {
+        KARMA_TRY(karma_i_calibration_archive(a, &head->calibration, head->labels.n_classes));
+    } else {
+        KARMA_TRY(karma_i_archive_number(a, "mean", &head->mean, -DBL_MAX, DBL_MAX));
+        if (head->loss == KARMA_LOSS_PINBALL) KARMA_TRY(archive_quantiles(a, head));
+    }
+    return karma_i_certainty_archive(a, &head->certainty, karma_i_head_n_values(head), head->labels.n_classes);
 }

@@ -4,6 +4,7 @@
 #define KARMA_I_HEAD_H
 
 #include "model/labels.h"
+#include "model/certainty_rows.h"
 #include "solve/calibrate.h"
 #include "solve/loss.h"
 
@@ -18,12 +19,13 @@ typedef struct karma_i_head {
     /* two classes and a number: 1; more classes: one each; quantiles: one each */
     size_t n_outputs;
     karma_i_calibration calibration;
+    karma_i_certainty certainty; /* what rows that were left out say */
 } karma_i_head;
 
 /* Everything but its outputs' place. */
 karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, size_t n_rows,
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
-/* Without the calibration. */
+/* Without the calibration and the certainty. */
 karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err);
 /* The mean and units of a copied head, learned again from other rows: those it was copied from may
  * hold rows that are to be left out. Classes stay. */
@@ -34,6 +36,8 @@ void karma_i_head_clear(karma_i_head *head);
 karma_status karma_i_head_archive(karma_i_archive *archive, karma_i_head *head);
 /* From the labels, the loss and the quantiles. */
 size_t karma_i_head_count_outputs(const karma_i_head *head);
+/* Of each row of its certainty. */
+size_t karma_i_head_n_values(const karma_i_head *head);
 
 /* The quantiles of the options: ascending, none twice. A new array. */
 karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fit_options *options, karma_error *err);

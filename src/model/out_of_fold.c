@@ -1,29 +1,57 @@
 #include "model/out_of_fold.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/fit_task.h"
 #include "model/fold.h"
 
+/* Scores the copies of the rows that the fold leaves out. */
+static karma_status score_copies(karma_i_copies *copies, const karma_model *model, const karma_i_folds *folds,
+                                 size_t fold, karma_error *err) {
+    size_t n = 0, K = model->task.n_outputs;
+    karma_table *table = NULL;
+    size_t *rows = karma_i_alloc(copies->table->n_rows, sizeof *rows);
+    double *own = karma_i_alloc(copies->table->n_rows, K * sizeof *own);
+    karma_status st = rows && own ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < copies->table->n_rows; i++)
+        if (karma_i_folds_number(folds, 0, copies->source[i]) == fold) rows[n++] = i;
+    if (st == KARMA_OK) st = karma_table_select(&table, copies->table, rows, n, err);
+    if (st == KARMA_OK) st = karma_predict(own, model, table, (size_t)model->task.options.threads, NULL, err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) memcpy(copies->scores + rows[i] * K, own + i * K, K * sizeof *own);
+    karma_table_free(table);
+    karma_i_free(rows);
+    karma_i_free(own);
+    return st;
+}
+
 /* Learns without the test rows of a fold, and scores them. */
-static karma_status score_fold(double *scores, int *cancelled, const karma_i_fold *fold, const karma_i_task *task,
-                               const karma_i_plan *plan, const karma_hooks *hooks, karma_error *err) {
+static karma_status score_fold(double *scores, int *cancelled, const karma_i_folds *folds, size_t number,
+                               karma_i_copies *copies, const karma_i_task *task, const karma_i_plan *plan,
+                               const karma_hooks *hooks, karma_error *err) {
+    karma_i_fold split = {0};
     karma_model *model = NULL;
-    double *own = karma_i_alloc(fold->test->n_rows, task->n_outputs * sizeof *own);
-    karma_status st =
-        own ? karma_i_fit_task(&model, task, plan, fold->train, hooks, hooks, err) : karma_i_fail_memory(err);
+    double *own = NULL;
+    karma_status st = karma_i_fold_split(&split, folds, number, err);
+    if (st == KARMA_OK && !(own = karma_i_alloc(split.test->n_rows, task->n_outputs * sizeof *own)))
+        st = karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_fit_task(&model, task, plan, split.train, hooks, hooks, err);
     if (st == KARMA_OK) {
         *cancelled = model->info.stop == KARMA_STOP_CANCELLED;
-        st = karma_predict(own, model, fold->test, (size_t)task->options.threads, NULL, err);
+        st = karma_predict(own, model, split.test, (size_t)task->options.threads, NULL, err);
     }
-    if (st == KARMA_OK) karma_i_fold_put_scores(scores, fold, own, task->n_outputs);
+    if (st == KARMA_OK) karma_i_fold_put_scores(scores, &split, own, task->n_outputs);
+    if (st == KARMA_OK && copies && copies->table) st = score_copies(copies, model, folds, number, err);
+    karma_i_fold_clear(&split);
     karma_i_free(own);
     karma_model_free(model);
     return st;
 }
 
 karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_i_task *task, const karma_i_plan *plan,
-                                 const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+                                 const karma_table *table, karma_i_copies *copies, const karma_hooks *hooks,
+                                 karma_error *err) {
     size_t n_folds = (size_t)task->options.folds;
     karma_i_folds folds;
     if (n_folds > table->n_rows) n_folds = table->n_rows;
@@ -31,12 +59,8 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_i_t
     KARMA_TRY(karma_i_folds_deal(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
     karma_status st = KARMA_OK;
     *cancelled = 0;
-    for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++) {
-        karma_i_fold fold = {0};
-        st = karma_i_fold_split(&fold, &folds, f, err);
-        if (st == KARMA_OK) st = score_fold(scores, cancelled, &fold, task, plan, hooks, err);
-        karma_i_fold_clear(&fold);
-    }
+    for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++)
+        st = score_fold(scores, cancelled, &folds, f, copies, task, plan, hooks, err);
     karma_i_folds_clear(&folds);
     return st;
 }

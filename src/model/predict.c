@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "model/answers.h"
+#include "model/certain_answers.h"
 #include "model/model.h"
 
 /* Kernel values beyond single precision make scores that are no numbers, and nothing can be decided by them. */
@@ -48,6 +49,7 @@ karma_status karma_predict(double *scores, const karma_model *model, const karma
     double *own = karma_i_alloc(n, sizeof *own); /* a failure leaves the caller's as they were */
     karma_status st =
         own ? predict_rows(own, model, rows, karma_i_threads((int64_t)threads), err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = karma_i_correct_quantiles(own, model, table, err);
     if (st == KARMA_OK && n) memcpy(scores, own, n * sizeof *scores);
     karma_i_free(own);
     karma_i_rows_free(rows);

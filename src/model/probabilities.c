@@ -8,8 +8,9 @@
 
 /* The head's own scores, side by side, and its classes; weights as in learning, so that probabilities are those of the
  * population that was learned. */
-static karma_status calibrate_head(karma_i_head *head, const double *scores, size_t stride, const karma_table *table,
-                                   const karma_i_target *target, const karma_fit_options *options, karma_error *err) {
+static karma_status calibrate_head(karma_i_head *head, karma_calibration kind, const double *scores, size_t stride,
+                                   const karma_table *table, const karma_i_target *target,
+                                   const karma_fit_options *options, karma_error *err) {
     size_t n = table->n_rows, K = head->n_outputs;
     double *own = karma_i_alloc(n, K * sizeof *own), *weights = karma_i_alloc(n, sizeof *weights);
     double *class_weights = karma_i_alloc(head->labels.n_classes, sizeof *class_weights);
@@ -25,8 +26,7 @@ static karma_status calibrate_head(karma_i_head *head, const double *scores, siz
                              ? class_weights[classes[i]] * karma_table_row_weight(table, i)
                              : 0.0;
         }
-        st = karma_i_calibration_learn(&head->calibration, (karma_calibration)options->probabilities, own, classes,
-                                       weights, n, head->labels.n_classes, err);
+        st = karma_i_calibration_learn(&head->calibration, kind, own, classes, weights, n, head->labels.n_classes, err);
     }
     karma_i_free(own);
     karma_i_free(weights);
@@ -35,29 +35,55 @@ static karma_status calibrate_head(karma_i_head *head, const double *scores, siz
     return st;
 }
 
-karma_status karma_i_calibrate_heads(karma_i_task *task, const karma_table *table, const double *scores,
-                                     karma_error *err) {
-    for (size_t t = 0; t < task->n_heads; t++)
+karma_status karma_i_calibrate_heads(karma_i_task *task, const karma_i_left_out *rows, int is_free, karma_error *err) {
+    karma_calibration kind = karma_i_wanted_calibration(task, is_free);
+    for (size_t t = 0; kind != KARMA_CALIBRATE_OFF && t < task->n_heads; t++)
         if (task->heads[t].labels.task == KARMA_TASK_CLASSIFY)
-            KARMA_TRY(calibrate_head(&task->heads[t], scores, task->n_outputs, table, &table->targets[t],
-                                     &task->options, err));
-    return KARMA_OK;
+            KARMA_TRY(calibrate_head(&task->heads[t], kind, rows->scores, task->n_outputs, rows->table,
+                                     &rows->table->targets[t], &task->options, err));
+    return karma_i_wants_certainty(task, is_free) ? karma_i_certainty_learn(task, rows, err) : KARMA_OK;
+}
+
+karma_status karma_i_calibrate_by_folds(karma_i_task *task, int *cancelled, const karma_i_plan *plan,
+                                        const karma_table *table, int is_free, const karma_hooks *hooks,
+                                        karma_error *err) {
+    karma_i_copies copies = {0};
+    double *scores = karma_i_alloc(table->n_rows, task->n_outputs * sizeof *scores);
+    karma_status st = scores ? KARMA_OK : karma_i_fail_memory(err);
+    if (st == KARMA_OK && karma_i_wants_copies(task, is_free))
+        st = karma_i_copies_make(&copies, table, task->n_outputs, (uint64_t)task->options.seed, err);
+    if (st == KARMA_OK) st = karma_i_out_of_fold(scores, cancelled, task, plan, table, &copies, hooks, err);
+    karma_i_left_out rows = {table, scores, &copies};
+    if (st == KARMA_OK && !*cancelled) st = karma_i_calibrate_heads(task, &rows, is_free, err);
+    karma_i_copies_clear(&copies);
+    karma_i_free(scores);
+    return st;
+}
+
+/* Whether the options name what rows that are left out are for. */
+static int is_asked_for(const karma_i_task *task) {
+    return karma_i_wanted_calibration(task, 0) != KARMA_CALIBRATE_OFF ||
+           task->options.certainty == KARMA_CERTAINTY_ON || task->options.intervals > 0.0;
 }
 
 karma_status karma_i_calibrate_model(karma_model *model, const karma_table *table, const karma_hooks *hooks,
                                      karma_error *err) {
-    int any = 0, cancelled = model->info.stop == KARMA_STOP_CANCELLED;
-    for (size_t t = 0; t < model->task.n_heads; t++) any |= model->task.heads[t].labels.task == KARMA_TASK_CLASSIFY;
-    if (model->task.options.probabilities == KARMA_CALIBRATE_OFF || !any) return KARMA_OK;
-    double *scores = karma_i_alloc(table->n_rows, model->task.n_outputs * sizeof *scores);
-    karma_status st = scores ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK && !cancelled)
-        st = karma_i_out_of_fold(scores, &cancelled, &model->task, &model->plan, table, hooks, err);
+    karma_i_task *task = &model->task;
+    int cancelled = model->info.stop == KARMA_STOP_CANCELLED;
+    karma_error fault = {0};
+    if (karma_i_wanted_calibration(task, 0) == KARMA_CALIBRATE_OFF && !karma_i_wants_certainty(task, 0))
+        return KARMA_OK;
+    karma_status st =
+        cancelled ? KARMA_OK : karma_i_calibrate_by_folds(task, &cancelled, &model->plan, table, 0, hooks, &fault);
+    if (st == KARMA_ERR_DATA && !is_asked_for(task)) {
+        karma_i_notice(hooks, "the quantiles are not corrected, and there are no intervals: %s", fault.message);
+        return KARMA_OK;
+    }
+    if (st != KARMA_OK && err) *err = fault;
     if (cancelled) {
-        karma_i_notice(hooks, "interrupted before probabilities were calibrated: the model has none");
+        karma_i_notice(hooks,
+                       "interrupted before rows were left out: the model has no probabilities, intervals or sets");
         model->info.stop = KARMA_STOP_CANCELLED;
     }
-    if (st == KARMA_OK && !cancelled) st = karma_i_calibrate_heads(&model->task, table, scores, err);
-    karma_i_free(scores);
     return st;
 }

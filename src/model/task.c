@@ -59,17 +59,23 @@ static karma_status learn_heads(karma_i_task *task, const karma_table *table, co
 
 /* Options that apply to no target are an error. */
 static karma_status check_settings(const karma_i_task *task, karma_error *err) {
-    int any_quantiles = 0, any_classes = 0;
+    int any_quantiles = 0, any_classes = 0, any_numbers = 0;
     for (size_t t = 0; t < task->n_heads; t++) {
         any_quantiles |= task->heads[t].n_quantiles > 0;
         any_classes |= task->heads[t].labels.n_classes > 0;
+        any_numbers |= task->heads[t].labels.n_classes == 0;
     }
     if (task->options.quantile && !any_quantiles)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'quantile' is for numbers with the loss pinball, not for %s",
                             karma_i_loss_name(task->heads[0].loss));
     if (task->options.class_weight && !any_classes)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight' is for classes, and there are none");
-    if (task->options.probabilities != KARMA_CALIBRATE_OFF && !any_classes)
+    if (isfinite(task->options.intervals) && task->options.intervals > 0.0 && !any_numbers)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'intervals' is for numbers, and there are none");
+    if (isfinite(task->options.sets) && task->options.sets > 0.0 && !any_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'sets' is for classes, and there are none");
+    if (task->options.probabilities != KARMA_CALIBRATE_OFF && task->options.probabilities != KARMA_CALIBRATE_AUTO &&
+        !any_classes)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'probabilities' is for classes, and there are none");
     return karma_i_check_class_weights(task->heads, task->n_heads, &task->options, err);
 }

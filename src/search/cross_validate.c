@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options_accept.h"
+#include "eval/coverage.h"
 #include "eval/metric_table.h"
 #include "karma/search.h"
 #include "model/fold.h"
@@ -19,6 +20,7 @@ void karma_cv_clear(karma_cv *cv) {
     for (size_t f = 0; cv->kernels && f < cv->n_folds * cv->n_repeats; f++) karma_i_free(cv->kernels[f]);
     karma_i_free(cv->targets);
     karma_i_free(cv->kernels);
+    karma_i_free(cv->coverages);
     *cv = (karma_cv){0};
 }
 
@@ -34,6 +36,41 @@ static int progress_of_fold(void *payload, const char *stage, size_t done, size_
     (void)done, (void)total; /* of one model among many */
     (void)snprintf(line, sizeof line, "outer fold %zu of %zu: %.200s;", f->fold + 1, f->n_folds, stage);
     return karma_i_progress(f->hooks, line, f->fold, f->n_folds);
+}
+
+/* Rows that intervals or sets were judged on, of every target. */
+typedef struct covered {
+    karma_i_covered_row *rows; /* room for all rows and repeats; NULL: some model has no certainty */
+    size_t n;
+} covered;
+
+static void clear_covered(covered *all, size_t n_targets) {
+    for (size_t t = 0; all && t < n_targets; t++) karma_i_free(all[t].rows);
+    karma_i_free(all);
+}
+
+static karma_status new_covered(covered **out, const karma_cv *cv, karma_error *err) {
+    covered *all = karma_i_zalloc(cv->n_targets, sizeof *all);
+    karma_status st = all ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t t = 0; st == KARMA_OK && t < cv->n_targets; t++)
+        if (!(all[t].rows = karma_i_alloc(cv->n_rows * cv->n_repeats, sizeof *all[t].rows)))
+            st = karma_i_fail_memory(err);
+    if (st == KARMA_OK)
+        *out = all;
+    else
+        clear_covered(all, cv->n_targets);
+    return st;
+}
+
+static karma_status cover_fold(covered *c, const karma_model *model, size_t target, const karma_table *test,
+                               const double *scores, karma_error *err) {
+    if (karma_model_n_left_out(model, target) == 0) {
+        karma_i_free(c->rows);
+        c->rows = NULL;
+    }
+    return c->rows
+               ? karma_i_cover_rows(c->rows, &c->n, model, target, test, scores, karma_model_level(model, target), err)
+               : KARMA_OK;
 }
 
 /* Running sums of every goal. */
@@ -61,8 +98,8 @@ static karma_status judge_constant_quantiles(double *out, const karma_i_task *ta
     return st;
 }
 
-static karma_status judge_fold(karma_cv *cv, const karma_model *model, const karma_i_fold *fold, size_t threads,
-                               karma_error *err) {
+static karma_status judge_fold(karma_cv *cv, covered *cover, const karma_model *model, const karma_i_fold *fold,
+                               size_t threads, karma_error *err) {
     const karma_table *test = fold->test;
     double *scores = karma_i_alloc(test->n_rows, model->task.n_outputs * sizeof *scores);
     karma_status st = scores ? karma_predict(scores, model, test, threads, NULL, err) : karma_i_fail_memory(err);
@@ -77,7 +114,9 @@ static karma_status judge_fold(karma_cv *cv, const karma_model *model, const kar
         cv->targets[t].majority[cv->n_done] = metrics.constants[goal];
         add_goals(&cv->targets[t], &metrics);
         karma_metrics_clear(&metrics);
-        if (cv->targets[t].goal == KARMA_GOAL_PINBALL)
+        st = cover_fold(&cover[t], model, t, test, scores, err);
+        cv->coverages[t].level = karma_model_level(model, t);
+        if (st == KARMA_OK && cv->targets[t].goal == KARMA_GOAL_PINBALL)
             st = judge_constant_quantiles(&cv->targets[t].majority[cv->n_done], &model->task, t, KARMA_GOAL_PINBALL,
                                           fold, err);
     }
@@ -94,7 +133,7 @@ static karma_status blame_fold(const karma_cv *cv, karma_error *err) {
 }
 
 /* Chooses and learns without the test rows of the fold, and judges by them. */
-static karma_status run_fold(karma_cv *cv, const karma_i_fold *fold, const karma_fit_options *fit,
+static karma_status run_fold(karma_cv *cv, covered *cover, const karma_i_fold *fold, const karma_fit_options *fit,
                              const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
     fold_hooks own = {hooks, cv->n_done, cv->n_folds * cv->n_repeats};
     karma_hooks quiet = {progress_of_fold, NULL, &own};
@@ -103,7 +142,7 @@ static karma_status run_fold(karma_cv *cv, const karma_i_fold *fold, const karma
     if (st == KARMA_ERR_DATA) st = blame_fold(cv, err);
     if (st == KARMA_OK && karma_i_progress(hooks, "judging", cv->n_done, own.n_folds))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
-    if (st == KARMA_OK) st = judge_fold(cv, model, fold, (size_t)fit->threads, err);
+    if (st == KARMA_OK) st = judge_fold(cv, cover, model, fold, (size_t)fit->threads, err);
     if (st == KARMA_OK) {
         cv->n_cut_short += model->search && model->search->end != KARMA_SEARCH_COMPLETE;
         const char *kernel = model->task.options.kernel ? model->task.options.kernel : "linear";
@@ -133,7 +172,8 @@ static karma_status new_cv(karma_cv *cv, const karma_i_task *task, size_t n_fold
     cv->n_targets = task->n_heads;
     cv->targets = karma_i_zalloc(cv->n_targets, sizeof *cv->targets);
     cv->kernels = karma_i_zalloc(n_folds * n_repeats, sizeof *cv->kernels);
-    if (!cv->targets || !cv->kernels) return karma_i_fail_memory(err);
+    cv->coverages = karma_i_zalloc(cv->n_targets, sizeof *cv->coverages);
+    if (!cv->targets || !cv->kernels || !cv->coverages) return karma_i_fail_memory(err);
     for (size_t t = 0; t < cv->n_targets; t++) {
         cv->targets[t].goal = karma_i_goal_of_target(cv->goal, task, t);
         cv->targets[t].values = karma_i_alloc(n_folds * n_repeats, sizeof(double));
@@ -144,13 +184,13 @@ static karma_status new_cv(karma_cv *cv, const karma_i_task *task, size_t n_fold
 }
 
 /* All folds of one repeat. */
-static karma_status run_repeat(karma_cv *cv, const karma_i_folds *folds, const karma_fit_options *fit,
+static karma_status run_repeat(karma_cv *cv, covered *cover, const karma_i_folds *folds, const karma_fit_options *fit,
                                const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
     karma_status st = KARMA_OK;
     for (size_t f = 0; st == KARMA_OK && f < folds->n_folds; f++) {
         karma_i_fold fold = {0};
         st = karma_i_fold_split(&fold, folds, f, err);
-        if (st == KARMA_OK) st = run_fold(cv, &fold, fit, search, hooks, err);
+        if (st == KARMA_OK) st = run_fold(cv, cover, &fold, fit, search, hooks, err);
         if (st == KARMA_OK) cv->n_done++;
         karma_i_fold_clear(&fold);
     }
@@ -160,15 +200,22 @@ static karma_status run_repeat(karma_cv *cv, const karma_i_folds *folds, const k
 static karma_status run_repeats(karma_cv *cv, const karma_i_task *task, const karma_table *rows,
                                 const karma_fit_options *fit, const karma_search_options *search,
                                 const karma_hooks *hooks, karma_error *err) {
-    karma_status st = KARMA_OK;
+    covered *cover = NULL;
+    karma_status st = new_covered(&cover, cv, err);
     for (size_t r = 0; st == KARMA_OK && r < cv->n_repeats; r++) {
         karma_i_folds folds = {0};
         st = karma_i_folds_deal(&folds, task, rows, cv->n_folds, 1, (uint64_t)fit->seed + r, 0, err);
-        if (st == KARMA_OK) st = run_repeat(cv, &folds, fit, search, hooks, err);
+        if (st == KARMA_OK) st = run_repeat(cv, cover, &folds, fit, search, hooks, err);
         karma_i_folds_clear(&folds);
     }
     if (st == KARMA_ERR_CANCELLED && cv->n_done > 0) st = KARMA_OK;
     if (st == KARMA_OK) finish_sums(cv);
+    for (size_t t = 0; st == KARMA_OK && t < cv->n_targets; t++) {
+        int has_rows = cover[t].rows && cover[t].n > 0;
+        cv->coverages[t] =
+            has_rows ? karma_i_coverage_of(cover[t].rows, cover[t].n, cv->coverages[t].level) : (karma_coverage){0};
+    }
+    clear_covered(cover, cv->n_targets);
     return st;
 }
 

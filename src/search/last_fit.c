@@ -104,17 +104,23 @@ static int is_usable(const karma_model *model) {
 /* Probabilities come from the scores of rows that were left out. */
 static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, const double *checked, karma_error *err) {
     const karma_i_race *race = f->race;
-    if (model->task.options.probabilities == KARMA_CALIBRATE_OFF) return KARMA_OK;
-    if (checked) return karma_i_calibrate_heads(&model->task, race->table, checked, err);
+    karma_i_task *task = &model->task;
+    int cancelled;
+    if (karma_i_wanted_calibration(task, 1) == KARMA_CALIBRATE_OFF && !karma_i_wants_certainty(task, 1))
+        return KARMA_OK;
+    if (checked) return karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, checked, NULL}, 1, err);
     if (race->n_done < race->folds->n_folds) {
-        karma_i_notice(f->hooks,
-                       "not all rows were left out once before the search ended: the model has no probabilities");
+        karma_i_notice(f->hooks, "not all rows were left out once before the search ended: the model has no "
+                                 "probabilities, intervals or sets");
         return KARMA_OK;
     }
+    int is_small = race->table->n_rows < (size_t)KARMA_I_MOST_GROUPS * KARMA_I_LEAST_GROUP_ROWS;
+    if (is_small && karma_i_wants_copies(task, 1)) /* the race has no scores of copies */
+        return karma_i_calibrate_by_folds(task, &cancelled, f->plan, race->table, 1, NULL, err);
     double *scores = karma_i_alloc(race->table->n_rows, model->task.n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
     karma_i_choice_scores(scores, f->choice, race, 0);
-    karma_status st = karma_i_calibrate_heads(&model->task, race->table, scores, err);
+    karma_status st = karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, scores, NULL}, 1, err);
     karma_i_free(scores);
     return st;
 }

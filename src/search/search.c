@@ -416,8 +416,9 @@ karma_status karma_search(karma_model **out, const karma_table *table, const kar
 }
 
 int karma_search_chooses(const char *option_name) {
-    static const char *const kept[] = {"task",          "loss",  "tube", "huber",   "quantile", "class-weight",
-                                       "probabilities", "folds", "seed", "threads", "memory",   "tolerance"};
+    static const char *const kept[] = {
+        "task",      "loss", "tube",        "huber", "quantile", "class-weight", "probabilities", "certainty",
+        "intervals", "sets", "coverage-by", "folds", "seed",     "threads",      "memory",        "tolerance"};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         if (strcmp(kept[i], option_name) == 0) return 0;
     return karma_option_find(karma_fit_option_table(), option_name) != NULL;

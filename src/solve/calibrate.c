@@ -111,6 +111,7 @@ karma_status karma_i_calibration_validate(const karma_i_calibration *c, size_t n
         return validate_sigmoid(c, err);
     case KARMA_CALIBRATE_ISOTONIC:
         return validate_isotonic(c, err);
+    case KARMA_CALIBRATE_AUTO: /* not before it is known which */
     case KARMA_N_CALIBRATIONS:
         break;
     }

@@ -198,6 +198,17 @@ class Predictor(ModelFile):
             return value[max(0, k - 1)]
         return value[k - 1] + (value[k] - value[k - 1]) * (z - at[k - 1]) / (at[k] - at[k - 1])
 
+    @staticmethod
+    def corrected(own, quantiles, certainty):
+        """Each quantile shifted by a quantile of the errors of its column, without groups."""
+        n, corrected = certainty["n_rows"], []
+        width = len(certainty["values"]) // (n + certainty["n_masked"])
+        for q, (z, tau) in enumerate(zip(own, quantiles)):
+            errors = sorted(certainty["values"][i * width + q] for i in range(n))  # all weights are 1
+            rank = math.ceil(tau * (n + 1) - 1e-6) if tau >= 0.5 else math.floor(tau * (n + 1) + 1e-6)
+            corrected.append(z + errors[min(max(rank, 1), n) - 1])
+        return sorted(corrected)
+
     def answers(self, row):
         """For each target its decision, its scores and its probabilities (or None)."""
         scores, answers = self.scores(row), []
@@ -208,6 +219,9 @@ class Predictor(ModelFile):
             own, scores, p = scores[:n], scores[n:], None
             if K == 0:
                 own = sorted(z / target["factor"] + target["shift"] for z in own)
+                if "certainty" in target and "quantiles" in target:
+                    certainty = {**target["certainty"], **self.tensors_of(f"targets.{t}.certainty.")}
+                    own = self.corrected(own, target["quantiles"], certainty)
                 nearest = min(range(n), key=lambda k: abs(target.get("quantiles", [0.5])[k] - 0.5))
                 answers.append((own[nearest], own, None))
                 continue

@@ -78,7 +78,7 @@ class Searching(Case):
         zero = re.search(rf"(?m)^  0-imputation +{number} \+- {number} +", run.out)
         self.assertTrue(constant and zero, run.out)
         self.assertRegex(run.out, r"(?m)^  (Not clearly b|B)etter than 0-imputation \(by -?\d")
-        self.assertRegex(run.out, r"(?m)^  target +answer, 2 classes: \w+ \d+, \w+ \d+$")
+        self.assertRegex(run.out, r"(?m)^  target +answer, 2 classes with probabilities: \w+ \d+, \w+ \d+$")
         self.assertRegex(run.out, r"(?m)^  Next: karma predict m.karma NEW; karma cv two.csv ")
         self.assertLessEqual(len(run.out.splitlines()), 8)  # kernels and weights are for --verbose and inspect
         self.assertNotRegex(run.out, "gamma=|C times")

@@ -113,7 +113,7 @@ static double *out_of_fold(const karma_table *table, const karma_fit_options *op
     assert_int_equal(karma_i_task_learn(&task, table, &o, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_plan_parse(&plan, text, &o, NULL), KARMA_OK);
     double *scores = malloc(karma_table_n_rows(table) * task.n_outputs * sizeof *scores);
-    assert_int_equal(karma_i_out_of_fold(scores, &cancelled, &task, &plan, table, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_out_of_fold(scores, &cancelled, &task, &plan, table, NULL, NULL, NULL), KARMA_OK);
     karma_i_plan_clear(&plan);
     karma_i_task_clear(&task);
     return scores;

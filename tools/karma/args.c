@@ -5,7 +5,6 @@
 #include "tool.h"
 
 static const karma_option_word all_words[] = {{"all", 0}, {NULL, 0}};
-static const karma_option_word never_words[] = {{"never", 0}, {NULL, 0}};
 
 static const karma_option tool_records[] = {
     {"output", KARMA_OPTION_TEXT, offsetof(tool_options, output), 0, 0, 0, NULL, "FILE",
@@ -22,11 +21,13 @@ static const karma_option tool_records[] = {
      "show only this many of the largest contributions, and the sum of the others", NULL},
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
      "how often the cross-validation is repeated, each time with other parts", NULL},
-    {"abstain", KARMA_OPTION_INTEGER, offsetof(tool_options, abstain), 0, 1, 3, never_words, "LEVEL",
-     "give no prediction for rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 "
-     "nothing "
+    {"abstain", KARMA_OPTION_TEXT, offsetof(tool_options, abstain), 0, 0, 0, NULL, "10%|accuracy=0.95|LEVEL",
+     "give no prediction for this share of the rows, those that are least certain; for as few as keep this accuracy of "
+     "the others; or for rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
      "observed",
-     NULL},
+     "never"},
+    {"cost", KARMA_OPTION_NAMES, offsetof(tool_options, cost), 0, 0, 0, NULL, "COL=NUMBER",
+     "what it costs to measure a cell of this column; 1 where nothing is said", NULL},
     {"compact", KARMA_OPTION_SWITCH, offsetof(tool_options, compact), 0, 0, 1, NULL, "",
      "keep few training rows in the model: the solver nystrom, with a tenth of the rows as landmarks", NULL},
     {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",
@@ -102,8 +103,9 @@ const char *const kernel_option_names[] = {
     "bias",          "outer",  "degree", "offset",   "width",       "series",    "mu",
     "subspace-rank", "refine", "trees",  "leaves",   "standardise", "unit-ball", NULL};
 
-const char *const task_option_names[] = {"task",         "loss",          "tube",  "huber", "quantile",
-                                         "class-weight", "probabilities", "folds", NULL};
+const char *const task_option_names[] = {"task",         "loss",          "tube",      "huber",     "quantile",
+                                         "class-weight", "probabilities", "certainty", "intervals", "sets",
+                                         "coverage-by",  "folds",         NULL};
 
 /* Remembers an option of the kernel or the solver: what was given is not chosen. */
 int note_given(tool *t, const char *name) {

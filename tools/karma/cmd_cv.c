@@ -20,6 +20,11 @@ static double mean_of(const double *values, size_t n) {
     return sum / count;
 }
 
+/* Goals of numbers come last. */
+static karma_task target_task(const karma_cv_target *target) {
+    return target->goal >= KARMA_GOAL_MAE ? KARMA_TASK_REGRESS : KARMA_TASK_CLASSIFY;
+}
+
 static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
     const karma_cv_target *target = &cv->targets[t];
     json_t *metrics = json_object();
@@ -28,10 +33,13 @@ static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
             (void)json_object_set_new(metrics, karma_goal_name((karma_goal)goal),
                                       json_pack("{s:f, s:o}", "mean", target->mean_of[goal], "error",
                                                 json_number_or_null(target->error_of[goal])));
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "goal", karma_goal_name(target->goal),
-                     "score", json_number_or_null(target->mean), "error", json_number_or_null(target->error), "folds",
-                     numbers_json(target->values, cv->n_done), "constant_answer",
-                     numbers_json(target->majority, cv->n_done), "metrics", metrics);
+    json_t *object = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "name", name, "goal",
+                               karma_goal_name(target->goal), "score", json_number_or_null(target->mean), "error",
+                               json_number_or_null(target->error), "folds", numbers_json(target->values, cv->n_done),
+                               "constant_answer", numbers_json(target->majority, cv->n_done), "metrics", metrics);
+    if (cv->coverages[t].level > 0.0)
+        (void)json_object_set_new(object, "certainty", coverage_json(&cv->coverages[t], target_task(target)));
+    return object;
 }
 
 static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
@@ -74,6 +82,7 @@ static void print_target(const karma_cv *cv, size_t t) {
             putchar('\n');
         }
     print_verdict(target, constant);
+    if (cv->coverages[t].level > 0.0) print_coverage(&cv->coverages[t], target_task(target), "");
 }
 
 static int print_report(const tool *t, const karma_cv *cv, const karma_table *table) {

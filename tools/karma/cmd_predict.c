@@ -9,8 +9,9 @@
 typedef struct predictions {
     const karma_model *model;
     const karma_table *table;
-    const double *scores;  /* of all its rows */
-    double *probabilities; /* room for those of one target of a row */
+    const double *scores;     /* of all its rows */
+    double *probabilities;    /* room for those of one target of a row */
+    certain_columns *certain; /* one per target */
     abstention abstained;
     karma_cell_flags flags;
     int with_flags;
@@ -42,7 +43,8 @@ static size_t n_quantile_columns(const karma_model *model, size_t target) {
     return n > 1 ? n : 0;
 }
 
-static void write_target_header(FILE *stream, const karma_model *model, size_t target) {
+static void write_target_header(FILE *stream, const predictions *p, size_t target) {
+    const karma_model *model = p->model;
     char text[KARMA_NUMBER_SIZE];
     size_t K = karma_model_n_classes(model, target), Q = n_quantile_columns(model, target);
     write_name(stream, model, target, "prediction", NULL);
@@ -54,12 +56,14 @@ static void write_target_header(FILE *stream, const karma_model *model, size_t t
         write_name(stream, model, target, "q", karma_number_text(text, karma_model_quantile(model, target, q)));
     if (karma_model_has_probabilities(model, target))
         for (size_t k = 0; k < K; k++) write_name(stream, model, target, "p", karma_model_class(model, target, k));
+    if (!p->certain[target].is_there) return;
+    write_name(stream, model, target, K ? "set" : "low", NULL);
+    if (!K) write_name(stream, model, target, "high", NULL);
 }
 
 static void write_header(FILE *stream, const predictions *p) {
     write_id_names(stream, p->table);
-    for (size_t target = 0; target < karma_model_n_targets(p->model); target++)
-        write_target_header(stream, p->model, target);
+    for (size_t target = 0; target < karma_model_n_targets(p->model); target++) write_target_header(stream, p, target);
     fputs(p->with_flags ? ",flags\n" : "\n", stream);
 }
 
@@ -80,9 +84,10 @@ static void write_target(FILE *stream, const predictions *p, size_t row, size_t 
     if (is_answered(p, row)) write_answer(stream, p->model, target, scores);
     for (size_t k = 0; k < karma_model_target_n_outputs(p->model, target); k++)
         fprintf(stream, ",%s", karma_number_text(text, scores[first + k]));
-    if (!karma_model_probabilities(p->model, target, scores, p->probabilities)) return;
-    for (size_t k = 0; k < karma_model_n_classes(p->model, target); k++)
-        fprintf(stream, ",%s", karma_number_text(text, p->probabilities[k]));
+    if (karma_model_probabilities(p->model, target, scores, p->probabilities))
+        for (size_t k = 0; k < karma_model_n_classes(p->model, target); k++)
+            fprintf(stream, ",%s", karma_number_text(text, p->probabilities[k]));
+    write_certain_columns(stream, &p->certain[target], p->model, target, row);
 }
 
 static void write_rows(FILE *stream, const predictions *p) {
@@ -149,6 +154,7 @@ static int add_target_json(json_t *object, const predictions *p, size_t row, siz
     int ok = karma_model_task(p->model, target) == KARMA_TASK_REGRESS
                  ? add_number_json(object, p->model, target, scores_of(p, row))
                  : add_class_json(object, p->model, target, scores_of(p, row), p->probabilities);
+    ok = ok && add_certain_json(object, &p->certain[target], p->model, target, row);
     if (!is_answered(p, row)) ok = ok && put(object, "prediction", json_null());
     return ok;
 }
@@ -262,16 +268,20 @@ static int write_part(const work *w, const predictions *p) {
 }
 
 static int answer_part(work *w, const karma_table *table) {
+    karma_error err;
     predictions p = {.model = w->model, .table = table, .probabilities = w->probabilities};
     p.with_flags = w->t->options.flags;
     int code = score_part(w, table);
     p.scores = w->scores;
     if (code == EXIT_DONE) code = count_flags(&w->counts, p.with_flags ? &p.flags : NULL, w->t, w->model, table);
-    if (code == EXIT_DONE) code = find_abstention(&p.abstained, w->t, w->model, table);
+    if (code == EXIT_DONE && !find_certain_columns(&p.certain, w->t, w->model, table, w->scores, &err))
+        code = fail_part(w, table, &err);
+    if (code == EXIT_DONE) code = find_abstention(&p.abstained, w->t, w->model, table, w->scores);
     if (code == EXIT_DONE) code = write_part(w, &p);
     w->n_rows += karma_table_n_rows(table);
     w->n_abstained += p.abstained.count;
     free(p.abstained.flags);
+    free_certain_columns(p.certain, karma_model_n_targets(w->model));
     karma_cell_flags_clear(&p.flags);
     return code;
 }
@@ -302,8 +312,8 @@ static void note_abstention(const work *w) {
     const tool *t = w->t;
     if (w->n_abstained == 0 || !t->hooks.notice) return;
     (void)snprintf(sentence, sizeof sentence,
-                   "%zu of %zu predictions are left empty: the model knows too little of such rows (--abstain %d)",
-                   w->n_abstained, w->n_rows, (int)t->options.abstain);
+                   "%zu of %zu predictions are left empty: the model knows too little of such rows (--abstain %.40s)",
+                   w->n_abstained, w->n_rows, t->options.abstain);
     t->hooks.notice(t->hooks.payload, sentence);
 }
 
@@ -368,16 +378,21 @@ static int run(tool *t) {
     karma_model *model;
     int code = load_model(t, &model);
     if (code != EXIT_DONE) return code;
-    code = predict(t, model);
+    abstention_rule rule;
+    code = check_levels(t, model);
+    if (code == EXIT_DONE) code = parse_abstention(&rule, t);
+    if (code == EXIT_DONE) code = predict(t, model);
     karma_model_free(model);
     return code;
 }
 
 static const char *const tool_names[] = {"output", "replace", "abstain", "flags", "json", "quiet", NULL};
 static const char *const role_names[] = {"id", "ignore", "gram", NULL};
+static const char *const certain_names[] = {"intervals", "sets", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
+    {"Certainty", karma_fit_option_table, offsetof(tool, fit), certain_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
     {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
@@ -392,11 +407,16 @@ const tool_command command_predict = {
     .description =
         "Writes a CSV with one line per row of DATA, in the same order: the id columns, the prediction, and the score "
         "(with more than two classes one score:CLASS each; in a regression the score is the prediction, and several "
-        "quantiles have columns q:QUANTILE instead). A model with probabilities adds p:CLASS for every class. With "
+        "quantiles have columns q:QUANTILE instead). A model with probabilities adds p:CLASS for every class. "
+        "--intervals adds low and high, between which the label of "
+        "a new row lies with this probability, and --sets the set of classes; a model that was trained with these "
+        "options "
+        "adds them by itself. With "
         "several targets all these names go with the target's: prediction:TARGET. Columns "
         "that the model does not know are ignored; columns of the model that DATA lacks count as missing. Rows with "
         "holes in any pattern are fine. With --abstain rows about which the model knows too little get an empty "
-        "prediction. A notice counts the cells with categories that the training rows did not have and with numbers "
+        "prediction: so many percent of the rows, or as few as keep an accuracy on rows that were left out of "
+        "learning. A notice counts the cells with categories that the training rows did not have and with numbers "
         "outside "
         "their range; --flags names them row by row. DATA and the output may be tables of databases "
         "(sqlite:FILE?table=NAME); the output is then written in one transaction.",

@@ -33,6 +33,9 @@ static void add_target_json(json_t *object, const char *key, const karma_model *
     (void)json_object_set_new(object, key, json_string(karma_model_target_name(model, target)));
     (void)json_object_set_new(object, "task", json_string(classify ? "classify" : "regress"));
     (void)json_object_set_new(object, "loss", json_string(karma_model_loss_name(model, target)));
+    karma_coverage coverage;
+    if (karma_left_out_coverage(&coverage, model, target, KARMA_AUTO, NULL) == KARMA_OK)
+        (void)json_object_set_new(object, "certainty", coverage_json(&coverage, karma_model_task(model, target)));
     if (!classify) return;
     const char *name;
     double error = majority_error(model, target, &name);
@@ -109,6 +112,16 @@ static void print_fit(const tool *t, const karma_model *model) {
         print_batch(model, t->options.verbose);
 }
 
+/* Intervals or sets as rows that were left out of learning have them. */
+static void print_certainty(const tool *t, const karma_model *model) {
+    for (size_t target = 0; target < karma_model_n_targets(model); target++) {
+        karma_coverage coverage;
+        int is_asked = karma_model_level_is_given(model, target) || t->options.verbose;
+        if (!is_asked || karma_left_out_coverage(&coverage, model, target, KARMA_AUTO, NULL) != KARMA_OK) continue;
+        print_coverage(&coverage, karma_model_task(model, target), "on rows that were left out of learning");
+    }
+}
+
 /* Whoever has the file has these rows. */
 static void print_kept_rows(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
@@ -141,6 +154,7 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
         for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target_line(model, target);
         print_fit(t, model);
     }
+    print_certainty(t, model);
     print_kept_rows(model);
     print_next_steps(t);
 }

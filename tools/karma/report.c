@@ -348,21 +348,38 @@ static void print_metrics(const karma_model *model, size_t target, const karma_m
         print_quantiles(model, target, m);
 }
 
-static json_t *all_metrics_json(const karma_model *model, const karma_metrics *metrics) {
+static json_t *judged_json(const karma_model *model, size_t target, const judged_target *judged) {
+    karma_task task = karma_model_task(model, target);
+    json_t *object = metrics_json(model, target, &judged->metrics);
+    if (judged->coverage.level > 0.0)
+        (void)json_object_set_new(object, "certainty", coverage_json(&judged->coverage, task));
+    if (judged->n_points)
+        (void)json_object_set_new(object, "abstention", abstention_json(judged->points, judged->n_points, task));
+    return object;
+}
+
+static void print_judged(const karma_model *model, size_t target, const judged_target *judged) {
+    karma_task task = karma_model_task(model, target);
+    print_metrics(model, target, &judged->metrics);
+    if (judged->coverage.level > 0.0) print_coverage(&judged->coverage, task, "");
+    if (judged->n_points) print_abstention(judged->points, judged->n_points, task);
+}
+
+static json_t *all_metrics_json(const karma_model *model, const judged_target *judged) {
     size_t n = karma_model_n_targets(model);
-    if (n == 1) return metrics_json(model, 0, metrics);
+    if (n == 1) return judged_json(model, 0, judged);
     json_t *targets = json_object();
     for (size_t target = 0; target < n; target++)
         (void)json_object_set_new(targets, karma_model_target_name(model, target),
-                                  metrics_json(model, target, &metrics[target]));
+                                  judged_json(model, target, &judged[target]));
     return json_pack("{s:o}", "targets", targets);
 }
 
-int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics, const abstention *left_out,
+int report_metrics(tool *t, const karma_model *model, const judged_target *judged, const abstention *left_out,
                    size_t n_rows) {
     double coverage = 1.0 - (double)left_out->count / (double)n_rows;
     if (t->options.json) {
-        json_t *object = all_metrics_json(model, metrics);
+        json_t *object = all_metrics_json(model, judged);
         if (left_out->flags)
             (void)json_object_update_new(
                 object, json_pack("{s:I, s:f}", "abstained", (json_int_t)left_out->count, "coverage", coverage));
@@ -373,7 +390,7 @@ int report_metrics(tool *t, const karma_model *model, const karma_metrics *metri
         printf("abstained from %zu of %zu rows, coverage %s\n", left_out->count, n_rows, percent(share, coverage));
     for (size_t target = 0; target < karma_model_n_targets(model); target++) {
         if (target) putchar('\n');
-        print_metrics(model, target, &metrics[target]);
+        print_judged(model, target, &judged[target]);
     }
     return finish_stdout();
 }

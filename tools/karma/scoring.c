@@ -61,20 +61,49 @@ int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const ka
     return code;
 }
 
-int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table) {
+/* Rows that share too little with the support rows. */
+static int flag_overlap(unsigned char *flags, double level, const karma_model *model, const karma_table *table,
+                        karma_error *err) {
     size_t n = karma_table_n_rows(table);
-    *out = (abstention){NULL, 0};
-    if (t->options.abstain == 0) return EXIT_DONE;
-    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
-    karma_overlap *overlaps = calloc(n, sizeof *overlaps);
-    unsigned char *flags = malloc(n + 1);
+    karma_overlap *overlaps = calloc(n + 1, sizeof *overlaps);
+    *err = (karma_error){KARMA_ERR_MEMORY, "out of memory"};
     /* what there is to note of the columns was noted with the scores */
-    int ok = overlaps && flags && karma_measure_overlap(overlaps, model, table, NULL, &err) == KARMA_OK;
-    for (size_t i = 0; ok && i < n; i++) {
-        flags[i] = overlaps[i].level >= (karma_overlap_level)t->options.abstain;
-        out->count += flags[i];
-    }
+    int ok = overlaps && karma_measure_overlap(overlaps, model, table, NULL, err) == KARMA_OK;
+    for (size_t i = 0; ok && i < n; i++) flags[i] = overlaps[i].level >= (karma_overlap_level)level;
     free(overlaps);
+    return ok;
+}
+
+/* Rows with less confidence in any target than the rule asks for. */
+static int flag_uncertain(unsigned char *flags, const abstention_rule *rule, const karma_model *model,
+                          const karma_table *table, const double *scores, karma_error *err) {
+    size_t n = karma_table_n_rows(table);
+    double threshold, *confidence = calloc(n + 1, sizeof *confidence);
+    *err = (karma_error){KARMA_ERR_MEMORY, "out of memory"};
+    int ok = confidence != NULL;
+    for (size_t target = 0; ok && target < karma_model_n_targets(model); target++) {
+        ok = karma_abstention_threshold(&threshold, model, target,
+                                        rule->kind == ABSTAIN_SHARE ? KARMA_ABSTAIN_SHARE : KARMA_ABSTAIN_ACCURACY,
+                                        rule->value, err) == KARMA_OK;
+        ok = ok && karma_predict_confidence(confidence, model, target, table, scores, err) == KARMA_OK;
+        for (size_t i = 0; ok && i < n; i++) flags[i] |= !(confidence[i] >= threshold);
+    }
+    free(confidence);
+    return ok;
+}
+
+int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table,
+                    const double *scores) {
+    size_t n = karma_table_n_rows(table);
+    abstention_rule rule;
+    karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
+    *out = (abstention){NULL, 0};
+    int code = parse_abstention(&rule, t);
+    if (code != EXIT_DONE || rule.kind == ABSTAIN_NEVER) return code;
+    unsigned char *flags = calloc(n + 1, 1);
+    int ok = flags && (rule.kind == ABSTAIN_OVERLAP ? flag_overlap(flags, rule.value, model, table, &err)
+                                                    : flag_uncertain(flags, &rule, model, table, scores, &err));
+    for (size_t i = 0; ok && i < n; i++) out->count += flags[i];
     if (ok)
         out->flags = flags;
     else

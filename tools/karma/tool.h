@@ -26,7 +26,8 @@ typedef struct tool_options {
     int compact;             /* train: a model of few training rows */
     int flags;               /* predict: a column with the cells that the model could not use as they are */
     int replace;             /* predict, complete: a table of a database that exists already */
-    int64_t abstain;         /* predict, eval: the warning level from which on they do; 0: never */
+    karma_names cost;        /* next: COL=NUMBER each */
+    char *abstain;           /* predict, eval: from which rows; NULL: none */
 } tool_options;
 
 typedef struct tool tool;
@@ -153,7 +154,44 @@ typedef struct abstention {
     unsigned char *flags;
     size_t count;
 } abstention;
-int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table);
+int find_abstention(abstention *out, const tool *t, const karma_model *model, const karma_table *table,
+                    const double *scores);
+
+/* certainty_report.c: intervals, sets and abstention. */
+/* What --abstain says: a warning level of karma explain --overlap, the share of rows to answer, or an accuracy. */
+typedef enum abstention_kind { ABSTAIN_NEVER, ABSTAIN_OVERLAP, ABSTAIN_SHARE, ABSTAIN_ACCURACY } abstention_kind;
+typedef struct abstention_rule {
+    abstention_kind kind;
+    double value;
+} abstention_rule;
+/* EXIT_DONE, or EXIT_USAGE after saying why. */
+int parse_abstention(abstention_rule *out, const tool *t);
+/* The level that --intervals or --sets gives for this target; KARMA_AUTO: none. */
+double asked_level(const tool *t, const karma_model *model, size_t target);
+/* Whether predict writes intervals or sets of the target. */
+int has_certain_columns(const tool *t, const karma_model *model, size_t target);
+/* EXIT_DONE, or EXIT_USAGE if --intervals or --sets is for no target of the model. */
+int check_levels(const tool *t, const karma_model *model);
+/* certain_columns.c: intervals or sets of the rows of a table, for one target. */
+typedef struct certain_columns {
+    int is_there;        /* if not, the others are NULL */
+    double *low, *high;  /* of a number */
+    unsigned char *sets; /* of classes: n_classes per row */
+} certain_columns;
+/* One per target, as far as they are asked for. False: err says why. */
+int find_certain_columns(certain_columns **out, const tool *t, const karma_model *model, const karma_table *table,
+                         const double *scores, karma_error *err);
+void free_certain_columns(certain_columns *columns, size_t n_targets);
+/* The fields of a row, each with a comma in front; and the members of a JSON object, false if memory ran out. */
+void write_certain_columns(FILE *stream, const certain_columns *columns, const karma_model *model, size_t target,
+                           size_t row);
+int add_certain_json(json_t *object, const certain_columns *columns, const karma_model *model, size_t target,
+                     size_t row);
+/* `rows`: a remark about the rows. */
+void print_coverage(const karma_coverage *coverage, karma_task task, const char *rows);
+json_t *coverage_json(const karma_coverage *coverage, karma_task task);
+void print_abstention(const karma_abstention_point *points, size_t n, karma_task task);
+json_t *abstention_json(const karma_abstention_point *points, size_t n, karma_task task);
 
 /* row_flags.c: cells of new rows that are unlike those of the training rows. */
 /* How many, by column of the model; all 0 at first. Rows may come in batches; the notice is printed once, at the end.
@@ -226,7 +264,13 @@ json_t *search_json(const karma_search_info *info);
  */
 void resolve_effort(tool *t);
 /* Prints the metrics of every target of the model; of n_rows rows those that were abstained from are not in them. */
-int report_metrics(tool *t, const karma_model *model, const karma_metrics *metrics, const abstention *left_out,
+typedef struct judged_target {
+    karma_metrics metrics;
+    karma_coverage coverage;           /* level 0: nothing is known of it */
+    karma_abstention_point points[10]; /* n_points of them */
+    size_t n_points;
+} judged_target;
+int report_metrics(tool *t, const karma_model *model, const judged_target *judged, const abstention *left_out,
                    size_t n_rows);
 /* Id columns of a CSV, each with a comma behind; and of a JSON object. */
 void write_id_names(FILE *stream, const karma_table *table);
