@@ -20,7 +20,7 @@ typedef struct karma_compare_fold {
     double value;    /* of the goal; NaN: not judged, for the method has failed */
     double strength; /* of the loss against the regulariser, as a multiple of what the method would take itself, that
                         was chosen on the training rows; NaN where the method chooses in its own way */
-    char *kernel;    /* that was chosen; NULL where the method has no choice of kernels */
+    char *kernel; /* that was chosen, or the settings of a method of the caller's own; NULL where there is no choice */
     double tune_seconds, fit_seconds, predict_seconds; /* choosing; learning with what was chosen; scoring */
     int is_cut_short;                                  /* its search was, by the time limit */
 } karma_compare_fold;
@@ -65,6 +65,45 @@ KARMA_API karma_status karma_compare(karma_comparison *out, const karma_table *t
                                      const karma_search_options *search, const karma_compare_options *compare,
                                      const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_comparison_clear(karma_comparison *comparison);
+
+/* One part of the rows, as a method of the caller's own sees it. Everything is borrowed. */
+typedef struct karma_contest {
+    const karma_table *train, *test; /* to learn from, and to score; the labels of `test` are not for the method */
+    karma_goal goal;                 /* what the scores are judged by */
+    size_t n_classes;                /* 0: the label is a number */
+    const double *quantiles;         /* that are asked for, ascending */
+    size_t n_quantiles;
+    size_t n_outputs;      /* scores per row: 1 for two classes and a number, else one per class or quantile */
+    const double *labels;  /* of the training rows: the number, or that of the class from 0 */
+    const double *weights; /* of the training rows: that of the row times that of its class */
+    const size_t *inner;   /* of the training rows: the part in which each is left out to tune methods */
+    size_t n_inner;
+    int64_t seed, threads;
+} karma_contest;
+
+/* What a method of the caller's own did. */
+typedef struct karma_contest_result {
+    double tune_seconds, fit_seconds, predict_seconds;
+    char choice[160]; /* the settings that it chose, in words; may be empty */
+} karma_contest_result;
+
+typedef struct karma_own_method {
+    const char *name, *help; /* must outlive the comparison */
+    /* scores[row * n_outputs + output] of the rows of contest->test, as karma_predict gives them: numbers, or for
+     * classes values whose logistic function is the probability of the second of two classes, or of each class of
+     * more. Calls the progress hook at times, and ends with KARMA_ERR_CANCELLED if that asks to stop. */
+    karma_status (*run)(void *payload, double *scores, karma_contest_result *result, const karma_contest *contest,
+                        const karma_hooks *hooks, karma_error *err);
+    void *payload;
+} karma_own_method;
+
+/* karma_compare with methods of the caller's own, which run last, on the same parts; compare->methods does not name
+ * them. `own` may be NULL if n_own is 0. Errors, cost and threads as of karma_compare; the functions of `own` are
+ * called from the caller's thread. */
+KARMA_API karma_status karma_compare_with(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
+                                          const karma_search_options *search, const karma_compare_options *compare,
+                                          const karma_own_method *own, size_t n_own, const karma_hooks *hooks,
+                                          karma_error *err);
 
 #ifdef __cplusplus
 }

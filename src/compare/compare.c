@@ -75,9 +75,14 @@ static karma_status choose_methods(unsigned char *wanted, const karma_names *nam
     return KARMA_OK;
 }
 
-static karma_status add_method(karma_comparison *c, size_t index, karma_error *err) {
+/* Methods of the caller's own come after ours. */
+typedef struct own_methods {
+    const karma_own_method *items;
+    size_t count;
+} own_methods;
+
+static karma_status add_method(karma_comparison *c, karma_i_method method, karma_error *err) {
     size_t n = c->n_folds * c->n_rounds;
-    karma_i_method method = karma_i_method_at(index);
     karma_compare_method *m = &c->methods[c->n_methods++];
     *m = (karma_compare_method){.name = method.name,
                                 .help = method.help,
@@ -88,14 +93,16 @@ static karma_status add_method(karma_comparison *c, size_t index, karma_error *e
     return KARMA_OK;
 }
 
-static karma_status add_methods(karma_comparison *c, const karma_names *names, karma_error *err) {
+static karma_status add_methods(karma_comparison *c, const karma_names *names, own_methods own, karma_error *err) {
     unsigned char *wanted = karma_i_alloc(karma_n_methods(), 1);
-    c->methods = karma_i_zalloc(karma_n_methods(), sizeof *c->methods);
+    c->methods = karma_i_zalloc(karma_n_methods() + own.count, sizeof *c->methods);
     c->constant = karma_i_alloc(c->n_folds * c->n_rounds, sizeof *c->constant);
     karma_status st =
         wanted && c->methods && c->constant ? choose_methods(wanted, names, err) : karma_i_fail_memory(err);
     for (size_t m = 0; st == KARMA_OK && m < karma_n_methods(); m++)
-        if (wanted[m]) st = add_method(c, m, err);
+        if (wanted[m]) st = add_method(c, karma_i_method_at(m), err);
+    for (size_t m = 0; st == KARMA_OK && m < own.count; m++)
+        st = add_method(c, (karma_i_method){.name = own.items[m].name, .help = own.items[m].help}, err);
     karma_i_free(wanted);
     return st;
 }
@@ -162,7 +169,9 @@ static karma_status run_method(karma_comparison *c, size_t which, const karma_i_
                                karma_error *err) {
     karma_compare_method *m = &c->methods[which];
     karma_compare_fold *fold = &m->folds[c->n_done];
-    karma_i_method method = karma_i_method_at(karma_i_method_find(m->name));
+    size_t n_ours = c->n_methods - contest->n_own;
+    karma_i_method method = which < n_ours ? karma_i_method_at(karma_i_method_find(m->name))
+                                           : (karma_i_method){.name = m->name, .own = &contest->own[which - n_ours]};
     double left = time > 0.0 ? time - spent_by(m, c->n_done) : INFINITY;
     watch w = {hooks, c, which, karma_i_now(), karma_i_now() + left, 0, 0};
     karma_hooks watching = {keep_watch, NULL, &w};
@@ -325,7 +334,7 @@ static karma_status run_rounds(karma_comparison *c, const karma_i_contest *conte
 
 static karma_status compare_rows(karma_comparison *c, const karma_table *rows, const karma_fit_options *fit,
                                  const karma_search_options *search, const karma_compare_options *options,
-                                 const karma_hooks *hooks, karma_error *err) {
+                                 own_methods methods, const karma_hooks *hooks, karma_error *err) {
     karma_i_task task;
     karma_fit_options own = *fit; /* borrows its texts */
     if (own.passes == (int64_t)KARMA_AUTO) own.passes = MOST_PASSES;
@@ -333,17 +342,17 @@ static karma_status compare_rows(karma_comparison *c, const karma_table *rows, c
     c->n_folds = (size_t)options->folds < rows->n_rows ? (size_t)options->folds : rows->n_rows;
     c->n_rounds = (size_t)options->rounds;
     c->n_inner = (size_t)options->inner;
-    KARMA_TRY(add_methods(c, &options->methods, err));
+    KARMA_TRY(add_methods(c, &options->methods, methods, err));
     KARMA_TRY(settle_task(&task, &c->goal, &own, rows, (karma_goal)search->goal, hooks, err));
-    karma_i_contest contest = {&task, c->goal, &own, search};
+    karma_i_contest contest = {&task, c->goal, &own, search, methods.items, methods.count};
     karma_status st = run_rounds(c, &contest, rows, options->time, hooks, err);
     karma_i_task_clear(&task);
     return st;
 }
 
-karma_status karma_compare(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
-                           const karma_search_options *search, const karma_compare_options *compare,
-                           const karma_hooks *hooks, karma_error *err) {
+karma_status karma_compare_with(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
+                                const karma_search_options *search, const karma_compare_options *compare,
+                                const karma_own_method *own, size_t n_own, const karma_hooks *hooks, karma_error *err) {
     karma_table *labelled = NULL;
     karma_comparison c = {0};
     karma_fit_options own_fit;
@@ -366,11 +375,17 @@ karma_status karma_compare(karma_comparison *out, const karma_table *table, cons
         st = karma_i_fail(err, KARMA_ERR_DATA,
                           "methods are compared on at least 4 rows with a label, and there are %zu", rows->n_rows);
     else
-        st = compare_rows(&c, rows, fit, search, compare, hooks, err);
+        st = compare_rows(&c, rows, fit, search, compare, (own_methods){own, n_own}, hooks, err);
     karma_table_free(labelled);
     if (st == KARMA_OK)
         *out = c;
     else
         karma_comparison_clear(&c);
     return st;
+}
+
+karma_status karma_compare(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
+                           const karma_search_options *search, const karma_compare_options *compare,
+                           const karma_hooks *hooks, karma_error *err) {
+    return karma_compare_with(out, table, fit, search, compare, NULL, 0, hooks, err);
 }

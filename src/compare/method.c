@@ -215,9 +215,10 @@ static karma_status run_search(karma_compare_fold *out, const karma_i_contest *c
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,
                                 const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err) {
     karma_compare_fold fold = {.value = NAN, .strength = NAN};
-    karma_status st = method->is_baseline ? run_baseline(&fold, &method->baseline, contest, outer, hooks, err)
-                      : method->kernels   ? run_kernels(&fold, method->kernels, contest, outer, hooks, err)
-                                          : run_search(&fold, contest, outer, hooks, err);
+    karma_status st = method->own           ? karma_i_own_method_run(&fold, method->own, contest, outer, hooks, err)
+                      : method->is_baseline ? run_baseline(&fold, &method->baseline, contest, outer, hooks, err)
+                      : method->kernels     ? run_kernels(&fold, method->kernels, contest, outer, hooks, err)
+                                            : run_search(&fold, contest, outer, hooks, err);
     if (st == KARMA_OK)
         *out = fold;
     else

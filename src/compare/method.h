@@ -11,8 +11,9 @@
 typedef struct karma_i_method {
     const char *name, *help;
     int is_baseline;
-    karma_i_baseline baseline;  /* if it is */
-    const char *const *kernels; /* else formulas to choose from, ending with NULL; NULL: karma_search chooses */
+    karma_i_baseline baseline;   /* if it is */
+    const karma_own_method *own; /* of the caller; NULL: one of ours */
+    const char *const *kernels;  /* else formulas to choose from, ending with NULL; NULL: karma_search chooses */
 } karma_i_method;
 
 /* index < karma_n_methods(). */
@@ -26,6 +27,8 @@ typedef struct karma_i_contest {
     karma_goal goal;
     const karma_fit_options *fit; /* for karma_search, with its options */
     const karma_search_options *search;
+    const karma_own_method *own; /* the caller's */
+    size_t n_own;
 } karma_i_contest;
 
 /* Rows to learn from and rows to judge by; inner folds of the rows to learn from, for tuning. */
@@ -34,6 +37,11 @@ typedef struct karma_i_outer_fold {
     const karma_i_folds *inner;
     double time; /* for karma_search: seconds that this fold may take; 0: unlimited */
 } karma_i_outer_fold;
+
+/* The caller's own; for karma_i_method_run. */
+karma_status karma_i_own_method_run(karma_compare_fold *out, const karma_own_method *method,
+                                    const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                    const karma_hooks *hooks, karma_error *err);
 
 /* `out` has no text yet, and gets one only with success. */
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,

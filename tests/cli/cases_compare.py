@@ -1,10 +1,15 @@
 """karma compare: what its table, its JSON and its CSV tell, and what it refuses."""
 import csv
+import json
 import math
+import os
 import re
+import runpy
 import signal
+import subprocess
+import sys
 
-from case import Case
+from case import SOURCE, Case
 
 FEW = ["--methods", "zero,mean,karma-subspace", "--folds", "4", "--inner", "2"]
 
@@ -165,3 +170,150 @@ class Compare(Case):
         self.assertRegex(text, r"(zero|karma-2), fold \d+ of 40000 \(\d+%\)")
         self.assertRegex(out, r"(?m)^  interrupted after (1 part|\d+ parts)$")
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)
+
+
+# In the place of Python: answers the first column as the score, and keeps what it was asked.
+STANDIN = """#!{python}
+import json, struct, sys, time
+mode = {mode!r}
+if sys.argv[3] == "probe":
+    print(json.dumps({{"sklearn": "0.0"}}) if mode != "nothing" else "Traceback")
+    sys.exit()
+requests, answers = sys.stdin.buffer, sys.stdout.buffer
+for line in iter(requests.readline, b""):
+    if mode == "dies":
+        sys.exit(1)
+    task = json.loads(line)
+    n, d, m = task["rows"], task["columns"], task["test"]
+    take = lambda count: list(struct.unpack(str(count) + "d", requests.read(8 * count)))
+    X, y, weights, inner, test = take(n * d), take(n), take(n), take(n), take(m * d)
+    with open({kept!r}, "a") as file:
+        file.write(json.dumps(dict(task, X=X, y=y, weights=weights, inner_fold=inner, T=test)) + chr(10))
+    if mode == "sleeps":
+        time.sleep(600)
+    if mode == "error":
+        answers.write(json.dumps({{"error": "no such trees"}}).encode() + b"\\n")
+    elif mode == "nonsense":
+        answers.write(b"what?\\n")
+    else:
+        scores = [-1.0 if x != x else x for x in test[::d]]
+        answers.write(json.dumps({{"choice": "depth 3", "tune": 4.0, "fit": 2.0, "predict": 1.0}}).encode() + b"\\n")
+        answers.write(struct.pack(str(m) + "d", *scores))
+    answers.flush()
+"""
+
+
+class Trees(Case):
+    """compare --with-trees, with a stand-in for Python and, where it has scikit-learn, with the real one."""
+
+    def setUp(self):
+        super().setUp()
+        self.rows = [[None if i % 4 == 0 else ((i * 37) % 19 - 9) / 4, i, ["red", "green", "blue"][i % 3], 1 + i % 2,
+                      "yes" if (i * 37) % 19 > 8 else "no"] for i in (7 * k % 60 for k in range(60))]
+        self.write_csv("d.csv", ["x", "place", "colour", "w", "y"], self.rows)
+
+    def standin(self, mode="answers"):
+        self.write("python", STANDIN.format(python=sys.executable, mode=mode, kept=self.path("asked")))
+        os.chmod(self.path("python"), 0o755)
+
+    def compare(self, *more, **expected):
+        return self.ok("compare", "d.csv", "--target", "y", "--methods", "zero", "--folds", "4", "--inner", "3", "--threads", "1",
+                       "--row-weight", "w", "--with-trees", "--python", self.path("python"), *more, **expected)
+
+    def test_rows_go_there_and_scores_come_back(self):
+        self.standin()
+        got = self.compare("--json", "-o", "f.csv", "--seed", "5").json()
+        trees = next(m for m in got["methods"] if m["name"] == "trees-sklearn")
+        asked = [json.loads(line) for line in self.read("asked").decode().splitlines()]
+        self.assertEqual(len(asked), 4)
+        levels, seen, known = ["blue", "green", "red"], [], {row[1]: row for row in self.rows}
+        for task, fold in zip(asked, trees["folds"]):
+            self.assertEqual([task[k] for k in ("rows", "columns", "test", "levels", "classes", "outputs", "inner", "goal", "seed")],
+                             [45, 3, 15, [0, 0, 3], 2, 1, 3, "accuracy", 5])
+            self.assertEqual(set(task["inner_fold"]), {0, 1, 2})
+            cells = lambda flat: [[None if x != x else x for x in flat[i:i + 3]] for i in range(0, len(flat), 3)]
+            train, test = cells(task["X"]), cells(task["T"])
+            self.assertEqual(sorted(row[1] for row in train + test), list(range(60)))
+            for row in train + test:
+                x, place, colour = known[row[1]][:3]
+                self.assertEqual(row, [x, place, levels.index(colour)])
+            mean = sum(known[row[1]][3] for row in train) / 45
+            for row, label, weight in zip(train, task["y"], task["weights"]):
+                self.assertEqual(label, float(known[row[1]][4] == "yes"))
+                self.assertIn(round(weight * mean / known[row[1]][3], 9), (1, round(mean, 9)))  # their scale does not matter
+            seen += [row[1] for row in test]
+            weight = right = 0
+            for x, place, _ in test:
+                w, y = known[place][3:]
+                weight += w
+                right += w * ((y == "yes") == ((-1.0 if x is None else x) > 0))
+            self.assertAlmostEqual(fold["score"], right / weight, places=12)
+            self.assertEqual([fold[k] for k in ("kernel", "tune_seconds", "fit_seconds", "predict_seconds")], ["depth 3", 4, 2, 1])
+        self.assertEqual(sorted(seen), list(range(60)))
+        self.assertRegex(self.compare().out, r"(?m)^  trees-sklearn .* 7\.000 +2\.000 +1\.000$")  # the total has the tuning
+
+    def test_what_goes_wrong(self):
+        for mode, says in (("dies", "Python ended before it answered"), ("error", "no such trees"),
+                           ("nonsense", "the answer of Python cannot be read")):
+            self.standin(mode)
+            self.assertRegex(self.compare().out, rf"(?m)^  trees-sklearn +failed: {says}$")
+        self.standin("sleeps")
+        self.assertRegex(self.compare("--time", "2").out, r"(?m)^  trees-sklearn +failed: out of time$")
+        self.standin("nothing")
+        out = self.compare(notes=["gradient-boosted trees are left out: .*python has neither scikit-learn nor xgboost"]).out
+        self.assertNotIn("trees-sklearn", out)
+        os.remove(self.path("python"))
+        self.compare(notes=["gradient-boosted trees are left out"])
+        self.fails("compare", "d.csv", "--target", "y", "--python", "python3", code=2, says="--python goes with --with-trees")
+
+    def test_ctrl_c_leaves_no_process(self):
+        self.standin("sleeps")
+        code, _, _ = self.on_terminal("compare", "d.csv", "--target", "y", "--methods", "zero", "--folds", "2", "--with-trees", "--python",
+                                      self.path("python"), until=b"sklearn, fold 1",
+                                      act=lambda process: process.send_signal(signal.SIGINT))
+        self.assertEqual(code, 1)
+        left = subprocess.run(["pgrep", "-f", self.path("python")], stdout=subprocess.PIPE, check=False).stdout
+        self.assertEqual(left, b"")
+
+    def script(self):
+        try:
+            return runpy.run_path(os.path.join(SOURCE, "tools", "karma", "trees.py"))
+        except ImportError as error:
+            self.skipTest(f"no numpy: {error}")
+
+    def test_goals_by_hand(self):
+        trees = self.script()
+        import numpy as np
+        rng = np.random.default_rng(1)
+        score, up, weights = rng.integers(0, 5, 40).astype(float), rng.random(40) < 0.4, rng.random(40)
+        pairs = [(weights[i] * weights[j], (score[i] > score[j]) + 0.5 * (score[i] == score[j]))
+                 for i in range(40) for j in range(40) if up[i] and not up[j]]
+        self.assertAlmostEqual(trees["area"](score, up, weights), sum(w * v for w, v in pairs) / sum(w for w, _ in pairs), places=12)
+        task = {"classes": 0, "quantiles": [0.25, 0.5]}
+        loss = trees["goodness"]("pinball", task, np.array([2.0, 0.0]), np.array([[1.0, 3.0], [1.0, 1.0]]), np.ones(2))
+        self.assertAlmostEqual(loss, -((0.25 * 1 + 0.5 * 1) / 2 + (0.75 * 1 + 0.5 * 1) / 2) / 2)
+        task = {"classes": 2, "quantiles": []}
+        p = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.7, 0.3]])
+        y, w = np.array([0.0, 1.0, 0.0, 0.0]), np.array([1.0, 1.0, 2.0, 1.0])
+        good = lambda goal: trees["goodness"](goal, task, y, p, w)
+        self.assertAlmostEqual(good("accuracy"), 3 / 5)
+        self.assertAlmostEqual(good("balanced-accuracy"), (2 / 4 + 1) / 2)
+        self.assertAlmostEqual(good("f1"), (2 * 0.5 / 1.5 + 2 * (1 / 3) / (4 / 3)) / 2)
+        self.assertAlmostEqual(good("log-loss"), (math.log(0.9) + math.log(0.8) + 2 * math.log(0.4) + math.log(0.7)) / 5)
+        self.assertTrue(np.allclose(trees["scores_of"](task, p)[:, 0], np.log(p[:, 1] / p[:, 0])))
+
+    def test_real_trees(self):
+        """Where scikit-learn is: a step that no linear method can learn, with missing values and a category."""
+        probe = subprocess.run([sys.executable, "-c", "import sklearn"], stderr=subprocess.DEVNULL, check=False)
+        if probe.returncode:
+            self.skipTest("no scikit-learn here")
+        rows = [[(i * 7) % 50, "pqr"[i % 3], None if i % 9 == 4 else i % 5, "in" if 10 <= (i * 7) % 50 < 30 else "out"] for i in range(200)]
+        self.write_csv("d.csv", ["x", "word", "z", "y"], rows)
+        first = self.ok("compare", "d.csv", "--target", "y", "--methods", "zero", "--folds", "2", "--inner", "2", "--threads", "1",
+                        "--with-trees", "--python", sys.executable, "--json", "--quiet").json()
+        scores = {m["name"]: m["score"] for m in first["methods"]}
+        self.assertGreater(scores["trees-sklearn"], 0.9)
+        self.assertLess(scores["zero"], 0.8)
+        trees = next(m for m in first["methods"] if m["name"] == "trees-sklearn")
+        self.assertRegex(trees["folds"][0]["kernel"], r"^learning_rate 0\.\d+, max_leaf_nodes \d+$")
+        self.assertGreater(trees["tune_seconds"], trees["fit_seconds"])

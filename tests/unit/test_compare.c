@@ -331,7 +331,7 @@ static void both_ways_of_tuning_agree(void **state) {
     assert_int_equal(karma_i_baseline_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
     assert_int_equal(karma_i_folds_deal(&inner, &task, s.table, 3, 1, 0, 0, &s.err), KARMA_OK);
     for (size_t i = 0; i < 60; i++) inner.fold[i] = i % 3;
-    karma_i_contest contest = {&task, KARMA_GOAL_LOG_LOSS, &s.fit, &s.search};
+    karma_i_contest contest = {.task = &task, .goal = KARMA_GOAL_LOG_LOSS, .fit = &s.fit, .search = &s.search};
     karma_i_outer_fold outer = {.train = s.table, .inner = &inner};
     for (size_t k = 0; k < 2; k++)
         assert_int_equal(
@@ -418,6 +418,65 @@ static void what_cannot_be_compared(void **state) {
     tear_down(&s);
 }
 
+/* Answers what the label is, which it looks up, and checks what it is given. */
+static karma_status cheat(void *payload, double *scores, karma_contest_result *result, const karma_contest *contest,
+                          const karma_hooks *hooks, karma_error *err) {
+    size_t *calls = payload;
+    (void)hooks, (void)err;
+    assert_int_equal(contest->n_classes, 2);
+    assert_int_equal(contest->n_outputs, 1);
+    assert_int_equal(contest->n_inner, 2);
+    assert_int_equal(karma_table_n_rows(contest->train) + karma_table_n_rows(contest->test), 40);
+    for (size_t i = 0; i < karma_table_n_rows(contest->train); i++) {
+        double label;
+        assert_true(karma_table_target(contest->train, 0, i, &label));
+        assert_near(contest->labels[i], label, 0.0);
+        assert_near(contest->weights[i], label > 0.5 ? 3.0 : 1.0, 0.0); /* of its class */
+        assert_true(contest->inner[i] < 2);
+    }
+    for (size_t i = 0; i < karma_table_n_rows(contest->test); i++) {
+        double label;
+        assert_true(karma_table_target(contest->test, 0, i, &label));
+        scores[i] = label > 0.5 ? 1.0 : -1.0;
+    }
+    *result = (karma_contest_result){1.0, 2.0, 3.0, "by looking it up"};
+    ++*calls;
+    return KARMA_OK;
+}
+
+static karma_status give_up(void *payload, double *scores, karma_contest_result *result, const karma_contest *contest,
+                            const karma_hooks *hooks, karma_error *err) {
+    (void)payload, (void)result, (void)contest, (void)hooks, (void)err;
+    scores[0] = NAN; /* and call it done */
+    return KARMA_OK;
+}
+
+static void methods_of_the_caller(void **state) {
+    (void)state;
+    setting s;
+    size_t calls = 0;
+    set_up(&s, KARMA_TASK_CLASSIFY, 40, "zero");
+    s.compare.folds = 4;
+    s.compare.inner = 2;
+    s.fit.class_weight = (char *)"1=3";
+    const karma_own_method own[] = {{"cheat", "looks it up", cheat, &calls}, {"lazy", "gives up", give_up, NULL}};
+    karma_comparison c = {0};
+    karma_status st = karma_compare_with(&c, s.table, &s.fit, &s.search, &s.compare, own, 2, NULL, &s.err);
+    s.fit.class_weight = NULL;
+    if (st != KARMA_OK) fail_msg("%s", s.err.message);
+    assert_int_equal(calls, 4);
+    assert_int_equal(c.n_methods, 3);
+    assert_int_equal(c.best, 1);
+    assert_string_equal(c.methods[1].name, "cheat");
+    assert_near(c.methods[1].mean, 1.0, 0.0);
+    assert_near(c.methods[1].folds[2].tune_seconds, 1.0, 0.0);
+    assert_string_equal(c.methods[1].folds[2].kernel, "by looking it up");
+    assert_true(c.methods[0].mean < 1.0 && !isnan(c.methods[0].p_value));
+    assert_string_equal(c.methods[2].failure, "a score is not a finite number");
+    karma_comparison_clear(&c);
+    tear_down(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(students_tail),
@@ -437,6 +496,7 @@ int main(void) {
         cmocka_unit_test(classes_are_counted_in_the_training_rows),
         cmocka_unit_test(a_fold_of_one_class_is_answered_by_it),
         cmocka_unit_test(what_cannot_be_compared),
+        cmocka_unit_test(methods_of_the_caller),
     };
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
 }

@@ -234,16 +234,20 @@ static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL;
     karma_comparison comparison = {0};
+    tree_methods trees;
     const char *path = t->arguments[0];
-    int code;
     if (t->options.json && t->options.output && writes_stdout(t))
         return fail_usage(t, "-o - and --json both need standard output: use -o FILE");
     collect_notes(t);
-    if (read_to_learn(&table, t, &err) != KARMA_OK)
+    int code = find_trees(&trees, t);
+    if (code != EXIT_DONE)
+        ; /* told */
+    else if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "name the column of the label with --target COL");
-    else if (karma_compare(&comparison, table, &t->fit, &t->search, &t->compare, &t->hooks, &err) != KARMA_OK)
+    else if (karma_compare_with(&comparison, table, &t->fit, &t->search, &t->compare, trees.items, trees.count,
+                                &t->hooks, &err) != KARMA_OK)
         code = err.status == KARMA_ERR_OPTION ? fail_usage(t, "%s", err.message) : fail(path, &err);
     else {
         end_progress();
@@ -254,17 +258,20 @@ static int run(tool *t) {
     }
     forget_notes();
     karma_comparison_clear(&comparison);
+    clear_trees(&trees);
     karma_table_free(table);
     return code;
 }
 
 static const char *const tool_names[] = {"output", "report", "json", "quiet", NULL};
+static const char *const tree_names[] = {"with-trees", "python", NULL};
 static const char *const search_names[] = {"goal", "effort", "choose", NULL};
 static const char *const label_names[] = {"task", "loss", "tube", "huber", "quantile", "class-weight", NULL};
 static const char *const work_names[] = {"tolerance", "memory", "seed", "threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Comparison", karma_compare_option_table, offsetof(tool, compare), NULL},
+    {"Gradient-boosted trees", tool_option_table, offsetof(tool, options), tree_names},
     {"Choosing a model", karma_search_option_table, offsetof(tool, search), search_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},
     {"Reading the data", karma_read_option_table, offsetof(tool, read), file_option_names},
@@ -290,7 +297,11 @@ const tool_command command_compare = {
         "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, hot-deck-nearest, "
         "hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: karma-1, karma-2 and karma-4 by "
         "gamma, karma-rank, karma-subspace, karma-union, karma-auto, which chooses as karma train does with this "
-        "--effort. -o writes a CSV file with a line for each method and part.",
+        "--effort. --with-trees adds trees-sklearn and trees-xgboost: gradient-boosted trees of Python's libraries, in "
+        "a "
+        "process of their own, with their settings chosen on the same inner parts. -o writes a CSV file with a line "
+        "for "
+        "each method and part.",
     .example =
         "  karma compare patients.csv --target outcome\n"
         "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",

@@ -19,6 +19,8 @@ typedef struct tool_options {
     char *errors;       /* complete */
     char *report;       /* train, cv, compare, online */
     int lowrank;        /* inspect */
+    int with_trees;     /* compare */
+    char *python;       /* compare: the command for them */
     int json, quiet, verbose;
     int importance, overlap; /* explain: what it reports instead of single rows */
     int64_t top;             /* explain: parts to show; 0: all */
@@ -141,6 +143,17 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 /* Loads the model that the first argument names; NULL after a failure, whose message it has printed. */
 int load_model(tool *t, karma_model **model);
 /* Loads the model and the data that the arguments name; both are NULL after a failure, whose message it has printed. */
+/* Gradient-boosted trees in a process of their own, for comparisons. */
+enum { MOST_TREES = 2 };
+typedef struct tree_methods {
+    karma_own_method items[MOST_TREES];
+    struct tree_process *processes[MOST_TREES];
+    size_t count;
+} tree_methods;
+/* Those that there are, with a notice if there are none. An error only if --python cannot be used. */
+int find_trees(tree_methods *out, const tool *t);
+void clear_trees(tree_methods *trees);
+
 int load_inputs(tool *t, karma_model **model, karma_table **table);
 /* Cells unlike the training rows, with one notice of them; `out` may be NULL. */
 int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table);
