@@ -8,13 +8,15 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "io/csv.h"
+#include "io/dictionary.h"
+#include "io/missing.h"
 
 typedef enum arff_type { ARFF_NUMBER, ARFF_CATEGORY, ARFF_DATE } arff_type;
 
 typedef struct arff_attribute {
     char *name;
     arff_type type;
-    char *first_level; /* of a nominal attribute: what a sparse row leaves out */
+    karma_i_dictionary levels; /* of a nominal attribute; the first is what a sparse row leaves out */
 } arff_attribute;
 
 typedef struct arff_file {
@@ -26,6 +28,7 @@ typedef struct arff_file {
     char *text; /* the CSV */
     size_t length, text_capacity;
     char **values; /* of a sparse row; NULL: left out */
+    karma_i_missing missing;
 } arff_file;
 
 /* A piece of one line. */
@@ -110,12 +113,26 @@ static karma_status take_field(char **out, arff_file *f, span *s, const char *st
 
 /* --- the header ---------------------------------------------------------------------------------------- */
 
+/* {A, B, C}, behind the opening brace. */
+static karma_status read_levels(arff_attribute *a, arff_file *f, span *s, karma_error *err) {
+    for (;;) {
+        char *level = NULL;
+        size_t number;
+        KARMA_TRY(take_field(&level, f, s, ",}", err));
+        karma_status st = karma_i_dictionary_add(&number, &a->levels, level, strlen(level), err);
+        karma_i_free(level);
+        KARMA_TRY(st);
+        if (s->p == s->end) return fail_line(f, "a set of values has no closing brace", err);
+        if (*s->p++ == '}') return KARMA_OK;
+    }
+}
+
 static karma_status read_type(arff_attribute *a, arff_file *f, span *s, karma_error *err) {
     skip_blanks(s);
     if (s->p < s->end && *s->p == '{') {
         s->p++;
         a->type = ARFF_CATEGORY;
-        return take_field(&a->first_level, f, s, ",}", err);
+        return read_levels(a, f, s, err);
     }
     if (starts_with(*s, "numeric") || starts_with(*s, "real") || starts_with(*s, "integer"))
         a->type = ARFF_NUMBER;
@@ -181,12 +198,25 @@ static karma_status put_names(arff_file *f, karma_error *err) {
     return KARMA_OK;
 }
 
+/* A value of a nominal attribute must be among those that the header declares. */
+static karma_status check_value(const arff_file *f, size_t attribute, const char *value, karma_error *err) {
+    const arff_attribute *a = &f->attributes[attribute];
+    char text[KARMA_I_EXCERPT_SIZE], name[KARMA_I_EXCERPT_SIZE];
+    size_t level, length = strlen(value);
+    if (a->levels.count == 0 || karma_i_dictionary_find(&level, &a->levels, value, length) ||
+        karma_i_is_missing(&f->missing, value, length))
+        return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: '%s' is not among the declared values of '%s'", f->name,
+                        f->line, karma_i_excerpt(text, value, length), karma_i_excerpt(name, a->name, strlen(a->name)));
+}
+
 static karma_status put_dense_row(arff_file *f, span line, karma_error *err) {
     size_t n = 0;
     for (;; n++) {
         char *value = NULL;
         KARMA_TRY(take_field(&value, f, &line, ",", err));
-        karma_status st = put_field(f, value, n == 0, err);
+        karma_status st = n < f->n_attributes ? check_value(f, n, value, err) : KARMA_OK;
+        if (st == KARMA_OK) st = put_field(f, value, n == 0, err);
         karma_i_free(value);
         KARMA_TRY(st);
         if (line.p == line.end) break;
@@ -206,7 +236,8 @@ static karma_status read_pair(arff_file *f, span *line, karma_error *err) {
         index = 10 * index + (size_t)(*line->p - '0');
     if (n_digits == 0 || index >= f->n_attributes) return fail_line(f, "a sparse row has a wrong index", err);
     if (f->values[index]) return fail_line(f, "a sparse row has an index twice", err);
-    return take_field(&f->values[index], f, line, ",}", err);
+    KARMA_TRY(take_field(&f->values[index], f, line, ",}", err));
+    return check_value(f, index, f->values[index], err);
 }
 
 /* {1 x, 4 y}: what is left out is 0, or the first value of a nominal attribute. */
@@ -221,7 +252,7 @@ static karma_status read_sparse_row(arff_file *f, span line, karma_error *err) {
     if (line.p == line.end) return fail_line(f, "a sparse row has no closing brace", err);
     for (size_t j = 0; j < f->n_attributes; j++) {
         const arff_attribute *a = &f->attributes[j];
-        const char *absent = a->first_level ? a->first_level : a->type == ARFF_NUMBER ? "0" : "";
+        const char *absent = a->levels.count ? a->levels.entries[0].text : a->type == ARFF_NUMBER ? "0" : "";
         KARMA_TRY(put_field(f, f->values[j] ? f->values[j] : absent, j == 0, err));
     }
     return KARMA_OK;
@@ -298,16 +329,18 @@ static void clear_file(arff_file *f) {
     karma_i_free(f->values);
     for (size_t j = 0; j < f->n_attributes; j++) {
         karma_i_free(f->attributes[j].name);
-        karma_i_free(f->attributes[j].first_level);
+        karma_i_dictionary_clear(&f->attributes[j].levels);
     }
     karma_i_free(f->attributes);
     karma_i_free(f->text);
+    karma_i_missing_clear(&f->missing);
 }
 
 static karma_status read_arff(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     const karma_i_source *source = request->source;
     arff_file f = {.name = source->name, .next = source->text, .end = source->text + source->length};
-    karma_status st = read_header(&f, err);
+    karma_status st = karma_i_missing_init(&f.missing, &request->options->missing, err);
+    if (st == KARMA_OK) st = read_header(&f, err);
     if (st == KARMA_OK) st = put_names(&f, err);
     if (st == KARMA_OK) st = put_rows(&f, err);
     if (st == KARMA_OK) st = read_as_csv(out, &f, request, err);

@@ -95,6 +95,11 @@ static void test_bad_files(void **state) {
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,2\nx,3\n",
                 "line 6, column 'a': 'x' is not a number");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n", "no rows");
+    refuse_arff("@relation r\n@attribute a {x,'y z'}\n@attribute b real\n@data\nx,1\n?,2\n'y z',3\nz,4\n",
+                "line 8: 'z' is not among the declared values of 'a'");
+    refuse_arff("@relation r\n@attribute a {x,y}\n@attribute b real\n@data\n{0 y}\n{0 z}\n",
+                "line 6: 'z' is not among the declared values of 'a'");
+    refuse_arff("@relation r\n@attribute a {x,y\n@data\nx\n", "line 2: a set of values has no closing brace");
     refuse_arff("@relation r\nhello\n", "line 2: this is neither @attribute nor @data");
 }
 

@@ -61,7 +61,7 @@ typedef struct table_view {
 /* The first two levels, each on one line and not too long. */
 static void print_levels(const karma_table *table, size_t j) {
     size_t n = karma_table_n_levels(table, j);
-    printf("%zu levels: ", n);
+    printf("%zu level%s: ", n, n == 1 ? "" : "s");
     for (size_t l = 0; l < n && l < 2; l++) {
         char text[64];
         size_t used = 0;
@@ -128,10 +128,31 @@ static void print_classes(const karma_table *table, size_t target) {
     free(count);
 }
 
+/* Numbers: their range, or how often each of two occurs, for train takes these as classes. */
+static void print_number_target(const karma_table *table, size_t target) {
+    double low = INFINITY, high = -INFINITY, value;
+    size_t n = 0, n_low = 0, n_high = 0;
+    char a[40], b[40];
+    for (size_t i = 0; i < karma_table_n_rows(table); i++)
+        if (karma_table_target(table, target, i, &value)) {
+            n++;
+            n_low = value < low ? 1 : n_low + (value == low);
+            n_high = value > high ? 1 : n_high + (value == high);
+            low = fmin(low, value);
+            high = fmax(high, value);
+        }
+    if (n == 0)
+        puts("no label");
+    else if (low < high && n_low + n_high == n)
+        printf("2 numbers, taken as classes: %s %zu, %s %zu\n", readable(a, low), n_low, readable(b, high), n_high);
+    else
+        printf("numbers, %s to %s\n", readable(a, low), readable(b, high));
+}
+
 static void print_target(const karma_table *table, size_t target) {
     printf("  target %s: ", karma_table_target_name(table, target));
     if (karma_table_target_kind(table, target) == KARMA_COLUMN_NUMBER) {
-        puts("numbers");
+        print_number_target(table, target);
         return;
     }
     size_t n_classes = karma_table_n_classes(table, target);

@@ -114,7 +114,10 @@ static void print_verdict(const karma_search_info *info, double missing) {
         return;
     }
     int is_better = difference > CLEAR * error;
-    fputs(is_better ? "  Better than 0-imputation" : "  Not clearly better than 0-imputation", stdout);
+    fputs(is_better        ? "  Better than 0-imputation"
+          : difference > 0 ? "  Not clearly better than 0-imputation"
+                           : "  Not better than 0-imputation",
+          stdout);
     print_difference(info, difference, error);
     int holes = helped(info, "gamma", "subspace"), kernels = helped(info, "rank", "outer") || missing == 0.0;
     printf(
