@@ -98,8 +98,9 @@ typedef struct karma_own_method {
 } karma_own_method;
 
 /* karma_compare with methods of the caller's own, which run last, on the same parts; compare->methods does not name
- * them. `own` may be NULL if n_own is 0. Errors, cost and threads as of karma_compare; the functions of `own` are
- * called from the caller's thread. */
+ * them. `own` may be NULL if n_own is 0. Errors: as of karma_compare; the failure of a method is part of its result.
+ * Cost: that of karma_compare and of the methods. Threads: safe; the functions of `own` are called from the caller's
+ * thread. */
 KARMA_API karma_status karma_compare_with(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
                                           const karma_search_options *search, const karma_compare_options *compare,
                                           const karma_own_method *own, size_t n_own, const karma_hooks *hooks,

@@ -212,10 +212,28 @@ static karma_status run_search(karma_compare_fold *out, const karma_i_contest *c
     return st;
 }
 
+/* --- the caller's own ---------------------------------------------------------------------------------- */
+
+static karma_status run_own(karma_compare_fold *out, const karma_own_method *method, const karma_i_contest *contest,
+                            const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err) {
+    double *scores = NULL;
+    karma_contest_result result;
+    KARMA_TRY(karma_i_own_method_score(&scores, &result, method, contest, outer, hooks, err));
+    karma_status st = karma_i_contest_value(&out->value, contest->goal, contest->task, outer->test, scores, err);
+    karma_i_free(scores);
+    KARMA_TRY(st);
+    out->tune_seconds = result.tune_seconds;
+    out->fit_seconds = result.fit_seconds;
+    out->predict_seconds = result.predict_seconds;
+    if (!*result.choice) return KARMA_OK;
+    out->kernel = karma_i_strdup(result.choice);
+    return out->kernel ? KARMA_OK : karma_i_fail_memory(err);
+}
+
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,
                                 const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err) {
     karma_compare_fold fold = {.value = NAN, .strength = NAN};
-    karma_status st = method->own           ? karma_i_own_method_run(&fold, method->own, contest, outer, hooks, err)
+    karma_status st = method->own           ? run_own(&fold, method->own, contest, outer, hooks, err)
                       : method->is_baseline ? run_baseline(&fold, &method->baseline, contest, outer, hooks, err)
                       : method->kernels     ? run_kernels(&fold, method->kernels, contest, outer, hooks, err)
                                             : run_search(&fold, contest, outer, hooks, err);

@@ -38,10 +38,12 @@ typedef struct karma_i_outer_fold {
     double time; /* for karma_search: seconds that this fold may take; 0: unlimited */
 } karma_i_outer_fold;
 
-/* The caller's own; for karma_i_method_run. */
-karma_status karma_i_own_method_run(karma_compare_fold *out, const karma_own_method *method,
-                                    const karma_i_contest *contest, const karma_i_outer_fold *outer,
-                                    const karma_hooks *hooks, karma_error *err);
+/* The caller's own, for karma_i_method_run: *scores of the rows of outer->test, a new array, and what it says of
+ * itself.
+ */
+karma_status karma_i_own_method_score(double **scores, karma_contest_result *result, const karma_own_method *method,
+                                      const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                      const karma_hooks *hooks, karma_error *err);
 
 /* `out` has no text yet, and gets one only with success. */
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,

@@ -1,4 +1,4 @@
-/* Methods of the caller's own: what they are given, and how they are judged. */
+/* Methods of the caller's own: what they are given, and whether they answer. */
 #include <math.h>
 
 #include "base/error.h"
@@ -53,11 +53,10 @@ static karma_status check_scores(const double *scores, size_t n, karma_error *er
     return KARMA_OK;
 }
 
-static karma_status run_and_judge(karma_compare_fold *out, const karma_own_method *method, contest_arrays *a,
-                                  const karma_i_contest *contest, const karma_i_outer_fold *outer,
-                                  const karma_hooks *hooks, karma_error *err) {
+static karma_status run_method(karma_contest_result *result, contest_arrays *a, const karma_own_method *method,
+                               const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                               const karma_hooks *hooks, karma_error *err) {
     const karma_i_task *task = contest->task;
-    karma_contest_result result = {.choice = ""};
     karma_contest own = {.train = outer->train,
                          .test = outer->test,
                          .goal = contest->goal,
@@ -71,24 +70,22 @@ static karma_status run_and_judge(karma_compare_fold *out, const karma_own_metho
                          .n_inner = outer->inner->n_folds,
                          .seed = contest->fit->seed,
                          .threads = contest->fit->threads};
-    KARMA_TRY(method->run(method->payload, a->scores, &result, &own, hooks, err));
-    KARMA_TRY(check_scores(a->scores, outer->test->n_rows * task->n_outputs, err));
-    out->tune_seconds = result.tune_seconds;
-    out->fit_seconds = result.fit_seconds;
-    out->predict_seconds = result.predict_seconds;
-    KARMA_TRY(karma_i_contest_value(&out->value, contest->goal, task, outer->test, a->scores, err));
-    result.choice[sizeof result.choice - 1] = '\0';
-    if (!*result.choice) return KARMA_OK;
-    out->kernel = karma_i_strdup(result.choice);
-    return out->kernel ? KARMA_OK : karma_i_fail_memory(err);
+    KARMA_TRY(method->run(method->payload, a->scores, result, &own, hooks, err));
+    result->choice[sizeof result->choice - 1] = '\0';
+    return check_scores(a->scores, outer->test->n_rows * task->n_outputs, err);
 }
 
-karma_status karma_i_own_method_run(karma_compare_fold *out, const karma_own_method *method,
-                                    const karma_i_contest *contest, const karma_i_outer_fold *outer,
-                                    const karma_hooks *hooks, karma_error *err) {
+karma_status karma_i_own_method_score(double **scores, karma_contest_result *result, const karma_own_method *method,
+                                      const karma_i_contest *contest, const karma_i_outer_fold *outer,
+                                      const karma_hooks *hooks, karma_error *err) {
     contest_arrays a = {0};
+    *result = (karma_contest_result){.choice = ""};
     karma_status st = fill_arrays(&a, contest->task, outer, err);
-    if (st == KARMA_OK) st = run_and_judge(out, method, &a, contest, outer, hooks, err);
+    if (st == KARMA_OK) st = run_method(result, &a, method, contest, outer, hooks, err);
+    if (st == KARMA_OK) {
+        *scores = a.scores;
+        a.scores = NULL;
+    }
     clear_arrays(&a);
     return st;
 }

@@ -477,7 +477,7 @@ class Reading(Case):
         run = self.ok("inspect", "t.csv", "--target", "p,q", "--json").json()
         self.assertEqual([t["name"] for t in run["targets"]], ["p,q"])
         self.assertEqual(self.ok("inspect", "t.csv", "--json").json()["targets"], [])
-        self.assertRegex(self.ok("inspect", "t.csv", "--target", "b,y").out, "target b: numbers\n  target y: 2 classes: u 1, v 1\n")
+        self.assertRegex(self.ok("inspect", "t.csv", "--target", "b,y").out, "target b: numbers, 2 to 2\n  target y: 2 classes: u 1, v 1\n")
         self.fails("inspect", "t.csv", "--target", "y,bb", says="t.csv: no column 'bb'")
         self.fails("inspect", "t.csv", "--target", "y,y", code=2, says="'y' is named twice by --target")
 
