@@ -23,10 +23,10 @@ KARMA_API int karma_is_same_table(const char *first, const char *second);
 
 /* Like karma_output_open, but the path may be the URI of a table. CSV with a header that is written to the stream then
  * becomes this table when the output is committed, in one transaction: all rows or none. A column is INTEGER, REAL or
- * TEXT, the narrowest that keeps all its cells; empty cells are NULL. A file of SQLite is made if there is none. Errors:
- * those of karma_output_open, KARMA_ERR_DATA if the table exists and `replace` is 0, KARMA_ERR_IO if the database
- * refuses; committing has the same. Cost: that of the database; the rows are kept in a temporary file until the commit.
- * Threads: safe. */
+ * TEXT, the narrowest that keeps all its cells; empty cells are NULL. A file of SQLite is made if there is none.
+ * Errors: those of karma_output_open, KARMA_ERR_DATA if the table exists and `replace` is 0, KARMA_ERR_IO if the
+ * database refuses; committing has the same. Cost: that of the database; the rows are kept in a temporary file until
+ * the commit. Threads: safe. */
 KARMA_API karma_status karma_output_open_table(karma_output **out, const char *path, int replace, karma_error *err);
 
 #ifdef __cplusplus
