@@ -1,4 +1,5 @@
 /* Gradient boosting (Friedman 2001, 2002; with second derivatives as in XGBoost, Chen and Guestrin 2016). */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,6 +19,9 @@ typedef struct booster {
     size_t first_output, n_outputs; /* that the tree has values for */
     double *values;                 /* by node and output */
     double *room;                   /* two numbers per row */
+    uint32_t *learned, *held_out;   /* the labelled rows: what trees draw from, and what judges their number */
+    size_t n_learned, n_held_out;
+    size_t round; /* trees after which every output has one more */
 } booster;
 
 static void clear_booster(booster *b) {
@@ -30,13 +34,38 @@ static void clear_booster(booster *b) {
     karma_i_free(b->columns);
     karma_i_free(b->values);
     karma_i_free(b->room);
+    karma_i_free(b->learned);
+    karma_i_free(b->held_out);
+}
+
+/* Deals the labelled rows. */
+static void hold_out(booster *b) {
+    const karma_i_forest_learner *l = b->learner;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, l->options->seed);
+    b->n_held_out = (size_t)(l->options->held_out_share * (double)l->n_rows);
+    karma_i_draw(b->held_out, b->n_held_out, l->rows, l->n_rows, &rng);
+    for (size_t i = 0, h = 0; i < l->n_rows; i++) {
+        if (h < b->n_held_out && b->held_out[h] == l->rows[i])
+            h++;
+        else
+            b->learned[b->n_learned++] = l->rows[i];
+    }
+}
+
+static double held_out_loss(const booster *b) {
+    size_t n = b->learner->bins.n_rows;
+    double sum = 0.0;
+    for (size_t k = 0; k < b->learner->n_outputs; k++)
+        sum += karma_i_forest_loss_sum(&b->learner->outputs[k], b->scores + k * n, b->held_out, b->n_held_out);
+    return sum;
 }
 
 static karma_status init_booster(booster *b, karma_i_forest_learner *l, karma_error *err) {
     const karma_i_forest_options *o = l->options;
     size_t n = l->bins.n_rows, K = l->n_outputs, leaves = o->rules.most_leaves < n ? o->rules.most_leaves : n;
     size_t tree_outputs = !o->shares_trees ? 1 : K < o->tree_outputs ? K : o->tree_outputs;
-    *b = (booster){.learner = l};
+    *b = (booster){.learner = l, .round = o->shares_trees ? 1 : K};
     KARMA_TRY(karma_i_row_sums_init(&b->sums, n, tree_outputs, err));
     KARMA_TRY(karma_i_grower_new(&b->grower, &l->bins, &o->rules, 2 * tree_outputs, o->threads, err));
     b->scores = karma_i_alloc(n, K * sizeof *b->scores);
@@ -46,6 +75,10 @@ static karma_status init_booster(booster *b, karma_i_forest_learner *l, karma_er
     b->columns = karma_i_alloc(l->n_columns, sizeof *b->columns);
     b->values = karma_i_alloc(2 * leaves, l->forest->values_per_leaf * sizeof *b->values);
     b->room = karma_i_alloc(n, 2 * sizeof *b->room);
+    b->learned = karma_i_alloc(l->n_rows, sizeof *b->learned);
+    b->held_out = karma_i_alloc(l->n_rows, sizeof *b->held_out);
+    if (!b->learned || !b->held_out) return karma_i_fail_memory(err);
+    hold_out(b);
     if (!b->scores || !b->gradient || !b->hessian || !b->rows || !b->columns || !b->values || !b->room)
         return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) {
@@ -122,9 +155,9 @@ static karma_status add_tree(booster *b, size_t tree, karma_error *err) {
     karma_i_rng rng = karma_i_tree_rng(l, tree);
     b->first_output = o->shares_trees ? 0 : tree % l->n_outputs;
     b->n_outputs = o->shares_trees ? l->n_outputs : 1;
-    b->n_rows = karma_i_share_of(l->n_rows, o->row_share);
+    b->n_rows = karma_i_share_of(b->n_learned, o->row_share);
     b->n_columns = karma_i_share_of(l->n_columns, o->column_share);
-    karma_i_draw(b->rows, b->n_rows, l->rows, l->n_rows, &rng);
+    karma_i_draw(b->rows, b->n_rows, b->learned, b->n_learned, &rng);
     karma_i_draw(b->columns, b->n_columns, l->columns, l->n_columns, &rng);
     derive(b);
     fill_sums(b, &rng);
@@ -139,11 +172,17 @@ static karma_status add_tree(booster *b, size_t tree, karma_error *err) {
 karma_status karma_i_forest_boost(karma_i_forest_learner *l, karma_error *err) {
     booster b;
     karma_status st = init_booster(&b, l, err);
+    size_t best = 0;
+    double least = INFINITY;
     for (size_t t = 0; st == KARMA_OK && t < l->options->n_trees; t++) {
         st = add_tree(&b, t, err);
         if (st == KARMA_OK && karma_i_progress(l->hooks, "growing trees", t + 1, l->options->n_trees))
             st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted while trees were grown");
+        double loss = b.n_held_out && (t + 1) % b.round == 0 ? held_out_loss(&b) : INFINITY;
+        if (loss < least) least = loss, best = t + 1;
+        if (b.n_held_out && t + 1 >= best + b.round * l->options->patience) break;
     }
+    if (st == KARMA_OK && b.n_held_out) karma_i_forest_keep(l->forest, best > 0 ? best : 1);
     clear_booster(&b);
     return st;
 }

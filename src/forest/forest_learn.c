@@ -15,6 +15,7 @@ void karma_i_forest_options_init(karma_i_forest_options *o, karma_i_forest_growt
                                   .column_share = 1.0,
                                   .shares_trees = 1,
                                   .tree_outputs = 8,
+                                  .patience = 20,
                                   .seed = 1,
                                   .threads = 1};
     o->rules.split = (karma_i_split_rules){.l2 = 1.0, .category_l2 = 10.0, .smoothing = 10.0, .least_rows = 5};
@@ -47,6 +48,8 @@ static karma_status check_options(const karma_i_forest_options *o, karma_error *
                             (int)KARMA_I_MOST_DEPTH, o->rules.most_depth);
     if (!is_share(o->rate) || !is_share(o->row_share) || !is_share(o->column_share))
         return karma_i_fail(err, KARMA_ERR_OPTION, "rate and shares of a forest are above 0 and at most 1");
+    if (!(o->held_out_share >= 0.0 && o->held_out_share <= 0.5) || o->patience < 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "at most half of the rows of a forest can be held out");
     if (o->tree_outputs < 1 || o->tree_outputs > KARMA_I_MOST_TREE_OUTPUTS)
         return karma_i_fail(err, KARMA_ERR_OPTION, "a tree looks at 1 to %d outputs, not %zu",
                             (int)KARMA_I_MOST_TREE_OUTPUTS, o->tree_outputs);
@@ -130,6 +133,16 @@ karma_status karma_i_forest_append(karma_i_forest *f, const karma_i_grower *grow
     f->tree_start[f->n_trees] = f->n_nodes;
     f->leaf_start[f->n_trees] = f->leaf_start[f->n_trees - 1] + n_leaves;
     return KARMA_OK;
+}
+
+void karma_i_forest_keep(karma_i_forest *f, size_t n_trees) {
+    size_t n_sets = 0;
+    for (size_t i = 0; i < f->tree_start[n_trees]; i++)
+        n_sets += f->nodes[i].attribute != KARMA_I_LEAF && f->nodes[i].test >= KARMA_I_BY_SET;
+    f->n_trees = n_trees;
+    f->n_nodes = f->tree_start[n_trees];
+    f->n_sets = n_sets;
+    f->n_values = f->leaf_start[n_trees] * f->values_per_leaf;
 }
 
 /* ---- the learner ---- */

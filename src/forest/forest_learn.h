@@ -29,6 +29,11 @@ typedef struct karma_i_forest_options {
     /* The number of outputs in which a shared tree looks for splits, drawn for each tree; at most
      * KARMA_I_MOST_TREE_OUTPUTS. */
     size_t tree_outputs;
+    /* Boosted: of the labelled rows, those that no tree is grown on. The number of trees is then the one with the
+     * smallest mean loss of these rows, and growing ends after `patience` trees without a smaller one. 0: n_trees are
+     * grown on all rows. */
+    double held_out_share;
+    size_t patience;
     uint64_t seed;
     int threads;
 } karma_i_forest_options;

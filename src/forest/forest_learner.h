@@ -32,6 +32,9 @@ size_t karma_i_draw_outputs(uint32_t *drawn, const karma_i_forest_learner *learn
 karma_status karma_i_forest_append(karma_i_forest *forest, const karma_i_grower *grower, const double *values,
                                    karma_error *err);
 
+/* Only the first n_trees stay. */
+void karma_i_forest_keep(karma_i_forest *forest, size_t n_trees);
+
 karma_status karma_i_forest_boost(karma_i_forest_learner *learner, karma_error *err);
 karma_status karma_i_forest_bag(karma_i_forest_learner *learner, karma_error *err);
 

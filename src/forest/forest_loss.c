@@ -151,6 +151,29 @@ void karma_i_forest_gradients(double *gradient, double *hessian, const karma_i_f
     }
 }
 
+static double loss_value(const karma_i_forest_loss *loss, double y, double score) {
+    double residual = y - score, size = fabs(residual);
+    switch (loss->kind) {
+    case KARMA_I_FOREST_LOGISTIC:
+        return fmax(-y * score, 0.0) + log1p(exp(-fabs(score)));
+    case KARMA_I_FOREST_SQUARED:
+        return 0.5 * residual * residual;
+    case KARMA_I_FOREST_HUBER:
+        return size <= loss->parameter ? 0.5 * size * size : loss->parameter * (size - 0.5 * loss->parameter);
+    case KARMA_I_FOREST_PINBALL:
+        return residual > 0.0 ? loss->parameter * residual : (loss->parameter - 1.0) * residual;
+    }
+    return 0.0;
+}
+
+double karma_i_forest_loss_sum(const karma_i_forest_output *o, const double *scores, const uint32_t *rows,
+                               size_t n_rows) {
+    double sum = 0.0;
+    for (size_t i = 0; i < n_rows; i++)
+        sum += o->weight[rows[i]] * loss_value(&o->loss, o->y[rows[i]], scores[rows[i]]);
+    return sum;
+}
+
 double karma_i_forest_step(const karma_i_forest_output *o, const double *scores, const double *gradient,
                            const double *hessian, const uint32_t *rows, size_t n_rows, const uint32_t *times, double l2,
                            double *room) {

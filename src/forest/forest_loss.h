@@ -39,6 +39,9 @@ void karma_i_forest_output_clear(karma_i_forest_output *output);
 /* By row, for the given scores; both times the row's weight. Rows first to first + count. */
 void karma_i_forest_gradients(double *gradient, double *hessian, const karma_i_forest_output *output,
                               const double *scores, size_t first, size_t count);
+/* Σ weight · loss of some rows at these scores. */
+double karma_i_forest_loss_sum(const karma_i_forest_output *output, const double *scores, const uint32_t *rows,
+                               size_t n_rows);
 /* Whether hessians are the weights, whatever the scores. */
 int karma_i_forest_has_plain_hessian(const karma_i_forest_loss *loss);
 

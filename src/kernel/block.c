@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "kernel/code_scores.h"
 #include "kernel/compose.h"
 #include "kernel/kernel.h"
 
@@ -126,6 +127,8 @@ static void add_scores(double *scores, float *tile, const karma_i_kernel *kernel
 
 karma_status karma_i_kernel_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                    const double *coefficients, size_t n_outputs, int threads, karma_error *err) {
+    if (karma_i_code_scores_suit(kernel, a, b))
+        return karma_i_code_scores(scores, kernel, a, b, coefficients, n_outputs, threads, err);
     size_t rows = karma_i_tile_rows(kernel, a), columns = karma_i_tile_columns(kernel, b);
     karma_i_worker *workers = new_workers(kernel, a, b, threads);
     float *scratch = karma_i_alloc_aligned((size_t)threads * rows, columns * sizeof *scratch);

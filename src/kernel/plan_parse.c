@@ -160,10 +160,19 @@ static char *trim(char *text) {
 }
 
 /* A number between blanks. */
-static int read_positive(double *out, const char *text, size_t length) {
+static int read_number(double *out, const char *text, size_t length) {
     while (length > 0 && is_blank(*text)) text++, length--;
     while (length > 0 && is_blank(text[length - 1])) length--;
-    return karma_i_number_parse(out, text, length) && *out >= 1e-12 && *out <= 1e12;
+    return karma_i_number_parse(out, text, length);
+}
+
+static int read_positive(double *out, const char *text, size_t length) {
+    return read_number(out, text, length) && *out >= 1e-12 && *out <= 1e12;
+}
+
+/* C = 0: trees as boosting left them. */
+static int read_zero(double *out, const char *text, size_t length) {
+    return read_number(out, text, length) && *out == 0.0;
 }
 
 /* "10" or "10:0.5" */
@@ -173,7 +182,9 @@ static int read_machine(karma_i_C_grid *machines, const char *text, size_t lengt
     while (colon < length && text[colon] != ':') colon++;
     double *factor = &machines->factors[machines->n], *weight = &machines->weights[machines->n];
     *weight = 1.0;
-    if (!read_positive(factor, text, colon) || (machines->n && *factor <= machines->factors[machines->n - 1])) return 0;
+    if (!(read_positive(factor, text, colon) || (machines->n == 0 && read_zero(factor, text, colon))) ||
+        (machines->n && *factor <= machines->factors[machines->n - 1]))
+        return 0;
     if (colon < length && !read_positive(weight, text + colon + 1, length - colon - 1)) return 0;
     machines->n++;
     return 1;
@@ -201,11 +212,20 @@ static karma_status read_machines(karma_i_C_grid *out, char *text, karma_error *
 
 /* --- plans --------------------------------------------------------------------------------------------- */
 
+static int is_boosted(const karma_i_plan_kernel *kernel) {
+    return kernel->n_factors == 1 && kernel->factors[0].kind == KARMA_KERNEL_BOOST &&
+           kernel->factors[0].map.kind == KARMA_OUTER_IDENTITY;
+}
+
 static karma_status read_member(karma_i_plan *plan, char *text, const karma_fit_options *options, karma_error *err) {
     karma_i_plan_kernel kernel = {0};
     karma_i_C_grid machines;
     KARMA_TRY(read_machines(&machines, text, err));
     karma_status st = read_kernel(&kernel, trim(text), options, err);
+    if (st == KARMA_OK && machines.factors[0] == 0.0 && !is_boosted(&kernel))
+        st = karma_i_fail(err, KARMA_ERR_OPTION,
+                          "option 'kernel': after '@' only the kernel boost, alone, can have 0, which stands for its "
+                          "trees as they were boosted");
     if (st == KARMA_OK) st = karma_i_plan_add_member(plan, &kernel, &machines, err);
     karma_i_plan_kernel_clear(&kernel);
     return st;

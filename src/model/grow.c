@@ -14,11 +14,28 @@ static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
     return (karma_i_forest_loss){KARMA_I_FOREST_PINBALL, 0.5};
 }
 
+/* From so many rows on, trees are large and few, as many as rows that are held out ask for; fewer rows have small
+ * trees, whose leaves a machine weighs once more. Of very many rows half are enough for a tree. */
+enum { MOST_FEW_ROWS = 2000, MOST_WHOLE_ROWS = 200000 };
+
+static void grow_large(karma_i_forest_options *options, size_t n_rows) {
+    options->n_trees = 300;
+    options->held_out_share = 0.1;
+    options->rules.most_leaves = 31;
+    options->rules.most_depth = KARMA_I_MOST_DEPTH;
+    options->rules.split.least_rows = 20;
+    options->row_share = n_rows <= MOST_WHOLE_ROWS ? 1.0 : 0.5;
+}
+
 static karma_i_forest_options options_of(const karma_fit_options *fit, karma_i_forest_growth growth,
-                                         size_t n_attributes) {
+                                         size_t n_attributes, size_t n_rows) {
     karma_i_forest_options options;
     karma_i_forest_options_init(&options, growth, n_attributes);
-    if (fit->trees != (int64_t)KARMA_AUTO) options.n_trees = (size_t)fit->trees;
+    if (growth == KARMA_I_FOREST_BOOSTED && n_rows > MOST_FEW_ROWS) grow_large(&options, n_rows);
+    if (fit->trees != (int64_t)KARMA_AUTO) {
+        options.n_trees = (size_t)fit->trees;
+        options.held_out_share = 0.0; /* as many as were asked for */
+    }
     if (fit->leaves != (int64_t)KARMA_AUTO) {
         options.rules.most_leaves = (size_t)fit->leaves;
         options.rules.most_depth = KARMA_I_MOST_DEPTH;
@@ -33,7 +50,7 @@ static karma_status grow(karma_i_recipe *recipe, karma_i_forest_growth growth, c
                          karma_error *err) {
     size_t K = task->n_outputs;
     karma_i_rows *rows = NULL;
-    karma_i_forest_options options = options_of(&task->options, growth, recipe->n_attributes);
+    karma_i_forest_options options = options_of(&task->options, growth, recipe->n_attributes, table->n_rows);
     karma_i_forest_loss *losses = karma_i_alloc(K, sizeof *losses);
     if (!losses) return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) losses[k] = loss_of(&outputs->losses[k]);

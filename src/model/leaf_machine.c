@@ -22,10 +22,11 @@ const karma_i_forest *karma_i_leaf_forest(const karma_model *model, size_t membe
                                           const karma_fit_options *options) {
     const karma_i_plan_kernel *kernel = &model->plan.members[member].kernel;
     int is_primal = options->solver == KARMA_SOLVER_PRIMAL;
+    int is_boosted = model->plan.members[member].machines.factors[0] == 0.0;
     if (kernel->n_factors != 1 || kernel->factors[0].map.kind != KARMA_OUTER_IDENTITY) return NULL;
-    if (!is_primal && (options->solver != KARMA_SOLVER_AUTO || n_rows <= MOST_MATRIX_ROWS)) return NULL;
+    if (!is_boosted && !is_primal && (options->solver != KARMA_SOLVER_AUTO || n_rows <= MOST_MATRIX_ROWS)) return NULL;
     const karma_i_forest *forest = model->encoder.recipes[kernel->factors[0].encoding]->forest;
-    return forest && (is_primal || forest->leaf_start[forest->n_trees] <= MOST_LEAVES) ? forest : NULL;
+    return forest && (is_primal || is_boosted || forest->leaf_start[forest->n_trees] <= MOST_LEAVES) ? forest : NULL;
 }
 
 /* Where each row has its ones among the leaves of all trees. */
@@ -49,10 +50,21 @@ static void tell(karma_fit_info *info, const karma_i_primal_result *result, doub
     karma_i_info_add(info, &one);
 }
 
+/* The values of the boosted trees themselves, with a share of the constant in each tree. The score of a row is the sum
+ * of value² · coefficient over its leaves. */
+static void add_boosted(double *coefficients, const karma_i_forest *forest, double share, double value) {
+    size_t K = forest->n_outputs, T = forest->n_trees;
+    for (size_t l = 0; l < forest->leaf_start[T]; l++)
+        for (size_t k = 0; k < K; k++)
+            coefficients[l * K + k] +=
+                share * ((double)forest->values[l * K + k] + forest->base[k] / (double)T) / (value * value);
+}
+
 /* One C after the other, each from the solution of the one before. */
-static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_features *features, double value,
-                         const karma_i_C_grid *path, double total_weight, const karma_i_problem *problem,
-                         const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_forest *forest,
+                         const karma_i_features *features, double value, const karma_i_C_grid *path,
+                         double total_weight, const karma_i_problem *problem, const karma_fit_options *options,
+                         const karma_hooks *hooks, karma_error *err) {
     size_t p = features->n_features, K = problem->n_outputs, n = features->n_rows;
     double C = options->C == KARMA_AUTO ? (double)n / problem->kernel->terms[0].weight : options->C;
     double side_by_side = fmax(1.0, SUM_BYTES / ((double)p * SUMS_PER_OUTPUT * sizeof(double)));
@@ -70,6 +82,11 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
     karma_status st = weights ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t c = 0; st == KARMA_OK && c < path->n; c++) {
         karma_i_primal_result result;
+        if (path->factors[c] == 0.0) {
+            add_boosted(coefficients, forest, path->weights[c] / total_weight, value);
+            karma_i_info_add(info, &(karma_fit_info){.solver = KARMA_SOLVER_PRIMAL, .rounds = n * forest->n_trees});
+            continue;
+        }
         primal.C = C * path->factors[c];
         st = karma_i_solve_primal(weights, &result, &primal, hooks, err);
         if (st != KARMA_OK) break;
@@ -96,7 +113,7 @@ karma_status karma_i_leaf_machine_learn(double **out, karma_fit_info *info, cons
     if (st == KARMA_OK) st = number_leaves(&codes, forest, karma_i_rows_encoding(problem->rows, encoding), err);
     if (st == KARMA_OK) st = karma_i_features_codes(&features, codes, n, T, p, value, err);
     if (st == KARMA_OK)
-        st = walk(coefficients, info, features, value, path, total_weight, problem, options, hooks, err);
+        st = walk(coefficients, info, forest, features, value, path, total_weight, problem, options, hooks, err);
     karma_i_features_free(features);
     karma_i_free(codes);
     if (st == KARMA_OK)

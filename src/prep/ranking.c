@@ -54,6 +54,51 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
     return KARMA_OK;
 }
 
+/* Quantiles of so many cells are near enough to those of more. */
+enum { MOST_BINNED_CELLS = 200000 };
+
+static size_t thin_out(double *cells, size_t n) {
+    size_t step = (n + MOST_BINNED_CELLS - 1) / MOST_BINNED_CELLS, kept = 0;
+    for (size_t i = 0; step > 1 && i < n; i += step) cells[kept++] = cells[i];
+    return step > 1 ? kept : n;
+}
+
+/* A bin ends when it is full: after n_left / bins_left cells, so that what frequent values take is shared by fewer. */
+static size_t find_limits(double limits[KARMA_I_RANK_BYTES], const double *cells, size_t n, size_t n_distinct) {
+    size_t n_limits = 0, in_bin = 0, distinct_left = n_distinct;
+    for (size_t first = 0, end; first < n; first = end) {
+        for (end = first; end < n && cells[end] == cells[first];) end++;
+        size_t count = end - first, left = n - (first - in_bin), bins = KARMA_I_RANK_BYTES - n_limits;
+        distinct_left--;
+        in_bin += count;
+        int is_full = in_bin * bins >= left || distinct_left < bins;
+        if (!is_full || end == n || n_limits + 1 == KARMA_I_RANK_BYTES) continue;
+        limits[n_limits++] = 0.5 * cells[first] + 0.5 * cells[end];
+        in_bin = 0;
+    }
+    return n_limits;
+}
+
+karma_status karma_i_ranking_learn_bins(karma_i_ranking *out, double *cells, size_t n, karma_error *err) {
+    double limits[KARMA_I_RANK_BYTES];
+    size_t distinct = 0;
+    n = thin_out(cells, n);
+    qsort(cells, n, sizeof *cells, by_value);
+    for (size_t i = 0; i < n; i++) distinct += i == 0 || cells[i] != cells[i - 1];
+    size_t n_limits = find_limits(limits, cells, n, distinct);
+    karma_i_ranking r;
+    KARMA_TRY(new_ranking(&r, n_limits > 0 ? n_limits : 1, err));
+    r.value[0] = cells[0];
+    r.at[0] = r.beyond[0] = 1;
+    for (size_t k = 0; k < n_limits; k++) {
+        r.value[k] = limits[k];
+        r.at[k] = (uint8_t)(k + 1);
+        r.beyond[k] = (uint8_t)(k + 2);
+    }
+    *out = r;
+    return KARMA_OK;
+}
+
 void karma_i_ranking_scale(karma_i_ranking *r, double factor) {
     for (size_t k = 0; k < r->n; k++) {
         r->at[k] = byte_of(factor * (double)(r->at[k] - 1) / 254.0);

@@ -18,6 +18,10 @@ typedef struct karma_i_ranking {
 
 /* From the observed training cells, which are sorted in place; n > 0. */
 karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n, karma_error *err);
+/* Bins for trees, which only ask for the order: the byte of a value is the number of its bin. Up to 255 distinct values
+ * have a bin each; of more, those that are frequent do, and the others share bins of about as many cells. Limits lie
+ * half-way between values. Of very many cells some are looked at, evenly spaced. */
+karma_status karma_i_ranking_learn_bins(karma_i_ranking *out, double *cells, size_t n, karma_error *err);
 void karma_i_ranking_clear(karma_i_ranking *ranking);
 
 /* The centred kernel of ranks, κ(u, v) = q(u) + q(v) - 3|u - v|, has over the training cells mean 0 for every u:

@@ -24,6 +24,7 @@ typedef struct style {
     int ranks_numbers;                  /* numbers are ranked, except those named linear */
     const karma_names *ranked, *linear; /* columns that have their own way; NULL: none */
     int centred_ranks;
+    int bins_numbers;   /* ranks are numbers of bins */
     int has_codes;      /* categories of many levels become codes */
     int has_codes_only; /* and so do those of few levels */
     int is_centred;     /* categories are centred */
@@ -38,7 +39,7 @@ static style style_of(karma_kernel_kind kind, const karma_fit_options *options) 
     int is_polar = options->encoding == KARMA_ENCODING_POLAR, is_subspace = kind == KARMA_KERNEL_SUBSPACE;
     int is_weighed = kind == KARMA_KERNEL_RELEVANCE;
     if (kind == KARMA_KERNEL_BOOST || kind == KARMA_KERNEL_FOREST) /* trees compare ranks and sets of levels */
-        return (style){.ranks_numbers = 1, .has_codes = 1, .has_codes_only = 1};
+        return (style){.ranks_numbers = 1, .bins_numbers = 1, .has_codes = 1, .has_codes_only = 1};
     return (style){.ranks_numbers = kind == KARMA_KERNEL_RANK || is_weighed,
                    .ranked = is_subspace ? NULL : &options->rank,
                    .linear = &options->linear,
@@ -238,14 +239,15 @@ static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_col
 
 /* Under the rank kernel: the attribute's observed cells, which get sorted, take the place of its moments. */
 static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells, size_t n,
-                                  int centred, karma_error *err) {
-    KARMA_TRY(karma_i_ranking_learn(&r->rankings[to], cells, n, err));
+                                  const style *s, karma_error *err) {
+    KARMA_TRY(s->bins_numbers ? karma_i_ranking_learn_bins(&r->rankings[to], cells, n, err)
+                              : karma_i_ranking_learn(&r->rankings[to], cells, n, err));
     karma_status st = karma_i_column_copy(&r->columns[to], column, err);
     if (st != KARMA_OK) {
         karma_i_ranking_clear(&r->rankings[to]);
         return st;
     }
-    if (centred) {
+    if (s->centred_ranks) {
         karma_i_ranking_terms(r->term + r->term_start[to], &r->rankings[to], cells, n);
         r->term_start[to + 1] += KARMA_I_RANK_BYTES;
     }
@@ -315,7 +317,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         if (column->kind == KARMA_COLUMN_CATEGORY)
             st = learn_category(r, to, column, counts_of(table, m, j), s, err);
         else if (first && is_ranked(column, s)) /* then there is an array of their cells */
-            st = learn_ranking(r, to, column, cells + first[j], m->count[j], s->centred_ranks, err);
+            st = learn_ranking(r, to, column, cells + first[j], m->count[j], s, err);
         else
             st = learn_number(r, to, column, m, j, s, err);
         if (st != KARMA_OK) break;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "model/fit_task.h"
 #include "model/probabilities.h"
+#include "search/blend.h"
 #include "solve/solver.h"
 
 /* Rows × rows × passes that each machine of an exact fit may cost. The solvers of more rows have limits of their own.
@@ -23,8 +24,14 @@ enum { MOST_HURRIED_ROWS = 4000 };
 static const double MOST_USABLE_GAP = 0.1;
 /* Standard errors of a difference that may be luck. */
 static const double NOISE = 2.5;
+/* Rows that the choice is tried on beside boosted trees, which learn from all of them in less time. What adds nothing
+ * to the trees here is not learned from more rows. */
+enum { MOST_FIRST_ROWS = 8000 };
 /* From so many times the sample on, its rows are too few to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
+/* Rows up to which a choice that was tried on some of them is learned twice: without the sample, to be checked, and
+ * with it. */
+enum { MOST_TWICE_ROWS = 20000 };
 /* Of the time that is left, what the first model may take; and how many times as long the second one may take. */
 static const double FIRST_SHARE = 0.6, SAFE_FACTOR = 1.3;
 
@@ -234,10 +241,10 @@ static void record_check(karma_search_info *info, const check *c, const karma_i_
 /* The first model, learned from `rest`, by the solver that the options leave and then by landmarks. *out is NULL if
  * none passed. */
 static karma_status fit_first(karma_model **out, manner *how, check *c, const karma_i_last_fit *f,
-                              const karma_table *rest, int is_last, karma_error *err) {
+                              const karma_table *rest, karma_error *err) {
     double now = karma_i_now();
-    *how = (manner){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), !is_last};
-    if (how->solver == KARMA_SOLVER_AUTO && isfinite(f->deadline) && rest->n_rows > MOST_HURRIED_ROWS)
+    *how = (manner){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), 1};
+    if (how->solver == KARMA_SOLVER_AUTO && rest->n_rows > MOST_HURRIED_ROWS && (f->contender || isfinite(f->deadline)))
         how->solver = KARMA_SOLVER_NYSTROM;
     for (;;) {
         karma_model *model = NULL;
@@ -254,18 +261,6 @@ static karma_status fit_first(karma_model **out, manner *how, check *c, const ka
         if (st != KARMA_OK || !is_exact || !has_time) return st;
         how->solver = KARMA_SOLVER_NYSTROM;
     }
-}
-
-/* All rows, after the first model was found good; *model is that, and becomes the last. */
-static karma_status fit_again(karma_model **model, const karma_i_last_fit *f, manner how, karma_error *err) {
-    karma_model *again = NULL;
-    how.deadline = f->deadline;
-    how.is_quiet = 0;
-    KARMA_TRY(fit_choice(&again, f, f->rows, &how, err));
-    int is_better = is_usable(again) || again->info.gap <= (*model)->info.gap;
-    karma_model_free(is_better ? *model : again);
-    if (is_better) *model = again;
-    return KARMA_OK;
 }
 
 /* What the check refused is replaced by a model of the sample, learned as candidates were. It takes a moment, and is
@@ -287,66 +282,201 @@ static void tell_refusal(const karma_i_last_fit *f, const check *c) {
                                          : "try option 'effort=off' with your own option 'kernel' and option 'C'");
 }
 
-/* A model of the contender takes the place of the first one if it does better on the sample's rows, or if there is no
- * first one; `f` is then about the contender. */
-static karma_status try_contender(karma_model **model, manner *how, check *c, karma_i_last_fit *f,
-                                  const karma_table *rest, int is_last, karma_error *err) {
-    karma_i_last_fit own = *f;
-    karma_model *other = NULL;
-    check its = {0};
-    manner its_manner;
-    own.plan = f->contender;
-    karma_status st = fit_first(&other, &its_manner, &its, &own, rest, is_last, err);
-    if (st == KARMA_OK && other && (!*model || its.value > c->value)) {
-        karma_model *first = *model;
-        check before = *c;
-        *model = other, *how = its_manner, *c = its, *f = own;
-        other = first, its = before;
+/* A model and the plan that it was learned by, as the sample's rows judge them. */
+typedef struct tried {
+    karma_model *model; /* NULL: it was refused */
+    manner how;
+    check check;
+} tried;
+
+static void clear_tried(tried *t) {
+    karma_model_free(t->model);
+    karma_i_free(t->check.scores);
+    *t = (tried){0};
+}
+
+static int is_of_trees(const karma_i_plan_kernel *kernel) {
+    return karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_BOOST);
+}
+
+/* The members of the first plan but for kernels of boosted trees, which the second one is about, and those of the
+ * second. */
+static karma_status join_plans(karma_i_plan *out, const karma_i_plan *first, const karma_i_plan *second,
+                               const karma_i_blend *blend, karma_error *err) {
+    const karma_i_plan *plans[] = {first, second};
+    double shares[] = {blend->first, blend->second};
+    for (size_t p = 0; p < 2; p++) {
+        double total = 0.0;
+        for (size_t m = 0; m < plans[p]->n_members; m++)
+            for (size_t c = 0; c < plans[p]->members[m].machines.n; c++)
+                if (p == 1 || !is_of_trees(&plans[p]->members[m].kernel))
+                    total += plans[p]->members[m].machines.weights[c];
+        for (size_t m = 0; m < plans[p]->n_members; m++) {
+            karma_i_C_grid machines = plans[p]->members[m].machines;
+            if (p == 0 && is_of_trees(&plans[p]->members[m].kernel)) continue;
+            for (size_t c = 0; c < machines.n; c++)
+                machines.weights[c] = fmax(1e-4, round(1e4 * shares[p] * machines.weights[c] / total) / 1e4);
+            KARMA_TRY(karma_i_plan_add_member(out, &plans[p]->members[m].kernel, &machines, err));
+        }
     }
-    karma_model_free(other);
-    karma_i_free(its.scores);
+    return KARMA_OK;
+}
+
+static int is_all_trees(const karma_i_plan *plan) {
+    for (size_t m = 0; m < plan->n_members; m++)
+        if (!is_of_trees(&plan->members[m].kernel)) return 0;
+    return 1;
+}
+
+/* What is learned in the end: the plan, its check, and the better of the models that were tried. */
+typedef struct verdict {
+    const karma_i_plan *plan;
+    karma_i_plan joined; /* what `plan` is if it is the mean of both */
+    tried *best;         /* NULL: both were refused */
+    manner how;
+    check check; /* its scores are owned */
+} verdict;
+
+static void clear_verdict(verdict *v) {
+    karma_i_plan_clear(&v->joined);
+    karma_i_free(v->check.scores);
+}
+
+/* The choice, the contender, or a mean of both, which is learned only after this. */
+static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, tried *second, karma_error *err) {
+    const karma_i_race *race = f->race;
+    size_t n = race->table->n_rows * race->task->n_outputs;
+    karma_i_blend blend = {first->model ? 1.0 : 0.0, first->model ? 0.0 : 1.0};
+    v->best = first->model ? first : second->model ? second : NULL;
+    if (!v->best) return KARMA_OK;
+    if (first->model && second->model) {
+        if (second->check.value > first->check.value) v->best = second;
+        if (is_all_trees(f->plan))
+            blend = (karma_i_blend){v->best == first, v->best == second};
+        else
+            KARMA_TRY(karma_i_blend_weigh(&blend, f->judge, race->task, race->table, first->check.scores,
+                                          second->check.scores, err));
+    }
+    v->plan = blend.second == 0.0 ? f->plan : blend.first == 0.0 ? f->contender : &v->joined;
+    v->how = blend.first > 0.0 ? first->how : second->how;
+    v->check = blend.first > 0.0 ? first->check : second->check;
+    v->check.scores = karma_i_alloc(n, sizeof *v->check.scores);
+    if (!v->check.scores) return karma_i_fail_memory(err);
+    if (v->plan != &v->joined) {
+        v->best = v->plan == f->plan ? first : second;
+        memcpy(v->check.scores, v->best->check.scores, n * sizeof *v->check.scores);
+        return KARMA_OK;
+    }
+    karma_i_blend_scores(v->check.scores, &blend, first->check.scores, second->check.scores, n);
+    KARMA_TRY(compare(&v->check, f, err));
+    return join_plans(&v->joined, f->plan, f->contender, &blend, err);
+}
+
+/* Rows that the first models are learned from: all but the sample, or some of these where they are very many. */
+static karma_status split_rows(karma_i_fold *out, karma_table **some, const karma_i_last_fit *f, karma_error *err) {
+    karma_i_folds folds = {0};
+    karma_i_fold part = {0};
+    KARMA_TRY(karma_i_fold_split(out, f->samples, 0, err));
+    size_t n = out->train->n_rows, n_folds = (n + MOST_FIRST_ROWS - 1) / MOST_FIRST_ROWS;
+    if (n_folds < 2) return KARMA_OK;
+    KARMA_TRY(karma_i_folds_deal(&folds, f->task, out->train, n_folds, 1, (uint64_t)f->task->options.seed, 0, err));
+    karma_status st = karma_i_fold_test(&part, &folds, 0, err);
+    *some = part.test;
+    part.test = NULL;
+    karma_i_fold_clear(&part);
+    karma_i_folds_clear(&folds);
     return st;
 }
 
-/* The first model and its check, beside the contender's if there is time. `f` becomes that of the better one. */
-static karma_status try_first(karma_model **out, manner *how, check *c, karma_i_last_fit *f, int is_last,
-                              karma_error *err) {
-    karma_i_fold split = {0};
+/* The choice is tried on `some` of the rows without the sample. */
+static karma_status try_both(tried *first, tried *second, karma_i_last_fit *f, const karma_table *some,
+                             const karma_table *rest, karma_error *err) {
     double began = karma_i_now();
-    karma_status st = karma_i_fold_split(&split, f->samples, 0, err);
-    if (st == KARMA_OK) st = fit_first(out, how, c, f, split.train, is_last, err);
-    int has_time = 2.0 * karma_i_now() - began < f->deadline;
-    if (st == KARMA_OK && f->contender && has_time) st = try_contender(out, how, c, f, split.train, is_last, err);
-    karma_i_fold_clear(&split);
+    karma_i_last_fit contender = *f;
+    contender.plan = f->contender;
+    KARMA_TRY(fit_first(&first->model, &first->how, &first->check, f, some, err));
+    double seconds = (karma_i_now() - began) * (double)rest->n_rows / (double)some->n_rows;
+    if (!f->contender || karma_i_now() + seconds > f->deadline) return KARMA_OK;
+    return fit_first(&second->model, &second->how, &second->check, &contender, rest, err);
+}
+
+/* The verdict, learned from `rows`. If the sample is not among these rows it judges once more, and what was tried stays
+ * if it was better. *model: what was tried, and then the better one. */
+static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v, const karma_i_last_fit *f,
+                                const karma_table *rows, int is_checked, karma_error *err) {
+    karma_model *last = NULL;
+    karma_i_last_fit own = *f;
+    check again = {0};
+    int passed = 1;
+    own.plan = v->plan;
+    v->how.deadline = f->deadline;
+    v->how.is_quiet = 0;
+    KARMA_TRY(fit_choice(&last, &own, rows, &v->how, err));
+    karma_status st = is_checked ? check_model(&passed, &again, last, &own, err) : KARMA_OK;
+    *is_better = st == KARMA_OK && (is_usable(last) || last->info.gap <= (*model)->info.gap) &&
+                 (!is_checked || again.value >= v->best->check.value - again.error);
+    if (*is_better && is_checked) {
+        check before = v->check;
+        v->check = again;
+        again = before;
+    }
+    karma_i_free(again.scores);
+    karma_model_free(*is_better ? *model : last);
+    if (*is_better) *model = last;
+    return st;
+}
+
+/* After the choice was tried on `some` rows and the contender on the `rest`, those without the sample. */
+static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_last_fit *f, const karma_table *rest,
+                                   const karma_table *some, int is_short, karma_error *err) {
+    int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)f->rows->n_rows;
+    int is_unchecked = v->plan != f->contender && some != rest;
+    karma_model *model = v->best->model;
+    v->best->model = NULL;
+    karma_status st = KARMA_OK;
+    int passed = !is_short;
+    if (is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
+    if (st == KARMA_OK && passed && !is_small && !(is_unchecked && f->rows->n_rows > MOST_TWICE_ROWS))
+        st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
+    if (st == KARMA_OK) st = calibrate(model, f, v->check.scores, err);
+    if (st == KARMA_OK)
+        *out = model;
+    else
+        karma_model_free(model);
     return st;
 }
 
 /* Where time is limited, the model of the sample comes first: there may be no time for it later. */
 static karma_status fit_checked(karma_model **out, karma_search_info *info, karma_i_last_fit *f, karma_error *err) {
-    check c = {0};
-    manner how;
-    karma_model *model = NULL, *of_sample = NULL;
-    int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)f->rows->n_rows;
+    karma_i_fold split = {0};
+    karma_table *some = NULL;
+    karma_model *of_sample = NULL;
+    tried first = {0}, second = {0};
+    verdict v = {0};
     karma_status st = isfinite(f->deadline) ? fit_sample(&of_sample, f, err) : KARMA_OK;
     double began = karma_i_now();
-    if (st == KARMA_OK) st = try_first(&model, &how, &c, f, is_small, err);
-    if (st == KARMA_OK) record_check(info, &c, f, f->rows->n_rows - f->race->table->n_rows);
-    double ended = karma_i_now();
-    int is_short = ended + SAFE_FACTOR * (ended - began) > f->deadline, has_passed = model != NULL;
-    if (st == KARMA_OK && !has_passed) {
-        tell_refusal(f, &c);
+    if (st == KARMA_OK) st = split_rows(&split, &some, f, err);
+    const karma_table *rows = some ? some : split.train;
+    if (st == KARMA_OK) st = try_both(&first, &second, f, rows, split.train, err);
+    if (st == KARMA_OK) st = decide(&v, f, &first, &second, err);
+    double ended = karma_i_now(), growth = st == KARMA_OK ? (double)f->rows->n_rows / (double)rows->n_rows : 1.0;
+    int is_short = ended + SAFE_FACTOR * growth * (ended - began) > f->deadline;
+    if (st == KARMA_OK && v.best) {
+        st = finish_verdict(out, &v, f, split.train, rows, is_short, err);
+        if (st == KARMA_OK) record_check(info, &v.check, f, f->rows->n_rows - f->race->table->n_rows);
+    } else if (st == KARMA_OK) {
+        record_check(info, &first.check, f, rows->n_rows);
+        tell_refusal(f, &first.check);
         if (!of_sample) st = fit_sample(&of_sample, f, err);
-        model = of_sample;
-        of_sample = NULL;
+        if (st == KARMA_OK) st = calibrate(of_sample, f, NULL, err);
+        if (st == KARMA_OK) *out = of_sample, of_sample = NULL;
     }
-    if (st == KARMA_OK && has_passed && !is_small && !is_short) st = fit_again(&model, f, how, err);
-    if (st == KARMA_OK) st = calibrate(model, f, has_passed ? c.scores : NULL, err);
-    karma_i_free(c.scores);
+    clear_verdict(&v);
+    clear_tried(&first);
+    clear_tried(&second);
     karma_model_free(of_sample);
-    if (st == KARMA_OK)
-        *out = model;
-    else
-        karma_model_free(model);
+    karma_table_free(some);
+    karma_i_fold_clear(&split);
     return st;
 }
 
@@ -358,7 +488,7 @@ karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_s
     if (f->samples) {
         karma_i_last_fit better = *f;
         KARMA_TRY(fit_checked(out, info, &better, err));
-        *contender_won = better.plan != f->plan;
+        *contender_won = f->contender && karma_i_plan_equal(&(*out)->plan, f->contender);
         return KARMA_OK;
     }
     KARMA_TRY(fit_choice(&model, f, f->rows, &how, err));

@@ -281,10 +281,10 @@ static void clear_planned(planned_choice *p) {
     karma_i_plan_clear(&p->plan);
 }
 
-/* Boosted trees gain the most from more rows than a sample has, and are learned quickly from any number of them: the
- * best of these candidates is the contender. *found: whether there is one, and it is not the choice already. */
-static karma_status plan_contender(planned_choice *out, int *found, search_state *s, const karma_i_choice *choice,
-                                   karma_error *err) {
+/* Boosted trees gain the most from more rows than a sample has, and are learned quickly from any number of them: their
+ * own values, machines of C = 0, are the contender. *found: whether trees are among the candidates. */
+static karma_status plan_contender(planned_choice *out, int *found, search_state *s, karma_error *err) {
+    static const karma_i_C_grid boosted = {1, {0.0}, {1.0}};
     unsigned char *allowed = karma_i_zalloc(s->race.n_runs, 1);
     if (!allowed) return karma_i_fail_memory(err);
     *found = 0;
@@ -294,7 +294,7 @@ static karma_status plan_contender(planned_choice *out, int *found, search_state
         *found |= allowed[r];
     }
     karma_status st = *found ? plan_choice(out, s, KARMA_RULE_BEST, allowed, 1, err) : KARMA_OK;
-    if (st == KARMA_OK && *found && choice->n == 1 && choice->runs[0] == out->choice.runs[0]) *found = 0;
+    if (st == KARMA_OK && *found) out->plan.members[0].machines = boosted;
     karma_i_free(allowed);
     return st;
 }
@@ -327,7 +327,7 @@ static karma_status learn_choice(karma_model **out, search_state *s, const plann
                             .passes_are_ours = s->passes_are_ours};
     KARMA_TRY(karma_i_last_fit_run(out, &contender_won, &checked, &fit, err));
     facts.choice = contender_won ? &contender->choice : &chosen->choice;
-    facts.plan = contender_won ? &contender->plan : &chosen->plan;
+    facts.plan = &(*out)->plan;
     karma_status st = karma_i_account(&account, &facts, err);
     if (st != KARMA_OK) {
         karma_model_free(*out);
@@ -349,7 +349,8 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     int has_contender = 0;
     if (isfinite(s->deadline)) drop_slow_recipes(s, rows->n_rows);
     karma_status st = plan_choice(&chosen, s, (karma_rule)s->options->rule, NULL, most, err);
-    if (st == KARMA_OK && s->table != rows) st = plan_contender(&contender, &has_contender, s, &chosen.choice, err);
+    int is_free = s->task.options.solver == KARMA_SOLVER_AUTO || s->task.options.solver == KARMA_SOLVER_PRIMAL;
+    if (st == KARMA_OK && s->table != rows && is_free) st = plan_contender(&contender, &has_contender, s, err);
     if (st == KARMA_OK) st = learn_choice(&model, s, &chosen, has_contender ? &contender : NULL, most, rows, err);
     if (st == KARMA_OK) *out = model;
     clear_planned(&chosen);

@@ -89,6 +89,8 @@ struct karma_i_rows_ops {
     void (*overlaps)(uint32_t *out, const karma_i_rows *a, size_t i, karma_i_view b);
     double (*kappa)(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute);
     double (*square)(const karma_i_rows *rows, size_t row);
+    /* The codes of all rows, row-major, if nothing but equal codes makes κ; otherwise NULL. NULL: never */
+    const uint16_t *(*only_codes)(size_t *n_codes, const karma_i_rows *rows);
     const float *(*given)(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j); /* NULL: none is */
 
     size_t (*tile_scratch)(karma_i_view a, const karma_i_weighting *weighting); /* bytes per thread */

@@ -339,6 +339,12 @@ static karma_status archive_dense(karma_i_archive *a, karma_i_rows *rows, size_t
     return KARMA_OK;
 }
 
+static const uint16_t *only_codes(size_t *n_codes, const karma_i_rows *rows) {
+    const karma_i_dense *d = karma_i_dense_of(rows);
+    *n_codes = d->n_codes;
+    return d->n_codes == d->n_attributes && d->n_values == 0 && d->rank_stride == 0 ? d->codes : NULL;
+}
+
 static const karma_i_rows_ops dense_ops = {.name = "dense",
                                            .tile_rows = TILE_ROWS,
                                            .tile_columns = TILE_COLUMNS,
@@ -359,4 +365,5 @@ static const karma_i_rows_ops dense_ops = {.name = "dense",
                                            .square = square_dense,
                                            .tile_scratch = tile_scratch_dense,
                                            .tile = tile_dense,
+                                           .only_codes = only_codes,
                                            .archive = archive_dense};

@@ -34,6 +34,40 @@ static int counted_rank(const double *cells, size_t n, double x) {
     return 1 + (int)((254 * twice + n) / (2 * n)); /* floor(254 F + 1/2) in whole numbers */
 }
 
+/* Bins for trees keep the order, tell up to 255 values apart, and otherwise have about as many cells each. */
+static void bins_keep_the_order(void **state) {
+    (void)state;
+    enum { N = 3000 };
+    static double cells[N], sorted[N];
+    for (size_t kind = 0; kind < 3; kind++) { /* few values, many, and one that most cells have */
+        karma_i_rng rng;
+        karma_i_ranking r;
+        size_t count[256] = {0}, n_bins = 0, most = 0;
+        karma_i_rng_init(&rng, kind + 1);
+        for (size_t i = 0; i < N; i++)
+            cells[i] = kind == 0                                  ? (double)karma_i_rng_below(&rng, 200)
+                       : kind == 2 && karma_i_rng_below(&rng, 10) ? 0.0
+                                                                  : karma_i_rng_normal(&rng);
+        memcpy(sorted, cells, sizeof cells);
+        assert_int_equal(karma_i_ranking_learn_bins(&r, sorted, N, NULL), KARMA_OK);
+        for (size_t i = 0; i < N; i++) {
+            size_t byte = karma_i_ranking_of(&r, cells[i]);
+            assert_true(byte > 0);
+            n_bins += count[byte]++ == 0;
+            for (size_t j = 0; j < 40; j++) {
+                size_t other = karma_i_ranking_of(&r, cells[j]);
+                assert_true(cells[i] <= cells[j] ? byte <= other : byte >= other);
+                if (kind == 0) assert_int_equal(byte == other, cells[i] == cells[j]);
+            }
+        }
+        for (size_t b = 0; b < 256; b++)
+            if (kind != 2 || b != karma_i_ranking_of(&r, 0.0)) most = count[b] > most ? count[b] : most;
+        assert_int_equal(n_bins, kind == 0 ? 200 : 255);
+        if (kind) assert_true(most <= 2 * N / 255);
+        karma_i_ranking_clear(&r);
+    }
+}
+
 typedef enum cell_kind { CONTINUOUS, TIES, CONSTANT, EXTREME, N_CELL_KINDS } cell_kind;
 
 static void draw_cells(double *cells, size_t n, cell_kind kind, karma_i_rng *rng) {
@@ -401,6 +435,7 @@ int main(void) {
         cmocka_unit_test(ranks_are_what_counting_gives),
         cmocka_unit_test(ranks_never_fall),
         cmocka_unit_test(ranks_do_not_see_monotone_transforms),
+        cmocka_unit_test(bins_keep_the_order),
         cmocka_unit_test(centred_ranks_have_mean_zero),
         cmocka_unit_test(recipes_make_bytes_of_numbers_and_indicators_of_categories),
         cmocka_unit_test(models_with_ranks_come_back_as_they_were),

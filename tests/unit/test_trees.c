@@ -343,6 +343,7 @@ static void bad_input_is_refused(void **state) {
     REFUSE_OPTION(o.row_share = 1.5);
     REFUSE_OPTION(o.column_share = NAN);
     REFUSE_OPTION(o.tree_outputs = 33);
+    REFUSE_OPTION(o.held_out_share = 0.6);
     REFUSE_OPTION(o.rules.split.l2 = -1.0);
     REFUSE_OPTION(o.rules.split.least_rows = 0);
     karma_i_forest_options o;
@@ -360,6 +361,28 @@ static void bad_input_is_refused(void **state) {
     assert_int_equal(try_learning(&o, &err), KARMA_OK);
     memset(the_rows.weights, 0, sizeof the_rows.weights);
     assert_int_equal(try_learning(&o, &err), KARMA_ERR_DATA);
+}
+
+/* Trees that stop where held-out rows gain nothing are the first of those that do not stop, in a forest that is whole.
+ */
+static void held_out_rows_end_the_growth(void **state) {
+    (void)state;
+    karma_i_forest_options o;
+    draw_labelled(&the_rows, 4);
+    karma_i_forest_options_init(&o, KARMA_I_FOREST_BOOSTED, COLUMNS);
+    o.rate = 0.5;
+    o.n_trees = 200;
+    o.held_out_share = 0.2;
+    o.patience = 5;
+    karma_i_forest *stopped = learn(&o);
+    o.patience = 1000;
+    karma_i_forest *whole = learn(&o);
+    assert_true(stopped->n_trees >= 1 && stopped->n_trees < 200);
+    assert_true(whole->n_trees >= stopped->n_trees);
+    assert_memory_equal(stopped->nodes, whole->nodes, stopped->n_nodes * sizeof *stopped->nodes);
+    assert_memory_equal(stopped->values, whole->values, stopped->n_values * sizeof *stopped->values);
+    karma_i_forest_free(stopped);
+    karma_i_forest_free(whole);
 }
 
 /* Nothing to split by: every tree is one leaf, and scores are the best constants. */
@@ -421,6 +444,7 @@ int main(void) {
         cmocka_unit_test(seeds_change_samples),
         cmocka_unit_test(many_levels_share_a_bin),
         cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(held_out_rows_end_the_growth),
         cmocka_unit_test(constant_columns_give_single_leaves),
         cmocka_unit_test(growing_can_be_interrupted),
     };
