@@ -229,7 +229,7 @@ typedef struct karma_fit_options {
     double rho;            /* shrinkage of the regret schedule, or KARMA_AUTO: L X sqrt(Gamma)/sqrt(B T) */
     double B;              /* bound on |v|^2 assumed by that choice of rho */
     double tolerance;      /* relative duality gap at which all solvers but online stop */
-    double memory;         /* gigabytes for kernel rows, or KARMA_AUTO: a quarter of the machine's */
+    double memory;         /* gigabytes for learning, or KARMA_AUTO: a quarter of the machine's */
     int64_t passes; /* over the rows, or KARMA_AUTO: 10 online, at most 1000 (more for few rows) in batch; online T =
                        passes * rows */
     int shuffle;    /* visit rows in a seeded random order in every pass */

@@ -12,6 +12,12 @@
 extern "C" {
 #endif
 
+/* Bytes of memory that karma_search will take at most with this table, which is part of them: an estimate from sizes
+ * and options alone, made before anything is learned. fit->memory bounds the part of it that is kernel values.
+ * Errors: none. Cost: of order columns. Threads: safe; inputs are only read. */
+KARMA_API double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
+                                       const karma_search_options *search);
+
 /* Tries kernels and values of C by cross-validation within the rows of `table`, then learns from all of them what the
  * rule makes of the best. What `fit` says is kept where `search->fixed` names it; the rest is chosen. With effort off
  * this is karma_fit. A progress hook that asks to stop ends the trying; what was learned so far is then made a model

@@ -1,10 +1,12 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/mem.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { CACHE_LINE = 64, LARGE_PAGE = 2 << 20 };
@@ -45,12 +47,41 @@ void *karma_i_alloc_large(size_t count, size_t size) {
     return memory;
 }
 
-size_t karma_i_memory_limit(void) {
+static size_t physical_memory(void) {
 #ifdef _SC_PHYS_PAGES
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages > 0 && page > 0 && (size_t)pages <= PTRDIFF_MAX / (size_t)page) return (size_t)pages * (size_t)page;
 #endif
     return PTRDIFF_MAX;
+}
+
+/* The number in a file of the system, or the largest one: there is no such file, or no limit in it. */
+static size_t limit_in(const char *path) {
+    char text[32];
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    if (file >= 0) (void)close(file);
+    size_t value = 0, i = 0;
+    while ((ssize_t)i < length && text[i] >= '0' && text[i] <= '9' && value < PTRDIFF_MAX / 20)
+        value = value * 10 + (size_t)(text[i++] - '0');
+    return i > 0 && value > 0 ? value : PTRDIFF_MAX;
+}
+
+size_t karma_i_memory_limit(void) {
+    size_t least = physical_memory();
+    /* a container's, by the two versions of control groups */
+    const char *const files[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        size_t own = limit_in(files[i]);
+        if (own < least) least = own;
+    }
+    const int kinds[] = {RLIMIT_AS, RLIMIT_DATA};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct rlimit limit;
+        if (getrlimit(kinds[i], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < least)
+            least = (size_t)limit.rlim_cur;
+    }
+    return least;
 }
 
 void *karma_i_realloc(void *old, size_t count, size_t size) {

@@ -176,7 +176,7 @@ static const karma_option fit_records[] = {
      "between 500 and 2000",
      NULL},
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
-         "gigabytes for kernel rows; auto: a quarter of the machine's memory"),
+         "gigabytes for learning, beside the table and its rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
      "passes over the rows, in batch kernel rows used per row; auto: 10 online, at most 1000 (more for few rows) in "
      "batch, 2000 in primal and nystrom",

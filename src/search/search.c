@@ -13,20 +13,20 @@
 #include "model/search_info.h"
 #include "search/account.h"
 #include "search/candidates.h"
+#include "search/estimate.h"
 #include "search/last_fit.h"
 #include "solve/nystrom.h"
 
 /* How much an effort looks at. */
 typedef struct effort_plan {
-    size_t most_rows;     /* of the sample that candidates are tried on */
     size_t repeated_rows; /* folds are repeated until this many rows were judged, */
     size_t most_repeats;  /* or so often */
 } effort_plan;
 
 static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
-    [KARMA_EFFORT_QUICK] = {1000, 0, 1},
-    [KARMA_EFFORT_NORMAL] = {2000, 400, 3},
-    [KARMA_EFFORT_THOROUGH] = {4000, 2000, 5},
+    [KARMA_EFFORT_QUICK] = {0, 1},
+    [KARMA_EFFORT_NORMAL] = {400, 3},
+    [KARMA_EFFORT_THOROUGH] = {2000, 5},
 };
 
 /* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. Of that, what the first
@@ -380,7 +380,8 @@ static karma_status search_rows(karma_model **out, const karma_table *rows, cons
     karma_goal goal;
     karma_table *sample = NULL;
     karma_status st = start_task(&s, &goal, rows, fit, err);
-    if (st == KARMA_OK) st = take_sample(&sample, &s.samples, &s.task, rows, s.plan->most_rows, err);
+    if (st == KARMA_OK)
+        st = take_sample(&sample, &s.samples, &s.task, rows, karma_i_sample_rows(fit, options->effort), err);
     s.table = sample ? sample : rows;
     if (st == KARMA_OK) st = start_race(&s, goal, rows, err);
     if (st == KARMA_OK) st = run_race(&s, err);

@@ -44,3 +44,58 @@ class AddressSpace(Case):
             self.skipTest("address space cannot be limited")
         for megabytes in (100, 150):
             self.fails("--version", code=1, preexec_fn=address_space(megabytes), says="^karma: the limit on address space")
+
+
+class Memory(Case):
+    """The estimate made before a run bounds its peak, and a run under a limit a little above it ends well."""
+
+    def setUp(self):
+        super().setUp()
+        if SANITIZED:
+            self.skipTest("the sanitizers take memory of their own")
+        self.run_karma("synth", "--rows", "5000", "--dim", "20", "--rank", "3", "--missing", "0.3", "--seed", "1", "-o", "a.csv")
+
+    COMMANDS = [["--effort", "off", "--outer", "rbf", "--gamma", "1", "--solver", "batch", "--tolerance", "0.1"],
+                ["--effort", "off", "--outer", "rbf", "--gamma", "1", "--solver", "nystrom", "--landmarks", "500"],
+                ["--effort", "quick", "--time", "3"]]
+
+    def train(self, *options, **more):
+        return self.run_karma("train", "a.csv", "--target", "target", "-o", "m.karma", "--threads", "2", "--json", *options, **more)
+
+    def test_peaks_stay_below_the_estimate(self):
+        for options in self.COMMANDS:
+            with self.subTest(options=options):
+                told = self.train(*options).json()
+                self.assertLessEqual(told["peak_bytes"], told["estimated_bytes"])
+                self.assertLess(told["estimated_bytes"], 5 * told["peak_bytes"])
+
+    def test_memory_bounds_search_and_fit(self):
+        for options in self.COMMANDS[:1] + self.COMMANDS[2:]:
+            with self.subTest(options=options):
+                free, held = self.train(*options).json(), self.train(*options, "--memory", "0.02").json()
+                self.assertLess(held["estimated_bytes"], free["estimated_bytes"])
+                self.assertLess(held["peak_bytes"], min(held["estimated_bytes"], free["peak_bytes"]))
+
+    def test_limits_a_little_above_and_below(self):
+        options = self.COMMANDS[0]
+        need = self.train(*options).json()["estimated_bytes"]
+        # libraries, and a buffer of OpenBLAS and a stack for each thread
+        megabytes = int(need / 2**20) + 100 + 3 * 128 + 2 * 8
+        self.assertEqual(self.train(*options, preexec_fn=address_space(megabytes)).code, 0)
+        self.fails("train", "a.csv", "--target", "target", "-o", "n.karma", "--threads", "2", *options,
+                   preexec_fn=address_space(megabytes - 150), says="may need .* GB, and the limit on address space .* leaves")
+
+    def test_comparison_and_cross_validation(self):
+        for command in (["cv", "--folds", "2"], ["compare", "--methods", "zero,mean", "--folds", "2"]):
+            run = self.run_karma(command[0], CLINIC, "--target", "outcome", "--id", "patient", "--effort", "quick", "--time", "2", "--json", *command[1:])
+            self.assertGreater(run.json()["estimated_bytes"], 2e7)
+
+
+class EndlessModel(Case):
+    def test_it_is_longer_than_it_claims(self):
+        self.run_karma(*TRAIN)
+        with subprocess.Popen(["cat", self.path("m.karma"), "/dev/zero"], stdout=subprocess.PIPE) as endless:
+            done = subprocess.run([KARMA, "predict", "/dev/stdin", CLINIC], stdin=endless.stdout, capture_output=True, text=True, check=False)
+            endless.kill()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("it is longer than its header claims", done.stderr)

@@ -67,15 +67,15 @@ static json_t *method_json(const karma_comparison *c, size_t which) {
     return object;
 }
 
-static json_t *comparison_json(const karma_comparison *c, const size_t *order) {
+static json_t *comparison_json(const tool *t, const karma_comparison *c, const size_t *order) {
     json_t *methods = json_array(), *constants = json_array();
     for (size_t i = 0; i < c->n_methods; i++) (void)json_array_append_new(methods, method_json(c, order[i]));
     for (size_t f = 0; f < c->n_done; f++) (void)json_array_append_new(constants, json_number_or_null(c->constant[f]));
-    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "goal", karma_goal_name(c->goal),
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f}", "goal", karma_goal_name(c->goal),
                      "less_is_better", karma_goal_is_loss(c->goal), "rows", (json_int_t)c->n_rows, "n_folds",
                      (json_int_t)c->n_folds, "n_rounds", (json_int_t)c->n_rounds, "n_inner", (json_int_t)c->n_inner,
                      "folds_judged", (json_int_t)c->n_done, "constant_answer", json_number_or_null(mean_constant(c)),
-                     "constant_folds", constants, "methods", methods);
+                     "constant_folds", constants, "methods", methods, "estimated_bytes", t->estimated_bytes);
 }
 
 /* --- CSV ----------------------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static int wants_table(const tool *t) {
 }
 
 static int print_report(const tool *t, const karma_comparison *c, const size_t *order) {
-    if (t->options.json) return print_json(comparison_json(c, order));
+    if (t->options.json) return print_json(comparison_json(t, c, order));
     if (!wants_table(t)) return EXIT_DONE;
     print_comparison(t, c, order);
     return finish_stdout();
@@ -230,6 +230,9 @@ static int report_all(const tool *t, const karma_comparison *c) {
     return code;
 }
 
+/* Matrices of all cells that imputers fill, as copies of a table whose cells have 12 bytes each. */
+static const double FILLED_COPIES = 6.0;
+
 static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL;
@@ -246,6 +249,8 @@ static int run(tool *t) {
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "name the column of the label with --target COL");
+    else if ((code = check_memory(t, table, 1.0 + FILLED_COPIES)) != EXIT_DONE)
+        ;
     else if (karma_compare_with(&comparison, table, &t->fit, &t->search, &t->compare, trees.items, trees.count,
                                 &t->hooks, &err) != KARMA_OK)
         code = err.status == KARMA_ERR_OPTION ? fail_usage(t, "%s", err.message) : fail(path, &err);

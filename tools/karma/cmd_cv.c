@@ -42,15 +42,15 @@ static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
     return object;
 }
 
-static json_t *cv_json(const karma_cv *cv, const karma_table *table) {
+static json_t *cv_json(const tool *t, const karma_cv *cv, const karma_table *table) {
     json_t *targets = json_array(), *kernels = json_array();
-    for (size_t t = 0; t < cv->n_targets; t++)
-        (void)json_array_append_new(targets, target_json(cv, t, karma_table_target_name(table, t)));
+    for (size_t i = 0; i < cv->n_targets; i++)
+        (void)json_array_append_new(targets, target_json(cv, i, karma_table_target_name(table, i)));
     for (size_t f = 0; f < cv->n_done; f++) (void)json_array_append_new(kernels, json_string(cv->kernels[f]));
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "goal", karma_goal_name(cv->goal), "rows",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:f}", "goal", karma_goal_name(cv->goal), "rows",
                      (json_int_t)cv->n_rows, "n_folds", (json_int_t)cv->n_folds, "n_repeats", (json_int_t)cv->n_repeats,
                      "folds_judged", (json_int_t)cv->n_done, "folds_cut_short", (json_int_t)cv->n_cut_short, "targets",
-                     targets, "kernels", kernels);
+                     targets, "kernels", kernels, "estimated_bytes", t->estimated_bytes);
 }
 
 /* One fold has no standard error. */
@@ -86,7 +86,7 @@ static void print_target(const karma_cv *cv, size_t t) {
 }
 
 static int print_report(const tool *t, const karma_cv *cv, const karma_table *table) {
-    if (t->options.json) return print_json(cv_json(cv, table));
+    if (t->options.json) return print_json(cv_json(t, cv, table));
     printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", path_text(t->arguments[0]), cv->n_rows,
            cv->n_repeats, cv->n_repeats == 1 ? "" : "s", cv->n_folds,
            t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");
@@ -112,6 +112,8 @@ static int run(tool *t) {
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "name the column of the label with --target COL");
+    else if ((code = check_memory(t, table, 1.0)) != EXIT_DONE)
+        ;
     else if (karma_cross_validate(&cv, table, &t->fit, &t->search, (size_t)t->fit.folds, (size_t)t->options.rounds,
                                   &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);

@@ -1,15 +1,8 @@
 /* karma train: a table becomes a model file. */
 #include <math.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "report_page.h"
-
-/* The most memory this process has had, in bytes (Linux counts in KiB). */
-static double peak_bytes(void) {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0.0;
-}
 
 static double missing_share(const karma_table *table) {
     double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
@@ -56,11 +49,12 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
         (void)json_array_append_new(targets, own);
     }
     double missing = karma_model_is_precomputed(model) ? NAN : missing_share(table);
-    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:o}", "model", t->options.output, "rows",
-                          (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
-                          (json_int_t)karma_model_n_attributes(model), "missing", json_number_or_null(missing),
-                          "options", options_json(karma_fit_option_table(), karma_model_options(model)), "seconds",
-                          seconds, "peak_bytes", peak_bytes(), "targets", targets);
+    json_t *o =
+        json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:o}", "model", t->options.output, "rows",
+                  (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
+                  (json_int_t)karma_model_n_attributes(model), "missing", json_number_or_null(missing), "options",
+                  options_json(karma_fit_option_table(), karma_model_options(model)), "seconds", seconds,
+                  "estimated_bytes", t->estimated_bytes, "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
     if (karma_model_search_info(model)) (void)json_object_set_new(o, "cv", search_json(karma_model_search_info(model)));
     add_target_json(o, "target", model, 0);
@@ -204,6 +198,8 @@ static int run(tool *t) {
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if ((code = make_compact(t, table)) != EXIT_DONE)
         ; /* it has said why */
+    else if ((code = check_memory(t, table, 0.0)) != EXIT_DONE)
+        ;
     else if (karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else {

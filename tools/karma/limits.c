@@ -1,6 +1,9 @@
 /* Limits of the system that would end a run in the middle, found before it begins. */
 #define _DEFAULT_SOURCE /* _SC_NPROCESSORS_ONLN */
 #include <pthread.h>
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,11 +31,56 @@ static int64_t threads_at_once(int64_t wanted) {
     return n + 1;
 }
 
+/* Bytes of address space that the system allows; INFINITY: no limit. */
+static double address_space(void) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? (double)limit.rlim_cur : INFINITY;
+}
+
+/* Bytes of it that are taken. */
+static double taken_space(void) {
+    double pages = 0.0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%lf", &pages) != 1) pages = 0.0;
+    if (file) (void)fclose(file);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Less than this is not worth a line. */
+static const double WORTH_SAYING = 2e8;
+/* A thread that calls OpenBLAS takes a buffer, and every thread a stack. */
+static const double BLAS_BUFFER = 134217728.0, STACK = 8388608.0;
+
+int check_memory(tool *t, const karma_table *table, double more_copies) {
+    enum { CELL = 12 };
+    double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
+    double needed = karma_estimate_memory(table, &t->fit, &t->search) + more_copies * CELL * cells;
+    double limit = address_space();
+    t->estimated_bytes = needed;
+    if (needed >= WORTH_SAYING && isatty(STDERR_FILENO) && !t->options.quiet)
+        fprintf(stderr, "karma: note: at most %.2f GB of memory (--memory)\n", needed / 1e9);
+    if (limit == INFINITY) return EXIT_DONE;
+    int64_t threads = t->fit.threads > 0 ? t->fit.threads : sysconf(_SC_NPROCESSORS_ONLN);
+    double room = limit - taken_space() - (double)threads * (BLAS_BUFFER + STACK);
+    if (needed <= room) return EXIT_DONE;
+    karma_error err = {KARMA_ERR_MEMORY, ""};
+    (void)snprintf(err.message, sizeof err.message,
+                   "this run may need %.2f GB, and the limit on address space (ulimit -v) leaves %.2f GB for it; a "
+                   "smaller --memory, fewer --threads or fewer rows need less",
+                   needed / 1e9, fmax(room, 0.0) / 1e9);
+    return fail(t->arguments[0], &err);
+}
+
+double peak_bytes(void) {
+    struct rusage usage; /* Linux counts in KiB */
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0.0;
+}
+
 int check_threads(tool *t) {
-    struct rlimit space;
     int64_t processors = sysconf(_SC_NPROCESSORS_ONLN), wanted = t->fit.threads;
-    int is_limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+    int is_limited = address_space() != INFINITY;
     if (!is_limited && wanted <= processors) return EXIT_DONE;
+    if (is_limited) (void)mallopt(M_ARENA_MAX, 1); /* each thread's own would reserve 64 MB */
     int64_t possible = threads_at_once(wanted > 0 ? wanted : processors);
     if (possible < wanted)
         return fail_usage(t, "--threads %lld: the system allows only %lld threads here (ulimit -u, ulimit -v)",

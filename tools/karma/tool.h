@@ -72,6 +72,7 @@ struct tool {
     char **words; /* the command line */
     int n_words;
     karma_hooks hooks;
+    double estimated_bytes; /* of the run, by check_memory */
 };
 
 #define DECLARE(name) extern const tool_command command_##name;
@@ -88,6 +89,11 @@ void tool_clear(tool *t);
 int tool_parse(tool *t, int argc, char **argv, int *wants_help);
 /* limits.c: EXIT_DONE, or EXIT_USAGE after saying that the system does not allow as many threads as --threads wants. */
 int check_threads(tool *t);
+/* Estimates the memory of a run before it begins, with so many copies of the table beside those of one search, and shows
+ * it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is below it. */
+int check_memory(tool *t, const karma_table *table, double more_copies);
+/* The most memory this process has had, in bytes. */
+double peak_bytes(void);
 /* The struct inside the tool that a group's options belong to. */
 void *group_struct(const option_group *group, tool *t);
 /* Whether it is this group of the command that has the option. */

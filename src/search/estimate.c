@@ -1,0 +1,107 @@
+/* An upper estimate of the memory of a run, from the sizes of the table and the options alone.
+ *
+ *   peak = process + table × copies + encoded rows × encodings + max(search, last fit)
+ *
+ * The search holds kernel matrices of its sample, the last fit those of all rows or of the landmarks, bounded by
+ * --memory; each term has the sizes of the arrays that the code allocates. What is rounded is rounded up, and a share
+ * is added for what allocators and threads need beside it. tests/cli/cases_limits.py compares it with measured peaks.
+ */
+#include "search/estimate.h"
+
+#include <math.h>
+
+#include "base/threads.h"
+#include "karma/search.h"
+#include "solve/nystrom.h"
+#include "solve/solver.h"
+#include "table/table.h"
+
+static const size_t most_rows[KARMA_N_EFFORTS] = {
+    [KARMA_EFFORT_QUICK] = 1000,
+    [KARMA_EFFORT_NORMAL] = 2000,
+    [KARMA_EFFORT_THOROUGH] = 4000,
+};
+
+/* The program, its libraries and small arrays. */
+static const double PROCESS = 40e6;
+/* What allocators lose. */
+static const double SLACK = 1.15;
+/* Matrices of sample × sample that are held: the shared parts of a fold, and for each thread a candidate's own. */
+static const double SHARED_MATRICES = 3.0, OWN_MATRICES = 2.0;
+enum { LEAST_SAMPLE = 200, LEAST_OF_SPARSE = 256 };
+/* Up to so many rows the members of a committee are learned at the same time (model/fit_task.c). */
+static const double SIDE_BY_SIDE_ROWS = 4000.0;
+/* Features of exact coordinates (solve/nystrom.c), and bytes for each entry of matrices of landmarks. */
+static const double MOST_EXACT = 1000.0, MATRIX_BYTES = 48.0;
+/* Encodings of a search's committee: numbers, ranks, coordinates of the subspace, leaves. */
+static const double SEARCHED_ENCODINGS = 4.0, STATED_ENCODINGS = 2.0;
+
+size_t karma_i_sample_rows(const karma_fit_options *fit, int effort) {
+    double matrices = SHARED_MATRICES + OWN_MATRICES * karma_i_threads(fit->threads);
+    double affordable = sqrt(karma_i_memory_bytes(fit) / (matrices * sizeof(float)));
+    return (size_t)fmin((double)most_rows[effort], fmax(affordable, LEAST_SAMPLE));
+}
+
+/* Of the table as it lies in memory. */
+static double table_bytes(const karma_table *table) {
+    double n = (double)table->n_rows, cells = (double)karma_table_n_observed(table);
+    double per_row = sizeof *table->row_start + (double)table->n_targets * sizeof(double) +
+                     (table->row_weight ? sizeof(double) : 0.0) + 48.0 * (double)table->n_ids;
+    double gram = (double)table->n_gram_columns * sizeof *table->gram;
+    return cells * (sizeof *table->cell_owner + sizeof *table->cell_value) + n * (per_row + gram);
+}
+
+/* Of the rows in one encoding: values, terms, masks and ranks of dense rows, or lists of cells. */
+static double row_bytes(const karma_table *table) {
+    double n = (double)table->n_rows, d = (double)table->n_attributes, cells = (double)karma_table_n_observed(table);
+    double features = 0.0;
+    for (size_t i = 0; i < table->n_attributes; i++)
+        features += table->attributes[i].n_levels > 1 ? fmin((double)table->attributes[i].n_levels, 3.0) : 1.0;
+    double dense = n * (sizeof(float) * (features + 34.0) + 2.0 * d + d / 8.0 + 16.0);
+    double sparse = n * 2.0 * sizeof(size_t) + cells * (sizeof(float) + sizeof(uint32_t));
+    return d >= LEAST_OF_SPARSE && cells <= 0.1 * n * d ? sparse : dense;
+}
+
+static double outputs_of(const karma_table *table) {
+    double outputs = 0.0;
+    for (size_t t = 0; t < table->n_targets; t++)
+        outputs += table->targets[t].column.n_levels > 2 ? (double)table->targets[t].column.n_levels : 1.0;
+    return fmax(outputs, 1.0);
+}
+
+/* The whole kernel matrix of the rows that an exact fit learns from: all, or those beside the sample that checks it. 0:
+ * there are too many of either. */
+static double matrix_bytes(double n, double n_sample, const karma_fit_options *fit, double machines_at_once) {
+    double most = fit->solver == KARMA_SOLVER_BATCH ? INFINITY : KARMA_I_MOST_BATCH_ROWS;
+    double rows = n <= most ? n : n - n_sample;
+    if (rows > most || fit->solver == KARMA_SOLVER_NYSTROM) return 0.0;
+    return rows * rows * sizeof(float) * (rows <= SIDE_BY_SIDE_ROWS ? machines_at_once : 1.0);
+}
+
+/* The kernel values of the last fit by the way that takes most: exact coordinates of all rows, their kernel matrix, or
+ * values against landmarks. */
+static double solver_bytes(const karma_table *table, const karma_fit_options *fit, double n_sample,
+                           double machines_at_once) {
+    double n = (double)table->n_rows, d = (double)table->n_attributes, memory = karma_i_memory_bytes(fit);
+    double features = fmin(fmin(MOST_EXACT, n / 2.0), (d + 1.0) * (d + 2.0) / 2.0);
+    int is_open = fit->solver == KARMA_SOLVER_AUTO || fit->solver == KARMA_SOLVER_PRIMAL;
+    double coordinates = is_open && n * features * sizeof(double) <= memory ? n * features * sizeof(double) : 0.0;
+    double m = (double)karma_i_count_landmarks(fit, table->n_rows), landmarks = 0.0;
+    if (fit->solver == KARMA_SOLVER_NYSTROM || (n > KARMA_I_MOST_BATCH_ROWS && is_open))
+        landmarks = MATRIX_BYTES * m * m + fmin(fit->memory == KARMA_AUTO ? 1e9 : 0.5 * memory, n * m * sizeof(float));
+    double kernel = fmax(matrix_bytes(n, n_sample, fit, machines_at_once), landmarks);
+    return fmax(coordinates, fmin(kernel, memory * machines_at_once)) + 10.0 * n * outputs_of(table) * sizeof(double);
+}
+
+double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
+                             const karma_search_options *search) {
+    int effort = search->effort == KARMA_EFFORT_AUTO ? KARMA_EFFORT_NORMAL : search->effort;
+    int is_searched = effort != KARMA_EFFORT_OFF;
+    double n = (double)table->n_rows, threads = karma_i_threads(fit->threads);
+    double encodings = is_searched ? SEARCHED_ENCODINGS : STATED_ENCODINGS, copies = is_searched ? 2.0 : 1.0;
+    double s = is_searched ? fmin(n, (double)karma_i_sample_rows(fit, effort)) : 0.0;
+    double trying = (SHARED_MATRICES + OWN_MATRICES * threads) * s * s * sizeof(float);
+    double trees = is_searched ? n * ((double)table->n_attributes + 48.0 + 16.0 * outputs_of(table)) : 0.0;
+    double last = solver_bytes(table, fit, s, is_searched ? threads : 1.0) + trees;
+    return PROCESS + SLACK * (table_bytes(table) * copies + row_bytes(table) * encodings + fmax(trying, last));
+}
