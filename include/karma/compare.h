@@ -15,7 +15,7 @@ KARMA_API size_t karma_n_methods(void);
 KARMA_API const char *karma_method_name(size_t method); /* as in karma_compare_options.methods */
 KARMA_API const char *karma_method_help(size_t method); /* what it is, in a line */
 
-/* What one method did on one part of the rows that was left out. */
+/* The result of one method on one fold. */
 typedef struct karma_compare_fold {
     double value;    /* of the goal; NaN: not judged, for the method has failed */
     double strength; /* of the loss against the regulariser, as a multiple of what the method would take itself, that
@@ -48,14 +48,14 @@ typedef struct karma_comparison {
     size_t best; /* the method of the best mean, the first of several; n_methods if all have failed */
 } karma_comparison;
 
-/* Leaves parts of the rows out in turn and judges every method on them by search->goal. The parts are those of
- * karma_cross_validate, the same for all methods. Within the training rows of each part, parts that are again the same
- * for all are left out in turn, and of the strengths 0.1, 1, 10 and 100 each method takes that which does best there
+/* Cross-validates every method and scores it by search->goal. The folds are those of karma_cross_validate, the same for
+ * all methods. On the training rows of each fold, inner folds that are again the same for all are left out in turn, and
+ * each method takes that of the strengths 0.1, 1, 10 and 100 which does best there
  * (of equals the one nearest to 1, then the smaller).
  *
  * `fit` sets what is learned (task, loss, weights of classes), the seed, threads and limits; kernels are the methods'
  * own. `search` is for the method that chooses by karma_search, but for its goal, which all have, and its time. A
- * method that fails is a result like any other. A hook that asks to stop ends it after the last part that all methods
+ * method that fails is a result like any other. A hook that asks to stop ends it after the last fold that all methods
  * were judged on; if there is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. Errors:
  * KARMA_ERR_OPTION for options out of range or an unknown method, KARMA_ERR_DATA if the table has no label or fewer
  * than two labelled rows, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY; the failure of a single method is part of its result.

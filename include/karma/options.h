@@ -272,9 +272,9 @@ typedef struct karma_explain_options {
 typedef struct karma_compare_options {
     size_t struct_size;  /* set by karma_options_init */
     karma_names methods; /* each item a name, or names with commas; none: all there are */
-    int64_t folds;       /* parts that are left out in turn, to judge by */
-    int64_t rounds;      /* how often, each time in other parts */
-    int64_t inner;       /* parts of the training rows that are left out in turn, to choose a strength by */
+    int64_t folds;       /* folds that methods are scored on */
+    int64_t rounds;      /* how often, each time with other folds */
+    int64_t inner;       /* folds of the training rows, to choose a strength on */
     double time;         /* seconds that one method may take; 0: as many as it takes */
 } karma_compare_options;
 

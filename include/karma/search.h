@@ -130,11 +130,11 @@ typedef struct karma_cv {
     karma_coverage *coverages;
 } karma_cv;
 
-/* Leaves the rows out in turn, `folds` parts of them, `repeats` times: learns from the others by karma_search, so that
- * every choice is made without the rows that it is judged on. Rows without a label are not used in
- * it. Folds depend on the labels, fit->seed and their number only. Free with karma_cv_clear. Errors: those of
- * karma_search, and KARMA_ERR_DATA if fewer than two rows have a label. Cost: rounds times folds times that of
- * karma_search. Threads: safe; inputs are only read. */
+/* Cross-validation with `folds` folds, `repeats` times. The model of each fold is learned from the other folds by
+ * karma_search, so that every choice is made without the rows that it is scored on. Rows without a label are not used.
+ * Folds depend on the labels, fit->seed and their number only. Free with karma_cv_clear. Errors: those of karma_search,
+ * and KARMA_ERR_DATA if fewer than two rows have a label. Cost: rounds times folds times that of karma_search. Threads:
+ * safe; inputs are only read. */
 KARMA_API karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
                                             const karma_search_options *search, size_t folds, size_t repeats,
                                             const karma_hooks *hooks, karma_error *err);

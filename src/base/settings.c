@@ -126,7 +126,8 @@ static const karma_option fit_records[] = {
      "gradient steps that fit the hidden subspace to the labels; kept only if held-out rows are predicted better",
      NULL},
     {"trees", KARMA_OPTION_INTEGER, FIELD(F, trees), KARMA_AUTO, 1, 10000, auto_words, NULL,
-     "trees of option 'kernel=boost' and 'kernel=forest'; auto: 200, and boosted above 2,000 rows as many as help on a "
+     "trees of option 'kernel=boost' and option 'kernel=forest'; auto: 200, and boosted above 2,000 rows as many as "
+     "help on a "
      "tenth of the rows, at most 300",
      NULL},
     {"leaves", KARMA_OPTION_INTEGER, FIELD(F, leaves), KARMA_AUTO, 2, 65534, auto_words, NULL,
@@ -157,7 +158,7 @@ static const karma_option fit_records[] = {
     CHOICE(F, coverage_by, "coverage-by", KARMA_COVERAGE_BY_ALL, coverage_by_words,
            "for which rows intervals and sets keep their level: all together, or also for each quarter of the rows by "
            "the number of missing cells"),
-    INTEGER(F, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn"),
+    INTEGER(F, folds, "folds", 5, 2, 1000, "number of folds of the cross-validation"),
     CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
            "batch: the exact minimum, with a certificate; primal: the same, faster, for kernels with few dimensions; "
            "nystrom: the best model built of some rows, option 'landmarks', for large tables; online: the paper's "
@@ -218,12 +219,12 @@ static const karma_option explain_records[] = {
 #define P karma_compare_options
 static const karma_option compare_records[] = {
     NAMES(P, methods, "methods", "A,B,...", "only these methods; otherwise all of them"),
-    INTEGER(P, folds, "folds", 5, 2, 1000, "parts of the rows that are left out in turn, to judge the methods by"),
-    INTEGER(P, rounds, "rounds", 1, 1, 1000, "how often the cross-validation is repeated, each time with other parts"),
+    INTEGER(P, folds, "folds", 5, 2, 1000, "number of folds that the methods are scored on"),
+    INTEGER(P, rounds, "rounds", 1, 1, 1000, "how often the cross-validation is repeated, each time with other folds"),
     INTEGER(P, inner, "inner", 5, 2, 1000,
-            "parts of the training rows that are left out in turn, to choose each method's strength by"),
+            "number of folds of the training rows, on which each method's strength is chosen"),
     {"time", KARMA_OPTION_REAL, FIELD(P, time), 0, 0.05, 1e9, unlimited_words, "SECONDS",
-     "how long one method may take, on all parts together; one that takes longer has failed", NULL},
+     "how long one method may take, on all folds together; one that takes longer has failed", NULL},
 };
 #undef P
 
@@ -262,7 +263,7 @@ static const karma_option regret_records[] = {
     INTEGER(G, dim, "dim", 5, 1, 200, "number of attributes d"),
     INTEGER(G, rank, "rank", 2, 1, 200, "dimension of the hidden subspace, at most d"),
     REAL(G, lambda, "lambda", 0.3, 1e-6, 1, NULL,
-         "holes are made only where the smallest positive eigenvalue of Q_oo stays at least this (regularity)"),
+         "cells are hidden only where the smallest positive eigenvalue of Q_oo stays at least this (regularity)"),
     {"gamma", KARMA_OPTION_INTEGER, FIELD(G, gamma), KARMA_AUTO, 1, 1024, auto_words, NULL,
      "longest index sequence of the embedding; auto: ln(T)/lambda, rounded up", NULL},
     INTEGER(G, rounds, "rounds", 1000, 1, 100000, "rounds T, one row each"),

@@ -27,7 +27,7 @@ class Compare(Case):
         self.low_rank()
         text = self.compare(*FEW).out
         lines = text.splitlines()
-        self.assertRegex(lines[0], r"^d\.csv: 100 rows, each left out 1 time, in 4 parts")
+        self.assertRegex(lines[0], r"^d\.csv: 100 rows, each left out 1 time, in 4 folds")
         self.assertRegex(lines[2], r"^  method +R2 difference +total s +fit s predict s$")
         self.assertEqual([line.split()[0] for line in lines[3:7]], ["karma-subspace", "zero", "mean", "constant"])
         self.assertRegex(lines[3], r" 1\.0000 \+- 0\.0000 +best ")
@@ -39,7 +39,7 @@ class Compare(Case):
         self.assertIn("difference: to the best, a loss, so positive is worse", losses)
 
     def test_numbers_agree(self):
-        """JSON and CSV are about the same parts, and means, errors and marks follow from them."""
+        """JSON and CSV are about the same folds, and means, errors and marks follow from them."""
         self.low_rank()
         got = self.compare(*FEW, "--rounds", "2", "--json", "-o", "f.csv").json()
         self.assertEqual([got["goal"], got["rows"], got["n_folds"], got["n_rounds"], got["folds_judged"]], ["R2", 100, 4, 2, 8])
@@ -168,7 +168,7 @@ class Compare(Case):
                                            act=lambda p: p.send_signal(signal.SIGINT))
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"(zero|karma-2), fold \d+ of 40000 \(\d+%\)")
-        self.assertRegex(out, r"(?m)^  interrupted after (1 part|\d+ parts)$")
+        self.assertRegex(out, r"(?m)^  interrupted after (1 fold|\d+ folds)$")
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)
 
 

@@ -306,7 +306,7 @@ class Validating(Case):
         self.two_classes(n=60)
         text = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off").out
         got = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off", "--json").json()
-        self.assertRegex(text, r"^two.csv: 60 rows, each left out 1 time, in 5 parts\n")
+        self.assertRegex(text, r"^two.csv: 60 rows, each left out 1 time, in 5 folds\n")
         target = got["targets"][0]
         self.assertEqual([got["goal"], got["rows"], got["n_folds"], got["n_repeats"], got["folds_judged"]],
                          ["accuracy", 60, 5, 1, 5])
@@ -319,7 +319,7 @@ class Validating(Case):
         self.assertNotIn("RMSE", target["metrics"])
 
     def test_it_is_what_train_and_eval_would_tell(self):
-        """One part by hand: learned from the others, and judged."""
+        """One fold by hand: learned from the others, and judged."""
         rows = self.two_classes(n=40)
         header = ["a", "b", "colour", "answer"]
         got = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off", "--folds", "40", "--json").json()["targets"][0]

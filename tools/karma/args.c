@@ -20,7 +20,7 @@ static const karma_option tool_records[] = {
     {"top", KARMA_OPTION_INTEGER, offsetof(tool_options, top), 0, 1, 1e9, all_words, NULL,
      "show only this many of the largest contributions, and the sum of the others", NULL},
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
-     "how often the cross-validation is repeated, each time with other parts", NULL},
+     "how often the cross-validation is repeated, each time with other folds", NULL},
     {"abstain", KARMA_OPTION_TEXT, offsetof(tool_options, abstain), 0, 0, 0, NULL, "10%|accuracy=0.95|LEVEL",
      "give no prediction for this share of the rows, those that are least certain; for as few as keep this accuracy of "
      "the others; or for rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "

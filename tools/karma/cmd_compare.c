@@ -10,7 +10,7 @@ static double mean_constant(const karma_comparison *c) {
     return sum;
 }
 
-/* Means over the parts that a method was judged on. */
+/* Means over the folds that a method was judged on. */
 typedef struct mean_seconds {
     double tune, fit, predict;
 } mean_seconds;
@@ -145,7 +145,7 @@ static void print_cut_short(const karma_comparison *c) {
         size_t n = 0;
         for (size_t f = 0; f < c->n_done && !c->methods[m].failure; f++) n += c->methods[m].folds[f].is_cut_short != 0;
         if (n)
-            printf("  %-18s its search was cut short by the time limit in %zu of %zu parts\n", c->methods[m].name, n,
+            printf("  %-18s its search was cut short by the time limit in %zu of %zu folds\n", c->methods[m].name, n,
                    c->n_done);
     }
 }
@@ -166,7 +166,7 @@ static void print_table(const karma_comparison *c, const size_t *order) {
     if (!is_said) print_constant(constant);
     print_failures(c);
     print_cut_short(c);
-    printf("\ndifference: to the best%s; total s: tuning, fitting and predicting one part\n",
+    printf("\ndifference: to the best%s; total s: tuning, fitting and predicting one fold\n",
            karma_goal_is_loss(c->goal) ? ", a loss, so positive is worse" : ", so negative is worse");
     if (c->best == c->n_methods || c->n_done < 2) return;
     if (has_worse(c))
@@ -176,10 +176,10 @@ static void print_table(const karma_comparison *c, const size_t *order) {
 }
 
 static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
-    printf("%s: %zu rows, each left out %zu time%s, in %zu parts; strengths were chosen without them\n",
+    printf("%s: %zu rows, each left out %zu time%s, in %zu folds; strengths were chosen without them\n",
            path_text(t->arguments[0]), c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
     if (c->n_done < c->n_folds * c->n_rounds)
-        printf("  interrupted after %zu part%s\n", c->n_done, c->n_done == 1 ? "" : "s");
+        printf("  interrupted after %zu fold%s\n", c->n_done, c->n_done == 1 ? "" : "s");
     print_table(c, order);
 }
 
@@ -291,22 +291,21 @@ const tool_command command_compare = {
     .max_arguments = 1,
     .summary = "compare methods for missing values on the same rows",
     .description =
-        "Leaves the rows out in turn, --folds parts of them, and judges every method on them: its score with a "
-        "standard "
-        "error, its difference from the best method, and the seconds that one fit and one prediction took. A * marks "
-        "a method that is significantly worse than the best: a paired t-test over the parts, corrected for training "
-        "rows "
-        "that they share and for the number of methods. A method that fails is shown with its reason.\n\n"
-        "All methods are tuned alike: within the training rows of each part, --inner parts are left out in turn, and "
-        "the strength 0.1, 1, 10 or 100 of the loss against the regulariser that does best there is taken.\n\n"
+        "Compares methods by cross-validation, on the same --folds folds for all of them. Prints the score of each "
+        "with a "
+        "standard error, its difference from the best method, and the seconds that one fit and one prediction took. A "
+        "* "
+        "marks a method that is significantly worse than the best: a paired t-test over the folds, corrected for the "
+        "training rows that folds share and for the number of methods. A method that fails is shown with its "
+        "reason.\n\n"
+        "All methods are tuned alike: by cross-validation on the training rows of each fold, with --inner folds, each "
+        "method takes the best of the strengths 0.1, 1, 10 and 100 of the loss against the regulariser.\n\n"
         "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, hot-deck-nearest, "
         "hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: karma-1, karma-2 and karma-4 by "
         "gamma, karma-rank, karma-subspace, karma-union, karma-auto, which chooses as karma train does with this "
         "--effort. --with-trees adds trees-sklearn and trees-xgboost: gradient-boosted trees of Python's libraries, in "
-        "a "
-        "process of their own, with their settings chosen on the same inner parts. -o writes a CSV file with a line "
-        "for "
-        "each method and part.",
+        "a process of their own, with their settings chosen on the same inner folds. -o writes a CSV file with a line "
+        "for each method and fold.",
     .example =
         "  karma compare patients.csv --target outcome\n"
         "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",

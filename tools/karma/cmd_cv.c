@@ -87,12 +87,12 @@ static void print_target(const karma_cv *cv, size_t t) {
 
 static int print_report(const tool *t, const karma_cv *cv, const karma_table *table) {
     if (t->options.json) return print_json(cv_json(t, cv, table));
-    printf("%s: %zu rows, each left out %zu time%s, in %zu parts%s\n", path_text(t->arguments[0]), cv->n_rows,
+    printf("%s: %zu rows, each left out %zu time%s, in %zu folds%s\n", path_text(t->arguments[0]), cv->n_rows,
            cv->n_repeats, cv->n_repeats == 1 ? "" : "s", cv->n_folds,
            t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");
-    if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu parts\n", cv->n_done);
+    if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu folds\n", cv->n_done);
     if (cv->n_cut_short)
-        printf("  the search was cut short by the time limit in %zu of %zu parts\n", cv->n_cut_short, cv->n_done);
+        printf("  the search was cut short by the time limit in %zu of %zu folds\n", cv->n_cut_short, cv->n_done);
     for (size_t target = 0; target < cv->n_targets; target++) {
         if (cv->n_targets > 1) printf("target '%s'\n", karma_table_target_name(table, target));
         print_target(cv, target);
@@ -142,13 +142,14 @@ const tool_command command_cv = {
     .max_arguments = 1,
     .summary = "estimate by cross-validation how good a model of this table is",
     .description =
-        "Leaves the rows out in turn, --folds parts of them, learns from the others as `karma train` with the same "
-        "options would,and scores the predictions: the goal with its standard error, part by part, and the other "
-        "metrics. "
-        "Any choice of a model is made again for every part, without the rows of that part, so the estimate is not "
-        "optimistic. The same seed gives the same parts on any machine and for any number of threads. --rounds repeats "
-        "it "
-        "with other parts.",
+        "Estimates by cross-validation how well `karma train` with the same options predicts new rows. The rows are "
+        "divided "
+        "into --folds folds; each fold is left out in turn, a model is learned from the others and scored on it. "
+        "Prints "
+        "the goal with its standard error, its value for each fold, and the other metrics. The whole choice of a model "
+        "is "
+        "made again for each fold, without its rows, so the estimate is not optimistic. The same seed gives the same "
+        "folds on any machine and for any number of threads. --rounds repeats it with other folds.",
     .example = "  karma cv patients.csv --target outcome\n"
                "  karma cv patients.csv --target outcome --kernel rank --C 10 --rounds 5\n",
     .groups = groups,

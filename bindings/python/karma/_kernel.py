@@ -34,11 +34,11 @@ def karma_kernel(X: Any, Y: Any = None, *, absent: Optional[str] = None, **optio
 
 
 def compare(X: Any, y: Any, *, absent: Optional[str] = None, verbose: Any = 0, **options: Any) -> Any:
-    """Methods for missing values side by side, by cross-validation on the same parts of the rows: a frame, the best first.
+    """Methods for missing values side by side, by cross-validation on the same folds: a frame, the best first.
 
     The keywords are the options of the comparison (methods, folds, rounds, inner, time), of what is learned (loss, seed, ...)
     and of the search (effort, goal). frame.attrs has the goal and its value for a constant prediction. Ctrl-C ends it after
-    the last part that all methods were judged on.
+    the last fold that all methods were judged on.
     """
     fit_table = {key: option for key, option in FIT.items() if key not in COMPARE}
     search_table = {key: option for key, option in SEARCH.items() if key not in COMPARE}
