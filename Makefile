@@ -1,7 +1,7 @@
 # Newcomers' commands. Meson does the building; this file installs what is missing and calls it.
 #
 #   make          builds build/karma, build/libkarma.so and build/libkarma.a
-#   make demo     trains on a table with holes, predicts unseen rows, compares
+#   make demo     trains on a table with missing values, predicts unseen rows, compares
 #   make test     all tests
 #   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
 #   make test-all  both

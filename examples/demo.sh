@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo.sh KARMA: learns from clinic.csv, a table with holes, and judges the model on the unseen rows of
+# demo.sh KARMA: learns from clinic.csv, a table with missing values, and evaluates the model on the unseen rows of
 # clinic-new.csv, beside 0-imputation and the majority class. Works in a temporary directory and leaves nothing.
 set -eu
 

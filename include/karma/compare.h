@@ -1,4 +1,4 @@
-/* Methods that learn from rows with holes, side by side: those that others use, and karma's own. */
+/* Comparing methods that learn from rows with missing values: common baselines and karma's own. */
 #ifndef KARMA_COMPARE_H
 #define KARMA_COMPARE_H
 

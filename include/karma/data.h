@@ -1,4 +1,4 @@
-/* Tables with holes: attributes, observed cells, labels and row names; where they come from. */
+/* Tables with missing values: attributes, observed cells, labels and row names, and how tables are made. */
 #ifndef KARMA_DATA_H
 #define KARMA_DATA_H
 
@@ -173,8 +173,8 @@ KARMA_API const char *karma_table_id(const karma_table *table, size_t id, size_t
  * cells. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_validate(const karma_table *table, karma_error *err);
 
-/* Rows of a hidden low-rank subspace with holes: attributes x1, x2, ... and the label `target`. If
- * `complete` is not NULL it receives the same rows without holes. Errors: KARMA_ERR_OPTION for options out of range,
+/* Rows of a hidden low-rank subspace with missing cells: attributes x1, x2, ... and the label `target`. If
+ * `complete` is not NULL it receives the same rows with all cells. Errors: KARMA_ERR_OPTION for options out of range,
  * KARMA_ERR_MEMORY. Cost: rows times dimension times rank. Threads: safe. */
 KARMA_API karma_status karma_table_synthesise(karma_table **out, karma_table **complete,
                                               const karma_synth_options *options, karma_error *err);
@@ -186,7 +186,8 @@ KARMA_API karma_status karma_table_write_csv(const karma_table *table, FILE *str
 /* Writes one CSV field, quoted where it must be. */
 KARMA_API void karma_csv_write_field(FILE *stream, const char *text);
 
-/* What a table looks like: the count of observed cells of each attribute and the commonest sets of holes. */
+/* What a table looks like: the count of observed cells of each attribute and the commonest patterns of missing cells.
+ */
 typedef struct karma_pattern {
     size_t n_rows;    /* rows with exactly this set of observed attributes */
     size_t n_missing; /* attributes missing in it */

@@ -39,9 +39,9 @@ typedef struct karma_explanations {
     double *bias;         /* bias[row * n_outputs + output]: what the score would be without the attributes */
 } karma_explanations;
 
-/* Explains every row of the table. A precomputed kernel has no attributes and is refused. Memory: 16 bytes an observed
- * cell and output. Cost a row: of plain kernels a support row times the observed attributes; otherwise evaluations of
- * all kernels with a support row, times 2^observed or times samples · observed. Free with karma_explanations_clear.
+/* Explains every row of the table. A precomputed kernel has no attributes and is refused. Memory: 16 bytes
+ * per observed cell and output. Cost per row: for plain kernels, support rows times observed attributes; otherwise
+ * support rows times kernels, times 2^observed or times samples · observed. Free with karma_explanations_clear.
  * Errors: KARMA_ERR_OPTION for options out of range, KARMA_ERR_DATA for a table that does not fit the model or a model
  * without columns, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Cost: one prediction per row where contributions are exact,
  * otherwise `samples` times the observed columns of each row. Threads: safe; inputs are only read. */
@@ -65,10 +65,10 @@ typedef struct karma_importances {
     karma_importance *items;                /* items[target * n_attributes + k]: the largest first */
 } karma_importances;
 
-/* By permutation on the rows that have a label; rows should not be those of training. Holes stay where they are. Row
- * weights count as in karma_evaluate. Cost: repeats predictions of the observing rows an attribute. Free with
- * karma_importances_clear. Errors: KARMA_ERR_OPTION for options out of range, KARMA_ERR_DATA if no row has a label,
- * KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Threads: safe; inputs are only read. */
+/* By permutation on the rows that have a label; they should not be the training rows. Missing cells stay missing. Row
+ * weights count as in karma_evaluate. Cost: for each attribute, `repeats` predictions of the rows that observe it. Free
+ * with karma_importances_clear. Errors: KARMA_ERR_OPTION for options out of range, KARMA_ERR_DATA if no row has a
+ * label, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_measure_importance(karma_importances *out, const karma_model *model,
                                                 const karma_table *table, const karma_explain_options *options,
                                                 const karma_hooks *hooks, karma_error *err);
@@ -96,9 +96,9 @@ typedef struct karma_overlap {
     karma_overlap_level level;
 } karma_overlap;
 
-/* overlaps[0..rows of the table). A precomputed kernel is refused. Cost: a comparison of masks a row and support row.
- * Errors: KARMA_ERR_DATA for a table or a model without columns that can be compared, KARMA_ERR_MEMORY. Threads: safe;
- * inputs are only read. */
+/* overlaps[0..rows of the table). A precomputed kernel is refused. Cost: one comparison of masks per row and support
+ * row. Errors: KARMA_ERR_DATA for a table or a model without columns that can be compared, KARMA_ERR_MEMORY. Threads:
+ * safe; inputs are only read. */
 KARMA_API karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *model,
                                              const karma_table *table, const karma_hooks *hooks, karma_error *err);
 

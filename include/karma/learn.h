@@ -86,7 +86,7 @@ KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_mod
 /* The same part by part, in constant memory for CSV files of any length; what comes through a pipe is given out as it
  * comes. Other formats are one part. The model, the path and the hooks must outlive the stream.
  *
- * karma_row_stream_next: *out is a new table with the rows that follow, or NULL behind the last one. A file without
+ * karma_row_stream_next: *out is a new table with the rows that follow, or NULL after the last one. A file without
  * rows is an error, as with karma_model_read_table. After an error the stream can only be freed. Errors: those of
  * karma_model_read_table. Cost: that of reading and parsing the rows of a part. Threads: one at a time per stream. */
 typedef struct karma_row_stream karma_row_stream;

@@ -152,7 +152,7 @@ typedef enum karma_goal { KARMA_GOAL_LIST(KARMA_ENUM_ITEM) KARMA_N_GOALS } karma
 typedef enum karma_rule { KARMA_RULE_LIST(KARMA_ENUM_ITEM) KARMA_N_RULES } karma_rule;
 #undef KARMA_ENUM_ITEM
 
-/* A list of texts, owned by the options struct it stands in. */
+/* A list of texts, owned by the options struct that holds it. */
 typedef struct karma_names {
     char **items;
     size_t count;
@@ -278,7 +278,7 @@ typedef struct karma_compare_options {
     double time;         /* seconds that one method may take; 0: as many as it takes */
 } karma_compare_options;
 
-/* Low-rank rows with holes: x = U z + noise. */
+/* Low-rank rows with missing cells: x = U z + noise. */
 typedef struct karma_synth_options {
     size_t struct_size; /* set by karma_options_init */
     int64_t rows, dim, rank;

@@ -1,4 +1,4 @@
-/* Choosing a model well, and telling honestly how good it is. */
+/* Choosing a model by cross-validation, and estimating how good it is. */
 #ifndef KARMA_SEARCH_H
 #define KARMA_SEARCH_H
 

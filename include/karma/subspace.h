@@ -13,7 +13,7 @@ extern "C" {
 /* Has a factor of the model's kernel a subspace? Those of --kernel subspace and union have. */
 KARMA_API int karma_model_has_subspace(const karma_model *model);
 
-/* A table without holes. */
+/* A completed table. */
 typedef struct karma_completion {
     karma_table *table;  /* ids, the model's attributes in its order, targets and weights */
     karma_table *errors; /* ids and the standard error of each of these cells; NULL unless asked for */

@@ -81,7 +81,7 @@ static size_t choose_samples(const karma_explain_options *options, size_t n) {
     return most > AUTO_SAMPLES ? AUTO_SAMPLES : most < LEAST_SAMPLES ? LEAST_SAMPLES : most;
 }
 
-/* Says beforehand what takes long. */
+/* A notice in advance, if the explanation will take long. */
 static void tell_cost(const karma_explanations *e, const karma_model *model, const karma_explain_options *options,
                       const karma_hooks *hooks) {
     double sets = 0.0, values = (double)model->support->n_rows * (double)model->n_members;

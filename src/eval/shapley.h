@@ -17,7 +17,7 @@ typedef struct karma_i_game {
     const karma_model *model;
     int threads;
     const karma_i_rows *rows; /* of karma_i_encoder_encode */
-    karma_i_rows *work;       /* the row with some attributes hidden, once a set */
+    karma_i_rows *work;       /* the row with some attributes hidden, once per set */
     double *scores;           /* of the work rows */
     size_t score_capacity;
     int reuses_parts; /* orders of members without a subspace are scored by karma_i_reveal; set by karma_i_game_init */

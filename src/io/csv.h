@@ -11,7 +11,7 @@ karma_status karma_i_csv_read(karma_table **out, const karma_i_read_request *req
 typedef struct karma_i_csv_stream karma_i_csv_stream;
 /* The request must outlive the stream. */
 karma_status karma_i_csv_stream_open(karma_i_csv_stream **out, const karma_i_read_request *request, karma_error *err);
-/* *out is NULL behind the last row; then the notices on all columns have been given. */
+/* *out is NULL after the last row; then the notices on all columns have been given. */
 karma_status karma_i_csv_stream_next(karma_table **out, karma_i_csv_stream *stream, karma_error *err);
 void karma_i_csv_stream_free(karma_i_csv_stream *stream);
 

@@ -55,7 +55,7 @@ static const karma_i_reader *choose_reader(int format, const char *path) {
     return chosen;
 }
 
-/* What only one format understands is refused elsewhere, lest it seem to have worked. */
+/* An option that only one format understands is an error for the others: ignoring it would hide a mistake. */
 static karma_status check_options_of_ratings(const karma_i_reader *chosen, const karma_i_read_request *request,
                                              karma_error *err) {
     const karma_read_options *o = request->options;

@@ -45,7 +45,7 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err);
 
 /* Table by table, for data of any length: CSV comes in parts, other formats as one table. The expectation, what it
- * points to and the path must outlive the stream. *out is NULL behind the last table. */
+ * points to and the path must outlive the stream. *out is NULL after the last table. */
 typedef struct karma_i_table_stream karma_i_table_stream;
 karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
                                        const karma_i_expectation *expectation, const karma_hooks *hooks,

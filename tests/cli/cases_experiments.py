@@ -207,7 +207,7 @@ class Experiments(Case):
                 self.assertGreater(float(line["score"]), float(line["majority"]) + .15, line)
         page, _ = self.report()
         for words in (r"\*\*Jester: is a joke liked\?\*\* \(joke \d+; 40 users", r"\*\*MovieLens: age group\*\*",
-                      r"\*\*MovieLens: is a film liked\?\*\*", r"\| ratings a user \| majority \|"):
+                      r"\*\*MovieLens: is a film liked\?\*\*", r"\| ratings per user \| majority \|"):
             self.assertRegex(page, words)
 
     def test_published(self):

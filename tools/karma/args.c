@@ -10,7 +10,7 @@ static const karma_option tool_records[] = {
     {"output", KARMA_OPTION_TEXT, offsetof(tool_options, output), 0, 0, 0, NULL, "FILE",
      "where to write; for tables - is standard output", NULL},
     {"complete", KARMA_OPTION_TEXT, offsetof(tool_options, complete), 0, 0, 0, NULL, "FILE",
-     "write the same rows without holes here", NULL},
+     "write the same rows with all cells here", NULL},
     {"against", KARMA_OPTION_TEXT, offsetof(tool_options, against), 0, 0, 0, NULL, "FILE",
      "kernel values against the rows of this file; the kernel is learned from them", NULL},
     {"importance", KARMA_OPTION_SWITCH, offsetof(tool_options, importance), 0, 0, 1, NULL, "",

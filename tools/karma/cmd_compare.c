@@ -1,4 +1,4 @@
-/* karma compare: methods that learn from rows with holes, side by side. */
+/* karma compare: methods that learn from rows with missing values, on the same folds. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -67,7 +67,8 @@ const tool_command command_complete = {
     .max_arguments = 2,
     .summary = "fill in missing cells with a model's subspace",
     .description =
-        "Writes the rows of DATA without holes as CSV: the id columns, the model's columns in its order, and the "
+        "Writes the rows of DATA as CSV with their missing cells filled in: the id columns, the model's columns in its "
+        "order, and the "
         "target "
         "if DATA has it. Observed cells are as they were. A missing number is the mean of what it may be, given the "
         "observed cells of its row; a missing category is the likeliest level. The model must have a subspace: "

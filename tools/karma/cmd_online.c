@@ -58,9 +58,9 @@ static void print_verdict(const karma_regret *regret) {
                last->rounds, last->regret, number_of_log(bound, last->log_bound));
     explain_gain(last);
     double log_share = last->log_bound - log((double)last->rounds);
-    printf("The bound is %s a round. %s\n", number_of_log(share, log_share),
+    printf("The bound is %s per round. %s\n", number_of_log(share, log_share),
            log_share < 0.0 ? "Always answering 0 loses 1 per round, so the bound is informative here."
-                           : "Always answering 0 loses only 1 a round: for so few rounds the bound holds\n"
+                           : "Always answering 0 loses only 1 per round: for so few rounds the bound holds\n"
                              "but promises nothing.");
 }
 
@@ -107,7 +107,8 @@ const tool_command command_online = {
     .arguments = "",
     .summary = "run Algorithm 1 on synthetic rows and report its regret",
     .description =
-        "With --regret, makes a sequence of rows with holes that is regular in the sense of the paper, runs Algorithm "
+        "With --regret, makes a sequence of rows with missing cells that is regular in the sense of the paper, runs "
+        "Algorithm "
         "1 on it, row by row, and reports at logarithmic checkpoints its cumulative loss, that of the best predictor "
         "in "
         "hindsight which knows the subspace, and the bound of theorem regret on the difference.\n\n"

@@ -1,4 +1,4 @@
-/* karma synth: low-rank rows with holes. */
+/* karma synth: low-rank rows with missing values. */
 #include "tool.h"
 
 /* About the table; and the table itself when no file has it. */
