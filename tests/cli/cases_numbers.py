@@ -483,6 +483,18 @@ class Repeating(Case):
                         what = f"{solver}, {classes} classes, training with {threads} threads, predicting with {more}"
                         self.assertTrue(out == first, what)
 
+    def test_processors(self):
+        """Each path that this processor has gives the same scores, up to rounding in single precision."""
+        self.ok("synth", "--rows", "300", "--dim", "12", "--seed", "4", "-o", "d.csv")
+        scores = {}
+        for name in ("portable", "avx2", "avx512"):
+            environment = dict(os.environ, KARMA_CPU=name)
+            self.ok("train", "d.csv", "--target", "target", "--kernel", "linear + subspace", "-o", "m.karma", "--quiet", env=environment)
+            scores[name] = [float(row[1]) for row in self.ok("predict", "m.karma", "d.csv", env=environment).rows()[1:]]
+        for name, own in scores.items():
+            for got, wanted in zip(own, scores["portable"]):
+                self.assertLess(abs(got - wanted), 0.02 * (1 + abs(wanted)), name)
+
     def test_seed(self):
         self.two_classes()
         for solver in self.solvers():

@@ -88,7 +88,7 @@ static karma_status write_section(report *r, karma_error *err) {
     for (size_t f = 0; f < c->n_done; f++) constant += c->constant[f] / (double)c->n_done;
     page_paragraph(
         &r->page,
-        "%zu rows, in %zu parts that were left out in turn, %zu time%s. The strength of every method was chosen on the "
+        "%zu rows, in %zu folds that were left out in turn, %zu time%s. The strength of every method was chosen on the "
         "training rows of each part. %s",
         c->n_rows, c->n_folds, c->n_rounds, c->n_rounds == 1 ? "" : "s",
         "A star and the second colour mark methods that are worse than the best beyond chance (paired test, "

@@ -58,7 +58,7 @@ static karma_status write_section(report *r, karma_error *err) {
     (void)err;
     page_paragraph(
         &r->page,
-        "%zu rows were left out in turn, in %zu parts, %zu time%s. Every choice was made without the rows that it is "
+        "%zu rows were left out in turn, in %zu folds, %zu time%s. Every choice was made without the rows that it is "
         "judged on, so these numbers are what can be expected of new rows like these.",
         cv->n_rows, cv->n_folds, cv->n_repeats, cv->n_repeats == 1 ? "" : "s");
     if (cv->n_done < cv->n_folds * cv->n_repeats)
