@@ -11,6 +11,7 @@
 #   make bench    speed compared with peers (docs/benchmarks.md)
 #   make bench-large  time, memory and accuracy on large tables (docs/scale.md)
 #   make experiments  accuracy compared with other methods (docs/experiments.md); DATA=DIR and MOVIELENS=DIR name data
+#   make docs     the documentation as a web site, in build/site
 #   make lint     clang-tidy, clang-format, shellcheck
 #   make install  honours PREFIX and DESTDIR
 
@@ -39,6 +40,7 @@ demo: all
 
 test:
 	@dev/install-packages $(TEST_PACKAGES)
+	@dev/install-browser
 	@dev/run-tests
 
 test-sanitize:
@@ -76,6 +78,10 @@ fuzz:
 	@dev/install-packages $(FUZZ_PACKAGES)
 	@dev/fuzz $(SECONDS)
 
+docs: all
+	@dev/install-packages python3 mkdocs
+	@dev/make-docs build/karma build/site
+
 lint:
 	@dev/install-packages $(LINT_PACKAGES)
 	@dev/lint
@@ -88,4 +94,4 @@ install: all
 clean:
 	rm -rf build build-sanitize build-coverage build-fuzz
 
-.PHONY: all demo test test-sanitize test-all test-r coverage fuzz bench bench-large experiments lint install clean
+.PHONY: all demo test test-sanitize test-all test-r coverage fuzz bench bench-large experiments docs lint install clean

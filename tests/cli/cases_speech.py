@@ -218,11 +218,6 @@ class Usage(Case):
         self.wrong("--completion", "tcsh", says="bash or fish")
         self.wrong("--manual", "trian", says="unknown command 'trian'")
 
-    def test_nothing_at_all(self):
-        run = self.run_karma()
-        self.assertEqual([run.code, run.out], [2, ""])
-        self.assertIn("usage: karma COMMAND", run.err)
-
     def test_values(self):
         train = ["train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma"]
         for words, says in ((["--gamma"], "--gamma needs a value"), (["-o"], "--output needs a value"),
@@ -324,6 +319,13 @@ class Helping(Case):
             for name in refusing[command]:
                 with self.subTest(command=command, stranger=name):
                     self.assertRegex(self.run_karma(command, f"--{name}").err, f"unknown option --{name}[ ;]")
+
+    def test_alone(self):
+        """Without a command: the four that most people need, on stderr, and the exit code of wrong usage."""
+        run = self.run_karma()
+        self.assertEqual([run.code, run.out], [2, ""])
+        self.assertEqual(re.findall(r"(?m)^  karma (\w+)", run.err), ["inspect", "train", "predict", "report"])
+        self.assertLess(max(map(len, run.err.splitlines())), 81)
 
     def test_help_of_commands(self):
         for command in COMMANDS:

@@ -87,6 +87,18 @@ void print_overview(FILE *stream) {
           stream);
 }
 
+/* `karma` alone: what most people need, not everything there is. */
+void print_start(FILE *stream) {
+    fprintf(stream,
+            "karma %s: learns from tables with missing cells, without filling them in.\n\n"
+            "  karma inspect DATA                             what is in a table, and what is missing\n"
+            "  karma train DATA --target COLUMN -o MODEL      learn a model\n"
+            "  karma predict MODEL NEW-DATA -o PREDICTIONS    use it\n"
+            "  karma report MODEL NEW-DATA -o PAGE.html       see how far it can be trusted\n\n"
+            "karma --help lists all commands, karma COMMAND --help the options of one.\n",
+            karma_version());
+}
+
 void print_help(const tool_command *command, FILE *stream) {
     fprintf(stream, "usage: karma %s %s%s[OPTION]...\n\n", command->name, command->arguments,
             *command->arguments ? " " : "");

@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
     if (strcmp(word, "--manual") == 0) return print_manual(argc > 2 ? argv[2] : NULL);
     if (strcmp(word, "--completion") == 0) return print_completion(argc > 2 ? argv[2] : "bash");
     if (argc < 2) {
-        print_overview(stderr);
+        print_start(stderr);
         return EXIT_USAGE;
     }
     const tool_command *command = find_command(word);

@@ -177,7 +177,7 @@ static void draw_calibration(report *r, const outcome *o) {
 
 static void draw_confusion(report *r, const outcome *o, const size_t *confusion, const size_t *counts) {
     size_t K = o->n_classes, n = K < MOST_CLASSES ? K : MOST_CLASSES;
-    double size = fmin(900.0, fmax(320.0, 140.0 + 34.0 * (double)n));
+    double size = fmin(900.0, fmax(400.0, 140.0 + 34.0 * (double)n));
     if (n > MOST_COUNTED) size = fmin(720.0, 160.0 + 14.0 * (double)n);
     figure f;
     figure_begin(

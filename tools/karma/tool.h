@@ -120,6 +120,7 @@ extern const char *const kernel_option_names[], *const task_option_names[];
 
 /* help.c */
 void print_overview(FILE *stream);
+void print_start(FILE *stream);
 void print_help(const tool_command *command, FILE *stream);
 int print_manual(const char *name);
 int print_completion(const char *shell);

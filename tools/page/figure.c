@@ -166,7 +166,8 @@ static void put_axis(figure *f, int is_x) {
 
 /* What the labels of an axis take, beside their title. */
 static double label_room(const axis *a, double room_for_numbers) {
-    return a->kind == AXIS_BANDS ? (double)(longest_name(a) * LETTER) : room_for_numbers;
+    return a->kind == AXIS_BANDS ? 1.15 * (double)(longest_name(a) * LETTER)
+                                 : room_for_numbers; /* capitals are wider */
 }
 
 static double numbers_room(const axis *a) {
