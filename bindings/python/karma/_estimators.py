@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from ._data import DATE, DATE_PARTS, Data, default_names, is_arrow, is_frame, missing_cells
 from ._model import Model
-from ._options import FIT, SEARCH, class_text, pairs, with_options
+from ._options import FIT, SEARCH, class_text, default_effort, given, pairs, with_options
 from ._reports import Reports
 
 LEAST_PROBABILITY = 1e-15  # in decision_function
@@ -196,11 +196,36 @@ def _has_probabilities(estimator: Any) -> bool:
     """Whether a fitted model has calibrated probabilities; before, whether the options ask for them."""
     if hasattr(estimator, "model_"):
         has = bool(estimator.model_.info["has_probabilities"])
+    elif estimator.probabilities in (None, "auto"):
+        has = _keeps_left_out(estimator) and estimator.certainty != "on" or estimator.sets is not None
     else:
-        has = estimator.probabilities not in (None, "off")
+        has = estimator.probabilities != "off"
     if not has:
-        raise AttributeError("predict_proba needs probabilities='sigmoid' or 'isotonic' when the model is learned")
+        raise AttributeError("predict_proba needs a search, or probabilities='sigmoid' or 'isotonic', when the model is learned")
     return True
+
+
+def _keeps_left_out(estimator: Any) -> bool:
+    """Whether the options make the model keep what rows that were left out of learning say."""
+    if estimator.certainty in ("on", "off"):
+        return estimator.certainty == "on"
+    fit, search = estimator._options()
+    return ("effort", "off") not in default_effort(search, given(fit))
+
+
+def _has_level(option: str) -> Any:
+    """Whether there are intervals or sets: of a fitted model, what it keeps; before, whether the options ask for it."""
+
+    def check(estimator: Any) -> bool:
+        if hasattr(estimator, "model_"):
+            has = estimator.model_.info["n_left_out"] > 0
+        else:
+            has = getattr(estimator, option) is not None or _keeps_left_out(estimator)
+        if not has:
+            raise AttributeError(f"predict_{option} needs a search, {option}=0.9 or certainty='on' when the model is learned")
+        return True
+
+    return check
 
 
 def _has_quantiles(estimator: Any) -> bool:
@@ -210,7 +235,7 @@ def _has_quantiles(estimator: Any) -> bool:
     return True
 
 
-@with_options(FIT, SEARCH, leave_out=["task", "tube", "huber", "quantile"], absent=None, verbose=0)
+@with_options(FIT, SEARCH, leave_out=["task", "tube", "huber", "quantile", "intervals"], absent=None, verbose=0)
 class KarmaClassifier(ClassifierMixin, KarmaEstimator):
     """A classifier for tables with missing cells, which are never filled in.
 
@@ -291,6 +316,18 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    @available_if(_has_level("sets"))
+    def predict_sets(self, X: Any, level: Optional[float] = None) -> np.ndarray:
+        """Classes that are possible: one row per row of X, one column for each of classes_, True if it is in the set.
+
+        The class of a new row is in its set with a probability of at least `level` (None: the option sets, or 0.9). Sets are
+        never empty.
+        """
+        check_is_fitted(self, "model_")
+        data = self._new_data(X)
+        scores = self.model_.scores(data.table, int(self.threads or 0), self.verbose)
+        return self.model_.sets(data.table, scores, level)[:, self._order]
+
     def _adopt(self, model: Model) -> "KarmaClassifier":
         super()._adopt(model)
         texts = [text for text, _ in model.info["classes"]]
@@ -307,7 +344,7 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
         return self
 
 
-@with_options(FIT, SEARCH, leave_out=["task", "class_weight", "probabilities"], absent=None, verbose=0)
+@with_options(FIT, SEARCH, leave_out=["task", "class_weight", "probabilities", "sets"], absent=None, verbose=0)
 class KarmaRegressor(RegressorMixin, KarmaEstimator):
     """A regressor for tables with missing cells, which are never filled in.
 
@@ -358,6 +395,18 @@ class KarmaRegressor(RegressorMixin, KarmaEstimator):
         """One column for each of quantiles_."""
         check_is_fitted(self, "model_")
         return self._scores(X)
+
+    @available_if(_has_level("intervals"))
+    def predict_intervals(self, X: Any, level: Optional[float] = None) -> np.ndarray:
+        """Two columns: the ends of an interval in which the number of a new row lies with a probability of at least `level`.
+
+        level None: the option intervals, what the outer quantiles leave between them, or 0.9. Ends are infinite where the rows
+        that were left out of learning are too few for the level.
+        """
+        check_is_fitted(self, "model_")
+        data = self._new_data(X)
+        scores = self.model_.scores(data.table, int(self.threads or 0), self.verbose)
+        return self.model_.intervals(data.table, scores, level)
 
     def _adopt(self, model: Model) -> "KarmaRegressor":
         super()._adopt(model)

@@ -81,6 +81,16 @@ class Model:
         _karma.probabilities(self._capsule, np.ascontiguousarray(scores), out)
         return out
 
+    def intervals(self, table: Any, scores: np.ndarray, level: Optional[float]) -> np.ndarray:
+        ends = np.empty((2, len(scores)))
+        _karma.intervals(self._capsule, table, scores, -1.0 if level is None else float(level), ends)
+        return ends.T
+
+    def sets(self, table: Any, scores: np.ndarray, level: Optional[float]) -> np.ndarray:
+        """[row, class], in the model's order of classes."""
+        found = _karma.sets(self._capsule, table, scores, -1.0 if level is None else float(level))
+        return np.frombuffer(found, dtype=np.uint8).reshape(len(scores), -1).astype(bool)
+
     def explain(self, table: Any, options: Pairs) -> tuple:
         """(is_split, start, attribute, contribution, error, bias); docs/explain.md"""
         is_split, *parts = _karma.explain(self._capsule, table, options)

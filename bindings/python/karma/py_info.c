@@ -118,12 +118,13 @@ static PyObject *model_info(PyObject *self, PyObject *args) {
     const karma_model *model = py_model(capsule);
     if (!model) return NULL;
     int is_classifier = karma_model_task(model, 0) == KARMA_TASK_CLASSIFY;
-    PyObject *dict =
-        Py_BuildValue("{s:s, s:s, s:s, s:n, s:n, s:i, s:i, s:i}", "task", is_classifier ? "classify" : "regress",
-                      "loss", karma_model_loss_name(model, 0), "target", karma_model_target_name(model, 0), "n_outputs",
-                      (Py_ssize_t)karma_model_n_outputs(model), "n_targets", (Py_ssize_t)karma_model_n_targets(model),
-                      "has_probabilities", karma_model_has_probabilities(model, 0), "has_subspace",
-                      karma_model_has_subspace(model), "is_precomputed", karma_model_is_precomputed(model));
+    PyObject *dict = Py_BuildValue(
+        "{s:s, s:s, s:s, s:n, s:n, s:i, s:i, s:i, s:n, s:d}", "task", is_classifier ? "classify" : "regress", "loss",
+        karma_model_loss_name(model, 0), "target", karma_model_target_name(model, 0), "n_outputs",
+        (Py_ssize_t)karma_model_n_outputs(model), "n_targets", (Py_ssize_t)karma_model_n_targets(model),
+        "has_probabilities", karma_model_has_probabilities(model, 0), "has_subspace", karma_model_has_subspace(model),
+        "is_precomputed", karma_model_is_precomputed(model), "n_left_out", (Py_ssize_t)karma_model_n_left_out(model, 0),
+        "level", karma_model_level(model, 0));
     if (dict &&
         (py_put(dict, "options", model_options(model)) != 0 || py_put(dict, "fit", fit_info(model)) != 0 ||
          py_put(dict, "classes", model_classes(model)) != 0 || py_put(dict, "quantiles", model_quantiles(model)) != 0 ||

@@ -190,6 +190,43 @@ class Labels(unittest.TestCase):
         self.assertFalse(hasattr(KarmaRegressor(gamma=2).fit(X, y), "predict_quantiles"))
 
 
+class Certainty(unittest.TestCase):
+    def test_sets(self):
+        X, y = pydata.classes(400, n_classes=3)
+        own = np.array(["b", "c", "a"])[y]
+        model = KarmaClassifier(gamma=2, sets=0.8).fit(X[:200], own[:200])
+        wide, narrow = model.predict_sets(X[200:], 0.95), model.predict_sets(X[200:])
+        column = np.searchsorted(model.classes_, own[200:])
+        self.assertTrue((narrow <= wide).all() and narrow.any(axis=1).all())
+        self.assertTrue(narrow[np.arange(200), np.searchsorted(model.classes_, model.predict(X[200:]))].all())
+        self.assertGreater(narrow[np.arange(200), column].mean(), 0.7)
+        self.assertGreater(wide[np.arange(200), column].mean(), 0.87)
+        self.assertLess(narrow.sum(axis=1).mean(), wide.sum(axis=1).mean())
+
+    def test_intervals(self):
+        X, y = pydata.numbers(400)
+        model = KarmaRegressor(gamma=2, intervals=0.8).fit(X[:200], y[:200])
+        low, high = model.predict_intervals(X[200:]).T
+        self.assertTrue((low < high).all())
+        self.assertGreater(((low <= y[200:]) & (y[200:] <= high)).mean(), 0.7)
+        far = model.predict_intervals(X[200:], 0.99)
+        self.assertTrue((far[:, 0] < low).all() and (far[:, 1] > high).all())
+        self.assertTrue(np.isinf(model.predict_intervals(X[200:], 0.9999)).all())
+        with self.assertRaisesRegex(ValueError, "level"):
+            model.predict_intervals(X, 1.5)
+
+    def test_where_there_are_none(self):
+        X, y = pydata.classes()
+        for model in (KarmaClassifier(gamma=2), KarmaClassifier(gamma=2).fit(X, y), KarmaRegressor(gamma=2).fit(X, y),
+                      KarmaClassifier(certainty="off")):
+            self.assertFalse(hasattr(model, "predict_sets") or hasattr(model, "predict_intervals"))
+        searched = KarmaClassifier(effort="quick")
+        self.assertTrue(hasattr(searched, "predict_sets") and hasattr(searched, "predict_proba"))
+        searched.fit(X, y)
+        self.assertTrue(hasattr(searched, "predict_sets") and hasattr(searched, "predict_proba"))
+        self.assertEqual(searched.predict_sets(X).shape, (120, 2))
+
+
 class Weights(unittest.TestCase):
     def setUp(self):
         self.X, self.y = pydata.classes()

@@ -1,5 +1,6 @@
 """The same numbers as the tool, through files both ways; interruption and progress."""
 import csv
+import io
 import multiprocessing
 import os
 import signal
@@ -96,6 +97,25 @@ class Files(unittest.TestCase):
         np.testing.assert_array_equal(loaded.decision_function(wide), model.decision_function(frame))
         with self.assertRaisesRegex(ValueError, "'colour'"):
             loaded.predict(frame.drop(columns="colour"))
+
+    def test_sets_and_intervals(self):
+        X, y = pydata.numbers()
+        frame = pd.DataFrame(X, columns=list("abcde")).assign(target=y)
+        model, _ = self.both_ways(frame, "target", KarmaRegressor(gamma=2, intervals=0.8), ["--gamma", "2", "--intervals", "0.8"])
+        frame.to_csv(self.path("rows.csv"), index=False)
+        karma.save(model, self.path("m.karma"))
+        rows = pd.read_csv(io.StringIO(run("predict", self.path("m.karma"), self.path("rows.csv"))), float_precision="round_trip")
+        np.testing.assert_array_equal(rows.filter(regex="^(low|high)").to_numpy(), model.predict_intervals(frame.drop(columns="target")))
+        X, y = pydata.classes(n_classes=3)
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        classifier = KarmaClassifier(gamma=2, sets=0.9).fit(frame, np.array(["u", "v", "w"])[y])
+        karma.save(classifier, self.path("m.karma"))
+        frame.to_csv(self.path("rows.csv"), index=False)
+        rows = pd.read_csv(io.StringIO(run("predict", self.path("m.karma"), self.path("rows.csv"))))
+        wanted = ["|".join(classifier.classes_[row]) for row in classifier.predict_sets(frame)]
+        [name] = [name for name in rows.columns if name.startswith("set")]
+        self.assertEqual([sorted(text.split("|")) for text in rows[name]], [sorted(text.split("|")) for text in wanted])
+        self.assertTrue(any("|" in text for text in wanted))
 
     def test_ordered_categories(self):
         """An ordered category is what --ordered makes of a column of texts."""

@@ -35,7 +35,8 @@ matrix_table <- function(object, newdata, call) {
   library_call(kr_matrix, newdata[, names, drop = FALSE], names, call = call)
 }
 
-predict.karma <- function(object, newdata, type = c("response", "class", "prob", "score", "quantile"), threads = 0, ...) {
+predict.karma <- function(object, newdata, type = c("response", "class", "prob", "score", "quantile", "set", "interval"),
+                          level = NULL, threads = 0, ...) {
   if (length(list(...))) stop("predict() has no argument '", names(list(...))[1], "' for karma models", call. = FALSE)
   call <- match.call()
   type <- match.arg(type)
@@ -48,16 +49,33 @@ predict.karma <- function(object, newdata, type = c("response", "class", "prob",
   is_class <- object$info$task == "classify"
   check_type(object, type, is_class)
   names <- if (is.data.frame(newdata)) row.names(newdata) else rownames(newdata)
-  if (nrow(newdata) == 0) scores <- matrix(0, n_outputs(object), 0)
-  else {
-    found <- library_call(kr_predict, live_model(object), new_table(object, newdata, call), as.integer(threads), call = call)
-    if (found$interrupted) interrupt()
-    scores <- found$scores
-  }
+  if (nrow(newdata) == 0) return(nothing(object, type))
+  rows <- new_table(object, newdata, call)
+  found <- library_call(kr_predict, live_model(object), rows, as.integer(threads), call = call)
+  if (found$interrupted) interrupt()
+  scores <- found$scores
+  if (type %in% c("set", "interval")) return(certain(object, type, rows, scores, level, names, call))
+  answers(object, type, scores, names)
+}
+
+# Predictions of no rows.
+nothing <- function(object, type) {
+  if (type == "set") return(by_class(object, matrix(NA, length(object$info$classes), 0), NULL))
+  if (type == "interval") return(matrix(0, 0, 2, dimnames = list(NULL, c("low", "high"))))
+  answers(object, type, matrix(0, n_outputs(object), 0), character())
+}
+
+certain <- function(object, type, rows, scores, level, names, call) {
+  level <- if (is.null(level)) NA_real_ else as.double(level)
+  if (type == "set") return(by_class(object, library_call(kr_sets, live_model(object), rows, scores, level, call = call), names))
+  structure(library_call(kr_intervals, live_model(object), rows, scores, level, call = call), dimnames = list(names, c("low", "high")))
+}
+
+answers <- function(object, type, scores, names) {
   if (type == "prob") return(by_class(object, .Call(kr_probabilities, live_model(object), scores), names))
   if (type == "score") return(scores_of(object, scores, names))
   if (type == "quantile") return(structure(t(scores), dimnames = list(names, number_text(object$info$quantiles))))
-  if (is_class) return(classes_of(object, .Call(kr_decide, live_model(object), scores), names))
+  if (object$info$task == "classify") return(classes_of(object, .Call(kr_decide, live_model(object), scores), names))
   setNames(.Call(kr_numbers, live_model(object), scores), names)
 }
 
@@ -67,10 +85,13 @@ n_outputs <- function(object) {
 }
 
 check_type <- function(object, type, is_class) {
-  if (type %in% c("class", "prob") && !is_class)
+  if (type %in% c("class", "prob", "set") && !is_class)
     stop(sprintf("type = \"%s\" is for classes; the model predicts numbers", type), call. = FALSE)
   if (type == "prob" && !object$info$has_probabilities)
-    stop("the model has no probabilities; learn it with probabilities = \"sigmoid\" or \"isotonic\"", call. = FALSE)
+    stop("the model has no probabilities; learn it with a search, or probabilities = \"sigmoid\" or \"isotonic\"", call. = FALSE)
+  if (type == "interval" && is_class) stop("type = \"interval\" is for numbers; the model predicts classes", call. = FALSE)
+  if (type %in% c("set", "interval") && object$info$n_left_out == 0)
+    stop(sprintf("the model has no %ss; learn it with a search, %ss = 0.9 or certainty = \"on\"", type, type), call. = FALSE)
   if (type == "quantile" && length(object$info$quantiles) == 0)
     stop("the model has no quantiles; learn it with quantile = c(0.1, 0.5, 0.9)", call. = FALSE)
 }

@@ -65,6 +65,8 @@ SEXP kr_predict(SEXP model, SEXP table, SEXP threads);
 SEXP kr_decide(SEXP model, SEXP scores);
 SEXP kr_numbers(SEXP model, SEXP scores);
 SEXP kr_probabilities(SEXP model, SEXP scores);
+SEXP kr_sets(SEXP model, SEXP table, SEXP scores, SEXP level);
+SEXP kr_intervals(SEXP model, SEXP table, SEXP scores, SEXP level);
 SEXP kr_is_live(SEXP model);
 SEXP kr_save(SEXP model, SEXP path);
 SEXP kr_load(SEXP path);

@@ -143,13 +143,13 @@ static SEXP model_levels(const karma_model *model) {
 
 SEXP kr_info(SEXP model) {
     static const char *const names[] = {
-        "task",    "target", "loss",      "n_targets", "is_precomputed", "has_probabilities",
-        "classes", "counts", "quantiles", "kinds",     "levels",         "options",
-        "solver",  "stop",   "n_rows",    "n_columns", "n_support",      "C",
-        "gap"};
+        "task",    "target",    "loss",      "n_targets", "is_precomputed", "has_probabilities",
+        "classes", "counts",    "quantiles", "kinds",     "levels",         "options",
+        "solver",  "stop",      "n_rows",    "n_columns", "n_support",      "C",
+        "gap",     "n_left_out"};
     const karma_model *own = r_model(model);
     const karma_fit_info *info = karma_model_info(own);
-    SEXP list = PROTECT(r_list(19, names));
+    SEXP list = PROTECT(r_list(20, names));
     int k = 0;
     SET_VECTOR_ELT(list, k++, r_string(karma_model_task(own, 0) == KARMA_TASK_CLASSIFY ? "classify" : "regress"));
     SET_VECTOR_ELT(list, k++, r_string(karma_model_target_name(own, 0)));
@@ -170,6 +170,7 @@ SEXP kr_info(SEXP model) {
     SET_VECTOR_ELT(list, k++, Rf_ScalarReal((double)info->n_support));
     SET_VECTOR_ELT(list, k++, Rf_ScalarReal(info->C));
     SET_VECTOR_ELT(list, k++, Rf_ScalarReal(info->gap));
+    SET_VECTOR_ELT(list, k++, Rf_ScalarReal((double)karma_model_n_left_out(own, 0)));
     UNPROTECT(1);
     return list;
 }

@@ -164,3 +164,36 @@ SEXP kr_probabilities(SEXP model, SEXP scores) {
     UNPROTECT(1);
     return shares;
 }
+
+/* A level that is NA is the model's own. */
+static double level_of(SEXP level) {
+    double given = Rf_asReal(level);
+    return ISNAN(given) ? KARMA_AUTO : given;
+}
+
+/* [class, row]: whether the class is in the set of the row */
+SEXP kr_sets(SEXP model, SEXP table, SEXP scores, SEXP level) {
+    karma_error err;
+    const karma_model *own = r_model(model);
+    const karma_table *rows = r_table(table);
+    size_t n = karma_table_n_rows(rows), n_classes = karma_model_n_classes(own, 0);
+    unsigned char *in = (unsigned char *)R_alloc(n * n_classes + 1, 1);
+    if (karma_predict_sets(in, own, 0, rows, REAL(scores), level_of(level), &err) != KARMA_OK) return r_failure(&err);
+    SEXP sets = PROTECT(Rf_allocMatrix(LGLSXP, (int)n_classes, (int)n));
+    for (size_t k = 0; k < n * n_classes; k++) LOGICAL(sets)[k] = in[k];
+    UNPROTECT(1);
+    return sets;
+}
+
+/* [row, 2]: the ends of the intervals */
+SEXP kr_intervals(SEXP model, SEXP table, SEXP scores, SEXP level) {
+    karma_error err;
+    const karma_model *own = r_model(model);
+    const karma_table *rows = r_table(table);
+    size_t n = karma_table_n_rows(rows);
+    SEXP ends = PROTECT(Rf_allocMatrix(REALSXP, (int)n, 2));
+    karma_status st =
+        karma_predict_intervals(REAL(ends), REAL(ends) + n, own, 0, rows, REAL(scores), level_of(level), &err);
+    UNPROTECT(1);
+    return st == KARMA_OK ? ends : r_failure(&err);
+}

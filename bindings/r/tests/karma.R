@@ -67,6 +67,22 @@ q <- predict(three, d, type = "quantile")
 stopifnot(identical(colnames(q), c("0.1", "0.5", "0.9")), all(q[, 1] <= q[, 3]), near(predict(three, d), q[, 2]))
 stopifnot(grepl("two different numbers", said(karma(am ~ mpg, mtcars, gamma = 2))))
 
+## --- sets and intervals ---
+half <- seq_len(n) <= n / 2
+sure <- karma(z ~ a + b + o, d[half, ], gamma = 2, intervals = 0.8)
+i <- predict(sure, d[!half, ], type = "interval")
+wide <- predict(sure, d[!half, ], type = "interval", level = 0.95)
+stopifnot(identical(colnames(i), c("low", "high")), mean(i[, 1] <= d$z[!half] & d$z[!half] <= i[, 2]) > 0.65,
+          all(wide[, 1] < i[, 1]), all(wide[, 2] > i[, 2]), nrow(predict(sure, d[0, ], type = "interval")) == 0)
+kinds <- karma(y ~ . - z, d[half, ], gamma = 2, sets = 0.9)
+s <- predict(kinds, d[!half, ], type = "set")
+stopifnot(is.logical(s), identical(colnames(s), c("yes", "no")), all(rowSums(s) >= 1),
+          mean(s[cbind(seq_len(n / 2), match(d$y[!half], colnames(s)))]) > 0.75)
+fails(predict(sure, d, type = "set"), "numbers")
+fails(predict(kinds, d, type = "interval"), "classes")
+fails(predict(karma(y ~ a, d, gamma = 2), d, type = "set"), "no sets")
+fails(predict(kinds, d, type = "set", level = 2), "level", "karma_error_option")
+
 ## --- what NA means ---
 holes <- transform(d, a = NA)                    # a logical column without one number
 stopifnot(!anyNA(predict(fit, holes)))
