@@ -1,0 +1,192 @@
+/* Rows of a PostgreSQL server as delimited text: COPY writes just that, row by row. All is read in one transaction that
+ * cannot write, so that rows and columns are one state of the database. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "io/postgres_server.h"
+#include "io/source.h"
+
+typedef struct postgres_rows {
+    karma_i_rows_request request;
+    PGconn *server;
+    char *line; /* libpq's: what is not given out yet is line[given..length) */
+    size_t given, length;
+    int ended;
+} postgres_rows;
+
+/* The end of COPY: what went wrong in the middle is told here. */
+static karma_status end_copy(postgres_rows *r, karma_error *err) {
+    PGresult *result = PQgetResult(r->server);
+    karma_status st =
+        PQresultStatus(result) == PGRES_COMMAND_OK ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
+    PQclear(result);
+    r->ended = 1;
+    PQfinish(r->server);
+    r->server = NULL;
+    return st;
+}
+
+static karma_status next_line(postgres_rows *r, karma_error *err) {
+    PQfreemem(r->line);
+    r->line = NULL;
+    r->given = r->length = 0;
+    if (karma_i_progress(r->request.hooks, "reading the database", 0, 0))
+        return karma_i_fail(err, KARMA_ERR_CANCELLED, "%s: interrupted", r->request.uri->name);
+    int n = PQgetCopyData(r->server, &r->line, 0);
+    if (n == -2) return karma_i_postgres_fail(r->server, r->request.uri, err);
+    if (n == -1) return end_copy(r, err);
+    r->length = (size_t)n;
+    return KARMA_OK;
+}
+
+static karma_status read_rows(void *self, size_t *got, char *to, size_t room, karma_error *err) {
+    postgres_rows *r = self;
+    *got = 0;
+    while (*got < room) {
+        if (r->given == r->length && !r->ended) KARMA_TRY(next_line(r, err));
+        if (r->given == r->length) break;
+        size_t left = r->length - r->given, n = left < room - *got ? left : room - *got;
+        memcpy(to + *got, r->line + r->given, n);
+        *got += n;
+        r->given += n;
+    }
+    return KARMA_OK;
+}
+
+static void close_rows(void *self) {
+    postgres_rows *r = self;
+    if (!r) return;
+    PQfreemem(r->line);
+    PQfinish(r->server);
+    karma_i_free(r);
+}
+
+/* --- opening ------------------------------------------------------------------------------------------- */
+
+/* The order of rows must not depend on what other sessions read, nor on workers. */
+static karma_status begin(postgres_rows *r, karma_error *err) {
+    char sql[400];
+    (void)snprintf(sql, sizeof sql,
+                   "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL synchronize_seqscans = off; "
+                   "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL datestyle = 'ISO'; "
+                   "SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL lock_timeout = %.0f",
+                   1000.0 * r->request.uri->timeout);
+    return karma_i_postgres_run(r->server, r->request.uri, sql, err);
+}
+
+/* The name is unknown, or there is none: the only table, to be freed, or an error that lists them. */
+static karma_status find_only_table(char **out, postgres_rows *r, karma_error *err) {
+    static const char sql[] =
+        "SELECT c.relname, c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE "
+        "c.relkind IN ('r', 'v', 'm', 'p', 'f') AND pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', "
+        "'information_schema') ORDER BY 1";
+    PGresult *result = PQexec(r->server, sql);
+    const karma_i_uri *uri = r->request.uri;
+    int n = PQntuples(result);
+    if (PQresultStatus(result) != PGRES_TUPLES_OK) {
+        PQclear(result);
+        return karma_i_postgres_fail(r->server, uri, err);
+    }
+    char **names = karma_i_zalloc((size_t)n + 1, sizeof *names);
+    karma_status st = names ? KARMA_OK : karma_i_fail_memory(err);
+    for (int i = 0; names && i < n; i++) names[i] = PQgetvalue(result, i, 0);
+    if (st == KARMA_OK && (uri->table || n != 1)) st = karma_i_fail_no_table(uri, names, (size_t)n, err);
+    if (st == KARMA_OK && !(*out = karma_i_strdup(PQgetvalue(result, 0, 1)))) st = karma_i_fail_memory(err);
+    karma_i_free(names);
+    PQclear(result);
+    return st;
+}
+
+/* The statement whose rows are read, to be freed. */
+static karma_status find_statement(char **out, postgres_rows *r, karma_error *err) {
+    const char *query = r->request.options->query;
+    char *table = NULL, kind;
+    if (query) {
+        size_t length = strlen(query);
+        while (length && strchr(" \t\r\n;", query[length - 1])) length--;
+        return (*out = karma_i_strndup(query, length)) ? KARMA_OK : karma_i_fail_memory(err);
+    }
+    if (r->request.uri->table) KARMA_TRY(karma_i_postgres_find(&table, &kind, r->server, r->request.uri, err));
+    if (!table) KARMA_TRY(find_only_table(&table, r, err));
+    size_t size = strlen(table) + 32;
+    *out = karma_i_alloc(size, 1);
+    if (*out) (void)snprintf(*out, size, "SELECT * FROM %s", table);
+    karma_i_free(table);
+    return *out ? KARMA_OK : karma_i_fail_memory(err);
+}
+
+static karma_status check_columns(const postgres_rows *r, const PGresult *described, karma_error *err) {
+    enum { BYTEA = 17, JSON = 114, JSONB = 3802 }; /* numbers of types, which never change */
+    const char *uri = r->request.uri->name;
+    if (PQnparams(described))
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'query' has parameters, which have no values", uri);
+    if (PQnfields(described) == 0)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'query' must be a SELECT", uri);
+    for (int j = 0; j < PQnfields(described); j++) {
+        char name[KARMA_I_EXCERPT_SIZE];
+        (void)karma_i_excerpt(name, PQfname(described, j), strlen(PQfname(described, j)));
+        for (int k = 0; k < j; k++)
+            if (strcmp(PQfname(described, k), PQfname(described, j)) == 0)
+                return karma_i_fail(err, KARMA_ERR_DATA,
+                                    "%s: columns %d and %d are both called '%s': rename one with AS in option 'query'",
+                                    uri, k + 1, j + 1, name);
+        Oid type = PQftype(described, j);
+        if (type == BYTEA || type == JSON || type == JSONB)
+            karma_i_notice(r->request.hooks,
+                           "%s: column '%s' is %s, which is read as texts; option 'ignore' leaves it out", uri, name,
+                           type == BYTEA ? "bytea" : "JSON");
+    }
+    return KARMA_OK;
+}
+
+/* The server must take it as one statement on its own before it becomes a part of another. */
+static karma_status check_statement(postgres_rows *r, const char *statement, karma_error *err) {
+    PGresult *result = PQprepare(r->server, "", statement, 0, NULL);
+    karma_status st =
+        PQresultStatus(result) == PGRES_COMMAND_OK ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
+    PQclear(result);
+    if (st != KARMA_OK) return st;
+    result = PQdescribePrepared(r->server, "");
+    st = PQresultStatus(result) == PGRES_COMMAND_OK ? check_columns(r, result, err)
+                                                    : karma_i_postgres_fail(r->server, r->request.uri, err);
+    PQclear(result);
+    return st;
+}
+
+static karma_status start_copy(postgres_rows *r, const char *statement, karma_error *err) {
+    size_t size = strlen(statement) + 80;
+    char *sql = karma_i_alloc(size, 1);
+    if (!sql) return karma_i_fail_memory(err);
+    (void)snprintf(sql, size, "COPY (\n%s\n) TO STDOUT WITH (FORMAT csv, HEADER true)", statement);
+    PGresult *result = PQexec(r->server, sql);
+    karma_i_free(sql);
+    karma_status st =
+        PQresultStatus(result) == PGRES_COPY_OUT ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
+    PQclear(result);
+    return st;
+}
+
+static karma_status open_server(postgres_rows *r, karma_error *err) {
+    char *statement = NULL;
+    KARMA_TRY(karma_i_postgres_connect(&r->server, r->request.uri, err));
+    KARMA_TRY(begin(r, err));
+    KARMA_TRY(find_statement(&statement, r, err));
+    karma_status st = check_statement(r, statement, err);
+    if (st == KARMA_OK) st = start_copy(r, statement, err);
+    karma_i_free(statement);
+    return st;
+}
+
+karma_status karma_i_postgres_open_rows(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err) {
+    postgres_rows *r = karma_i_zalloc(1, sizeof *r);
+    if (!r) return karma_i_fail_memory(err);
+    r->request = *request;
+    karma_status st = open_server(r, err);
+    if (st == KARMA_OK)
+        *out = (karma_i_supply){read_rows, close_rows, NULL, r};
+    else
+        close_rows(r);
+    return st;
+}

@@ -1,0 +1,67 @@
+#include "io/postgres_server.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+const karma_i_driver karma_i_postgres_driver = {
+    {"postgres", "postgresql"},  0, "PostgreSQL", karma_i_postgres_open_rows, karma_i_postgres_check_target,
+    karma_i_postgres_write_table};
+
+/* Every occurrence of the word becomes dots. */
+static void hide(char *text, const char *word) {
+    size_t length = word ? strlen(word) : 0;
+    for (char *found = text; length && (found = strstr(found, word)); found += length) memset(found, '.', length);
+}
+
+karma_status karma_i_postgres_fail(PGconn *server, const karma_i_uri *uri, karma_error *err) {
+    char text[300];
+    (void)snprintf(text, sizeof text, "%s", server ? PQerrorMessage(server) : "out of memory");
+    text[strcspn(text, "\n")] = '\0'; /* the rest is hints and places in statements of this library */
+    if (server) hide(text, PQpass(server));
+    const char *start = strncmp(text, "ERROR:  ", 8) == 0 ? text + 8 : text;
+    return karma_i_fail(err, KARMA_ERR_IO, "%s: %s", uri->name, *start ? start : "the server does not answer");
+}
+
+karma_status karma_i_postgres_connect(PGconn **out, const karma_i_uri *uri, karma_error *err) {
+    char wait[32];
+    *out = NULL;
+    /* what libpq says about a URI quotes it, with the password */
+    PQconninfoOption *parsed = PQconninfoParse(uri->place, NULL);
+    if (!parsed)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: not a valid URI: postgres://USER@HOST:PORT/DATABASE?table=NAME",
+                            uri->name);
+    PQconninfoFree(parsed);
+    (void)snprintf(wait, sizeof wait, "%.0f", uri->timeout < 2.0 ? 2.0 : uri->timeout);
+    const char *const keys[] = {"dbname", "connect_timeout", "client_encoding", "fallback_application_name", NULL};
+    const char *const values[] = {uri->place, wait, "UTF8", "karma", NULL};
+    *out = PQconnectdbParams(keys, values, 1);
+    return PQstatus(*out) == CONNECTION_OK ? KARMA_OK : karma_i_postgres_fail(*out, uri, err);
+}
+
+karma_status karma_i_postgres_run(PGconn *server, const karma_i_uri *uri, const char *sql, karma_error *err) {
+    PGresult *result = PQexec(server, sql);
+    karma_status st = PQresultStatus(result) == PGRES_COMMAND_OK ? KARMA_OK : karma_i_postgres_fail(server, uri, err);
+    PQclear(result);
+    return st;
+}
+
+/* Every part is quoted before the server looks at it, so that no name is more than a name. */
+karma_status karma_i_postgres_find(char **out, char *kind, PGconn *server, const karma_i_uri *uri, karma_error *err) {
+    static const char sql[] =
+        "SELECT c.oid::regclass::text, c.relkind FROM pg_class c WHERE c.oid = coalesce(to_regclass(quote_ident($1)), "
+        "to_regclass(quote_ident(split_part($1, '.', 1)) || '.' || quote_ident(substr($1, strpos($1, '.') + 1))), "
+        "to_regclass(quote_ident(lower($1))))";
+    const char *const values[] = {uri->table};
+    PGresult *result = PQexecParams(server, sql, 1, NULL, values, NULL, NULL, 0);
+    karma_status st = PQresultStatus(result) == PGRES_TUPLES_OK ? KARMA_OK : karma_i_postgres_fail(server, uri, err);
+    *out = NULL;
+    if (st == KARMA_OK && PQntuples(result)) {
+        *kind = PQgetvalue(result, 0, 1)[0];
+        *out = karma_i_strdup(PQgetvalue(result, 0, 0));
+        if (!*out) st = karma_i_fail_memory(err);
+    }
+    PQclear(result);
+    return st;
+}
