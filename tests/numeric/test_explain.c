@@ -440,8 +440,8 @@ static void shapley_values_are_their_definition(void **state) {
         }
 }
 
-/* The text, and behind it one of its rows once per set of its n observed cells: that of the bits of m, counted from 0, as
- * line m. *n is how many they are. */
+/* The text, and behind it one of its rows once per set of its n observed cells: that of the bits of m, counted from 0,
+ * as line m. *n is how many they are. */
 static char *with_all_sets(const char *text, size_t row, size_t n_columns, size_t *n) {
     char *all = malloc(TEXT_SIZE);
     const char *line = text;
