@@ -174,7 +174,7 @@ static const karma_option fit_records[] = {
     REAL(F, tolerance, "tolerance", 1e-3, 1e-12, 1, NULL, "relative duality gap at which all solvers but online stop"),
     {"landmarks", KARMA_OPTION_INTEGER, FIELD(F, landmarks), KARMA_AUTO, 1, 100000, auto_words, NULL,
      "rows of which option 'solver=nystrom' builds the model; auto: 10 times the square root of the number of rows, "
-     "between 500 and 2000",
+     "between 500 and 2000, or fewer if kernel values would not fit the memory",
      NULL},
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
          "gigabytes for learning, beside the table and its rows; auto: a quarter of the machine's memory"),

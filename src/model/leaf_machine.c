@@ -61,10 +61,9 @@ static void add_boosted(double *coefficients, const karma_i_forest *forest, doub
 }
 
 /* One C after the other, each from the solution of the one before. */
-static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_forest *forest,
-                         const karma_i_features *features, double value, const karma_i_C_grid *path,
-                         double total_weight, const karma_i_problem *problem, const karma_fit_options *options,
-                         const karma_hooks *hooks, karma_error *err) {
+static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_features *features, double value,
+                         const karma_i_C_grid *path, double total_weight, const karma_i_problem *problem,
+                         const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     size_t p = features->n_features, K = problem->n_outputs, n = features->n_rows;
     double C = options->C == KARMA_AUTO ? (double)n / problem->kernel->terms[0].weight : options->C;
     double side_by_side = fmax(1.0, SUM_BYTES / ((double)p * SUMS_PER_OUTPUT * sizeof(double)));
@@ -82,11 +81,7 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
     karma_status st = weights ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t c = 0; st == KARMA_OK && c < path->n; c++) {
         karma_i_primal_result result;
-        if (path->factors[c] == 0.0) {
-            add_boosted(coefficients, forest, path->weights[c] / total_weight, value);
-            karma_i_info_add(info, &(karma_fit_info){.solver = KARMA_SOLVER_PRIMAL, .rounds = n * forest->n_trees});
-            continue;
-        }
+        if (path->factors[c] == 0.0) continue; /* those are there already */
         primal.C = C * path->factors[c];
         st = karma_i_solve_primal(weights, &result, &primal, hooks, err);
         if (st != KARMA_OK) break;
@@ -110,10 +105,16 @@ karma_status karma_i_leaf_machine_learn(double **out, karma_fit_info *info, cons
     double *coefficients = karma_i_zalloc(p, problem->n_outputs * sizeof *coefficients);
     karma_status st = coefficients ? KARMA_OK : karma_i_fail_memory(err);
     *info = (karma_fit_info){.solver = KARMA_SOLVER_PRIMAL};
-    if (st == KARMA_OK) st = number_leaves(&codes, forest, karma_i_rows_encoding(problem->rows, encoding), err);
-    if (st == KARMA_OK) st = karma_i_features_codes(&features, codes, n, T, p, value, err);
-    if (st == KARMA_OK)
-        st = walk(coefficients, info, forest, features, value, path, total_weight, problem, options, hooks, err);
+    if (st == KARMA_OK && path->factors[0] == 0.0) {
+        add_boosted(coefficients, forest, path->weights[0] / total_weight, value);
+        karma_i_info_add(info, &(karma_fit_info){.solver = KARMA_SOLVER_PRIMAL, .rounds = n * T});
+    }
+    int is_solved = path->n == 1 && path->factors[0] == 0.0; /* then nothing is needed of the rows */
+    if (st == KARMA_OK && !is_solved)
+        st = number_leaves(&codes, forest, karma_i_rows_encoding(problem->rows, encoding), err);
+    if (st == KARMA_OK && !is_solved) st = karma_i_features_codes(&features, codes, n, T, p, value, err);
+    if (st == KARMA_OK && !is_solved)
+        st = walk(coefficients, info, features, value, path, total_weight, problem, options, hooks, err);
     karma_i_features_free(features);
     karma_i_free(codes);
     if (st == KARMA_OK)

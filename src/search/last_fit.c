@@ -27,6 +27,8 @@ static const double NOISE = 2.5;
 /* Rows that the choice is tried on beside boosted trees, which learn from all of them in less time. What adds nothing
  * to the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
+/* Rows that trees are learned from in about the time that the choice takes for its first rows. */
+static const double TREE_ROWS = 40000.0;
 /* From so many times the sample on, its rows are too few to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
 /* Rows up to which a choice that was tried on some of them is learned twice: without the sample, to be checked, and
@@ -395,7 +397,7 @@ static karma_status try_both(tried *first, tried *second, karma_i_last_fit *f, c
     karma_i_last_fit contender = *f;
     contender.plan = f->contender;
     KARMA_TRY(fit_first(&first->model, &first->how, &first->check, f, some, err));
-    double seconds = (karma_i_now() - began) * (double)rest->n_rows / (double)some->n_rows;
+    double seconds = (karma_i_now() - began) * fmax(1.0, (double)rest->n_rows / TREE_ROWS);
     if (!f->contender || karma_i_now() + seconds > f->deadline) return KARMA_OK;
     return fit_first(&second->model, &second->how, &second->check, &contender, rest, err);
 }

@@ -60,11 +60,18 @@ karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel
 
 /* --- landmarks --------------------------------------------------------------------------------------------------- */
 
+static double bytes_to_store(const karma_fit_options *options) {
+    double limit = karma_i_memory_bytes(options);
+    return options->memory == KARMA_AUTO ? fmin(limit, MOST_STORED) : 0.5 * limit;
+}
+
 size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows) {
     double n = (double)n_rows, count = (double)options->landmarks;
     if (options->landmarks == (int64_t)KARMA_AUTO) {
         count = fmin(MOST_LANDMARKS, fmax(LEAST_LANDMARKS, LANDMARKS_PER_ROOT * sqrt(n)));
         count = fmin(count, fmax(FEWEST_LANDMARKS, sqrt(0.5 * karma_i_memory_bytes(options) / MATRIX_BYTES)));
+        /* values that are computed again in each pass cost more than more landmarks gain */
+        count = fmin(count, fmax(FEWEST_LANDMARKS, bytes_to_store(options) / (sizeof(float) * n)));
     }
     return (size_t)fmin(n, count);
 }
@@ -148,11 +155,6 @@ static karma_status factor_norm(karma_i_reduction *r, karma_error *err) {
         ridge *= 10.0;
     }
     return karma_i_fail(err, KARMA_ERR_DATA, "the kernel of %zu landmark rows is not positive definite", m);
-}
-
-static double bytes_to_store(const karma_fit_options *options) {
-    double limit = karma_i_memory_bytes(options);
-    return options->memory == KARMA_AUTO ? fmin(limit, MOST_STORED) : 0.5 * limit;
 }
 
 karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
