@@ -1,5 +1,7 @@
 #include "model/grow.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "prep/leaves.h"
@@ -18,8 +20,13 @@ static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
  * trees, whose leaves a machine weighs once more. Of very many rows half are enough for a tree. */
 enum { MOST_FEW_ROWS = 2000, MOST_WHOLE_ROWS = 200000 };
 
-static void grow_large(karma_i_forest_options *options, size_t n_rows) {
-    options->n_trees = 300;
+/* Rows × outputs × trees: of very many outputs and rows there are fewer trees, with longer steps. */
+static const double MOST_TREE_WORK = 5e8, MOST_RATE = 0.3;
+
+static void grow_large(karma_i_forest_options *options, size_t n_rows, size_t n_outputs) {
+    double affordable = MOST_TREE_WORK / ((double)n_rows * (double)n_outputs);
+    options->n_trees = (size_t)fmax(50.0, fmin(300.0, affordable));
+    options->rate = fmin(MOST_RATE, fmax(options->rate, options->rate * 150.0 / (double)options->n_trees));
     options->held_out_share = 0.1;
     options->rules.most_leaves = 31;
     options->rules.most_depth = KARMA_I_MOST_DEPTH;
@@ -28,10 +35,10 @@ static void grow_large(karma_i_forest_options *options, size_t n_rows) {
 }
 
 static karma_i_forest_options options_of(const karma_fit_options *fit, karma_i_forest_growth growth,
-                                         size_t n_attributes, size_t n_rows) {
+                                         size_t n_attributes, size_t n_rows, size_t n_outputs) {
     karma_i_forest_options options;
     karma_i_forest_options_init(&options, growth, n_attributes);
-    if (growth == KARMA_I_FOREST_BOOSTED && n_rows > MOST_FEW_ROWS) grow_large(&options, n_rows);
+    if (growth == KARMA_I_FOREST_BOOSTED && n_rows > MOST_FEW_ROWS) grow_large(&options, n_rows, n_outputs);
     if (fit->trees != (int64_t)KARMA_AUTO) {
         options.n_trees = (size_t)fit->trees;
         options.held_out_share = 0.0; /* as many as were asked for */
@@ -50,7 +57,7 @@ static karma_status grow(karma_i_recipe *recipe, karma_i_forest_growth growth, c
                          karma_error *err) {
     size_t K = task->n_outputs;
     karma_i_rows *rows = NULL;
-    karma_i_forest_options options = options_of(&task->options, growth, recipe->n_attributes, table->n_rows);
+    karma_i_forest_options options = options_of(&task->options, growth, recipe->n_attributes, table->n_rows, K);
     karma_i_forest_loss *losses = karma_i_alloc(K, sizeof *losses);
     if (!losses) return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) losses[k] = loss_of(&outputs->losses[k]);
