@@ -91,10 +91,10 @@ void print_overview(FILE *stream) {
 void print_start(FILE *stream) {
     fprintf(stream,
             "karma %s: learns from tables with missing cells, without filling them in.\n\n"
-            "  karma inspect DATA                             what is in a table, and what is missing\n"
-            "  karma train DATA --target COLUMN -o MODEL      learn a model\n"
-            "  karma predict MODEL NEW-DATA -o PREDICTIONS    use it\n"
-            "  karma report MODEL NEW-DATA -o PAGE.html       see how far it can be trusted\n\n"
+            "  karma inspect DATA                           columns and missing values\n"
+            "  karma train DATA --target COLUMN -o MODEL    learn a model\n"
+            "  karma predict MODEL NEW-DATA -o PREDICTIONS  use it\n"
+            "  karma report MODEL NEW-DATA -o PAGE.html     see how far it can be trusted\n\n"
             "karma --help lists all commands, karma COMMAND --help the options of one.\n",
             karma_version());
 }
