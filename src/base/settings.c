@@ -145,7 +145,7 @@ static const karma_option fit_records[] = {
          "weight of the rows of each class; balanced: all classes weigh the same"),
     CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_AUTO, calibration_words,
            "calibrate probabilities on scores of rows that were left out of learning in turn; auto: sigmoid where a "
-           "search has such scores, or option 'sets' asks for them"),
+           "search has such scores and every class has at least 5 rows, or option 'sets' asks for them"),
     CHOICE(F, certainty, "certainty", KARMA_CERTAINTY_AUTO, certainty_words,
            "keep what rows that were left out say of the errors, for intervals, sets and abstention; auto: where a "
            "search or other options have such rows"),

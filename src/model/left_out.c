@@ -18,12 +18,23 @@ static int has_classes(const karma_i_task *task) {
     return 0;
 }
 
+/* A class of fewer rows is missing from some folds: scores of the others say nothing of it, and a decision by such
+ * probabilities can be worse than one by scores. */
+enum { LEAST_CLASS_ROWS = 5 };
+
+static int is_every_class_frequent(const karma_i_task *task) {
+    for (size_t t = 0; t < task->n_heads; t++)
+        for (size_t k = 0; k < task->heads[t].labels.n_classes; k++)
+            if (task->heads[t].labels.class_count[k] < LEAST_CLASS_ROWS) return 0;
+    return 1;
+}
+
 karma_calibration karma_i_wanted_calibration(const karma_i_task *task, int is_free) {
     const karma_fit_options *o = &task->options;
     if (!has_classes(task)) return KARMA_CALIBRATE_OFF;
     if (o->probabilities != KARMA_CALIBRATE_AUTO) return (karma_calibration)o->probabilities;
-    return is_free || is_given(o->sets) || o->certainty == KARMA_CERTAINTY_ON ? KARMA_CALIBRATE_SIGMOID
-                                                                              : KARMA_CALIBRATE_OFF;
+    int is_wanted = is_given(o->sets) || o->certainty == KARMA_CERTAINTY_ON;
+    return is_wanted || (is_free && is_every_class_frequent(task)) ? KARMA_CALIBRATE_SIGMOID : KARMA_CALIBRATE_OFF;
 }
 
 int karma_i_wants_certainty(const karma_i_task *task, int is_free) {

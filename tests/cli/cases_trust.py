@@ -85,8 +85,9 @@ class Properties(Case):
         return header, rows[:n_rows]
 
     def predictions(self, table, *options):
-        self.ok("train", table, "--target", "outcome", "--id", "patient", "--row-weight", "w", "--effort", "off", "--C", "10",
-                "--tolerance", "1e-9", *options, "-o", "m.karma")
+        run = self.run_karma("train", table, "--target", "outcome", "--id", "patient", "--row-weight", "w", "--effort", "off",
+                             "--C", "10", "--tolerance", "1e-9", *options, "-o", "m.karma")
+        self.assertEqual(run.code, 0, str(run))
         out = self.ok("predict", "m.karma", os.path.join(SOURCE, "examples", "clinic-new.csv"), "--id", "patient").out
         return [float(row["score"]) for row in csv.DictReader(io.StringIO(out))]
 
@@ -108,8 +109,9 @@ class Properties(Case):
         self.write_csv("d.csv", header, rows)
         models = []
         for threads in ("1", "2", "3", "1"):
-            self.ok("train", "d.csv", "--target", "outcome", "--id", "patient", "--effort", "quick", "--threads", threads,
-                    "-o", "m.karma")
+            run = self.run_karma("train", "d.csv", "--target", "outcome", "--id", "patient", "--effort", "quick", "--threads",
+                                 threads, "-o", "m.karma")
+            self.assertEqual(run.code, 0, str(run))
             models.append(self.read("m.karma"))
         self.assertTrue(all(model == models[0] for model in models))
 

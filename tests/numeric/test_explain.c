@@ -104,7 +104,7 @@ static karma_table *draw_table(const shape *s, const char *target, uint64_t seed
 
 typedef struct recipe {
     const char *kernel, *outer, *gamma, *scale, *bias, *rank_form, *standardise, *unit_ball, *loss, *quantile,
-        *subspace_rank;
+        *subspace_rank, *certainty;
 } recipe;
 
 static void set(karma_fit_options *o, const char *name, const char *value) {
@@ -129,6 +129,7 @@ static karma_model *fit(const karma_table *table, const recipe *r) {
     set(&o, "loss", r->loss);
     set(&o, "quantile", r->quantile);
     set(&o, "subspace-rank", r->subspace_rank);
+    set(&o, "certainty", r->certainty);
     if (karma_fit(&model, table, &o, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     karma_options_clear(karma_fit_option_table(), &o);
     return model;
@@ -297,9 +298,44 @@ static void parts_of_plain_kernels_add_up(void **state) {
 static void quantiles_are_explained_as_learned(void **state) {
     (void)state;
     const shape s = {N_ROWS, 5, 1, 0.7};
-    const recipe r = {.loss = "pinball", .quantile = "0.1,0.5,0.9"};
+    const recipe r = {.loss = "pinball", .quantile = "0.1,0.5,0.9", .certainty = "off"};
     karma_table *train = draw_table(&s, "price", 31), *table = draw_table(&s, "price", 32);
     check_split(train, table, &r);
+    karma_table_free(train);
+    karma_table_free(table);
+}
+
+/* Corrected quantiles: predictions are in ascending order, so all of a row together are compared with its parts. */
+static void corrections_belong_to_no_column(void **state) {
+    (void)state;
+    const shape s = {N_ROWS, 5, 1, 0.7};
+    const recipe learned = {.loss = "pinball", .quantile = "0.1,0.5,0.9", .certainty = "off"};
+    const recipe corrected = {.loss = "pinball", .quantile = "0.1,0.5,0.9", .certainty = "on"};
+    karma_table *train = draw_table(&s, "price", 31), *table = draw_table(&s, "price", 32);
+    karma_model *plain = fit(train, &learned), *m = fit(train, &corrected);
+    karma_explanations before = explain(plain, table, DEFAULTS), e = explain(m, table, DEFAULTS);
+    double *scores = predict(m, table), shifted = 0.0;
+    size_t K = m->task.n_outputs;
+    for (size_t i = 0; i < e.n_rows; i++) {
+        double sum = 0.0, wanted = 0.0, size = 0.0;
+        for (size_t o = 0; o < K; o++) {
+            sum += e.bias[i * K + o];
+            wanted += scores[i * K + o];
+            size += fabs(e.bias[i * K + o]) + fabs(scores[i * K + o]);
+            shifted = fmax(shifted, fabs(e.bias[i * K + o] - before.bias[i * K + o]));
+            for (size_t p = e.start[i]; p < e.start[i + 1]; p++) {
+                assert_true(e.contribution[p * K + o] == before.contribution[p * K + o]);
+                sum += e.contribution[p * K + o];
+            }
+        }
+        close_to(sum, wanted, size, 1e-6, "all quantiles of a row");
+    }
+    assert_true(shifted > 0.0); /* there was something to correct */
+    free(scores);
+    karma_explanations_clear(&e);
+    karma_explanations_clear(&before);
+    karma_model_free(m);
+    karma_model_free(plain);
     karma_table_free(train);
     karma_table_free(table);
 }
@@ -821,13 +857,21 @@ static void what_cannot_be_explained_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_plain_kernels_add_up),     cmocka_unit_test(quantiles_are_explained_as_learned),
-        cmocka_unit_test(parts_of_sparse_rows_add_up),       cmocka_unit_test(shapley_values_are_their_definition),
-        cmocka_unit_test(the_game_is_what_missing_cells_do), cmocka_unit_test(long_rows_keep_their_unit),
-        cmocka_unit_test(plain_committees_are_split),        cmocka_unit_test(an_additive_game_gives_the_exact_split),
-        cmocka_unit_test(an_order_and_its_reverse_cancel),   cmocka_unit_test(sampling_adds_up_and_converges),
-        cmocka_unit_test(parts_give_the_scores_of_the_sets), cmocka_unit_test(the_seed_decides_and_threads_do_not),
-        cmocka_unit_test(an_empty_row_is_all_bias),          cmocka_unit_test(what_cannot_be_explained_is_refused),
+        cmocka_unit_test(parts_of_plain_kernels_add_up),
+        cmocka_unit_test(quantiles_are_explained_as_learned),
+        cmocka_unit_test(corrections_belong_to_no_column),
+        cmocka_unit_test(parts_of_sparse_rows_add_up),
+        cmocka_unit_test(shapley_values_are_their_definition),
+        cmocka_unit_test(the_game_is_what_missing_cells_do),
+        cmocka_unit_test(long_rows_keep_their_unit),
+        cmocka_unit_test(plain_committees_are_split),
+        cmocka_unit_test(an_additive_game_gives_the_exact_split),
+        cmocka_unit_test(an_order_and_its_reverse_cancel),
+        cmocka_unit_test(sampling_adds_up_and_converges),
+        cmocka_unit_test(parts_give_the_scores_of_the_sets),
+        cmocka_unit_test(the_seed_decides_and_threads_do_not),
+        cmocka_unit_test(an_empty_row_is_all_bias),
+        cmocka_unit_test(what_cannot_be_explained_is_refused),
     };
     return cmocka_run_group_tests_name("explain", tests, NULL, NULL);
 }

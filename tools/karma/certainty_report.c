@@ -72,6 +72,12 @@ void print_coverage(const karma_coverage *c, karma_task task, const char *rows) 
     }
 }
 
+void print_left_out_coverage(const karma_model *model, size_t target) {
+    karma_coverage coverage;
+    if (karma_left_out_coverage(&coverage, model, target, KARMA_AUTO, NULL) == KARMA_OK)
+        print_coverage(&coverage, karma_model_task(model, target), "on rows that were left out of learning");
+}
+
 /* --- abstention ---------------------------------------------------------------------------------------- */
 
 json_t *abstention_json(const karma_abstention_point *points, size_t n, karma_task task) {

@@ -371,6 +371,7 @@ static void print_model_target(const karma_model *model, size_t target) {
         print_field(karma_model_class(model, target, k), 24);
         printf(" %zu\n", karma_model_class_count(model, target, k));
     }
+    print_left_out_coverage(model, target);
 }
 
 static void print_model(const karma_model *model, const char *path) {

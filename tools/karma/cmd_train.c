@@ -106,14 +106,9 @@ static void print_fit(const tool *t, const karma_model *model) {
         print_batch(model, t->options.verbose);
 }
 
-/* Intervals or sets as rows that were left out of learning have them. */
 static void print_certainty(const tool *t, const karma_model *model) {
-    for (size_t target = 0; target < karma_model_n_targets(model); target++) {
-        karma_coverage coverage;
-        int is_asked = karma_model_level_is_given(model, target) || t->options.verbose;
-        if (!is_asked || karma_left_out_coverage(&coverage, model, target, KARMA_AUTO, NULL) != KARMA_OK) continue;
-        print_coverage(&coverage, karma_model_task(model, target), "on rows that were left out of learning");
-    }
+    for (size_t target = 0; target < karma_model_n_targets(model); target++)
+        if (karma_model_level_is_given(model, target) || t->options.verbose) print_left_out_coverage(model, target);
 }
 
 /* Whoever has the file has these rows. */

@@ -89,8 +89,8 @@ void tool_clear(tool *t);
 int tool_parse(tool *t, int argc, char **argv, int *wants_help);
 /* limits.c: EXIT_DONE, or EXIT_USAGE after saying that the system does not allow as many threads as --threads wants. */
 int check_threads(tool *t);
-/* Estimates the memory of a run before it begins, with so many copies of the table beside those of one search, and shows
- * it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is below it. */
+/* Estimates the memory of a run before it begins, with so many copies of the table beside those of one search, and
+ * shows it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is below it. */
 int check_memory(tool *t, const karma_table *table, double more_copies);
 /* The most memory this process has had, in bytes. */
 double peak_bytes(void);
@@ -209,6 +209,8 @@ int add_certain_json(json_t *object, const certain_columns *columns, const karma
                      size_t row);
 /* `rows`: a remark about the rows. */
 void print_coverage(const karma_coverage *coverage, karma_task task, const char *rows);
+/* Of intervals or sets on the rows that were left out of learning; nothing where the model keeps none. */
+void print_left_out_coverage(const karma_model *model, size_t target);
 json_t *coverage_json(const karma_coverage *coverage, karma_task task);
 void print_abstention(const karma_abstention_point *points, size_t n, karma_task task);
 json_t *abstention_json(const karma_abstention_point *points, size_t n, karma_task task);

@@ -220,8 +220,12 @@ def _category_text(name: str, level: Any) -> str:
 
 def _ordered(name: str, values: Any, order: tuple[str, ...]) -> list[Column]:
     """Levels that are not in the order are missing."""
-    values = np.asarray(values, dtype=object)
     place = {level: k for k, level in enumerate(order)}
+    if hasattr(values, "cat"):  # by their codes: as an array, intervals of integers would become those of floats
+        places = [place.get(_category_text(name, level), -1) for level in values.cat.categories]
+        codes = np.array([*places, -1], dtype=np.int32)[np.asarray(values.cat.codes)]  # -1, missing, is the last
+        return [(name, codes, list(order), True)]
+    values = np.asarray(values, dtype=object)
     observed = ~missing_cells(values)
     codes = np.full(len(values), -1, dtype=np.int32)
     codes[observed] = [place.get(_category_text(name, value), -1) for value in values[observed]]
