@@ -17,8 +17,8 @@ void karma_i_free(void *memory);
  * karma_i_free. Not zeroed. */
 void *karma_i_alloc_large(size_t count, size_t size);
 
-/* Bytes that a process may have: the machine's memory, or less if a container (control groups) or a limit of the process
- * (ulimit -v, -d) allows less; PTRDIFF_MAX if the system does not report it. */
+/* Bytes that a process may have: the machine's memory, or less if a container (control groups) or a limit of the
+ * process (ulimit -v, -d) allows less; PTRDIFF_MAX if the system does not report it. */
 size_t karma_i_memory_limit(void);
 
 /* `array` is the address of a pointer to elements of `size` bytes. Makes room for at least `needed` of them, growing

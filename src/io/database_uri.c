@@ -158,9 +158,9 @@ static karma_status read_parameters(karma_i_uri *uri, char *rest, const char *te
         if (starts(text, "table=")) {
             if (uri->table)
                 return karma_i_fail(err, KARMA_ERR_OPTION, "%s: there are two parameters 'table'", uri->name);
-            KARMA_TRY(decode(&uri->table, uri, text + 6, length - 6, err));
-            if (uri->table[0] == '\0')
+            if (length == 6)
                 return karma_i_fail(err, KARMA_ERR_OPTION, "%s: the name of the table is empty", uri->name);
+            KARMA_TRY(decode(&uri->table, uri, text + 6, length - 6, err));
         } else if (starts(text, "timeout=")) {
             KARMA_TRY(read_timeout(uri, text + 8, length - 8, err));
         } else if (!uri->driver->is_file) {

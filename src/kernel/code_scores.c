@@ -61,7 +61,7 @@ static void score_row(double *scores, const double *sums, const size_t *start, c
 
 karma_status karma_i_code_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                  const double *coefficients, size_t n_outputs, int threads, karma_error *err) {
-    size_t n_codes;
+    size_t n_codes = 0;
     const uint16_t *asked = codes_of(&n_codes, kernel, a), *learned = codes_of(&n_codes, kernel, b);
     const karma_i_factor *factor = &kernel->factors[0];
     /* w of any overlap, for γ = 1, in double precision */

@@ -14,8 +14,8 @@ typedef struct karma_i_copies {
     double *scores;     /* room for n_outputs of each; filled in by who learns without the source row */
 } karma_i_copies;
 
-/* For every group of `table` by the number of observed columns (model/certainty_rows.h) that has too few rows: a copy of
- * each row of a group that observes more, in which the cells are missing that a row drawn from the group misses. */
+/* For every group of `table` by the number of observed columns (model/certainty_rows.h) that has too few rows: a copy
+ * of each row of a group that observes more, in which the cells are missing that a row drawn from the group misses. */
 karma_status karma_i_copies_make(karma_i_copies *out, const karma_table *table, size_t n_outputs, uint64_t seed,
                                  karma_error *err);
 void karma_i_copies_clear(karma_i_copies *copies);

@@ -327,7 +327,8 @@ static void folds_learn_a_subspace_of_their_own(void **state) {
     double scores[ROWS], targets[ROWS];
     size_t fold[ROWS], stratum[ROWS], train[ROWS], test[ROWS], n_train, n_test;
     int cancelled = 0;
-    assert_int_equal(karma_i_out_of_fold(scores, &cancelled, &model->task, &model->plan, table, NULL, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_i_out_of_fold(scores, &cancelled, &model->task, &model->plan, table, NULL, NULL, NULL),
+                     KARMA_OK);
     for (size_t i = 0; i < ROWS; i++) assert_true(karma_table_target(table, 0, i, &targets[i]));
     assert_int_equal(karma_i_folds_bins(stratum, targets, ROWS, ROWS / FOLDS, NULL), KARMA_OK);
     assert_int_equal(karma_i_folds_assign(fold, ROWS, FOLDS, stratum, ROWS / FOLDS, (uint64_t)o.seed, NULL), KARMA_OK);

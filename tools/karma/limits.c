@@ -39,10 +39,11 @@ static double address_space(void) {
 
 /* Bytes of it that are taken. */
 static double taken_space(void) {
-    double pages = 0.0;
+    char line[256] = "";
     FILE *file = fopen("/proc/self/statm", "r");
-    if (file && fscanf(file, "%lf", &pages) != 1) pages = 0.0;
+    if (file && !fgets(line, sizeof line, file)) line[0] = '\0';
     if (file) (void)fclose(file);
+    double pages = strtod(line, NULL);
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 

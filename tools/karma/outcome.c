@@ -52,7 +52,7 @@ static void add_row(outcome *o, const karma_model *model, size_t target, const d
     o->truth[i] = truth;
     o->answer[i] = K ? (double)karma_model_decide(model, target, scores) : karma_model_number(model, target, scores);
     if (K) fill_likely(o->likely + i * K, model, target, scores);
-    if (o->low) {
+    if (o->low && o->high) {
         o->low[i] = scores[first];
         o->high[i] = scores[first + karma_model_n_quantiles(model, target) - 1];
     }

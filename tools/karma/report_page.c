@@ -10,11 +10,6 @@ static const report_section *const sections[] = {
 };
 enum { N_SECTIONS = sizeof sections / sizeof sections[0] };
 
-karma_status out_of_memory(karma_error *err) {
-    *err = (karma_error){KARMA_ERR_MEMORY, "out of memory"};
-    return KARMA_ERR_MEMORY;
-}
-
 static int ends_the_page(karma_status st) {
     return st == KARMA_ERR_MEMORY || st == KARMA_ERR_CANCELLED || st == KARMA_ERR_IO;
 }

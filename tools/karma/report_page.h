@@ -59,7 +59,10 @@ extern const report_section section_summary, section_online, section_compare, se
 int write_report(report *r, const char *path, const char *title, const char *lead);
 /* At most `most` rows, evenly drawn in their order; *out is NULL if there are no more anyway. */
 karma_status sample_rows(karma_table **out, size_t **chosen, const karma_table *table, size_t most, karma_error *err);
-karma_status out_of_memory(karma_error *err);
+static inline karma_status out_of_memory(karma_error *err) {
+    *err = (karma_error){KARMA_ERR_MEMORY, "out of memory"};
+    return KARMA_ERR_MEMORY;
+}
 
 /* report_inputs.c: a model, a table or both become a page. */
 int report_model(tool *t, const karma_model *model, const karma_table *table, const char *data, const char *path);

@@ -274,7 +274,7 @@ static karma_status write_effects(report *r, const size_t *order, karma_error *e
 }
 
 static karma_status write_section(report *r, karma_error *err) {
-    size_t *order = malloc((karma_model_n_attributes(r->model) + 1) * sizeof *order);
+    size_t *order = calloc(karma_model_n_attributes(r->model) + 1, sizeof *order);
     karma_status st = order ? write_importance(r, order, err) : out_of_memory(err);
     if (st == KARMA_OK) st = write_effects(r, order, err);
     free(order);

@@ -120,11 +120,20 @@ static void put_tick(figure *f, int is_x, double value, const char *text) {
     }
 }
 
+/* How many values from the first on, one step apart, are not above the last. */
+static size_t count_ticks(double first, double last, double step) {
+    return first <= last + step * 1e-9 ? (size_t)((last - first) / step + 1e-9) + 1 : 0;
+}
+
 static void put_linear_ticks(figure *f, const axis *a, int is_x, double wanted) {
     char text[40];
     double step = round_step(a->high - a->low, wanted);
-    for (double v = ceil(a->low / step - 1e-9) * step; v <= a->high + step * 1e-9; v += step)
-        put_tick(f, is_x, v, tick_text(text, a, v, step));
+    double first = ceil(a->low / step - 1e-9) * step;
+    size_t n = count_ticks(first, a->high, step);
+    for (size_t i = 0; i < n; i++) {
+        double value = first + (double)i * step;
+        put_tick(f, is_x, value, tick_text(text, a, value, step));
+    }
 }
 
 /* Powers of ten, every so many of them that there is room for their labels. */
@@ -132,8 +141,9 @@ static void put_log_ticks(figure *f, const axis *a, int is_x) {
     char text[40];
     double first = ceil(log10(a->low) - 1e-9), last = floor(log10(a->high) + 1e-9);
     double step = fmax(1.0, ceil((last - first) / 6.0));
-    for (double e = first; e <= last; e += step) {
-        double value = pow(10.0, e);
+    size_t n = count_ticks(first, last, step);
+    for (size_t i = 0; i < n; i++) {
+        double e = first + (double)i * step, value = pow(10.0, e);
         (void)snprintf(text, sizeof text, fabs(e) < 5.0 ? "%g" : "%.0e", value);
         put_tick(f, is_x, value, text);
     }
@@ -173,9 +183,10 @@ static double label_room(const axis *a, double room_for_numbers) {
 static double numbers_room(const axis *a) {
     char text[40];
     if (a->kind == AXIS_LOG) return 42.0;
-    double step = round_step(a->high - a->low, 5.0), widest = 0.0;
-    for (double v = ceil(a->low / step) * step; v <= a->high + step * 1e-9; v += step)
-        widest = fmax(widest, (double)(strlen(tick_text(text, a, v, step)) * LETTER));
+    double step = round_step(a->high - a->low, 5.0), first = ceil(a->low / step) * step, widest = 0.0;
+    size_t n = count_ticks(first, a->high, step);
+    for (size_t i = 0; i < n; i++)
+        widest = fmax(widest, (double)(strlen(tick_text(text, a, first + (double)i * step, step)) * LETTER));
     return widest;
 }
 
