@@ -13,7 +13,7 @@ typedef struct karma_i_supply {
     /* Puts up to `room` bytes, of which there are some, at `to`; *got is how many, 0 at the end. */
     karma_status (*read)(void *self, size_t *got, char *to, size_t room, karma_error *err);
     void (*close)(void *self);     /* may be NULL */
-    int (*would_wait)(void *self); /* whether there is nothing to read for now; NULL: never */
+    int (*would_wait)(void *self); /* whether there is nothing to read at this moment; NULL: never */
     void *self;
 } karma_i_supply;
 

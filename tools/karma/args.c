@@ -27,7 +27,7 @@ static const karma_option tool_records[] = {
      "observed",
      "never"},
     {"cost", KARMA_OPTION_NAMES, offsetof(tool_options, cost), 0, 0, 0, NULL, "COL=NUMBER",
-     "what it costs to measure a cell of this column; 1 where nothing is said", NULL},
+     "what it costs to measure a cell of this column; 1 by default", NULL},
     {"compact", KARMA_OPTION_SWITCH, offsetof(tool_options, compact), 0, 0, 1, NULL, "",
      "keep few training rows in the model: the solver nystrom, with a tenth of the rows as landmarks", NULL},
     {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",

@@ -47,7 +47,7 @@ typedef struct report {
 typedef struct report_section {
     const char *id, *title;
     int (*applies)(const report *r);
-    /* Writes what it can; what failed is said on the page. */
+    /* Writes what it can; a failure is stated on the page. */
     karma_status (*write)(report *r, karma_error *err);
 } report_section;
 
