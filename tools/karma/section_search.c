@@ -87,11 +87,12 @@ static size_t collect(path *paths, size_t most, const karma_search_info *info, p
     return kept;
 }
 
-static void draw_paths(report *r, const karma_search_info *info, path *paths, path_key key, figure_spec *spec) {
+static void draw_paths(report *r, const karma_search_info *info, path *paths, path_key key, const figure_spec *words) {
     size_t n = collect(paths, MOST_CANDIDATES, info, key);
     const char *names[MOST_LINES];
     double scores[MOST_LINES * 32 + 1], xs[MOST_LINES * 32];
     size_t total = 0;
+    figure_spec spec = *words; /* a copy: it points into this function's arrays */
     if (n == 0) return;
     for (size_t i = 0; i < n; i++) {
         names[i] = paths[i].name;
@@ -100,14 +101,14 @@ static void draw_paths(report *r, const karma_search_info *info, path *paths, pa
             scores[total++] = paths[i].y[k];
         }
     }
-    range_of(&spec->x.low, &spec->x.high, xs, total);
+    range_of(&spec.x.low, &spec.x.high, xs, total);
     if (info->has_zero_imputation) scores[total++] = info->zero_score;
-    padded_range_of(&spec->y.low, &spec->y.high, scores, total);
-    spec->series = names;
-    spec->n_series = n;
-    spec->y.label = karma_goal_name(info->goal);
+    padded_range_of(&spec.y.low, &spec.y.high, scores, total);
+    spec.series = names;
+    spec.n_series = n;
+    spec.y.label = karma_goal_name(info->goal);
     figure f;
-    figure_begin(&f, &r->page, spec);
+    figure_begin(&f, &r->page, &spec);
     if (info->has_zero_imputation) figure_rule_y(&f, info->zero_score, "0-imputation");
     for (size_t i = 0; i < n; i++) figure_line(&f, i, paths[i].x, paths[i].y, paths[i].n, LINE_MARKED);
     figure_end(&f);
@@ -194,16 +195,18 @@ static karma_status write_section(report *r, karma_error *err) {
     if (!paths) return out_of_memory(err);
     write_account(r, info);
     draw_gains(r, info);
-    draw_paths(r, info, paths, by_gamma,
-               &(figure_spec){
-                   .title = "Score by \xCE\xB3",
-                   .caption = "\xCE\xB3 = 1 takes missing values as 0. Each kernel at its best C; the best kernels.",
-                   .x = {.label = "\xCE\xB3"}});
-    draw_paths(
-        r, info, paths, by_C,
-        &(figure_spec){.title = "Score by C",
-                       .caption = "C is the weight of the losses, as a multiple of its default; the best kernels.",
-                       .x = {.label = "multiple of C", .kind = AXIS_LOG}});
+    const figure_spec gammas = {
+        .title = "Score by \xCE\xB3",
+        .caption = "\xCE\xB3 = 1 takes missing values as 0. Each kernel at its best C; the best kernels.",
+        .x = {.label = "\xCE\xB3"},
+    };
+    const figure_spec weights = {
+        .title = "Score by C",
+        .caption = "C is the weight of the losses, as a multiple of its default; the best kernels.",
+        .x = {.label = "multiple of C", .kind = AXIS_LOG},
+    };
+    draw_paths(r, info, paths, by_gamma, &gammas);
+    draw_paths(r, info, paths, by_C, &weights);
     free(paths);
     write_members(r, info);
     return KARMA_OK;
