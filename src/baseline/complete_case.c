@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "baseline/baseline.h"
+#include "table/builder.h"
 
 /* The largest weight of a row. */
 static const double LEAST_PROBABILITY = 0.01;

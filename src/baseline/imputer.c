@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "table/builder.h"
 
 #define RECORD(name) &karma_i_imputer_##name,
 static const karma_i_imputer_kind *const kinds[] = {KARMA_I_IMPUTER_LIST(RECORD)};

@@ -17,6 +17,7 @@
 #include "model/answers.h"
 #include "model/model.h"
 #include "subspace/completion.h"
+#include "table/builder.h"
 
 /* Positive abscissae of the Gauss-Hermite rule of seven points, and all its weights: of exp(-t²), from the middle on.
  */

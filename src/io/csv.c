@@ -12,6 +12,7 @@
 #include "io/csv_file.h"
 #include "io/date_parts.h"
 #include "io/numeral.h"
+#include "table/builder.h"
 
 static int is_surveyed(const karma_i_csv_column *column) {
     return column->role == ROLE_ATTRIBUTE || column->role == ROLE_TARGET;

@@ -5,6 +5,7 @@
 #include "io/csv_records.h"
 #include "io/missing.h"
 #include "io/survey.h"
+#include "table/builder.h"
 
 typedef enum karma_i_csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_ID, ROLE_IGNORED } karma_i_csv_role;
 

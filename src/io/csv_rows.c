@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "io/csv_file.h"
+#include "table/builder.h"
 
 enum { BLOCK_BYTES = 1 << 19, N_BLOCKS = 16 };
 #define WINDOW_BYTES ((size_t)BLOCK_BYTES * N_BLOCKS)
@@ -131,14 +132,15 @@ static int codes_by_place(uint32_t ***out, const karma_i_csv_file *file, const k
 }
 
 static int place_block(karma_i_csv_file *file, karma_i_csv_block *b, size_t first_row, size_t first_cell) {
-    karma_i_part part = {b->n_rows, b->n_cells, b->row_end, b->owner, b->value, b->weights, b->id_bytes, b->id_end};
+    karma_i_row_block block = {b->n_rows, b->n_cells, b->row_end,  b->owner,
+                               b->value,  b->weights, b->id_bytes, b->id_end};
     uint32_t **by_place;
     if (!codes_by_place(&by_place, file, b)) return 0;
     translate_codes(file, b, by_place);
     karma_i_free(by_place);
     if (file->n_targets && b->n_rows)
         memcpy(file->labels + first_row * file->n_targets, b->labels, b->n_rows * file->n_targets * sizeof *b->labels);
-    return karma_i_builder_place(&file->builder, first_row, first_cell, &part);
+    return karma_i_builder_place(&file->builder, first_row, first_cell, &block);
 }
 
 static karma_status place_blocks(pass *p, karma_error *err) {

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "io/csv.h"
 #include "io/csv_file.h"
+#include "table/builder.h"
 
 struct karma_i_csv_stream {
     karma_i_csv_file file;

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "io/missing.h"
 #include "io/survey.h"
+#include "table/builder.h"
 
 static const char target_name[] = "target";
 enum { MAX_INDEX = 2147483647 };

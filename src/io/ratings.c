@@ -14,6 +14,7 @@
 #include "io/csv_records.h"
 #include "io/missing.h"
 #include "io/survey.h"
+#include "table/builder.h"
 
 enum { COLUMN_USER, COLUMN_ITEM, COLUMN_RATING, N_COLUMNS };
 

@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "solve/solver.h"
 #include "table/order.h"
+#include "table/builder.h"
 
 enum { MOST_ROWS = 1024 };
 

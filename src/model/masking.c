@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "model/certainty_rows.h"
+#include "table/builder.h"
 
 void karma_i_copies_clear(karma_i_copies *copies) {
     karma_table_free(copies->table);

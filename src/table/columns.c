@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "table/numbers.h"
+#include "table/builder.h"
 
 typedef struct waiting_column {
     karma_i_column column;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "table/table.h"
+#include "table/builder.h"
 
 typedef struct sparse_matrix {
     const double *values;

@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "base/options_accept.h"
 #include "base/rng.h"
-#include "table/table.h"
+#include "table/builder.h"
 
 #define STRENGTH 2.0 /* of mar and mnar: what one standard deviation adds to the log-odds of a hole */
 

@@ -19,7 +19,7 @@
 #include "linalg/linalg.h"
 #include "prep/recipe.h"
 #include "table/rows_dense.h"
-#include "table/table.h"
+#include "table/builder.h"
 
 /* --- tables -------------------------------------------------------------------------------------------- */
 

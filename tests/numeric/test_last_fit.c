@@ -11,6 +11,7 @@
 
 #include "labelled.h"
 #include "model/model.h"
+#include "table/builder.h"
 
 enum { N_COLUMNS = 3 };
 

@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "karma/karma.h"
-#include "table/table.h"
+#include "table/builder.h"
 
 typedef struct table_plan {
     size_t n_rows, n_numbers, n_categories, n_levels;

@@ -18,6 +18,7 @@
 #include "prep/recipe.h"
 #include "table/rows_dense.h"
 #include "tempfile.h"
+#include "table/builder.h"
 
 static karma_fit_options fit_defaults(void) {
     karma_fit_options o;

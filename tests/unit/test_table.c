@@ -15,7 +15,7 @@
 #include "base/rng.h"
 #include "table/rows_dense.h"
 #include "table/rows_sparse.h"
-#include "table/table.h"
+#include "table/builder.h"
 
 static void assert_valid(const karma_table *table) {
     karma_error err;

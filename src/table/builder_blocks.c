@@ -1,9 +1,9 @@
-/* Rows that were made apart from their table are put into it, several blocks at the same time. */
+/* Copies blocks of rows that were parsed in parallel into a table. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "table/table.h"
+#include "table/builder.h"
 
 karma_status karma_i_builder_extend(karma_i_builder *builder, size_t n_rows, size_t n_cells, karma_error *err) {
     karma_table *t = builder->table;
@@ -20,27 +20,28 @@ karma_status karma_i_builder_extend(karma_i_builder *builder, size_t n_rows, siz
     return KARMA_OK;
 }
 
-static int place_ids(karma_table *t, size_t first_row, const karma_i_part *part) {
+static int place_ids(karma_table *t, size_t first_row, const karma_i_row_block *block) {
     size_t start = 0;
-    for (size_t i = 0; i < part->n_rows * t->n_ids; i++) {
-        char *copy = karma_i_strndup(part->id_bytes + start, part->id_end[i] - start);
+    for (size_t i = 0; i < block->n_rows * t->n_ids; i++) {
+        char *copy = karma_i_strndup(block->id_bytes + start, block->id_end[i] - start);
         if (!copy) return 0;
         t->ids[first_row * t->n_ids + i] = copy;
-        start = part->id_end[i];
+        start = block->id_end[i];
     }
     return 1;
 }
 
-int karma_i_builder_place(karma_i_builder *builder, size_t first_row, size_t first_cell, const karma_i_part *part) {
+int karma_i_builder_place(karma_i_builder *builder, size_t first_row, size_t first_cell,
+                          const karma_i_row_block *block) {
     karma_table *t = builder->table;
-    for (size_t i = 0; i < part->n_rows; i++) t->row_start[first_row + i + 1] = first_cell + part->row_end[i];
-    if (part->n_cells) {
-        memcpy(t->cell_owner + first_cell, part->owner, part->n_cells * sizeof *part->owner);
-        memcpy(t->cell_value + first_cell, part->value, part->n_cells * sizeof *part->value);
+    for (size_t i = 0; i < block->n_rows; i++) t->row_start[first_row + i + 1] = first_cell + block->row_end[i];
+    if (block->n_cells) {
+        memcpy(t->cell_owner + first_cell, block->owner, block->n_cells * sizeof *block->owner);
+        memcpy(t->cell_value + first_cell, block->value, block->n_cells * sizeof *block->value);
     }
-    if (t->row_weight && part->n_rows)
-        memcpy(t->row_weight + first_row, part->weights, part->n_rows * sizeof *part->weights);
-    return place_ids(t, first_row, part);
+    if (t->row_weight && block->n_rows)
+        memcpy(t->row_weight + first_row, block->weights, block->n_rows * sizeof *block->weights);
+    return place_ids(t, first_row, block);
 }
 
 karma_status karma_i_builder_set_labels(karma_i_builder *builder, const double *labels, karma_error *err) {
@@ -56,7 +57,7 @@ karma_status karma_i_builder_set_labels(karma_i_builder *builder, const double *
     return KARMA_OK;
 }
 
-/* To fewer bytes; where the system refuses, the old array does as well. */
+/* Shrinks an array; keeps the old one if that fails. */
 static void *shrunk(void *array, size_t count, size_t size) {
     void *smaller = karma_i_realloc(array, count, size);
     return smaller ? smaller : array;
