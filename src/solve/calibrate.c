@@ -12,7 +12,9 @@
  * e^s) t_i = (N₊ + 1)/(N₊ + 2) where y_i = 1,  1/(N₋ + 2) elsewhere,    N± the weight of either side
  *
  * over slope >= 0: Newton steps with backtracking on standardised scores. The targets t are not 0 and 1, so that the
- * minimum is finite also where the classes are separable.
+ * minimum is finite also where the classes are separable. A single wild score on the wrong side would make the slope
+ * nearly 0, and with it all probabilities the shares of the classes: scores are first cut off far outside the range
+ * that nearly all rows have (bounds_of_output), in learning and in use.
  *
  * Isotonic (Ayer et al. 1955; Zadrozny and Elkan 2002). f minimises Σ_i w_i (f(z_i) - y_i)² over all increasing
  * functions: pool adjacent violators. f is the share of positives of a block, and straight between blocks. */
@@ -38,6 +40,8 @@ static size_t n_outputs_of(size_t n_classes) {
 void karma_i_calibration_clear(karma_i_calibration *c) {
     karma_i_free(c->slope);
     karma_i_free(c->offset);
+    karma_i_free(c->low);
+    karma_i_free(c->high);
     karma_i_free(c->start);
     karma_i_free(c->at);
     karma_i_free(c->value);
@@ -52,7 +56,9 @@ karma_status karma_i_calibration_new(karma_i_calibration *out, karma_calibration
     if (kind == KARMA_CALIBRATE_SIGMOID) {
         c.slope = karma_i_zalloc(c.n_outputs, c.n_outputs * sizeof *c.slope);
         c.offset = karma_i_zalloc(c.n_outputs, sizeof *c.offset);
-        whole = c.slope && c.offset;
+        c.low = karma_i_zalloc(c.n_outputs, sizeof *c.low);
+        c.high = karma_i_zalloc(c.n_outputs, sizeof *c.high);
+        whole = c.slope && c.offset && c.low && c.high;
     } else if (kind == KARMA_CALIBRATE_ISOTONIC) {
         c.n_knots = n_knots;
         c.start = karma_i_zalloc(c.n_outputs + 1, sizeof *c.start);
@@ -77,6 +83,9 @@ static karma_status validate_sigmoid(const karma_i_calibration *c, karma_error *
         int finite = isfinite(c->offset[o]);
         for (size_t j = 0; j < c->n_outputs; j++) finite &= isfinite(c->slope[o * c->n_outputs + j]);
         if (!finite) return karma_i_fail(err, KARMA_ERR_FORMAT, "output %zu: a slope or its offset is not finite", o);
+        if (!(isfinite(c->low[o]) && isfinite(c->high[o]) && c->low[o] <= c->high[o]))
+            return karma_i_fail(err, KARMA_ERR_FORMAT, "output %zu: %g to %g is no range of scores", o, c->low[o],
+                                c->high[o]);
     }
     return KARMA_OK;
 }
@@ -121,6 +130,8 @@ karma_status karma_i_calibration_validate(const karma_i_calibration *c, size_t n
 static karma_status archive_arrays(karma_i_archive *a, karma_i_calibration *c) {
     if (c->kind == KARMA_CALIBRATE_SIGMOID) {
         KARMA_TRY(karma_i_archive_f64(a, "offset", &c->offset, karma_i_vector_shape(c->n_outputs), DBL_MAX));
+        KARMA_TRY(karma_i_archive_f64(a, "low", &c->low, karma_i_vector_shape(c->n_outputs), DBL_MAX));
+        KARMA_TRY(karma_i_archive_f64(a, "high", &c->high, karma_i_vector_shape(c->n_outputs), DBL_MAX));
         return karma_i_archive_f64(a, "slope", &c->slope, karma_i_matrix_shape(c->n_outputs, c->n_outputs), DBL_MAX);
     }
     KARMA_TRY(karma_i_archive_sizes(a, "start", &c->start, karma_i_vector_shape(c->n_outputs + 1)));
@@ -160,13 +171,18 @@ static double sigmoid(double s) {
     return (s < 0.0 ? e : 1.0) / (1.0 + e);
 }
 
-/* Σ_j slope_j z_j + offset of an output. Every term is cut off where nothing changes any more, so that the sum of all
- * is finite. */
+static double clamp(double x, double low, double high) {
+    return fmax(low, fmin(high, x));
+}
+
+/* Σ_j slope_j z_j + offset of an output, z the scores within their bounds. Every term is cut off where nothing changes
+ * any more, so that the sum of all is finite. */
 static double argument(const karma_i_calibration *c, size_t output, const double *scores) {
     const double *slope = c->slope + output * c->n_outputs;
     double sum = c->offset[output];
-    for (size_t j = 0; j < c->n_outputs; j++) sum += fmax(-LARGEST_TERM, fmin(LARGEST_TERM, slope[j] * scores[j]));
-    return fmax(-DBL_MAX, fmin(DBL_MAX, sum));
+    for (size_t j = 0; j < c->n_outputs; j++)
+        sum += clamp(slope[j] * clamp(scores[j], c->low[j], c->high[j]), -LARGEST_TERM, LARGEST_TERM);
+    return clamp(sum, -DBL_MAX, DBL_MAX);
 }
 
 /* Where z stands on the way from low < high, 0 to 1. Halved where the difference passes the range of a double. */
@@ -315,6 +331,48 @@ static size_t blocks_of_output(block *blocks, const sample *s, size_t output) {
     }
     qsort(blocks, n, sizeof *blocks, by_score);
     return pool(blocks, n, tied);
+}
+
+/* --- bounds -------------------------------------------------------------------------------------------- */
+
+#define TRIMMED_SHARE 0.005 /* of the weight at either end, and never less than one row */
+
+/* The first score, from `first` on in steps of `step`, beyond `trimmed` of the weight. */
+static double score_beyond(const block *blocks, size_t n, size_t first, ptrdiff_t step, double trimmed) {
+    double passed = 0.0;
+    const block *b = blocks + first;
+    for (size_t i = 0; i + 1 < n && (passed += b->weight) <= trimmed; i++) b += step;
+    return b->low;
+}
+
+/* [low - range, high + range], low to high = low + range the scores of all rows but TRIMMED_SHARE of them at either
+ * end. Where these are all equal nothing is cut off. */
+static void bounds_of_output(double *low, double *high, const block *blocks, size_t n) {
+    double total = 0.0;
+    for (size_t i = 0; i < n; i++) total += blocks[i].weight;
+    double trimmed = fmax(1.0, TRIMMED_SHARE * total);
+    double from = score_beyond(blocks, n, 0, 1, trimmed), to = score_beyond(blocks, n, n - 1, -1, trimmed);
+    double range = to - from;
+    *low = range > 0.0 ? clamp(from - range, -DBL_MAX, from) : -DBL_MAX;
+    *high = range > 0.0 ? clamp(to + range, to, DBL_MAX) : DBL_MAX;
+}
+
+/* Sets the bounds and gives the scores cut off there, which the caller frees; NULL: out of memory. */
+static double *cut_scores(karma_i_calibration *c, const sample *s) {
+    size_t size = s->n_rows * s->n_outputs;
+    double *scores = karma_i_alloc(s->n_rows, s->n_outputs * sizeof *scores);
+    block *blocks = karma_i_alloc(s->n_rows, sizeof *blocks);
+    if (scores && blocks) {
+        for (size_t o = 0; o < s->n_outputs; o++)
+            bounds_of_output(&c->low[o], &c->high[o], blocks, blocks_of_output(blocks, s, o));
+        for (size_t i = 0; i < size; i++)
+            scores[i] = clamp(s->scores[i], c->low[i % s->n_outputs], c->high[i % s->n_outputs]);
+    } else {
+        karma_i_free(scores);
+        scores = NULL;
+    }
+    karma_i_free(blocks);
+    return scores;
 }
 
 /* --- sigmoid ------------------------------------------------------------------------------------------- */
@@ -513,11 +571,18 @@ karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibrati
     karma_i_calibration c;
     if (kind != KARMA_CALIBRATE_OFF) KARMA_TRY(check_sample(&s, err));
     KARMA_TRY(karma_i_calibration_new(&c, kind, n_classes, 0, err));
+    double *cut = NULL;
     karma_status st = KARMA_OK;
-    if (kind == KARMA_CALIBRATE_SIGMOID && n_classes > 2)
+    if (kind == KARMA_CALIBRATE_SIGMOID) {
+        cut = cut_scores(&c, &s);
+        s.scores = cut;
+        if (!cut) st = karma_i_fail_memory(err);
+    }
+    if (st == KARMA_OK && kind == KARMA_CALIBRATE_SIGMOID && n_classes > 2)
         st = learn_together(&c, &s, err);
-    else if (kind != KARMA_CALIBRATE_OFF)
+    else if (st == KARMA_OK && kind != KARMA_CALIBRATE_OFF)
         st = learn_outputs(&c, &s, err);
+    karma_i_free(cut);
     if (st == KARMA_OK)
         *out = c;
     else

@@ -12,8 +12,9 @@ typedef struct karma_i_calibration {
     size_t n_outputs; /* 1 for two classes (a positive score means class 1), else one per class; 0 when kind is off */
 
     /* sigmoid. Two classes: f(z) = 1/(1 + exp(-(slope z + offset))), slope >= 0. More: p = softmax(slope z + offset),
-     * slope a row-major matrix, n_outputs x n_outputs, fitted to all classes together. */
-    double *slope, *offset;
+     * slope a row-major matrix, n_outputs x n_outputs, fitted to all classes together. Scores below low[o] count as
+     * low[o], scores above high[o] as high[o]. */
+    double *slope, *offset, *low, *high;
 
     /* isotonic: output o has the knots start[o] to start[o+1]-1, at least one. f goes straight from knot to knot and is
      * constant before the first and after the last. */

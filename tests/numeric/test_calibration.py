@@ -64,6 +64,21 @@ def platt_targets(positive, weights):
     return numpy.where(positive, (plus + 1) / (plus + 2), 1 / (minus + 2))
 
 
+def cut_off(scores, weights):
+    """The scores as the sigmoid sees them: nearly all rows have scores from `low` to `high`; no score counts as further
+    away from that range than its own width."""
+    cut = scores.astype(float).copy()
+    for column in cut.T:
+        trimmed = max(1, 0.005 * weights.sum())
+        values = numpy.unique(column)
+        mass = numpy.array([weights[column == v].sum() for v in values])
+        low = values[min(numpy.searchsorted(numpy.cumsum(mass), trimmed, side="right"), len(values) - 1)]
+        high = values[::-1][min(numpy.searchsorted(numpy.cumsum(mass[::-1]), trimmed, side="right"), len(values) - 1)]
+        if high > low:
+            column[:] = numpy.clip(column, low - (high - low), high + (high - low))
+    return cut
+
+
 def cross_entropy(p, targets, weights):
     return -(weights * (targets * numpy.log(p) + (1 - targets) * numpy.log1p(-p))).sum()
 
@@ -90,6 +105,7 @@ class Calibration(unittest.TestCase):
                 scores, classes, weights = draw(seed)
                 positive = classes == 1
                 ours = calibrated("sigmoid", scores, classes, weights, 2, scores)[:, 1]
+                scores = cut_off(scores, weights)
                 targets = platt_targets(positive, weights)
                 theirs = _SigmoidCalibration().fit(scores[:, 0], classes, weights)
                 if theirs.a_ > 0 or not 0 < positive.sum() < len(classes):  # p = 1/(1 + exp(a z + b)): a > 0 descends
@@ -137,7 +153,8 @@ class Calibration(unittest.TestCase):
                 known = numpy.bincount(classes, weights, K)
                 rest = 1 / (known[classes] + 2)
                 targets = numpy.where(classes[:, None] == numpy.arange(K), 1 - rest[:, None], rest[:, None] / (K - 1))
-                z = (scores - numpy.average(scores, axis=0, weights=weights))
+                z = cut_off(scores, weights)
+                z -= numpy.average(z, axis=0, weights=weights)
                 z /= numpy.sqrt(numpy.average(z ** 2, axis=0, weights=weights))
 
                 def log_shares(numbers):

@@ -392,12 +392,44 @@ static void many_classes_have_a_slope_each(void **state) {
 static void hopeless_scores_keep_their_ratios(void **state) {
     (void)state;
     double slope[] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0}, offset[] = {0.0, 0.0, 0.0}, p[3];
-    karma_i_calibration c = {.kind = KARMA_CALIBRATE_SIGMOID, .n_outputs = 3, .slope = slope, .offset = offset};
+    double low[] = {-2001.0, -2001.0, -2001.0}, high[] = {0.0, 0.0, 0.0};
+    karma_i_calibration c = {
+        .kind = KARMA_CALIBRATE_SIGMOID, .n_outputs = 3, .slope = slope, .offset = offset, .low = low, .high = high};
     static const double scores[] = {-2000.0, -2001.0, -1500.0};
     karma_i_calibration_apply(&c, scores, p);
     assert_close(p[0], 1.0 / (1.0 + exp(-1.0)), 1e-12);
     assert_close(p[1], 1.0 / (1.0 + exp(1.0)), 1e-12);
     assert_true(p[2] == 0.0);
+}
+
+/* One row in two hundred has a score a thousand times too large, for the wrong class: the others keep their
+ * probabilities. The oracle has the row at the bound instead. */
+static void a_wild_score_does_not_flatten_the_others(void **state) {
+    (void)state;
+    enum { N = 200 };
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 21);
+    for (size_t n_classes = 2; n_classes <= 4; n_classes++) {
+        static problem p;
+        size_t n_outputs = n_classes == 2 ? 1 : n_classes;
+        draw(&p, &rng, N, n_classes);
+        p.classes[1] = 0;
+        p.scores[n_outputs] = 1e4; /* row 1, output 0: of two classes that speaks for class 1 */
+        if (n_outputs > 1) p.classes[1] = 1;
+        karma_i_calibration wild = learn_problem(KARMA_CALIBRATE_SIGMOID, &p, NULL);
+        double clean[MOST_CLASSES], with[MOST_CLASSES];
+        assert_true(wild.high[0] > 1.0 && wild.high[0] < 30.0);
+        p.scores[n_outputs] = wild.high[0];
+        karma_i_calibration tame = learn_problem(KARMA_CALIBRATE_SIGMOID, &p, NULL);
+        for (size_t i = 0; i < N; i++) {
+            karma_i_calibration_apply(&wild, p.scores + i * n_outputs, with);
+            karma_i_calibration_apply(&tame, p.scores + i * n_outputs, clean);
+            for (size_t k = 0; k < n_classes; k++) assert_close(with[k], clean[k], 1e-9);
+        }
+        assert_true(wild.slope[0] > 0.3);
+        karma_i_calibration_clear(&wild);
+        karma_i_calibration_clear(&tame);
+    }
 }
 
 /* Scores in other units, up to the ends of the range of a double, are the same scores. */
@@ -558,6 +590,11 @@ static void a_broken_sigmoid_is_refused(void **state) {
         c.offset[i] = bad_offsets[i];
         refuses(&c, 3, "an offset");
         c.offset[i] = 0.0;
+        c.low[i] = bad_offsets[i];
+        refuses(&c, 3, "a lower bound");
+        c.low[i] = 1.0;
+        refuses(&c, 3, "bounds that are crossed");
+        c.low[i] = 0.0;
     }
     double falling = -1e-300, level = 0.0;
     karma_i_calibration two = {.kind = KARMA_CALIBRATE_SIGMOID, .n_outputs = 1, .slope = &falling, .offset = &level};
@@ -604,6 +641,7 @@ int main(void) {
         cmocka_unit_test(the_sigmoid_of_more_classes_is_stationary),
         cmocka_unit_test(many_classes_have_a_slope_each),
         cmocka_unit_test(hopeless_scores_keep_their_ratios),
+        cmocka_unit_test(a_wild_score_does_not_flatten_the_others),
         cmocka_unit_test(units_do_not_matter),
         cmocka_unit_test(the_widest_gap_is_crossed_straight),
         cmocka_unit_test(the_order_of_rows_leaves_no_trace),
