@@ -14,8 +14,9 @@ extern "C" {
  * row, under the model's subspace. */
 typedef struct karma_next_cell {
     size_t attribute; /* of the model */
-    /* Expected fall of the uncertainty. Of classes, whose uncertainty is the entropy of their probabilities in bits:
-     * that entropy now, less its mean over the values. Of a number: the variance of the prediction over the values. */
+    /* Expected fall of the uncertainty, never below 0. Of classes, in bits: the entropy of the mean of their
+     * probabilities over the values, less the mean of the entropies (the mutual information of class and cell). Of a
+     * number: the variance of the prediction over the values. */
     double gain;
     double cost;     /* of measuring it */
     double per_cost; /* gain / cost: cells are in the descending order of it */

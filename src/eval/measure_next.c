@@ -1,9 +1,13 @@
 /* What to measure next. For a row with observed cells x_o and a missing cell j, with U the uncertainty of a prediction,
  *
- *     gain(j) = U(x_o) - E[U(x_o, x_j) | x_o],     x_j | x_o as the subspace has it (subspace/completion.h)
+ *     gain(j) = U(E[p | x_o]) - E[U(p) | x_o],   p = p(x_o, x_j),   x_j | x_o as the subspace has it
+ *                                                                   (subspace/completion.h)
  *
- * for classes with U the entropy, and for numbers Var[f(x_o, x_j) | x_o], which is by how much the variance of the
- * label falls if f is its conditional mean. The expectation is a sum over a few values of x_j. */
+ * for classes with p their probabilities and U the entropy: the mutual information of class and cell, as the model's
+ * own probabilities have it. For numbers it is Var[f(x_o, x_j) | x_o], by how much the variance of the label falls if f
+ * is its conditional mean. Neither is below 0. U(p(x_o)) is not used: the probabilities of a row with one cell more
+ * differ from those of the row as it is even in the mean, as a kernel counts cells, and that difference is no
+ * information. The expectation is a sum over a few values of x_j. */
 #include "karma/next.h"
 
 #include <math.h>
@@ -96,10 +100,10 @@ typedef struct work {
     size_t threads;
     karma_i_matching match;
     karma_i_rows *rows;
-    double *divisors, *x, *errors; /* of all rows; x and errors: n_features each */
-    double *observed;              /* of one row, by attribute; NaN: missing */
-    outlook *outlooks;             /* of one row, by attribute */
-    double *probabilities;
+    double *divisors, *x, *errors;   /* of all rows; x and errors: n_features each */
+    double *observed;                /* of one row, by attribute; NaN: missing */
+    outlook *outlooks;               /* of one row, by attribute */
+    double *probabilities, *mixture; /* one per class */
 } work;
 
 static void clear_work(work *w) {
@@ -111,6 +115,7 @@ static void clear_work(work *w) {
     karma_i_free(w->observed);
     karma_i_free(w->outlooks);
     karma_i_free(w->probabilities);
+    karma_i_free(w->mixture);
 }
 
 static const karma_i_recipe *find_subspace(const karma_model *model) {
@@ -144,7 +149,8 @@ static karma_status init_work(work *w, const karma_hooks *hooks, karma_error *er
     w->observed = karma_i_alloc(A, sizeof *w->observed);
     w->outlooks = karma_i_alloc(A, sizeof *w->outlooks);
     w->probabilities = karma_i_alloc(w->head->labels.n_classes + 1, sizeof *w->probabilities);
-    if (!w->divisors || !w->x || !w->errors || !w->observed || !w->outlooks || !w->probabilities)
+    w->mixture = karma_i_alloc(w->head->labels.n_classes + 1, sizeof *w->mixture);
+    if (!w->divisors || !w->x || !w->errors || !w->observed || !w->outlooks || !w->probabilities || !w->mixture)
         return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_recipe_match(&w->match, w->recipe, w->table, err));
     KARMA_TRY(karma_i_recipe_encode(&w->rows, w->divisors, w->recipe, w->table, hooks, err));
@@ -210,32 +216,50 @@ static karma_status build_trials(karma_table **out, const work *w, karma_error *
 
 /* --- gains --------------------------------------------------------------------------------------------- */
 
-static double entropy(const work *w, const double *scores) {
+static double bits_of(const double *p, size_t n) {
     double bits = 0.0;
-    (void)karma_i_head_probabilities(w->probabilities, w->head, scores);
-    for (size_t k = 0; k < w->head->labels.n_classes; k++)
-        if (w->probabilities[k] > 0.0) bits -= w->probabilities[k] * log2(w->probabilities[k]);
+    for (size_t k = 0; k < n; k++)
+        if (p[k] > 0.0) bits -= p[k] * log2(p[k]);
     return bits;
 }
 
+static double entropy(const work *w, const double *scores) {
+    (void)karma_i_head_probabilities(w->probabilities, w->head, scores);
+    return bits_of(w->probabilities, w->head->labels.n_classes);
+}
+
 /* Of the values of one cell, whose scores are those from `scores` on; `base`: the scores of the row as it is. */
-static karma_next_cell judge_cell(const work *w, size_t attribute, const double *base, const double *scores) {
-    const outlook *o = &w->outlooks[attribute];
-    size_t K = w->model->task.n_outputs;
-    int classify = w->head->labels.task == KARMA_TASK_CLASSIFY;
-    karma_next_cell cell = {.attribute = attribute, .cost = w->costs ? w->costs[attribute] : 1.0};
-    double mean = 0.0, squares = 0.0, now = classify ? entropy(w, base) : karma_i_head_number(w->head, base);
+static void judge_classes(karma_next_cell *cell, const work *w, const outlook *o, const double *base,
+                          const double *scores) {
+    size_t K = w->model->task.n_outputs, n_classes = w->head->labels.n_classes;
+    double expected = 0.0;
+    memset(w->mixture, 0, n_classes * sizeof *w->mixture);
     for (size_t k = 0; k < o->n; k++) {
         const double *own = scores + k * K;
-        double value = classify ? entropy(w, own) : karma_i_head_number(w->head, own);
-        mean += o->weight[k] * value;
-        cell.change +=
-            o->weight[k] *
-            (classify ? karma_i_head_decide(w->head, own) != karma_i_head_decide(w->head, base) : fabs(value - now));
+        expected += o->weight[k] * entropy(w, own);
+        for (size_t c = 0; c < n_classes; c++) w->mixture[c] += o->weight[k] * w->probabilities[c];
+        if (karma_i_head_decide(w->head, own) != karma_i_head_decide(w->head, base)) cell->change += o->weight[k];
     }
-    for (size_t k = 0; !classify && k < o->n; k++)
-        squares += o->weight[k] * pow(karma_i_head_number(w->head, scores + k * K) - mean, 2);
-    cell.gain = o->n == 0 ? 0.0 : classify ? now - mean : squares;
+    cell->gain = fmax(0.0, bits_of(w->mixture, n_classes) - expected); /* below 0 by rounding only: U is concave */
+}
+
+static void judge_number(karma_next_cell *cell, const work *w, const outlook *o, const double *base,
+                         const double *scores) {
+    size_t K = w->model->task.n_outputs;
+    double mean = 0.0, now = karma_i_head_number(w->head, base);
+    for (size_t k = 0; k < o->n; k++) {
+        double value = karma_i_head_number(w->head, scores + k * K);
+        mean += o->weight[k] * value;
+        cell->change += o->weight[k] * fabs(value - now);
+    }
+    for (size_t k = 0; k < o->n; k++)
+        cell->gain += o->weight[k] * pow(karma_i_head_number(w->head, scores + k * K) - mean, 2);
+}
+
+static karma_next_cell judge_cell(const work *w, size_t attribute, const double *base, const double *scores) {
+    karma_next_cell cell = {.attribute = attribute, .cost = w->costs ? w->costs[attribute] : 1.0};
+    int classify = w->head->labels.task == KARMA_TASK_CLASSIFY;
+    (classify ? judge_classes : judge_number)(&cell, w, &w->outlooks[attribute], base, scores);
     cell.per_cost = cell.gain / cell.cost;
     return cell;
 }
