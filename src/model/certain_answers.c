@@ -15,6 +15,8 @@
 #include "model/certain_answers.h"
 
 static const double DEFAULT_LEVEL = 0.9;
+/* Ends are moved apart by this share: a constant label is predicted up to rounding errors, and lies in its interval. */
+static const double ROUNDING = 1e-12;
 
 static const karma_i_head *head_of(const karma_model *model, size_t target) {
     return &model->task.heads[target];
@@ -198,6 +200,8 @@ karma_status karma_predict_intervals(double *low, double *high, const karma_mode
         low[i] = own[0] + (ends.low[g] - ends.low_corrected[g]);
         high[i] = own[head->n_outputs - 1] + (ends.high[g] - ends.high_corrected[g]);
         if (low[i] > high[i]) low[i] = high[i] = 0.5 * (low[i] + high[i]);
+        low[i] -= ROUNDING * fabs(low[i]);
+        high[i] += ROUNDING * fabs(high[i]);
     }
     karma_i_free(groups);
     return st;

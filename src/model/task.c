@@ -57,6 +57,25 @@ static karma_status learn_heads(karma_i_task *task, const karma_table *table, co
     return KARMA_OK;
 }
 
+static int is_level(double value) {
+    return isfinite(value) && value > 0.0;
+}
+
+/* Levels need rows that were left out. */
+static karma_status check_certainty(const karma_fit_options *o, int any_numbers, int any_classes, karma_error *err) {
+    if (is_level(o->intervals) && !any_numbers)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'intervals' is for numbers, and there are none");
+    if (is_level(o->sets) && !any_classes)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'sets' is for classes, and there are none");
+    const char *asked = is_level(o->intervals)                        ? "intervals"
+                        : is_level(o->sets)                           ? "sets"
+                        : o->coverage_by == KARMA_COVERAGE_BY_MISSING ? "coverage-by"
+                                                                      : NULL;
+    if (asked && o->certainty == KARMA_CERTAINTY_OFF)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option '%s' needs what option 'certainty=off' leaves out", asked);
+    return KARMA_OK;
+}
+
 /* Options that apply to no target are an error. */
 static karma_status check_settings(const karma_i_task *task, karma_error *err) {
     int any_quantiles = 0, any_classes = 0, any_numbers = 0;
@@ -70,10 +89,7 @@ static karma_status check_settings(const karma_i_task *task, karma_error *err) {
                             karma_i_loss_name(task->heads[0].loss));
     if (task->options.class_weight && !any_classes)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight' is for classes, and there are none");
-    if (isfinite(task->options.intervals) && task->options.intervals > 0.0 && !any_numbers)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'intervals' is for numbers, and there are none");
-    if (isfinite(task->options.sets) && task->options.sets > 0.0 && !any_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'sets' is for classes, and there are none");
+    KARMA_TRY(check_certainty(&task->options, any_numbers, any_classes, err));
     if (task->options.probabilities != KARMA_CALIBRATE_OFF && task->options.probabilities != KARMA_CALIBRATE_AUTO &&
         !any_classes)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'probabilities' is for classes, and there are none");

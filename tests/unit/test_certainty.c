@@ -141,6 +141,28 @@ static karma_fit_options options_with(const char *name, const char *value, const
     return options;
 }
 
+/* Rows to learn from and rows to judge by, of one table. */
+typedef struct halves {
+    karma_table *train, *test;
+} halves;
+
+static halves draw_halves(table_plan p, size_t n_train, size_t n_test, uint64_t seed) {
+    halves h = {NULL, NULL};
+    size_t *rows = malloc((n_train + n_test) * sizeof *rows);
+    p.n_rows = n_train + n_test;
+    karma_table *all = draw_labelled(&p, seed);
+    for (size_t i = 0; i < p.n_rows; i++) rows[i] = i;
+    assert_int_equal(karma_table_select(&h.train, all, rows, n_train, NULL), KARMA_OK);
+    assert_int_equal(karma_table_select(&h.test, all, rows + n_train, n_test, NULL), KARMA_OK);
+    karma_table_free(all);
+    free(rows);
+    return h;
+}
+
+static void free_halves(halves h) {
+    karma_table_free(h.train), karma_table_free(h.test);
+}
+
 static karma_model *fit(const karma_table *table, karma_fit_options *options) {
     karma_model *model = NULL;
     karma_error err;
@@ -177,25 +199,20 @@ static double interval_coverage(const karma_model *model, const karma_table *tab
 
 static void intervals_of_new_rows_keep_their_level(void **state) {
     static const char *const quantiles[] = {NULL, "0.1,0.9"};
-    table_plan p = {.n_rows = 1500, .n_numbers = 6, .share = 0.7, .signal = 1.0};
+    halves h = draw_halves((table_plan){.n_numbers = 6, .share = 0.7, .signal = 1.0}, 500, 1000, 5);
     (void)state;
-    karma_table *all = draw_labelled(&p, 5), *train = NULL, *test = NULL;
-    size_t rows[1500];
-    for (size_t i = 0; i < 1500; i++) rows[i] = i;
-    assert_int_equal(karma_table_select(&train, all, rows, 500, NULL), KARMA_OK);
-    assert_int_equal(karma_table_select(&test, all, rows + 500, 1000, NULL), KARMA_OK);
     for (size_t q = 0; q < 2; q++) {
         karma_fit_options options = options_with("certainty", "on", quantiles[q] ? "quantile" : NULL, quantiles[q]);
-        karma_model *model = fit(train, &options);
+        karma_model *model = fit(h.train, &options);
         assert_int_equal(karma_model_n_left_out(model, 0), 500);
         for (double level = 0.5; level < 0.96; level += 0.15) {
-            double share = interval_coverage(model, test, level);
+            double share = interval_coverage(model, h.test, level);
             assert_true(share >= least_share(level, 500, 1000));
             assert_true(share <= 2.0 * level - least_share(level, 500, 1000) + 0.02);
         }
         karma_model_free(model);
     }
-    karma_table_free(all), karma_table_free(train), karma_table_free(test);
+    free_halves(h);
 }
 
 /* The outer quantiles are the interval of the level between them. */
@@ -223,24 +240,19 @@ static void the_interval_of_quantiles_is_what_is_between_them(void **state) {
 
 static void sets_of_new_rows_keep_their_level(void **state) {
     enum { N = 600, M = 1000, K = 4 };
-    table_plan p = {.n_rows = N + M, .n_numbers = 6, .share = 0.7, .n_classes = K, .signal = 2.0};
+    halves h = draw_halves((table_plan){.n_numbers = 6, .share = 0.7, .n_classes = K, .signal = 2.0}, N, M, 7);
     (void)state;
-    karma_table *all = draw_labelled(&p, 7), *train = NULL, *test = NULL;
-    size_t rows[N + M];
-    for (size_t i = 0; i < N + M; i++) rows[i] = i;
-    assert_int_equal(karma_table_select(&train, all, rows, N, NULL), KARMA_OK);
-    assert_int_equal(karma_table_select(&test, all, rows + N, M, NULL), KARMA_OK);
     karma_fit_options options = options_with("sets", "0.9", NULL, NULL);
-    karma_model *model = fit(train, &options);
-    double *scores = predict(model, test), y;
+    karma_model *model = fit(h.train, &options);
+    double *scores = predict(model, h.test), y;
     unsigned char sets[M * K];
     double before = 0.0;
     for (double level = 0.6; level < 0.96; level += 0.1) {
         double covered = 0.0, size = 0.0;
-        assert_int_equal(karma_predict_sets(sets, model, 0, test, scores, level, NULL), KARMA_OK);
+        assert_int_equal(karma_predict_sets(sets, model, 0, h.test, scores, level, NULL), KARMA_OK);
         for (size_t i = 0; i < M; i++) {
             assert_true(sets[i * K + karma_model_decide(model, 0, scores + i * K)]);
-            assert_true(karma_table_target(test, 0, i, &y));
+            assert_true(karma_table_target(h.test, 0, i, &y));
             covered += sets[i * K + (size_t)y] / (double)M;
             for (size_t k = 0; k < K; k++) size += sets[i * K + k] / (double)M;
         }
@@ -251,30 +263,25 @@ static void sets_of_new_rows_keep_their_level(void **state) {
     assert_true(before < K);
     free(scores);
     karma_model_free(model);
-    karma_table_free(all), karma_table_free(train), karma_table_free(test);
+    free_halves(h);
 }
 
 /* The number of observed columns decides how wide an interval is. */
 static void levels_are_kept_by_the_number_of_missing_cells(void **state) {
     enum { N = 240, M = 3000 };
-    table_plan p = {.n_rows = N + M, .n_numbers = 8, .share = 0.55, .signal = 3.0};
+    halves h = draw_halves((table_plan){.n_numbers = 8, .share = 0.55, .signal = 3.0}, N, M, 8);
     (void)state;
-    karma_table *all = draw_labelled(&p, 8), *train = NULL, *test = NULL;
-    size_t rows[N + M];
-    for (size_t i = 0; i < N + M; i++) rows[i] = i;
-    assert_int_equal(karma_table_select(&train, all, rows, N, NULL), KARMA_OK);
-    assert_int_equal(karma_table_select(&test, all, rows + N, M, NULL), KARMA_OK);
     karma_fit_options options = options_with("certainty", "on", "coverage-by", "missing");
-    karma_model *model = fit(train, &options);
+    karma_model *model = fit(h.train, &options);
     const karma_i_certainty *c = &model->task.heads[0].certainty;
     assert_in_range(c->n_groups, 2, KARMA_I_MOST_GROUPS);
     assert_true(c->n_masked > 0);
-    double *scores = predict(model, test), *low = malloc(M * sizeof *low), *high = malloc(M * sizeof *high), y;
+    double *scores = predict(model, h.test), *low = malloc(M * sizeof *low), *high = malloc(M * sizeof *high), y;
     double covered[KARMA_I_MOST_GROUPS] = {0}, width[KARMA_I_MOST_GROUPS] = {0}, n[KARMA_I_MOST_GROUPS] = {0};
-    assert_int_equal(karma_predict_intervals(low, high, model, 0, test, scores, 0.8, NULL), KARMA_OK);
+    assert_int_equal(karma_predict_intervals(low, high, model, 0, h.test, scores, 0.8, NULL), KARMA_OK);
     for (size_t i = 0; i < M; i++) {
-        size_t g = karma_i_group_of(c->group_most, c->n_groups, karma_i_table_cells(test, i).count);
-        assert_true(karma_table_target(test, 0, i, &y));
+        size_t g = karma_i_group_of(c->group_most, c->n_groups, karma_i_table_cells(h.test, i).count);
+        assert_true(karma_table_target(h.test, 0, i, &y));
         covered[g] += low[i] <= y && y <= high[i] ? 1.0 : 0.0;
         width[g] = high[i] - low[i];
         n[g] += 1.0;
@@ -284,7 +291,7 @@ static void levels_are_kept_by_the_number_of_missing_cells(void **state) {
     assert_true(width[0] > width[c->n_groups - 1]); /* more holes, less certain */
     free(scores), free(low), free(high);
     karma_model_free(model);
-    karma_table_free(all), karma_table_free(train), karma_table_free(test);
+    free_halves(h);
 }
 
 static void copies_have_the_cells_of_both_rows(void **state) {
@@ -312,23 +319,18 @@ static void copies_have_the_cells_of_both_rows(void **state) {
 
 static void what_is_answered_keeps_its_accuracy(void **state) {
     enum { N = 800, M = 2000 };
-    table_plan p = {.n_rows = N + M, .n_numbers = 6, .share = 0.7, .n_classes = 2, .signal = 2.0};
+    halves h = draw_halves((table_plan){.n_numbers = 6, .share = 0.7, .n_classes = 2, .signal = 2.0}, N, M, 10);
     (void)state;
-    karma_table *all = draw_labelled(&p, 10), *train = NULL, *test = NULL;
-    size_t rows[N + M];
-    for (size_t i = 0; i < N + M; i++) rows[i] = i;
-    assert_int_equal(karma_table_select(&train, all, rows, N, NULL), KARMA_OK);
-    assert_int_equal(karma_table_select(&test, all, rows + N, M, NULL), KARMA_OK);
     karma_fit_options options = options_with("probabilities", "sigmoid", NULL, NULL);
-    karma_model *model = fit(train, &options);
-    double *scores = predict(model, test), confidence[M], threshold, y;
-    assert_int_equal(karma_predict_confidence(confidence, model, 0, test, scores, NULL), KARMA_OK);
+    karma_model *model = fit(h.train, &options);
+    double *scores = predict(model, h.test), confidence[M], threshold, y;
+    assert_int_equal(karma_predict_confidence(confidence, model, 0, h.test, scores, NULL), KARMA_OK);
     for (int rule = KARMA_ABSTAIN_SHARE; rule <= KARMA_ABSTAIN_ACCURACY; rule++) {
         double answered = 0.0, right = 0.0, all_right = 0.0;
         assert_int_equal(karma_abstention_threshold(&threshold, model, 0, (karma_abstain_rule)rule, 0.9, NULL),
                          KARMA_OK);
         for (size_t i = 0; i < M; i++) {
-            assert_true(karma_table_target(test, 0, i, &y));
+            assert_true(karma_table_target(h.test, 0, i, &y));
             double is_right = karma_model_decide(model, 0, scores + i) == (size_t)y;
             all_right += is_right;
             answered += confidence[i] >= threshold ? 1.0 : 0.0;
@@ -342,7 +344,7 @@ static void what_is_answered_keeps_its_accuracy(void **state) {
     }
     free(scores);
     karma_model_free(model);
-    karma_table_free(all), karma_table_free(train), karma_table_free(test);
+    free_halves(h);
 }
 
 static void a_model_file_keeps_them(void **state) {
@@ -389,6 +391,28 @@ static void threads_change_nothing(void **state) {
     karma_table_free(table);
 }
 
+/* Rounding errors of the folds and of the prediction differ. */
+static void a_constant_number_lies_in_its_interval(void **state) {
+    enum { N = 60, D = 3 };
+    static const double constants[] = {0.0, 3.5, -0.1, 1e9 / 3.0};
+    karma_i_rng rng;
+    (void)state;
+    karma_i_rng_init(&rng, 14);
+    for (size_t k = 0; k < sizeof constants / sizeof constants[0]; k++) {
+        double cells[N * D], label[N];
+        karma_table *table = NULL;
+        for (size_t i = 0; i < N; i++) label[i] = constants[k];
+        for (size_t i = 0; i < N * D; i++) cells[i] = karma_i_rng_below(&rng, 5) ? karma_i_rng_normal(&rng) : NAN;
+        assert_int_equal(karma_table_from_array(&table, cells, N, D, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_table_add_target_numbers(table, "y", label, NULL), KARMA_OK);
+        karma_fit_options options = options_with("intervals", "0.9", "task", "regress");
+        karma_model *model = fit(table, &options);
+        assert_true(interval_coverage(model, table, 0.9) > 1.0 - 1e-9);
+        karma_model_free(model);
+        karma_table_free(table);
+    }
+}
+
 static void what_is_not_there_is_refused(void **state) {
     table_plan p = {.n_rows = 60, .n_numbers = 3, .share = 0.8, .signal = 1.0};
     karma_error err;
@@ -410,6 +434,14 @@ static void what_is_not_there_is_refused(void **state) {
                          KARMA_ERR_OPTION);
     }
     assert_int_equal(karma_predict_sets(sets, with, 0, table, scores, 0.8, &err), KARMA_ERR_DATA);
+    static const char *const asked[][2] = {{"intervals", "0.8"}, {"coverage-by", "missing"}};
+    for (size_t i = 0; i < 2; i++) {
+        karma_fit_options both = options_with("certainty", "off", asked[i][0], asked[i][1]);
+        karma_model *none = NULL;
+        assert_int_equal(karma_fit(&none, table, &both, NULL, &err), KARMA_ERR_OPTION);
+        assert_non_null(strstr(err.message, "certainty=off"));
+        karma_options_clear(karma_fit_option_table(), &both);
+    }
     assert_int_equal(karma_abstention_threshold(&threshold, with, 0, KARMA_ABSTAIN_SHARE, 0.5, &err), KARMA_ERR_DATA);
     assert_int_equal(karma_predict_intervals(low, high, with, 0, table, scores, 0.999, &err), KARMA_OK);
     assert_true(low[0] == -INFINITY && high[0] == INFINITY); /* 60 rows are too few */
@@ -432,6 +464,7 @@ int main(void) {
         cmocka_unit_test(what_is_answered_keeps_its_accuracy),
         cmocka_unit_test(a_model_file_keeps_them),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(a_constant_number_lies_in_its_interval),
         cmocka_unit_test(what_is_not_there_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,8 +312,9 @@ static void note_abstention(const work *w) {
     const tool *t = w->t;
     if (w->n_abstained == 0 || !t->hooks.notice) return;
     (void)snprintf(sentence, sizeof sentence,
-                   "%zu of %zu predictions are left empty: the model knows too little of such rows (--abstain %.40s)",
-                   w->n_abstained, w->n_rows, t->options.abstain);
+                   "%zu of %zu predictions are left empty: the model %s of such rows (--abstain %.40s)", w->n_abstained,
+                   w->n_rows, strpbrk(t->options.abstain, "%=") ? "is not certain enough" : "knows too little",
+                   t->options.abstain);
     t->hooks.notice(t->hooks.payload, sentence);
 }
 

@@ -325,8 +325,7 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
         """
         check_is_fitted(self, "model_")
         data = self._new_data(X)
-        scores = self.model_.scores(data.table, int(self.threads or 0), self.verbose)
-        return self.model_.sets(data.table, scores, level)[:, self._order]
+        return self.model_.sets(data.table, self._scored(data), level)[:, self._order]
 
     def _adopt(self, model: Model) -> "KarmaClassifier":
         super()._adopt(model)
@@ -405,8 +404,7 @@ class KarmaRegressor(RegressorMixin, KarmaEstimator):
         """
         check_is_fitted(self, "model_")
         data = self._new_data(X)
-        scores = self.model_.scores(data.table, int(self.threads or 0), self.verbose)
-        return self.model_.intervals(data.table, scores, level)
+        return self.model_.intervals(data.table, self._scored(data), level)
 
     def _adopt(self, model: Model) -> "KarmaRegressor":
         super()._adopt(model)

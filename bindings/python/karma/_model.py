@@ -91,6 +91,20 @@ class Model:
         found = _karma.sets(self._capsule, table, scores, -1.0 if level is None else float(level))
         return np.frombuffer(found, dtype=np.uint8).reshape(len(scores), -1).astype(bool)
 
+    def is_certain(self, table: Any, scores: np.ndarray, is_accuracy: bool, value: float) -> np.ndarray:
+        """True for rows whose confidence reaches the threshold that keeps a share of answers, or an accuracy."""
+        found = np.empty(len(scores))
+        threshold = _karma.confidence(self._capsule, table, scores, found, int(is_accuracy), float(value))
+        return found >= threshold
+
+    def coverage(self, table: Any, scores: np.ndarray, level: Optional[float]) -> Sequence[tuple]:
+        """(least, most, n_rows, coverage, width) of all rows, then of groups by the number of observed columns."""
+        return _karma.coverage(self._capsule, table, scores, -1.0 if level is None else float(level))
+
+    def next_cells(self, table: Any, costs: np.ndarray, threads: int) -> Sequence[tuple]:
+        """(row, attribute, gain, cost, gain per cost, change)"""
+        return _karma.next_cells(self._capsule, table, costs, threads)
+
     def explain(self, table: Any, options: Pairs) -> tuple:
         """(is_split, start, attribute, contribution, error, bias); docs/explain.md"""
         is_split, *parts = _karma.explain(self._capsule, table, options)

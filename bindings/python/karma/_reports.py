@@ -91,6 +91,51 @@ class Reports:
         return frame(self.model_.overlap(self._new_data(X).table), columns=["observed", "sharing", "share", "level"],
                      index=getattr(X, "index", None))
 
+    def _scored(self, data: Any) -> np.ndarray:
+        return self.model_.scores(data.table, int(self.threads or 0), self.verbose)
+
+    def is_certain(self, X: Any, *, share: Optional[float] = None, accuracy: Optional[float] = None) -> np.ndarray:
+        """True for rows whose prediction is certain enough to be given: one of the two is to be stated.
+
+        share: this share of rows like the training rows is answered. accuracy: as many rows as possible are answered, with at
+        least this accuracy (classes only). The threshold is chosen on rows that were left out of learning.
+        """
+        check_is_fitted(self, "model_")
+        if (share is None) == (accuracy is None):
+            raise ValueError("is_certain needs either share or accuracy")
+        data = self._new_data(X)
+        return self.model_.is_certain(data.table, self._scored(data), share is None, accuracy if share is None else share)
+
+    def coverage(self, X: Any, y: Any, level: Optional[float] = None) -> Any:
+        """How well intervals or sets of this level cover y: all rows, then quarters by the number of observed columns.
+
+        width is the mean width of the intervals, or the mean number of classes in the sets.
+        """
+        check_is_fitted(self, "model_")
+        data = self._labelled_data(X, y)
+        groups = self.model_.coverage(data.table, self._scored(data), level)
+        return frame(groups, columns=["least_observed", "most_observed", "rows", "coverage", "width"],
+                     index=["all", *range(1, len(groups))])
+
+    def next_cells(self, X: Any, costs: Any = None) -> Any:
+        """Which missing cells of each row are worth measuring: the first of a row promises most for its cost.
+
+        costs: numbers above 0 by column name, 1 for the others. `row` counts from 0. gain is the expected fall of the
+        uncertainty, of classes in bits, of numbers as a variance; change is the probability that the predicted class
+        changes, or the mean absolute change of the number. The model needs kernel="union" or "subspace" and, for classes,
+        probabilities.
+        """
+        check_is_fitted(self, "model_")
+        names = self._attribute_names()
+        unknown = [name for name in costs or {} if name not in names]
+        if unknown:
+            raise ValueError(f"costs: the model has no column {unknown[0]!r}")
+        each = np.array([float((costs or {}).get(name, 1.0)) for name in names])
+        cells = self.model_.next_cells(self._new_data(X).table, each, int(self.threads or 0))
+        found = frame(cells, columns=["row", "column", "gain", "cost", "gain_per_cost", "change"])
+        found["column"] = [names[j] for j in found["column"]]
+        return found
+
     # --- figures --------------------------------------------------------------------------------------------------------
 
     def plot_gains(self, ax: Any = None) -> Any:

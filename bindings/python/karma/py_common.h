@@ -59,6 +59,10 @@ int py_work_begin(py_work *work, PyObject *callback, double interval); /* 0, or 
 /* Takes the lock again. 0 if the work succeeded and nothing was raised; else -1 with an exception. */
 int py_work_end(py_work *work, karma_status status, const karma_error *err);
 void py_work_clear(py_work *work);
+/* Runs a function between begin and end of work; `arguments` hold its input and output. An interrupt ends with
+ * KeyboardInterrupt, unless `keeps`: then what is there is kept. 0, or -1 with an exception. */
+typedef karma_status py_work_fn(void *arguments, const karma_hooks *hooks, karma_error *err);
+int py_do_work(py_work_fn *function, void *arguments, PyObject *callback, double interval, int keeps);
 
 /* dict[key] = value, which is released; 0, or -1 with an exception. A NULL value is an exception that was set before.
  */
@@ -68,6 +72,7 @@ int py_add(PyObject *list, PyObject *value);
 /* A list of `count` floats. */
 PyObject *py_floats(const double *values, size_t count);
 
-extern PyMethodDef py_table_methods[], py_model_methods[], py_info_methods[], py_report_methods[];
+extern PyMethodDef py_table_methods[], py_model_methods[], py_info_methods[], py_report_methods[],
+    py_certainty_methods[];
 
 #endif

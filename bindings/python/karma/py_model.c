@@ -202,53 +202,6 @@ static PyObject *probabilities(PyObject *self, PyObject *args) {
     return each_row(args, probabilities_row, 1);
 }
 
-/* (model, table, scores, level, out): out[row, 2] are the ends of intervals. */
-static PyObject *intervals(PyObject *self, PyObject *args) {
-    (void)self;
-    PyObject *first, *second, *in, *out;
-    double level;
-    Py_buffer scores, ends;
-    karma_error err;
-    if (!PyArg_ParseTuple(args, "OOOdO", &first, &second, &in, &level, &out)) return NULL;
-    const karma_model *model = py_model(first);
-    const karma_table *table = model ? py_table(second) : NULL;
-    size_t n = table ? karma_table_n_rows(table) : 0;
-    if (!table || py_block_open(&scores, in, 'd', n * karma_model_n_outputs(model), 0) != 0) return NULL;
-    int failed = py_block_open(&ends, out, 'd', 2 * n, 1);
-    if (!failed) {
-        PyThreadState *thread = PyEval_SaveThread();
-        double *low = ends.buf;
-        karma_status st = karma_predict_intervals(low, low + n, model, 0, table, scores.buf, level, &err);
-        PyEval_RestoreThread(thread);
-        if (st != KARMA_OK) failed = 1, py_fail(&err);
-        PyBuffer_Release(&ends);
-    }
-    PyBuffer_Release(&scores);
-    return failed ? NULL : Py_NewRef(Py_None);
-}
-
-/* (model, table, scores, level): bytes, 1 where a class is in the set of a row, in the order [row, class]. */
-static PyObject *sets(PyObject *self, PyObject *args) {
-    (void)self;
-    PyObject *first, *second, *in;
-    double level;
-    Py_buffer scores;
-    karma_error err;
-    if (!PyArg_ParseTuple(args, "OOOd", &first, &second, &in, &level)) return NULL;
-    const karma_model *model = py_model(first);
-    const karma_table *table = model ? py_table(second) : NULL;
-    size_t n = table ? karma_table_n_rows(table) : 0;
-    if (!table || py_block_open(&scores, in, 'd', n * karma_model_n_outputs(model), 0) != 0) return NULL;
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n * karma_model_n_classes(model, 0)));
-    if (bytes && karma_predict_sets((unsigned char *)PyBytes_AsString(bytes), model, 0, table, scores.buf, level,
-                                    &err) != KARMA_OK) {
-        py_fail(&err);
-        Py_CLEAR(bytes);
-    }
-    PyBuffer_Release(&scores);
-    return bytes;
-}
-
 PyMethodDef py_model_methods[] = {
     {"search", search, METH_VARARGS, "search(table, fit, search, fixed, callback, interval)"},
     {"model_save", model_save, METH_VARARGS, "model_save(model, path)"},
@@ -256,8 +209,6 @@ PyMethodDef py_model_methods[] = {
     {"model_to_bytes", model_to_bytes, METH_VARARGS, "model_to_bytes(model)"},
     {"model_from_bytes", model_from_bytes, METH_VARARGS, "model_from_bytes(bytes)"},
     {"predict", predict, METH_VARARGS, "predict(model, table, threads, out)"},
-    {"intervals", intervals, METH_VARARGS, "intervals(model, table, scores, level, out)"},
-    {"sets", sets, METH_VARARGS, "sets(model, table, scores, level)"},
     {"decide", decide, METH_VARARGS, "decide(model, scores, out)"},
     {"numbers", numbers, METH_VARARGS, "numbers(model, scores, out)"},
     {"probabilities", probabilities, METH_VARARGS, "probabilities(model, scores, out)"},

@@ -5,6 +5,7 @@ static int add_methods(PyObject *module) {
     if (PyModule_AddFunctions(module, py_table_methods) != 0) return -1;
     if (PyModule_AddFunctions(module, py_model_methods) != 0) return -1;
     if (PyModule_AddFunctions(module, py_info_methods) != 0) return -1;
+    if (PyModule_AddFunctions(module, py_certainty_methods) != 0) return -1;
     return PyModule_AddFunctions(module, py_report_methods);
 }
 

@@ -5,24 +5,6 @@ static PyObject *bytes_of(const void *data, size_t n, size_t size) {
     return PyBytes_FromStringAndSize(data, (Py_ssize_t)(n * size));
 }
 
-/* Runs fn between begin and end of work; the caller's `arguments` hold all else. */
-typedef karma_status (*work_fn)(void *arguments, const karma_hooks *hooks, karma_error *err);
-
-/* An interrupt ends with KeyboardInterrupt, unless `keeps`: then what is there is kept. */
-static int do_work(work_fn function, void *arguments, PyObject *callback, double interval, int keeps) {
-    py_work work;
-    karma_error err;
-    if (py_work_begin(&work, callback, interval) != 0) return -1;
-    karma_status st = function(arguments, &work.hooks, &err);
-    int failed = py_work_end(&work, st, &err);
-    if (!failed && work.n_interrupts && !keeps) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        failed = -1;
-    }
-    py_work_clear(&work);
-    return failed;
-}
-
 /* A model, a table and options of explanations. */
 typedef struct question {
     const karma_model *model;
@@ -53,7 +35,7 @@ static PyObject *explain(PyObject *self, PyObject *args) {
     question q;
     if (open_inquiry(&q, args) != 0) return NULL;
     PyObject *result = NULL;
-    if (do_work(run_explain, &q, Py_None, 0.05, 0) == 0) {
+    if (py_do_work(run_explain, &q, Py_None, 0.05, 0) == 0) {
         const karma_explanations *e = &q.explanations;
         size_t n_parts = e->start[e->n_rows];
         result = Py_BuildValue("(iNNNNN)", e->is_split, bytes_of(e->start, e->n_rows + 1, sizeof *e->start),
@@ -78,7 +60,7 @@ static PyObject *importance(PyObject *self, PyObject *args) {
     question q;
     if (open_inquiry(&q, args) != 0) return NULL;
     PyObject *list = NULL, *result = NULL;
-    if (do_work(run_importance, &q, Py_None, 0.05, 0) == 0) {
+    if (py_do_work(run_importance, &q, Py_None, 0.05, 0) == 0) {
         list = PyList_New(0);
         for (size_t k = 0; list && k < q.importances.n_attributes; k++) {
             const karma_importance *item = &q.importances.items[k];
@@ -143,7 +125,7 @@ static PyObject *complete(PyObject *self, PyObject *args) {
     c.model = py_model(model);
     c.table = c.model ? py_table(table) : NULL;
     c.threads = threads > 0 ? (size_t)threads : 0;
-    if (!c.table || do_work(run_complete, &c, Py_None, 0.05, 0) != 0) return NULL;
+    if (!c.table || py_do_work(run_complete, &c, Py_None, 0.05, 0) != 0) return NULL;
     PyObject *filled = py_table_capsule(c.completion.table);
     c.completion.table = NULL;
     PyObject *errors = c.completion.errors ? py_table_capsule(c.completion.errors) : Py_NewRef(Py_None);
@@ -190,7 +172,7 @@ static PyObject *gram(PyObject *self, PyObject *args) {
     int failed = py_block_open(&view, out, 'f', n, 1);
     if (!failed) {
         g.values = view.buf;
-        failed = do_work(run_gram, &g, Py_None, 0.05, 0);
+        failed = py_do_work(run_gram, &g, Py_None, 0.05, 0);
         PyBuffer_Release(&view);
     }
     karma_options_clear(karma_fit_option_table(), &g.options);
@@ -255,7 +237,7 @@ static PyObject *compare(PyObject *self, PyObject *args) {
     if (!c.table || py_options_fill(karma_fit_option_table(), &c.fit, sizeof c.fit, fit) != 0) return NULL;
     if (py_options_fill(karma_search_option_table(), &c.search, sizeof c.search, search) == 0) {
         if (py_options_fill(karma_compare_option_table(), &c.compare, sizeof c.compare, options) == 0) {
-            if (do_work(run_compare, &c, callback, interval, 1) == 0) result = comparison_dict(&c.comparison);
+            if (py_do_work(run_compare, &c, callback, interval, 1) == 0) result = comparison_dict(&c.comparison);
             karma_comparison_clear(&c.comparison);
             karma_options_clear(karma_compare_option_table(), &c.compare);
         }

@@ -75,3 +75,17 @@ int py_work_end(py_work *work, karma_status status, const karma_error *err) {
 void py_work_clear(py_work *work) {
     Py_CLEAR(work->notices);
 }
+
+int py_do_work(py_work_fn *function, void *arguments, PyObject *callback, double interval, int keeps) {
+    py_work work;
+    karma_error err;
+    if (py_work_begin(&work, callback, interval) != 0) return -1;
+    karma_status st = function(arguments, &work.hooks, &err);
+    int failed = py_work_end(&work, st, &err);
+    if (!failed && work.n_interrupts && !keeps) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+        failed = -1;
+    }
+    py_work_clear(&work);
+    return failed;
+}

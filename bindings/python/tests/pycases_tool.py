@@ -1,6 +1,7 @@
 """The same numbers as the tool, through files both ways; interruption and progress."""
 import csv
 import io
+import json
 import multiprocessing
 import os
 import signal
@@ -116,6 +117,35 @@ class Files(unittest.TestCase):
         [name] = [name for name in rows.columns if name.startswith("set")]
         self.assertEqual([sorted(text.split("|")) for text in rows[name]], [sorted(text.split("|")) for text in wanted])
         self.assertTrue(any("|" in text for text in wanted))
+
+    def test_abstention_coverage_and_next_cells(self):
+        X, y = pydata.classes(240, missing=0.4)
+        frame = pd.DataFrame(X, columns=list("abcde"))
+        label = np.array(["u", "v"])[y]
+        model = KarmaClassifier(kernel="union", sets=0.9).fit(frame, label)
+        karma.save(model, self.path("m.karma"))
+        frame.assign(target=label).to_csv(self.path("rows.csv"), index=False)
+        for text, keyword in (("20%", {"share": 0.8}), ("accuracy=0.9", {"accuracy": 0.9})):
+            rows = pd.read_csv(io.StringIO(run("predict", self.path("m.karma"), self.path("rows.csv"), "--abstain", text, "--quiet")))
+            given = model.is_certain(frame, **keyword)
+            np.testing.assert_array_equal(rows["prediction"].notna(), given)
+            self.assertTrue(given.any() and not given.all())
+        judged = json.loads(run("eval", self.path("m.karma"), self.path("rows.csv"), "--json"))["certainty"]
+        covered = model.coverage(frame, label)
+        self.assertEqual(covered["coverage"].iloc[0], judged["coverage"])
+        self.assertEqual(list(covered["rows"].iloc[1:]), [group["rows"] for group in judged["by_observed"]])
+        wanted = pd.read_csv(io.StringIO(run("next", self.path("m.karma"), self.path("rows.csv"), "--cost", "b=4")),
+                             float_precision="round_trip")
+        found = model.next_cells(frame, costs={"b": 4})
+        self.assertEqual(len(found), frame.isna().sum().sum())
+        np.testing.assert_array_equal(found["row"] + 1, wanted["row"])
+        for name in ("column", "gain", "cost", "gain_per_cost", "change"):
+            np.testing.assert_array_equal(found[name], wanted[name])
+        for what, call in (("'nose'", lambda: model.next_cells(frame, costs={"nose": 1})), ("share", lambda: model.is_certain(frame)),
+                           ("above 0", lambda: model.next_cells(frame, costs={"a": 0})),
+                           ("up to 1", lambda: model.is_certain(frame, share=2))):
+            with self.assertRaisesRegex(ValueError, what):
+                call()
 
     def test_ordered_categories(self):
         """An ordered category is what --ordered makes of a column of texts."""
