@@ -138,7 +138,7 @@ static void run(sqlite3_context *context, int n_arguments, sqlite3_value **argum
     sql_model *m = sqlite3_get_auxdata(context, 0);
     int is_new = !m;
     const char *path = n_arguments ? (const char *)sqlite3_value_text(arguments[0]) : NULL;
-    if (!path || n_arguments < 2) {
+    if (!path || !*path || n_arguments < 2) {
         sqlite3_result_error(context, "the arguments are the name of a model file and the cells of a row", -1);
         return;
     }
@@ -253,9 +253,12 @@ int sqlite3_karmasqlite_init(sqlite3 *db, char **message, const sqlite3_api_rout
                      {"karma_explain", explain_function}};
     (void)message;
     SQLITE_EXTENSION_INIT2(api);
-    int code = SQLITE_OK;
+    int code = SQLITE_OK, flags = SQLITE_UTF8;
+#if defined SQLITE_SUBTYPE && defined SQLITE_RESULT_SUBTYPE /* they look at json_object's mark, and set it */
+    flags |= SQLITE_SUBTYPE | SQLITE_RESULT_SUBTYPE;
+#endif
     for (size_t i = 0; code == SQLITE_OK && i < sizeof functions / sizeof functions[0]; i++)
-        code = sqlite3_create_function_v2(db, functions[i].name, -1, SQLITE_UTF8, NULL, functions[i].function, NULL,
-                                          NULL, NULL);
+        code =
+            sqlite3_create_function_v2(db, functions[i].name, -1, flags, NULL, functions[i].function, NULL, NULL, NULL);
     return code == SQLITE_OK ? sql_register_table(db) : code;
 }

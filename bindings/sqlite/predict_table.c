@@ -7,12 +7,13 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum { BLOCK_ROWS = 2048 };
+enum { BLOCK_ROWS = 2048, MAX_DEPTH = 4 };
 enum { COLUMN_ID, COLUMN_PREDICTION, COLUMN_PROBABILITIES, COLUMN_QUANTILES, COLUMN_MODEL, COLUMN_SOURCE };
 
 typedef struct predict_table {
     sqlite3_vtab base;
     sqlite3 *db;
+    int depth; /* tables of this kind whose rows are being read now, each by the one before */
 } predict_table;
 
 typedef struct predict_cursor {
@@ -108,13 +109,23 @@ static int close_cursor(sqlite3_vtab_cursor *cursor) {
     return SQLITE_OK;
 }
 
+/* The next row of the source, which may be a view on this kind of table: on another model, or on itself without end. */
+static int step_source(predict_cursor *c) {
+    predict_table *table = (predict_table *)(void *)c->base.pVtab;
+    if (table->depth == MAX_DEPTH) return SQLITE_MISUSE;
+    table->depth++;
+    int code = sqlite3_step(c->rows);
+    table->depth--;
+    return code;
+}
+
 /* Reads the next rows of the source, at most a block of them, into the reader. */
 static int read_block(predict_cursor *c) {
     karma_error err = {0};
     int n_columns = sqlite3_column_count(c->rows), code = SQLITE_ROW;
     c->n_before += (sqlite3_int64)c->n_ids;
     c->n_ids = c->first = c->next = 0;
-    while (c->n_ids < BLOCK_ROWS && (code = sqlite3_step(c->rows)) == SQLITE_ROW) {
+    while (c->n_ids < BLOCK_ROWS && (code = step_source(c)) == SQLITE_ROW) {
         int has_id = c->has_rowid && sqlite3_column_type(c->rows, 0) == SQLITE_INTEGER; /* a view may have NULL */
         c->ids[c->n_ids] = has_id ? sqlite3_column_int64(c->rows, 0) : c->n_before + (sqlite3_int64)c->n_ids + 1;
         c->n_ids++;
@@ -124,6 +135,7 @@ static int read_block(predict_cursor *c) {
     }
     c->rows_ended = code == SQLITE_DONE;
     if (code == SQLITE_ROW || code == SQLITE_DONE) return SQLITE_OK;
+    if (code == SQLITE_MISUSE) return fail(c->base.pVtab, "karma_predict_table reads itself through a view");
     return fail(c->base.pVtab, sqlite3_errmsg(sqlite3_db_handle(c->rows)));
 }
 
@@ -187,7 +199,7 @@ static int filter(sqlite3_vtab_cursor *cursor, int index, const char *index_text
     clear_cursor(c);
     const char *path = n == 2 ? (const char *)sqlite3_value_text(arguments[0]) : NULL;
     const char *source = n == 2 ? (const char *)sqlite3_value_text(arguments[1]) : NULL;
-    if (!path || !source) return fail(cursor->pVtab, "karma_predict_table takes a model file and a table");
+    if (!path || !*path || !source) return fail(cursor->pVtab, "karma_predict_table takes a model file and a table");
     c->model = sql_model_open(path, &err);
     if (!c->model) return fail_with(cursor->pVtab, &err);
     int code = prepare_rows(c, source);

@@ -18,7 +18,8 @@ KARMA_API int karma_is_database(const char *path);
 KARMA_API char *karma_source_text(char *text, size_t size, const char *path);
 /* True and the name of the file, with escapes resolved, if the path is the URI of a database in a file. */
 KARMA_API int karma_database_file(char *text, size_t size, const char *path);
-/* Whether two paths are URIs of the same table. A URI without a table is that of none. */
+/* Whether two paths are URIs of the same table, which the second must name and which must exist; the first may leave it
+ * out if its database has one table only. Asks the databases; 0 if they do not answer. */
 KARMA_API int karma_is_same_table(const char *first, const char *second);
 
 /* Like karma_output_open, but the path may be the URI of a table. CSV with a header that is written to the stream then

@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "version.h"
 
@@ -39,6 +40,23 @@ static void flatten(char *text) {
         if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
 }
 
+/* word://user:password@place becomes word://user@place. A name in a sentence ends at ": "; rather too much goes than a
+ * part of a password, so the first : and the last @ count, and what was cut before an @ goes too. */
+void karma_i_hide_passwords(char *text, size_t size) {
+    int is_cut = strlen(text) + 1 >= size;
+    for (char *start = text; (start = strstr(start, "://")) != NULL;) {
+        start += 3;
+        char *end = strstr(start, ": "), *at = NULL, *colon = strchr(start, ':');
+        if (!end) end = start + strlen(start);
+        for (char *c = start; c < end; c++)
+            if (*c == '@') at = c;
+        if (at && colon && colon < at)
+            memmove(colon, at, strlen(at) + 1);
+        else if (is_cut && !*end && !at && colon)
+            *colon = '\0';
+    }
+}
+
 void karma_i_describe_failure(karma_error *err, karma_status status, const char *format, ...) {
     if (!err) return;
     va_list args;
@@ -47,6 +65,7 @@ void karma_i_describe_failure(karma_error *err, karma_status status, const char 
     (void)vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
     flatten(err->message);
+    karma_i_hide_passwords(err->message, sizeof err->message);
 }
 
 void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
@@ -57,6 +76,7 @@ void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
     flatten(sentence);
+    karma_i_hide_passwords(sentence, sizeof sentence);
     hooks->notice(hooks->payload, sentence);
 }
 

@@ -19,6 +19,10 @@ static inline karma_status karma_i_fail_memory(karma_error *err) {
 /* Sends one formatted sentence to the notice hook, if there is one. */
 void karma_i_notice(const karma_hooks *hooks, const char *format, ...) KARMA_PRINTF(2, 3);
 
+/* Takes passwords out of the URIs in a text of at most size - 1 bytes; one of just as many counts as cut off there.
+ * Messages and notices have gone through it. */
+void karma_i_hide_passwords(char *text, size_t size);
+
 /* Writes up to three of the names for such a sentence: "'a', 'b', 'c' and 4 more". */
 void karma_i_list_names(char *text, size_t size, const char *const *names, size_t n);
 

@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -26,7 +25,7 @@ const karma_i_driver *karma_i_find_driver(const char *path) {
     for (size_t d = 0; d < sizeof drivers / sizeof drivers[0]; d++)
         for (size_t i = 0; i < 3 && drivers[d]->schemes[i]; i++) {
             size_t length = strlen(drivers[d]->schemes[i]);
-            if (strncmp(path, drivers[d]->schemes[i], length) == 0 && path[length] == ':') return drivers[d];
+            if (strncasecmp(path, drivers[d]->schemes[i], length) == 0 && path[length] == ':') return drivers[d];
         }
     return NULL;
 }
@@ -91,6 +90,7 @@ char *karma_source_text(char *text, size_t size, const char *path) {
     text[0] = '\0';
     if (!driver || driver->is_file) {
         put(text, size, &used, path, strlen(path));
+        if (!driver) karma_i_hide_passwords(text, size); /* perhaps a URI that is misspelt */
         return text;
     }
     size_t scheme = strcspn(path, ":") + 1, place = scheme;
@@ -102,6 +102,19 @@ char *karma_source_text(char *text, size_t size, const char *path) {
     put_place(text, size, &used, path + place, end - place);
     if (path[end]) put_parameters(text, size, &used, path + end + 1);
     return text;
+}
+
+karma_status karma_i_check_file_name(const char *path, karma_error *err) {
+    size_t length = 0;
+    char name[1024];
+    while ((path[length] >= 'a' && path[length] <= 'z') || (path[length] >= 'A' && path[length] <= 'Z') ||
+           (length && strchr("+-.0123456789", path[length]) && path[length]))
+        length++;
+    if (length == 0 || !starts(path + length, "://")) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION,
+                        "%s: '%.*s' is not a kind of source that is read here; name a file, sqlite:FILE?table=NAME or "
+                        "postgres://USER@HOST/DATABASE?table=NAME",
+                        karma_source_text(name, sizeof name, path), (int)length, path);
 }
 
 int karma_is_database(const char *path) {
@@ -242,15 +255,14 @@ int karma_database_file(char *text, size_t size, const char *path) {
 
 int karma_is_same_table(const char *first, const char *second) {
     karma_i_uri a = {0}, b = {0};
-    struct stat a_file, b_file;
+    karma_i_identity own, other;
     int same = 0;
     if (karma_i_find_driver(first) && karma_i_find_driver(first) == karma_i_find_driver(second) &&
-        karma_i_uri_parse(&a, first, NULL) == KARMA_OK && karma_i_uri_parse(&b, second, NULL) == KARMA_OK && b.table) {
-        same = a.driver->is_file ? stat(a.place, &a_file) == 0 && stat(b.place, &b_file) == 0 &&
-                                       a_file.st_dev == b_file.st_dev && a_file.st_ino == b_file.st_ino
-                                 : strcmp(a.place, b.place) == 0;
-        same = same && a.table && strcasecmp(a.table, b.table) == 0;
-    }
+        karma_i_find_driver(first)->identify && karma_i_uri_parse(&a, first, NULL) == KARMA_OK &&
+        karma_i_uri_parse(&b, second, NULL) == KARMA_OK && a.driver->identify(&own, &a, NULL) == KARMA_OK &&
+        b.driver->identify(&other, &b, NULL) == KARMA_OK)
+        same = other.table[0] && strcmp(own.database, other.database) == 0 &&
+               (!a.table || strcmp(own.table, other.table) == 0);
     karma_i_uri_clear(&a);
     karma_i_uri_clear(&b);
     return same;

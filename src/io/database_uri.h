@@ -31,6 +31,11 @@ typedef struct karma_i_table_target {
     int replace; /* a table of this name may go */
 } karma_i_table_target;
 
+/* Texts that are equal for the same database and the same table only. */
+typedef struct karma_i_identity {
+    char database[200], table[200];
+} karma_i_identity;
+
 /* One kind of database. */
 typedef struct karma_i_driver {
     const char *schemes[3]; /* "sqlite"; NULL ends the list */
@@ -42,12 +47,16 @@ typedef struct karma_i_driver {
     karma_status (*check_target)(const karma_i_table_target *target, karma_error *err);
     /* All rows in one transaction, or nothing. */
     karma_status (*write_table)(const karma_i_table_target *target, FILE *text, karma_error *err);
+    /* Which database and which of its tables the URI names, however it spells them; no table: an empty text. */
+    karma_status (*identify)(karma_i_identity *out, const karma_i_uri *uri, karma_error *err);
 } karma_i_driver;
 
 extern const karma_i_driver karma_i_sqlite_driver, karma_i_postgres_driver;
 
 /* The driver of the URI's scheme; NULL: it is the name of a file. */
 const karma_i_driver *karma_i_find_driver(const char *path);
+/* Refuses a URI of a kind that is not known, where a file is to be named. */
+karma_status karma_i_check_file_name(const char *path, karma_error *err);
 /* To be cleared also if it fails. */
 karma_status karma_i_uri_parse(karma_i_uri *out, const char *path, karma_error *err);
 void karma_i_uri_clear(karma_i_uri *uri);

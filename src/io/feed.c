@@ -262,7 +262,11 @@ karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error
     int standard = strcmp(path, "-") == 0;
     const char *name = standard ? "standard input" : path;
     int file = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0 && errno == ENOENT) return karma_i_fail(err, KARMA_ERR_IO, "%s: there is no such file", name);
+    if (file < 0 && errno == ENOENT) {
+        int is_near = strstr(name, "?table=") || strncmp(name, "sqlite3:", 8) == 0;
+        return karma_i_fail(err, KARMA_ERR_IO, "%s: there is no such file%s", name,
+                            is_near ? "; a table of a SQLite file is named sqlite:FILE?table=NAME" : "");
+    }
     if (file < 0) return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot open: %s", name, strerror(errno));
     karma_i_feed *f = karma_i_zalloc(1, sizeof *f);
     if (!f) {

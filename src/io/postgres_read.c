@@ -1,5 +1,6 @@
 /* Rows of a PostgreSQL server as delimited text: COPY writes just that, row by row. All is read in one transaction that
  * cannot write, so that rows and columns are one state of the database. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,13 +29,26 @@ static karma_status end_copy(postgres_rows *r, karma_error *err) {
     return st;
 }
 
+static karma_status ask_to_stop(const postgres_rows *r, karma_error *err) {
+    if (!karma_i_progress(r->request.hooks, "reading the database", 0, 0)) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_CANCELLED, "%s: interrupted", r->request.uri->name);
+}
+
+/* More of the answer, or a moment in which there is none: a query may take hours before its first row. */
+static karma_status wait_for_server(postgres_rows *r, karma_error *err) {
+    struct pollfd socket = {.fd = PQsocket(r->server), .events = POLLIN};
+    if (poll(&socket, 1, 100) > 0 && PQconsumeInput(r->server) == 0)
+        return karma_i_postgres_fail(r->server, r->request.uri, err);
+    return ask_to_stop(r, err);
+}
+
 static karma_status next_line(postgres_rows *r, karma_error *err) {
     PQfreemem(r->line);
     r->line = NULL;
     r->given = r->length = 0;
-    if (karma_i_progress(r->request.hooks, "reading the database", 0, 0))
-        return karma_i_fail(err, KARMA_ERR_CANCELLED, "%s: interrupted", r->request.uri->name);
-    int n = PQgetCopyData(r->server, &r->line, 0);
+    KARMA_TRY(ask_to_stop(r, err));
+    int n;
+    while ((n = PQgetCopyData(r->server, &r->line, 1)) == 0) KARMA_TRY(wait_for_server(r, err));
     if (n == -2) return karma_i_postgres_fail(r->server, r->request.uri, err);
     if (n == -1) return end_copy(r, err);
     r->length = (size_t)n;
@@ -55,10 +69,19 @@ static karma_status read_rows(void *self, size_t *got, char *to, size_t room, ka
     return KARMA_OK;
 }
 
+/* A server works on a query until it notices that nobody listens; told so, it stops at once. */
+static void stop_query(PGconn *server) {
+    char said[256];
+    PGcancel *cancel = PQtransactionStatus(server) == PQTRANS_ACTIVE ? PQgetCancel(server) : NULL;
+    if (cancel) (void)PQcancel(cancel, said, sizeof said);
+    PQfreeCancel(cancel);
+}
+
 static void close_rows(void *self) {
     postgres_rows *r = self;
     if (!r) return;
     PQfreemem(r->line);
+    if (r->server && !r->ended) stop_query(r->server);
     PQfinish(r->server);
     karma_i_free(r);
 }
@@ -72,7 +95,7 @@ static karma_status begin(postgres_rows *r, karma_error *err) {
                    "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL synchronize_seqscans = off; "
                    "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL datestyle = 'ISO'; "
                    "SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL lock_timeout = %.0f",
-                   1000.0 * r->request.uri->timeout);
+                   karma_i_postgres_patience(r->request.uri));
     return karma_i_postgres_run(r->server, r->request.uri, sql, err);
 }
 
@@ -161,8 +184,11 @@ static karma_status start_copy(postgres_rows *r, const char *statement, karma_er
     char *sql = karma_i_alloc(size, 1);
     if (!sql) return karma_i_fail_memory(err);
     (void)snprintf(sql, size, "COPY (\n%s\n) TO STDOUT WITH (FORMAT csv, HEADER true)", statement);
-    PGresult *result = PQexec(r->server, sql);
+    int is_sent = PQsendQuery(r->server, sql);
     karma_i_free(sql);
+    if (!is_sent) return karma_i_postgres_fail(r->server, r->request.uri, err);
+    while (PQisBusy(r->server)) KARMA_TRY(wait_for_server(r, err)); /* it answers with the first rows */
+    PGresult *result = PQgetResult(r->server);
     karma_status st =
         PQresultStatus(result) == PGRES_COPY_OUT ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
     PQclear(result);

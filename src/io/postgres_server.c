@@ -5,9 +5,13 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-const karma_i_driver karma_i_postgres_driver = {
-    {"postgres", "postgresql"},  0, "PostgreSQL", karma_i_postgres_open_rows, karma_i_postgres_check_target,
-    karma_i_postgres_write_table};
+const karma_i_driver karma_i_postgres_driver = {{"postgres", "postgresql"},
+                                                0,
+                                                "PostgreSQL",
+                                                karma_i_postgres_open_rows,
+                                                karma_i_postgres_check_target,
+                                                karma_i_postgres_write_table,
+                                                karma_i_postgres_identify};
 
 /* Every occurrence of the word becomes dots. */
 static void hide(char *text, const char *word) {
@@ -15,11 +19,16 @@ static void hide(char *text, const char *word) {
     for (char *found = text; length && (found = strstr(found, word)); found += length) memset(found, '.', length);
 }
 
+double karma_i_postgres_patience(const karma_i_uri *uri) {
+    return uri->timeout < 0.001 ? 1.0 : 1000.0 * uri->timeout;
+}
+
 karma_status karma_i_postgres_fail(PGconn *server, const karma_i_uri *uri, karma_error *err) {
-    char text[300];
+    char text[1000];
     (void)snprintf(text, sizeof text, "%s", server ? PQerrorMessage(server) : "out of memory");
-    text[strcspn(text, "\n")] = '\0'; /* the rest is hints and places in statements of this library */
     if (server) hide(text, PQpass(server));
+    text[strcspn(text, "\n")] = '\0'; /* the rest is hints and places in statements of this library */
+    text[300] = '\0';                 /* after hiding: a password is not cut before it is found */
     const char *start = strncmp(text, "ERROR:  ", 8) == 0 ? text + 8 : text;
     return karma_i_fail(err, KARMA_ERR_IO, "%s: %s", uri->name, *start ? start : "the server does not answer");
 }
@@ -63,5 +72,31 @@ karma_status karma_i_postgres_find(char **out, char *kind, PGconn *server, const
         if (!*out) st = karma_i_fail_memory(err);
     }
     PQclear(result);
+    return st;
+}
+
+karma_status karma_i_postgres_identify(karma_i_identity *out, const karma_i_uri *uri, karma_error *err) {
+    PGconn *server = NULL;
+    char *table = NULL, kind;
+    *out = (karma_i_identity){0};
+    karma_status st = karma_i_postgres_connect(&server, uri, err);
+    if (st == KARMA_OK && uri->table) st = karma_i_postgres_find(&table, &kind, server, uri, err);
+    if (st == KARMA_OK) {
+        /* servers have many names, but each was started at a time of its own */
+        const char *const values[] = {table};
+        PGresult *result = PQexecParams(server,
+                                        "SELECT pg_postmaster_start_time()::text || ' ' || current_database(), "
+                                        "coalesce($1::regclass::oid::text, '')",
+                                        1, NULL, values, NULL, NULL, 0);
+        if (PQresultStatus(result) == PGRES_TUPLES_OK) {
+            (void)snprintf(out->database, sizeof out->database, "%s", PQgetvalue(result, 0, 0));
+            (void)snprintf(out->table, sizeof out->table, "%s", PQgetvalue(result, 0, 1));
+        } else {
+            st = karma_i_postgres_fail(server, uri, err);
+        }
+        PQclear(result);
+    }
+    karma_i_free(table);
+    PQfinish(server);
     return st;
 }

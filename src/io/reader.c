@@ -133,7 +133,10 @@ static karma_status open_feed(job *j, const char *path, const karma_i_supply *su
     int is_database = !supply && karma_is_database(path);
     if (supply || is_database) expect_cells(j, options);
     if (supply) return karma_i_feed_open_supply(&j->feed, path, *supply, err);
-    if (!is_database) return karma_i_feed_open(&j->feed, path, err);
+    if (!is_database) {
+        KARMA_TRY(karma_i_check_file_name(path, err));
+        return karma_i_feed_open(&j->feed, path, err);
+    }
     return karma_i_database_feed(&j->feed, &j->uri, path, options, j->request.hooks, err);
 }
 

@@ -2,14 +2,21 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 
-const karma_i_driver karma_i_sqlite_driver = {
-    {"sqlite"}, 1, "SQLite", karma_i_sqlite_open_rows, karma_i_sqlite_check_target, karma_i_sqlite_write_table};
+const karma_i_driver karma_i_sqlite_driver = {{"sqlite"},
+                                              1,
+                                              "SQLite",
+                                              karma_i_sqlite_open_rows,
+                                              karma_i_sqlite_check_target,
+                                              karma_i_sqlite_write_table,
+                                              karma_i_sqlite_identify};
 
 karma_status karma_i_sqlite_fail(sqlite3 *db, const karma_i_uri *uri, karma_error *err) {
     const char *name = uri->name;
@@ -32,9 +39,16 @@ karma_status karma_i_sqlite_fail(sqlite3 *db, const karma_i_uri *uri, karma_erro
     case SQLITE_AUTH:
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'query' may only read tables (%.200s)", name,
                             sqlite3_errmsg(db));
-    case SQLITE_CANTOPEN:
-    case SQLITE_IOERR:
     case SQLITE_READONLY:
+    case SQLITE_CANTOPEN: /* the file itself could be opened */
+        if (sqlite3_db_readonly(db, "main") == 1)
+            return karma_i_fail(
+                err, KARMA_ERR_IO,
+                "%s: the database has a write-ahead log, which also readers need, and its directory may "
+                "not be written: copy the file to another one",
+                name);
+        return karma_i_fail(err, KARMA_ERR_IO, "%s: %.200s", name, sqlite3_errmsg(db));
+    case SQLITE_IOERR:
     case SQLITE_PERM:
     case SQLITE_FULL:
         return karma_i_fail(err, KARMA_ERR_IO, "%s: %.200s", name, sqlite3_errmsg(db));
@@ -47,12 +61,17 @@ static karma_status check_file(const karma_i_uri *uri, int writes, karma_error *
     struct stat info;
     if (stat(uri->place, &info) != 0) {
         if (errno == ENOENT && writes) return KARMA_OK;
-        if (errno == ENOENT) return karma_i_fail(err, KARMA_ERR_IO, "%s: there is no such file", uri->name);
+        if (errno == ENOENT)
+            return karma_i_fail(
+                err, KARMA_ERR_IO, "%s: there is no such file%s", uri->name,
+                strncmp(uri->place, "//", 2) == 0 ? "; the path follows sqlite: without slashes of its own" : "");
         return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot open: %s", uri->name, strerror(errno));
     }
     if (S_ISDIR(info.st_mode)) return karma_i_fail(err, KARMA_ERR_IO, "%s: is a directory, not a file", uri->name);
-    if (S_ISREG(info.st_mode)) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_IO, "%s: is not a regular file", uri->name);
+    if (!S_ISREG(info.st_mode)) return karma_i_fail(err, KARMA_ERR_IO, "%s: is not a regular file", uri->name);
+    if (access(uri->place, writes ? R_OK | W_OK : R_OK) != 0)
+        return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot open: %s", uri->name, strerror(errno));
+    return KARMA_OK;
 }
 
 /* Names that start like a URI or with a colon mean something else to SQLite; a path does not. */
@@ -121,4 +140,22 @@ karma_status karma_i_sqlite_tables(char ***out, size_t *n, sqlite3 *db, const ka
         free_names(names, count);
     }
     return st;
+}
+
+karma_status karma_i_sqlite_identify(karma_i_identity *out, const karma_i_uri *uri, karma_error *err) {
+    struct stat info;
+    sqlite3 *db = NULL;
+    char **tables = NULL;
+    size_t n = 0;
+    *out = (karma_i_identity){0};
+    karma_status st = karma_i_sqlite_open(&db, uri, 0, err);
+    if (st == KARMA_OK) st = karma_i_sqlite_tables(&tables, &n, db, uri, err);
+    (void)sqlite3_close(db);
+    if (st != KARMA_OK) return st;
+    if (stat(uri->place, &info) == 0)
+        (void)snprintf(out->database, sizeof out->database, "%ju %ju", (uintmax_t)info.st_dev, (uintmax_t)info.st_ino);
+    for (size_t i = 0; uri->table && i < n; i++) /* by its place in the list, which is shorter than its name may be */
+        if (sqlite3_stricmp(tables[i], uri->table) == 0) (void)snprintf(out->table, sizeof out->table, "%zu", i + 1);
+    free_names(tables, n);
+    return KARMA_OK;
 }

@@ -16,6 +16,7 @@ karma_status karma_i_sqlite_tables(char ***out, size_t *n, sqlite3 *db, const ka
 
 karma_status karma_i_sqlite_open_rows(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err);
 karma_status karma_i_sqlite_check_target(const karma_i_table_target *target, karma_error *err);
+karma_status karma_i_sqlite_identify(karma_i_identity *out, const karma_i_uri *uri, karma_error *err);
 karma_status karma_i_sqlite_write_table(const karma_i_table_target *target, FILE *text, karma_error *err);
 
 #endif

@@ -140,6 +140,8 @@ static int allow(void *payload, int action, const char *first, const char *secon
         return SQLITE_OK;
     case SQLITE_FUNCTION:
         return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+    case SQLITE_UPDATE: /* what declaring a virtual table looks like; the file is open for reading only */
+        return first && sqlite3_stricmp(first, "sqlite_master") == 0 ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_PRAGMA: /* full-text tables ask for it */
         return first && sqlite3_stricmp(first, "data_version") == 0 ? SQLITE_OK : SQLITE_DENY;
     default:

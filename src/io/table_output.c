@@ -34,7 +34,10 @@ static karma_status prepare_target(table_output *o, const char *path, int replac
 }
 
 karma_status karma_output_open_table(karma_output **out, const char *path, int replace, karma_error *err) {
-    if (!path || !karma_is_database(path)) return karma_output_open(out, path, err);
+    if (!path || !karma_is_database(path)) {
+        if (path) KARMA_TRY(karma_i_check_file_name(path, err));
+        return karma_output_open(out, path, err);
+    }
     table_output *o = karma_i_zalloc(1, sizeof *o);
     if (!o) return karma_i_fail_memory(err);
     karma_status st = prepare_target(o, path, replace, err);

@@ -3,6 +3,7 @@ import atexit
 import glob
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -143,6 +144,53 @@ class Postgres(Case):
         self.refused("postgres:host=127.0.0.1 password=s3cret?table=t", says="a server is named as", code=2)
         self.assertEqual(self.db.psql("SELECT count(*) FROM t").strip(), b"150")
 
+    def test_pages_show_no_password(self):
+        for command, more in (("train", ["-o", "m.karma"]), ("cv", [])):
+            run = self.run_karma(command, self.db.uri("?table=t&sslpassword=s3cret"), "--target", "y", "--id", "id", "--kernel", "linear",
+                                 f"--report={command}.html", *more)
+            self.assertEqual(run.code, 0, str(run))
+            self.assertIn(b"postgres://anna@127.0.0.1", self.read(f"{command}.html"))
+            self.assertNotIn(b"s3cret", self.read(f"{command}.html"))
+        run = self.run_karma("report", "m.karma", self.db.uri("?table=t"), "-oall.html")
+        self.assertEqual(run.code, 0, str(run))
+        self.assertNotIn(b"s3cret", self.read("all.html"))
+
+    def test_the_table_that_is_read_is_not_replaced(self):
+        self.train(self.db.uri("?table=t"), "m.karma")
+        for source, target in (("t", "public.t"), ("public.t", "T"), ("v", "public.v")):
+            self.fails("predict", "m.karma", self.db.uri("?table=" + source), "-o", self.db.uri("?table=" + target).replace("127.0.0.1", "localhost"), "--replace",
+                       says="would overwrite the input", code=2)
+        self.assertEqual(self.db.psql("SELECT count(*) FROM t").strip(), b"150")
+
+    def test_an_interrupt_while_the_server_works(self):
+        reader = subprocess.Popen([KARMA, "train", self.db.uri(), "--query", "SELECT 1 AS x, pg_sleep(3600)::text AS y", "--target", "y", "-o", "m.karma"],
+                                  cwd=self.dir, stderr=subprocess.PIPE)
+        busy = "FROM pg_stat_activity WHERE application_name = 'karma' AND state = 'active' AND query LIKE 'COPY%'"
+        while self.db.psql("SELECT count(*) " + busy).strip() == b"0" and reader.poll() is None:
+            time.sleep(0.05)
+        reader.send_signal(signal.SIGINT)
+        said = reader.communicate(timeout=HUNG)[1].decode()
+        self.assertEqual(reader.returncode, 1, said)
+        self.assertRegex(said, "^karma: postgres://anna@[^ ]*: interrupted\n$")
+        while self.db.psql("SELECT count(*) " + busy).strip() != b"0":  # the server has stopped, too, and not in an hour
+            time.sleep(0.05)
+
+    def test_a_server_that_goes_away_while_it_is_written_to(self):
+        self.train(self.db.uri("?table=t"), "m.karma")
+        self.db.psql("CREATE TABLE big AS SELECT i AS id, i % 9 AS x FROM generate_series(1, 200000) i")
+        # the writer waits inside its transaction until it is ended
+        self.db.psql("CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); END'; "
+                     "CREATE EVENT TRIGGER slow ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION slow()")
+        writer = subprocess.Popen([KARMA, "predict", "m.karma", self.db.uri("?table=big"), "-o", self.db.uri("?table=p"), "--quiet"], cwd=self.dir, stderr=subprocess.PIPE)
+        ending = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'karma' AND wait_event = 'PgSleep'"
+        while writer.poll() is None and self.db.psql(ending).strip() == b"0":
+            time.sleep(0.05)
+        said = writer.communicate(timeout=HUNG)[1].decode()
+        self.db.psql("DROP EVENT TRIGGER slow")
+        self.assertEqual(writer.returncode, 1, said)
+        self.assertRegex(said, "^karma: postgres://anna@127.0.0.1:[^\n]*(terminating connection|server closed the connection)[^\n]*\n$")
+        self.assertEqual(self.db.psql("SELECT count(*) FROM pg_class WHERE relname = 'p'").strip(), b"0")
+
     def test_a_locked_table(self):
         holder = subprocess.Popen([os.path.join(self.db.bin, "psql"), "-X", "-q", "-h", "127.0.0.1", "-p", str(self.db.port), "-U", "anna", "postgres"],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, PGPASSWORD=PASSWORD))
@@ -150,7 +198,8 @@ class Postgres(Case):
             holder.stdin.write(b"BEGIN; LOCK TABLE t;\n\\echo locked\n")
             holder.stdin.flush()
             self.assertEqual(holder.stdout.readline(), b"locked\n")
-            self.refused(self.db.uri("?table=t&timeout=0.3"), says="canceling statement due to lock timeout")
+            for timeout in ("0.3", "0"):
+                self.refused(self.db.uri(f"?table=t&timeout={timeout}"), says="canceling statement due to lock timeout")
         finally:
             holder.kill()
             holder.wait()

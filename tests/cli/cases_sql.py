@@ -4,6 +4,8 @@ import io
 import math
 import os
 import random
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -109,8 +111,11 @@ class Reading(Sqlite):
         self.write("t.csv", export(names, cells))
         self.train("t.csv", "csv.karma")
         for table in (name.replace("%", "%25"), "v", "V"):
-            self.train(f"sqlite:t.db?table={table}", "db.karma")
+            run = self.train(f"sqlite:t.db?table={table}", "db.karma")
             self.assertEqual(self.read("db.karma"), self.read("csv.karma"))
+            # the command that is recommended can be pasted
+            word = re.search("karma cv (.*) with the same options", run.out).group(1)
+            self.assertEqual(shlex.split(word), [f"sqlite:t.db?table={table}"])
         os.rename(self.path("t.db"), self.path("a?b %c.db"))
         self.train("sqlite:a%3Fb%20%25c.db?table=v", "db.karma")
         self.assertEqual(self.read("db.karma"), self.read("csv.karma"))
@@ -269,6 +274,42 @@ class Refusals(Sqlite):
             self.assertEqual(len(run.err.splitlines()), 1, str(run))
         self.assertEqual(self.files(), ["t.csv", "t.db"])
 
+    def test_names_that_are_nearly_uris_show_no_password(self):
+        self.database()
+        for uri in ("postgress://anna:s3cret@host/db?table=t", "mysql://anna:s3cret@host/db", "https://anna:s3cret@host/t.csv",
+                    "mysql://anna@corp:s3cret@host/db", "mysql://anna:the s3cret@host/db"):
+            run = self.refused(uri, says="is not a kind of source that is read here; name a file, sqlite:FILE[?]table=NAME", code=2)
+            self.assertNotIn("s3cret", run.err)
+            for args in ([uri], ["train", "t.db", uri], ["predict", uri, "t.db"], ["predict", "m.karma", "t.db", "-o", uri],
+                         ["train", "sqlite:t.db", "--target", "y", "--kernel", "linear", "-o", uri], ["inspect", "t.db", "--users", uri],
+                         ["train", "sqlite:t.db", "--target", "y", "--kernel", "linear", "-o", "m.karma", "--report", uri]):
+                run = self.run_karma(*args)
+                self.assertIn(run.code, (1, 2), str(run))
+                self.assertNotIn("s3cret", run.err + run.out)
+        self.refused("t.db?table=t", says="there is no such file; a table of a SQLite file is named sqlite:FILE[?]table=NAME")
+        self.refused("sqlite3:t.db", says="there is no such file; a table of a SQLite file is named sqlite:FILE[?]table=NAME")
+        self.refused("sqlite://t.db?table=t", says="there is no such file; the path follows sqlite: without slashes of its own")
+        self.train("SQLite:t.db?table=t", "m.karma")
+
+    def test_virtual_tables(self):
+        self.database(extra=["CREATE VIRTUAL TABLE f USING fts5(body, y)", "INSERT INTO f SELECT colour, y FROM t"])
+        self.assertEqual(self.ok("inspect", "sqlite:t.db?table=f", "--json").json()["rows"], 120)
+        self.refused("sqlite:t.db", "--query", "UPDATE sqlite_master SET name = 'u'", says="may not be modified")
+
+    def test_a_log_in_a_directory_that_may_not_be_written(self):
+        self.database()
+        db = sqlite3.connect(self.path("t.db"))
+        self.assertEqual(db.execute("PRAGMA journal_mode = WAL").fetchall(), [("wal",)])
+        db.close()
+        user = self.ordinary_user()
+        os.chmod(self.dir, 0o555)
+        self.addCleanup(os.chmod, self.dir, 0o755)
+        run = self.run_karma("inspect", "sqlite:t.db?table=t", **user)
+        self.assertEqual(run.code, 1, str(run))
+        self.assertRegex(run.err, "^karma: sqlite:t.db[?]table=t: the database has a write-ahead log, which also readers need, and its directory may not")
+        os.chmod(self.path("t.db"), 0)
+        self.assertRegex(self.run_karma("inspect", "sqlite:t.db?table=t", **user).err, "cannot open: Permission denied\n$")
+
     def test_queries(self):
         self.database()
         for query, says in [("SELECT * FROM t; DROP TABLE t", "must be one statement"), ("DELETE FROM t", "may only read"),
@@ -356,10 +397,12 @@ class Writing(Sqlite):
 
     def test_an_existing_table_stays(self):
         self.ok("predict", "m.karma", "sqlite:t.db?table=t", "-o", "sqlite:t.db?table=p")
+        self.database("one.db")
         refuse = lambda target, says, *more, code=1: self.fails("predict", "m.karma", "sqlite:t.db?table=t", "-o", target, *more, says=says, code=code)
         refuse("sqlite:t.db?table=P", "table 'P' exists already; choose another name, or --replace")
         refuse("sqlite:t.db?table=t", "would overwrite the input", "--replace", code=2)
         refuse("sqlite:./t.db?table=T", "would overwrite the input", "--replace", code=2)
+        self.fails("predict", "m.karma", "sqlite:one.db", "-o", "sqlite:./one.db?table=t", "--replace", says="would overwrite the input", code=2)
         refuse("sqlite:t.db", "name the table to write", code=2)
         refuse("sqlite:none/t.db?table=p", "unable to open database file|No such file")
         refuse("sqlite:t.db?table=sqlite_p", "object name reserved")

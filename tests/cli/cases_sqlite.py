@@ -166,6 +166,18 @@ class Extension(Case):
             self.assertEqual([row[0] for row in said[0]], wanted)
             self.assertIn("m.karma", said[1])
 
+    def test_views_on_predictions(self):
+        self.train("y", "--kernel", "linear")
+        db = sqlite3.connect(self.path("t.db"))
+        db.execute("CREATE VIEW endless AS SELECT id AS x, prediction AS colour FROM karma_predict_table('m.karma', 'endless')")
+        db.execute("CREATE VIEW twice AS SELECT t.*, p.prediction FROM t JOIN karma_predict_table('m.karma', 't') p ON p.id = t.rowid")
+        db.commit()
+        db.close()
+        endless, twice, once = self.sql("SELECT * FROM endless", "SELECT prediction FROM karma_predict_table('m.karma', 'twice') ORDER BY id",
+                                        "SELECT prediction FROM karma_predict_table('m.karma', 't') ORDER BY id")
+        self.assertIn("karma_predict_table reads itself through a view", endless)
+        self.assertEqual(twice, once)
+
     def test_the_model_of_a_row(self):
         self.train("y", "--kernel", "linear")
         self.train("n", "--kernel", "linear", model="n.karma")
@@ -182,7 +194,10 @@ class Extension(Case):
         self.train("y", "--kernel", "linear")
         self.write("junk.karma", os.urandom(1000))
         cases = [("SELECT karma_predict()", "the arguments are"), ("SELECT karma_predict('m.karma')", "the arguments are"),
-                 ("SELECT karma_predict(NULL, 1, 2, 3, 4)", "the arguments are"), ("SELECT karma_predict('none.karma', 1, 2, 3, 4)", "none.karma: cannot open"),
+                 ("SELECT karma_predict(NULL, 1, 2, 3, 4)", "the arguments are"),
+                 ("SELECT karma_predict('', 1, 2, 3, 4)", "the arguments are"), (f"SELECT karma_predict('m.karma', {', '.join(['NULL'] * 126)})", "has 4 columns, but 126"),
+                 ("SELECT karma_predict('m.karma', json_object('X', 1, 'Colour', 2))", "none of the model's columns [(]'x', 'z', 'colour'"),
+                 ("SELECT karma_predict('postgres://a:s3cret@h/d', 1, 2, 3, 4)", "^postgres://a@h/d: "), ("SELECT karma_predict('none.karma', 1, 2, 3, 4)", "none.karma: cannot open"),
                  ("SELECT karma_predict('.', 1, 2, 3, 4)", "^[.]: "), ("SELECT karma_predict('junk.karma', 1, 2, 3, 4)", "junk.karma: "),
                  ("SELECT karma_predict('m.karma', 1, 2)", "the model has 4 columns, but 2 values follow its name"),
                  ("SELECT karma_predict('m.karma', json_array(1, 2))", "not a JSON object"), ("SELECT karma_predict('m.karma', json_object())", "not a JSON object"),

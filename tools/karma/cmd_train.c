@@ -120,10 +120,14 @@ static void print_kept_rows(const karma_model *model) {
 }
 
 static void print_next_steps(const tool *t) {
-    printf(
-        "  Next: karma predict %s NEW; karma cv %s with the same options, a score without optimism; karma explain %s "
-        "HELD-OUT --importance.\n",
-        t->options.output, path_text(t->arguments[0]), t->options.output);
+    const char *words[] = {t->options.output, t->arguments[0], t->options.output};
+    const char *texts[] = {"  Next: karma predict ", " NEW; karma cv ",
+                           " with the same options, a score without optimism; karma explain "};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        fputs(texts[i], stdout);
+        put_shell_word(stdout, words[i]);
+    }
+    puts(" HELD-OUT --importance.");
 }
 
 static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {

@@ -40,7 +40,7 @@ static int is_standard_input(const struct stat *file) {
 /* Writing over what is being read loses it: never what was meant. */
 static int is_an_input(const tool *t, const char *path) {
     struct stat output;
-    for (size_t i = 0; path && i < t->n_arguments; i++)
+    for (size_t i = 0; path && !t->read.query && i < t->n_arguments; i++) /* what a query reads is not known here */
         if (karma_is_same_table(t->arguments[i], path)) return 1;
     if (!path || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
     for (size_t i = 0; i < t->n_arguments; i++)

@@ -114,7 +114,7 @@ static int write_model_page(report *r, const char *path) {
                    karma_model_target_name(r->model, 0));
     (void)snprintf(lead, sizeof lead, "What a person should know before trusting %.150s%s%.150s.",
                    names_data ? file : "this model", names_data ? " on rows like those of " : ", learned from ",
-                   r->data ? r->data : file);
+                   r->data ? path_text(r->data) : file);
     if (!r->data) (void)snprintf(lead, sizeof lead, "What the file %.150s knows about its model.", file);
     r->n_notes = collected_notes(&r->notes);
     return write_report(r, path, title, lead);
@@ -145,7 +145,7 @@ int report_result(report *r, const char *title) {
     char lead[300];
     if (!r->t->options.report) return EXIT_DONE;
     (void)snprintf(lead, sizeof lead, "Made by karma %s%s%.200s.", r->t->command->name, r->data ? " from " : "",
-                   r->data ? r->data : "");
+                   r->data ? path_text(r->data) : "");
     r->n_notes = collected_notes(&r->notes);
     return write_report(r, r->t->options.report, title, lead);
 }

@@ -40,18 +40,6 @@ static void write_model_options(report *r) {
     page_table_end(&r->page);
 }
 
-/* A word as a shell reads it back. */
-static void put_word(FILE *stream, const char *word) {
-    if (*word &&
-        strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == strlen(word)) {
-        fputs(word, stream);
-        return;
-    }
-    fputc('\'', stream);
-    for (; *word; word++) fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, stream);
-    fputc('\'', stream);
-}
-
 static karma_status write_command(report *r, karma_error *err) {
     char *text = NULL;
     size_t size = 0;
@@ -59,7 +47,7 @@ static karma_status write_command(report *r, karma_error *err) {
     if (!stream) return out_of_memory(err);
     for (int i = 0; i < r->t->n_words; i++) {
         fputs(i ? " " : "", stream);
-        put_word(stream, i ? r->t->words[i] : "karma");
+        put_shell_word(stream, i ? r->t->words[i] : "karma");
     }
     if (fclose(stream) == 0) page_code(&r->page, text);
     free(text);

@@ -78,7 +78,7 @@ static void show_table(report *r) {
     size_t n = karma_table_n_rows(r->table), d = karma_table_n_attributes(r->table);
     double missing = n && d ? 1.0 - (double)karma_table_n_observed(r->table) / ((double)n * (double)d) : 0.0;
     (void)snprintf(text, sizeof text, "%zu", n);
-    page_card(&r->page, text, "rows in %s", r->data);
+    page_card(&r->page, text, "rows in %s", path_text(r->data));
     (void)snprintf(text, sizeof text, "%.1f%%", 100.0 * missing);
     page_card(&r->page, text, "of their cells are missing");
 }

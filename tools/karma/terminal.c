@@ -127,6 +127,35 @@ const char *path_text(const char *path) {
     return karma_source_text(text, sizeof text, path);
 }
 
+/* Of --output=URI and -oURI: where the URI starts. Of any other word its start. */
+static const char *value_of_word(const char *word) {
+    const char *value = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
+    if (value) return value + 1;
+    return strncmp(word, "-o", 2) == 0 ? word + 2 : word;
+}
+
+void put_shell_word(FILE *stream, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    const char *value = value_of_word(word);
+    size_t size = strlen(value) + 1;
+    char *shown = malloc(size);
+    if (value > word) fprintf(stream, "%.*s", (int)(value - word), word);
+    if (!shown || (value > word && !*value)) {
+        free(shown);
+        return;
+    }
+    (void)karma_source_text(shown, size, value);
+    int is_plain = *shown && strspn(shown, plain) == strlen(shown);
+    fputs(is_plain ? "" : "'", stream);
+    for (const char *c = shown; *c; c++)
+        if (*c == '\'')
+            fputs("'\\''", stream);
+        else
+            fputc(*c, stream);
+    fputs(is_plain ? "" : "'", stream);
+    free(shown);
+}
+
 int fail(const char *path, const karma_error *err) {
     end_progress();
     if (path) path = path_text(path);
@@ -146,7 +175,7 @@ int fail_usage(const tool *t, const char *format, ...) {
     char sentence[1024];
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    print_with_flags(stderr, sentence);
+    print_with_flags(stderr, path_text(sentence));
     fprintf(stderr, " (karma %s%s--help)\n", t && t->command ? t->command->name : "", t && t->command ? " " : "");
     return EXIT_USAGE;
 }

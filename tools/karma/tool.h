@@ -142,6 +142,8 @@ void print_with_flags(FILE *stream, const char *sentence);
 double now(void);
 /* A path as it may be shown: without a password. Valid until the next call. */
 const char *path_text(const char *path);
+/* A word of a command line as a shell reads it back, without the password of a URI. */
+void put_shell_word(FILE *stream, const char *word);
 /* Says what failed, naming `path` unless the message already does, and gives the exit code. */
 int fail(const char *path, const karma_error *err);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
