@@ -56,6 +56,7 @@ double karma_i_accuracy_threshold(karma_i_confident *rows, size_t n, double accu
 
 double karma_i_share_threshold(karma_i_confident *rows, size_t n, double share) {
     double total = 0.0, answered = 0.0;
+    if (share >= 1.0) return -INFINITY; /* new rows with less confidence than any of these are answered too */
     if (n > 0) qsort(rows, n, sizeof *rows, by_confidence);
     for (size_t i = 0; i < n; i++) total += rows[i].weight;
     for (size_t i = 0; i < n; i++) {

@@ -82,7 +82,8 @@ class Certainty(Learned):
         plain, truth = self.predictions(), self.labels()
         sure = [max(float(value) for name, value in row.items() if name.startswith("p:")) for row in plain]
         curve = self.ok("eval", "m.karma", "new.csv", "--json").json()["abstention"]
-        for point in curve:
+        self.assertEqual((curve[0]["asked"], curve[0]["answered"], curve[0]["threshold"]), (1.0, 1.0, None))
+        for point in curve[1:]:
             given = [i for i, p in enumerate(sure) if p >= point["threshold"]]
             self.assertAlmostEqual(point["answered"], len(given) / len(sure), 9)
             self.assertAlmostEqual(point["accuracy"], sum(plain[i]["prediction"] == truth[i] for i in given) / len(given), 9)
@@ -93,6 +94,8 @@ class Certainty(Learned):
             self.assertGreaterEqual(min(sure[i] for i in answered), max(p for i, p in enumerate(sure) if i not in answered))
             self.assertTrue(all(rows[i]["prediction"] == plain[i]["prediction"] for i in answered))
         self.ok("predict", "m.karma", "new.csv", "--abstain", "30%", notes=["is not certain enough of such rows .--abstain 30%"])
+        self.ok("predict", "m.karma", "new.csv", "--abstain", "accuracy=0.9999",
+                notes=["150 of 150 predictions are left empty: no level of confidence kept this accuracy"])
         for text in ("accuracy=1.5", "100%", "0%", "accuracy=", "often"):
             self.fails("predict", "m.karma", "new.csv", "--abstain", text, code=2, says="--abstain takes")
 

@@ -1,5 +1,6 @@
 /* karma predict: a model and a table become a CSV of predictions, or JSON. Rows are read, predicted and written part by
  * part, so that memory does not grow with their number. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -307,14 +308,26 @@ static int answer_rows(work *w, karma_row_stream *rows) {
     return code;
 }
 
+/* Why rows are left open: no threshold keeps the accuracy of some target, the rows are below it, or they share too
+ * little with the training rows. */
+static const char *reason_of_abstention(const work *w) {
+    abstention_rule rule;
+    double threshold = 0.0;
+    if (parse_abstention(&rule, w->t) != EXIT_DONE || rule.kind == ABSTAIN_OVERLAP)
+        return "the model knows too little of such rows";
+    for (size_t k = 0; rule.kind == ABSTAIN_ACCURACY && k < karma_model_n_targets(w->model); k++)
+        if (karma_abstention_threshold(&threshold, w->model, k, KARMA_ABSTAIN_ACCURACY, rule.value, NULL) == KARMA_OK &&
+            isinf(threshold))
+            return "no level of confidence kept this accuracy on the rows that were left out of learning";
+    return "the model is not certain enough of such rows";
+}
+
 static void note_abstention(const work *w) {
-    char sentence[200];
+    char sentence[240];
     const tool *t = w->t;
     if (w->n_abstained == 0 || !t->hooks.notice) return;
-    (void)snprintf(sentence, sizeof sentence,
-                   "%zu of %zu predictions are left empty: the model %s of such rows (--abstain %.40s)", w->n_abstained,
-                   w->n_rows, strpbrk(t->options.abstain, "%=") ? "is not certain enough" : "knows too little",
-                   t->options.abstain);
+    (void)snprintf(sentence, sizeof sentence, "%zu of %zu predictions are left empty: %s (--abstain %.40s)",
+                   w->n_abstained, w->n_rows, reason_of_abstention(w), t->options.abstain);
     t->hooks.notice(t->hooks.payload, sentence);
 }
 
