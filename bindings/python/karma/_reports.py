@@ -127,10 +127,11 @@ class Reports:
         """
         check_is_fitted(self, "model_")
         names = self._attribute_names()
-        unknown = [name for name in costs or {} if name not in names]
+        costs = {} if costs is None else dict(costs)
+        unknown = [name for name in costs if name not in names]
         if unknown:
             raise ValueError(f"costs: the model has no column {unknown[0]!r}")
-        each = np.array([float((costs or {}).get(name, 1.0)) for name in names])
+        each = np.array([float(costs.get(name, 1.0)) for name in names])
         cells = self.model_.next_cells(self._new_data(X).table, each, int(self.threads or 0))
         found = frame(cells, columns=["row", "column", "gain", "cost", "gain_per_cost", "change"])
         found["column"] = [names[j] for j in found["column"]]

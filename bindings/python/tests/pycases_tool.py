@@ -137,6 +137,7 @@ class Files(unittest.TestCase):
         wanted = pd.read_csv(io.StringIO(run("next", self.path("m.karma"), self.path("rows.csv"), "--cost", "b=4")),
                              float_precision="round_trip")
         found = model.next_cells(frame, costs={"b": 4})
+        self.assertTrue(found.equals(model.next_cells(frame, costs=pd.Series({"b": 4}))))
         self.assertEqual(len(found), frame.isna().sum().sum())
         np.testing.assert_array_equal(found["row"] + 1, wanted["row"])
         for name in ("column", "gain", "cost", "gain_per_cost", "change"):
