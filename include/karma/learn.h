@@ -189,6 +189,9 @@ KARMA_API const karma_fit_options *karma_model_options(const karma_model *model)
  * header, decimal mark, dates; the other options are at their defaults. NULL: the table came from memory. It belongs to
  * the model. Cost: none. Threads: safe. */
 KARMA_API const karma_read_options *karma_model_reading(const karma_model *model);
+/* Training rows that the model contains: whoever has the model has these. The other support rows are leaves of trees.
+ * Cost: one look at each support row. Threads: safe. */
+KARMA_API size_t karma_model_n_rows_kept(const karma_model *model);
 /* Whether the kernel values came with the table: nothing is known of columns then. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);
 /* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale describe all of

@@ -13,13 +13,12 @@ static const karma_i_kind kinds[KARMA_N_KERNELS] = {
                                .is_slow = 1},
     /* the matrix is the kernel: what it was made of is not known here */
     [KARMA_KERNEL_PRECOMPUTED] = {.name = "precomputed", .settings = 0, .stands_alone = 1},
-    [KARMA_KERNEL_RELEVANCE] = {.name = "relevance",
-                                .settings = KARMA_I_ALL_SETTINGS,
-                                .is_ranked = 1,
-                                .needs_labels = 1},
+    [KARMA_KERNEL_RELEVANCE] =
+        {.name = "relevance", .settings = KARMA_I_ALL_SETTINGS, .is_ranked = 1, .needs_labels = 1, .is_costly = 1},
     /* leaves of trees: every row has one in each tree, so there are no overlaps, and a constant is among their sums */
     [KARMA_KERNEL_BOOST] = {.name = "boost", .settings = LEAF_SETTINGS, .needs_labels = 1, .is_share = 1},
-    [KARMA_KERNEL_FOREST] = {.name = "forest", .settings = LEAF_SETTINGS, .needs_labels = 1, .is_share = 1},
+    [KARMA_KERNEL_FOREST] =
+        {.name = "forest", .settings = LEAF_SETTINGS, .needs_labels = 1, .is_costly = 1, .is_share = 1},
 };
 
 const karma_i_kind *karma_i_kind_of(karma_kernel_kind kind) {

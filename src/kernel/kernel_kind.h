@@ -34,6 +34,7 @@ typedef struct karma_i_kind {
     int is_ranked;     /* numbers become ranks */
     int needs_labels;  /* its recipe is learned from the labels too */
     int is_slow;       /* learning its recipe can take long: hooks are asked meanwhile, and can stop it */
+    int is_costly;     /* learning its recipe takes longer than judging a few kernels */
     int is_share;      /* Σκ is divided by the number of attributes, which are always observed */
     int stands_alone;  /* a kernel with such a factor has no other, nor do the other members of its plan */
 } karma_i_kind;

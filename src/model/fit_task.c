@@ -174,8 +174,8 @@ karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, cons
     model->info.n_columns = table->n_attributes;
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
     if (st == KARMA_OK)
-        st = karma_i_learn_recipes(&model->encoder, plan->kinds, plan->n_kinds, &model->task, &outputs, table, hooks,
-                                   err);
+        st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &model->task, &outputs, table,
+                                   hooks, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err);
     if (st == KARMA_OK) st = learn_members(model, &outputs, rows, solving, err);
     karma_i_rows_free(rows);

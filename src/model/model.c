@@ -1,6 +1,7 @@
 /* A model's life and what it reports about itself. */
 #include "model/model.h"
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "io/gram_file.h"
@@ -8,6 +9,7 @@
 #include "model/search_info.h"
 #include "solve/solver.h"
 #include "table/reading.h"
+#include "table/rows_dense.h"
 
 void karma_model_free(karma_model *model) {
     if (!model) return;
@@ -89,6 +91,24 @@ const karma_read_options *karma_model_reading(const karma_model *model) {
 const karma_search_info *karma_model_search_info(const karma_model *model) {
     return model->search;
 }
+/* A row has a leaf in every tree; the support row of a leaf has that leaf alone. */
+static int is_leaf(const karma_model *model, size_t row) {
+    for (size_t e = 0; e < model->encoder.n; e++) {
+        const karma_i_forest *forest = model->encoder.recipes[e]->forest;
+        if (!forest) continue;
+        const uint64_t *mask = karma_i_rows_mask(karma_i_rows_encoding(model->support, e), row);
+        for (size_t t = 0; t < forest->n_trees; t++)
+            if (!karma_i_mask_get(mask, t)) return 1;
+    }
+    return 0;
+}
+
+size_t karma_model_n_rows_kept(const karma_model *model) {
+    size_t n = 0;
+    for (size_t i = 0; i < model->support->n_rows; i++) n += is_leaf(model, i) ? 0 : 1;
+    return n;
+}
+
 int karma_model_is_precomputed(const karma_model *model) {
     return karma_i_plan_is_precomputed(&model->plan);
 }

@@ -6,9 +6,10 @@
 #include "model/outputs.h"
 #include "prep/encoder.h"
 
-/* One recipe for each of the kinds, from the rows of `table`, whose outputs these are. */
-karma_status karma_i_learn_recipes(karma_i_encoder *out, const karma_kernel_kind *kinds, size_t n_kinds,
-                                   const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                                   const karma_hooks *hooks, karma_error *err);
+/* One recipe for each of the kinds, from the rows of `table`, whose outputs these are. seconds (or NULL): what each of
+ * them took, on one thread. */
+karma_status karma_i_learn_recipes(karma_i_encoder *out, double *seconds, const karma_kernel_kind *kinds,
+                                   size_t n_kinds, const karma_i_task *task, const karma_i_outputs *outputs,
+                                   const karma_table *table, const karma_hooks *hooks, karma_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "search/last_fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -22,6 +23,8 @@ enum { MOST_HURRIED_ROWS = 4000 };
 /* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant answer.
  */
 static const double MOST_USABLE_GAP = 0.1;
+/* One above this may show in predictions. */
+static const double MOST_SILENT_GAP = 0.02;
 /* Standard errors of a difference that may be luck. */
 static const double NOISE = 2.5;
 /* Rows that the choice is tried on beside boosted trees, which learn from all of them in less time. What adds nothing
@@ -143,6 +146,7 @@ typedef struct check {
     double lead, lead_error;     /* over the choice, in the unit of the goal */
     double behind, behind_error; /* of the choice, mean loss of rows; 0 where the goal is not a mean over rows */
     double constant;
+    size_t n_learned; /* rows that the model was learned from */
 } check;
 
 static void mean_and_error(double *mean, double *error, const double *x, const double *y, size_t n) {
@@ -226,14 +230,15 @@ static karma_status check_model(int *passed, check *c, const karma_model *model,
     if (!c->scores) return karma_i_fail_memory(err);
     KARMA_TRY(karma_predict(c->scores, model, sample, (size_t)f->task->options.threads, NULL, err));
     KARMA_TRY(compare(c, f, err));
+    c->n_learned = model->info.n_rows;
     *passed = !is_worse(c, f);
     return KARMA_OK;
 }
 
-static void record_check(karma_search_info *info, const check *c, const karma_i_last_fit *f, size_t n_learned) {
+static void record_check(karma_search_info *info, const check *c, const karma_i_last_fit *f) {
     double sign = karma_i_goal_sign(f->judge->goal);
     info->n_checked = f->race->table->n_rows;
-    info->n_check_learned = n_learned;
+    info->n_check_learned = c->n_learned;
     info->check_score = sign * c->value;
     info->check_error = isfinite(c->error) ? c->error : NAN;
 }
@@ -265,11 +270,22 @@ static karma_status fit_first(karma_model **out, manner *how, check *c, const ka
     }
 }
 
-/* What the check refused is replaced by a model of the sample, learned as candidates were. It takes a moment, and is
- * not stopped. */
+/* What the check refused is replaced by a model of the sample, learned as candidates were. It is not stopped. */
 static karma_status fit_sample(karma_model **out, const karma_i_last_fit *f, karma_error *err) {
     manner how = {KARMA_SOLVER_BATCH, INFINITY, 0};
     return fit_choice(out, f, f->race->table, &how, err);
+}
+
+/* That a model of the sample would take: its kernels were judged with fewer rows, and a solver costs their square. */
+static double sample_seconds(const karma_i_last_fit *f) {
+    const karma_i_race *race = f->race;
+    double seconds = race->encoding_seconds, folds = (double)race->folds->n_folds, growth = folds / (folds - 1.0);
+    for (size_t e = 0; e < race->n_entries; e++) {
+        int is_chosen = 0;
+        for (size_t i = 0; i < f->choice->n; i++) is_chosen |= race->runs[f->choice->runs[i]].entry == e;
+        if (is_chosen) seconds += race->entries[e].seconds / (double)karma_i_threads(f->task->options.threads);
+    }
+    return growth * growth * seconds;
 }
 
 static void tell_refusal(const karma_i_last_fit *f, const check *c) {
@@ -448,38 +464,56 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     return st;
 }
 
-/* Where time is limited, the model of the sample comes first: there may be no time for it later. */
+/* Where time is limited there must be enough left for a model of the sample, if the first ones are refused. */
 static karma_status fit_checked(karma_model **out, karma_search_info *info, karma_i_last_fit *f, karma_error *err) {
     karma_i_fold split = {0};
     karma_table *some = NULL;
-    karma_model *of_sample = NULL;
     tried first = {0}, second = {0};
     verdict v = {0};
-    karma_status st = isfinite(f->deadline) ? fit_sample(&of_sample, f, err) : KARMA_OK;
-    double began = karma_i_now();
-    if (st == KARMA_OK) st = split_rows(&split, &some, f, err);
+    double began = karma_i_now(), of_all = f->deadline;
+    f->deadline -= fmin(sample_seconds(f), 0.5 * (of_all - began));
+    karma_status st = split_rows(&split, &some, f, err);
     const karma_table *rows = some ? some : split.train;
     if (st == KARMA_OK) st = try_both(&first, &second, f, rows, split.train, err);
+    f->deadline = of_all;
     if (st == KARMA_OK) st = decide(&v, f, &first, &second, err);
     double ended = karma_i_now(), growth = st == KARMA_OK ? (double)f->rows->n_rows / (double)rows->n_rows : 1.0;
     int is_short = ended + SAFE_FACTOR * growth * (ended - began) > f->deadline;
     if (st == KARMA_OK && v.best) {
         st = finish_verdict(out, &v, f, split.train, rows, is_short, err);
-        if (st == KARMA_OK) record_check(info, &v.check, f, f->rows->n_rows - f->race->table->n_rows);
+        if (st == KARMA_OK) record_check(info, &v.check, f);
     } else if (st == KARMA_OK) {
-        record_check(info, &first.check, f, rows->n_rows);
+        record_check(info, &first.check, f);
         tell_refusal(f, &first.check);
-        if (!of_sample) st = fit_sample(&of_sample, f, err);
+        karma_model *of_sample = NULL;
+        st = fit_sample(&of_sample, f, err);
         if (st == KARMA_OK) st = calibrate(of_sample, f, NULL, err);
-        if (st == KARMA_OK) *out = of_sample, of_sample = NULL;
+        if (st == KARMA_OK)
+            *out = of_sample;
+        else
+            karma_model_free(of_sample);
     }
     clear_verdict(&v);
     clear_tried(&first);
     clear_tried(&second);
-    karma_model_free(of_sample);
     karma_table_free(some);
     karma_i_fold_clear(&split);
     return st;
+}
+
+/* gap = (P - D) / P, and the minimum is not below D: P is at most gap / (1 - gap) above it. */
+static void tell_gap(const karma_i_last_fit *f, const karma_model *model) {
+    double gap = model->info.gap;
+    char how_far[64] = "far";
+    if (model->info.stop != KARMA_STOP_LIMIT || !(gap > MOST_SILENT_GAP)) return;
+    if (gap < 0.5) (void)snprintf(how_far, sizeof how_far, "up to %.0f%%", 100.0 * gap / (1.0 - gap));
+    karma_i_notice(f->hooks,
+                   "the model did not converge: its objective may be %s above the minimum, and its predictions may be "
+                   "worse than those of a converged model. %s",
+                   how_far,
+                   isfinite(f->deadline) ? "Allow more time (option 'time')"
+                                         : "Its cross-validated score was measured under the same limit; option "
+                                           "'passes=100000' goes on");
 }
 
 karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
@@ -490,15 +524,12 @@ karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_s
     if (f->samples) {
         karma_i_last_fit better = *f;
         KARMA_TRY(fit_checked(out, info, &better, err));
+        tell_gap(f, *out);
         *contender_won = f->contender && karma_i_plan_equal(&(*out)->plan, f->contender);
         return KARMA_OK;
     }
     KARMA_TRY(fit_choice(&model, f, f->rows, &how, err));
-    if (!is_usable(model))
-        karma_i_notice(f->hooks,
-                       "the model did not converge: its objective may be %.0f%% above the minimum. Its cross-validated "
-                       "score was measured under the same limit; option 'passes=100000' goes on",
-                       100.0 * model->info.gap);
+    tell_gap(f, model);
     karma_status st = calibrate(model, f, NULL, err);
     if (st == KARMA_OK)
         *out = model;

@@ -108,11 +108,21 @@ static size_t number_encodings(karma_kernel_kind *kinds, karma_i_race *race) {
     return n_kinds;
 }
 
-/* Returns how many entries are left. */
-static size_t drop_slow_entries(karma_i_race *race) {
+/* What is limited in time is judged in stages, and what costs little comes first. */
+enum { CHEAP_STAGE, COSTLY_STAGE, SLOW_STAGE, N_STAGES };
+
+static int stage_of(const karma_i_plan_kernel *kernel) {
+    if (karma_i_plan_kernel_is_slow(kernel)) return SLOW_STAGE;
+    for (size_t f = 0; f < kernel->n_factors; f++)
+        if (karma_i_kind_of(kernel->factors[f].kind)->is_costly) return COSTLY_STAGE;
+    return CHEAP_STAGE;
+}
+
+/* There is no time for the recipes of a stage. Returns how many entries are left. */
+static size_t drop_stage(karma_i_race *race, int stage) {
     size_t n_left = 0;
     for (size_t e = 0; e < race->n_entries; e++) {
-        race->entries[e].is_out |= karma_i_plan_kernel_is_slow(&race->entries[e].kernel);
+        race->entries[e].is_out |= stage_of(&race->entries[e].kernel) == stage;
         n_left += race->entries[e].is_out ? 0 : 1;
     }
     return n_left;
@@ -165,6 +175,7 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
     karma_hooks hooks = {watch_encoding, NULL, watch};
     for (;;) {
         karma_kernel_kind kinds[KARMA_N_KERNELS];
+        double seconds[KARMA_N_KERNELS] = {0};
         size_t n_kinds = number_encodings(kinds, race);
         int has_subspace = 0, has_slow = 0;
         for (size_t k = 0; k < n_kinds; k++) {
@@ -175,14 +186,12 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
                               ? choose_rank(race, &f->task, f->tables.train, &hooks, err)
                               : KARMA_OK;
         f->task.options.subspace_rank = race->subspace_rank;
-        double began = karma_i_now();
         if (st == KARMA_OK)
-            st =
-                karma_i_learn_recipes(&f->encoder, kinds, n_kinds, &f->task, &f->outputs, f->tables.train, &hooks, err);
-        *(has_slow ? &race->slow_recipe_seconds : &race->recipe_seconds) = karma_i_now() - began;
-        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1 || race->slow_comes_last)
-            return st;
-        if (drop_slow_entries(race) == 0) return st;
+            st = karma_i_learn_recipes(&f->encoder, seconds, kinds, n_kinds, &f->task, &f->outputs, f->tables.train,
+                                       &hooks, err);
+        for (size_t k = 0; k < n_kinds; k++) race->recipe_seconds[kinds[k]] = seconds[k];
+        if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1 || race->is_limited) return st;
+        if (drop_stage(race, SLOW_STAGE) == 0) return st;
     }
 }
 
@@ -191,6 +200,7 @@ static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watc
     unsigned char *is_train = karma_i_alloc(race->table->n_rows, 1);
     karma_status st = is_train ? split_table(f, is_train, race, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = learn_encoder(f, race, watch, err);
+    double began = karma_i_now();
     if (st == KARMA_OK) st = karma_i_encoder_apply(&f->rows, &f->encoder, race->table, NULL, err);
     if (st == KARMA_OK && karma_i_parts_suit(f->rows)) {
         st = karma_i_parts_compute(&f->parts, f->rows, is_train, threads, err);
@@ -198,6 +208,7 @@ static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watc
         f->asked = f->parts.others;
     } else if (st == KARMA_OK)
         st = gather_rows(f, is_train, err);
+    race->encoding_seconds += karma_i_now() - began;
     karma_i_free(is_train);
     return st;
 }
@@ -300,14 +311,20 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
     return st;
 }
 
-/* Which entries wait while a stage is run; returns how many do not. */
-static size_t mark_stage(karma_i_race *race, int is_slow_stage) {
-    size_t n = 0;
-    for (size_t e = 0; e < race->n_entries; e++) {
+/* Which entries wait while a stage is run; returns the first one that does not, n_entries if there is none. */
+static size_t mark_stage(karma_i_race *race, int stage) {
+    size_t first = race->n_entries;
+    for (size_t e = race->n_entries; e-- > 0;) {
         karma_i_race_entry *entry = &race->entries[e];
-        entry->is_waiting = race->slow_comes_last && karma_i_plan_kernel_is_slow(&entry->kernel) != is_slow_stage;
-        n += !entry->is_out && !entry->is_waiting;
+        entry->is_waiting = (race->is_limited ? stage_of(&entry->kernel) : CHEAP_STAGE) != stage;
+        if (!entry->is_out && !entry->is_waiting) first = e;
     }
+    return first;
+}
+
+static size_t count_judged(const karma_i_race *race) {
+    size_t n = 0;
+    for (size_t e = 0; e < race->n_entries; e++) n += race->entries[e].is_judged ? 1 : 0;
     return n;
 }
 
@@ -320,22 +337,27 @@ static karma_status run_stage(karma_i_race *race, karma_i_stop_fn stop, void *pa
     return st;
 }
 
-/* Where there is no time for slow recipes, and other entries were judged, the fold has those. */
-static karma_status run_slow_stage(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
-                                   karma_error *err) {
-    if (mark_stage(race, 1) == 0) return KARMA_OK;
-    karma_status st = run_stage(race, stop, payload, stopped, err);
-    if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || drop_slow_entries(race) == 0) return st;
-    return KARMA_OK;
+/* Where there is no time for the recipes of a stage, and other entries were judged, the first fold has those. */
+static karma_status run_stages(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
+                               karma_error *err) {
+    karma_status st = KARMA_OK;
+    for (int stage = 0; st == KARMA_OK && !*stopped && stage < N_STAGES; stage++) {
+        size_t first = mark_stage(race, stage), n_judged = count_judged(race);
+        if (first == race->n_entries) continue;
+        *stopped = stop && n_judged > 0 && wants_to_stop(race, first, n_judged, stop, payload);
+        if (!*stopped) st = run_stage(race, stop, payload, stopped, err);
+        if (st == KARMA_ERR_CANCELLED && n_judged > 0 && race->n_done == 0 && drop_stage(race, stage) > 0)
+            st = KARMA_OK;
+    }
+    return st;
 }
 
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
                                karma_error *err) {
-    karma_status st = KARMA_OK;
     *stopped = 0;
+    race->encoding_seconds = 0.0;
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
-    if (mark_stage(race, 0) > 0) st = run_stage(race, stop, payload, stopped, err);
-    if (st == KARMA_OK && !*stopped && race->slow_comes_last) st = run_slow_stage(race, stop, payload, stopped, err);
+    karma_status st = run_stages(race, stop, payload, stopped, err);
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_waiting = 0;
     if (st == KARMA_ERR_CANCELLED && race->n_done > 0) {
         *stopped = 1;

@@ -47,10 +47,11 @@ typedef struct karma_i_race {
     /* That of the options or, where it is to be chosen, the rank that hidden cells of the first fold's training rows
      * suggest: choosing it costs many estimates, and it does not depend on labels. */
     int64_t subspace_rank;
-    /* Entries whose recipes are slow to learn are judged after all others: what time is left is theirs. */
-    int slow_comes_last;
-    /* To learn the recipes of the last fold, without choosing a rank; slow ones apart if they come last. */
-    double recipe_seconds, slow_recipe_seconds;
+    /* Time is limited: entries whose recipes cost more are judged after the others, and those of slow ones last. */
+    int is_limited;
+    /* What the last fold took for all its entries: to learn a recipe of each kind, on one thread, and to encode rows
+     * and compute the parts of their kernels. */
+    double recipe_seconds[KARMA_N_KERNELS], encoding_seconds;
 } karma_i_race;
 
 karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *folds, karma_i_goal_fn goal,
@@ -58,10 +59,10 @@ karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *f
 /* One more kernel, before the first fold is judged. It is copied. */
 karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *kernel, const karma_i_C_grid *path,
                               karma_error *err);
-/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while a
- * subspace is estimated (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not
+/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while
+ * recipes are learned (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not
  * count, unless it is the first: what was judged there is in the race then, and all other entries are out. The same
- * happens to the slow entries of the first fold, if they come last and their recipes are stopped. */
+ * happens to the entries of a stage of the first fold, if time is limited and their recipes are stopped. */
 typedef int (*karma_i_stop_fn)(void *payload, size_t n_judged, size_t n_entries, const char *kernel);
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err);
 void karma_i_race_clear(karma_i_race *race);

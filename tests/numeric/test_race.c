@@ -362,7 +362,7 @@ static void slow_entries_may_come_last(void **state) {
     racing r[2];
     for (int k = 0; k < 2; k++) {
         start(&r[k], table, &o, 1, KERNELS, N_KERNELS);
-        r[k].race.slow_comes_last = k;
+        r[k].race.is_limited = k;
         run(&r[k]);
     }
     for (size_t c = 0; c < r[0].race.n_runs; c++)
@@ -387,7 +387,7 @@ static void no_time_for_slow_recipes_costs_only_their_entries(void **state) {
     racing r;
     int stopped;
     start(&r, table, &o, 1, KERNELS, N_KERNELS);
-    r.race.slow_comes_last = 1;
+    r.race.is_limited = 1;
     assert_int_equal(karma_i_race_fold(&r.race, stop_encoding, NULL, &stopped, NULL), KARMA_OK);
     assert_false(stopped);
     assert_int_equal(r.race.n_done, 1);

@@ -383,8 +383,8 @@ static void print_model(const karma_model *model, const char *path) {
         puts(" from kernel values against its training rows");
     else
         printf(" from %zu column%s\n", d, d == 1 ? "" : "s");
-    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows, info->n_support,
-           karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
+    printf("  learned from %zu rows, keeps %zu of them; %s solver (%s), C %.4g\n", info->n_rows,
+           karma_model_n_rows_kept(model), karma_model_solver_name(model), karma_stop_name(info->stop), info->C);
     int is_first = 1;
     each_reading(model, print_reading, &is_first);
     if (!is_first) putchar('\n');

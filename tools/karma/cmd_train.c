@@ -114,9 +114,10 @@ static void print_certainty(const tool *t, const karma_model *model) {
 /* Whoever has the file has these rows. */
 static void print_kept_rows(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
-    if (info->n_support && !karma_model_is_precomputed(model))
-        printf("  The file contains %zu of the %zu training rows%s.\n", info->n_support, info->n_rows,
-               info->n_support > info->n_rows / 2 ? " (fewer with --compact)" : "");
+    size_t n = karma_model_n_rows_kept(model);
+    if (n && !karma_model_is_precomputed(model))
+        printf("  The file contains %zu of the %zu training rows%s.\n", n, info->n_rows,
+               n > info->n_rows / 2 ? " (fewer with --compact)" : "");
 }
 
 static void print_next_steps(const tool *t) {
@@ -178,6 +179,12 @@ static int make_compact(tool *t, const karma_table *table) {
     return code == EXIT_DONE ? note_given(t, "landmarks") : code;
 }
 
+/* The time limit is of the whole command: reading counts. */
+static void start_clock(tool *t, double started) {
+    const double least = karma_option_find(karma_search_option_table(), "time")->min;
+    if (t->search.time > 0.0) t->search.time = fmax(least, t->search.time - (now() - started));
+}
+
 static int run(tool *t) {
     double started = now();
     karma_error err;
@@ -199,7 +206,7 @@ static int run(tool *t) {
         ; /* it has said why */
     else if ((code = check_memory(t, table, 0.0)) != EXIT_DONE)
         ;
-    else if (karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
+    else if (start_clock(t, started), karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
     else {
         end_progress();

@@ -173,15 +173,24 @@ static void print_each_target(const karma_model *model, const karma_search_info 
     puts("  Cross-validated; optimistic: the same folds chose it (see cv).");
 }
 
+static void print_cut(const karma_search_info *info) {
+    size_t n_folds = info->n_folds * info->n_repeats;
+    const char *cause = info->end == KARMA_SEARCH_INTERRUPTED ? "an interrupt" : "the time limit";
+    if (info->end == KARMA_SEARCH_COMPLETE) return;
+    if (info->n_values < n_folds)
+        printf("  Cut short by %s after %zu of %zu folds: more time may give a better model.\n", cause, info->n_values,
+               n_folds);
+    else
+        printf("  Cut short by %s: some kernels were not tried on all folds. More time may give a better model.\n",
+               cause);
+}
+
 void print_outcome(const karma_model *model, double missing) {
     const karma_search_info *info = karma_model_search_info(model);
     if (info->n_targets > 1)
         print_each_target(model, info);
     else
         print_one_target(model, info);
-    if (info->end != KARMA_SEARCH_COMPLETE)
-        printf("  Cut short by %s after %zu of %zu folds: more time may give a better model.\n",
-               info->end == KARMA_SEARCH_INTERRUPTED ? "an interrupt" : "the time limit", info->n_values,
-               info->n_folds * info->n_repeats);
+    print_cut(info);
     print_verdict(info, missing);
 }

@@ -94,7 +94,8 @@ json_t *options_json(const karma_option_table *table, const void *options) {
     return object;
 }
 
-/* A gap above this may show in predictions. */
+/* A gap above this may show in predictions. It is (P - D) / P, and the minimum is not below D: P is at most gap / (1 -
+ * gap) above it. */
 static const double MOST_SILENT_GAP = 0.02;
 
 static int is_far_from_optimum(const karma_model *model) {
@@ -104,17 +105,18 @@ static int is_far_from_optimum(const karma_model *model) {
 
 static void put_warning(char *text, size_t size, const karma_model *model) {
     double gap = karma_model_info(model)->gap;
-    char how_far[64] = "its objective may be far above the minimum";
-    if (gap < 1.0) (void)snprintf(how_far, sizeof how_far, "up to %.0f%% of its objective are too much", 100.0 * gap);
+    char how_far[64] = "far";
+    if (gap < 0.5) (void)snprintf(how_far, sizeof how_far, "up to %.0f%%", 100.0 * gap / (1.0 - gap));
     (void)snprintf(text, size,
-                   "the model did not converge: %s, and its predictions may be worse than those of a converged model. "
-                   "More time (--time) or passes (--passes 100000), a smaller --C or --solver nystrom help",
-                   how_far);
+                   "the model did not converge: its objective may be %s above the minimum, and its predictions may be "
+                   "worse than those of a converged model. More passes (--passes 100000)%s, a smaller --C or --solver "
+                   "nystrom help",
+                   how_far, karma_model_search_info(model) ? " or time (--time)" : "");
 }
 
 void print_warning(const karma_model *model) {
     char text[300];
-    if (!is_far_from_optimum(model)) return;
+    if (!is_far_from_optimum(model) || karma_model_search_info(model)) return; /* a search has said it */
     put_warning(text, sizeof text, model);
     printf("warning: %s\n", text);
 }
