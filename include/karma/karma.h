@@ -43,6 +43,7 @@
 #include "karma/options.h"
 #include "karma/regret.h"
 #include "karma/search.h"
+#include "karma/stream.h"
 #include "karma/subspace.h"
 #include "karma/theory.h"
 

@@ -313,6 +313,13 @@ typedef struct karma_regret_options {
     int64_t threads; /* 0: as many as there are processors */
 } karma_regret_options;
 
+/* Learning from a stream (karma/stream.h). */
+typedef struct karma_online_options {
+    size_t struct_size; /* set by karma_options_init */
+    int64_t budget;     /* rows of the stream that the model is built of, at most */
+    int64_t warm_up;    /* first rows, from which columns, kernel and classes are learned */
+} karma_online_options;
+
 typedef enum karma_option_kind {
     KARMA_OPTION_INTEGER, /* int64_t */
     KARMA_OPTION_REAL,    /* double; `words` may name special values */
@@ -353,6 +360,7 @@ KARMA_API const karma_option_table *karma_compare_option_table(void);
 KARMA_API const karma_option_table *karma_synth_option_table(void);
 KARMA_API const karma_option_table *karma_theory_option_table(void);
 KARMA_API const karma_option_table *karma_regret_option_table(void);
+KARMA_API const karma_option_table *karma_online_option_table(void);
 
 /* Every options struct begins with its own size, so that a program compiled against an older header works with a newer
  * library: options that the program does not know have their defaults. Always fill a struct by karma_options_init

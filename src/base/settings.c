@@ -275,6 +275,17 @@ static const karma_option regret_records[] = {
 };
 #undef G
 
+#define O karma_online_options
+static const karma_option online_records[] = {
+    INTEGER(O, budget, "budget", 1000, 1, 10000,
+            "rows of the stream that the model is built of, at most; memory and time per row grow with its square"),
+    {"warm-up", KARMA_OPTION_INTEGER, FIELD(O, warm_up), 1000, 2, 1000000, NULL, "ROWS",
+     "first rows of the stream, from which the kinds of columns, the kernel and the classes are learned; they are "
+     "predicted and learned when all of them are there",
+     NULL},
+};
+#undef O
+
 static const karma_option_table read_table = TABLE(read_records, karma_read_options);
 static const karma_option_table fit_table = TABLE(fit_records, karma_fit_options);
 static const karma_option_table search_table = TABLE(search_records, karma_search_options);
@@ -283,7 +294,11 @@ static const karma_option_table compare_table = TABLE(compare_records, karma_com
 static const karma_option_table synth_table = TABLE(synth_records, karma_synth_options);
 static const karma_option_table theory_table = TABLE(theory_records, karma_theory_options);
 static const karma_option_table regret_table = TABLE(regret_records, karma_regret_options);
+static const karma_option_table online_table = TABLE(online_records, karma_online_options);
 
+const karma_option_table *karma_online_option_table(void) {
+    return &online_table;
+}
 const karma_option_table *karma_read_option_table(void) {
     return &read_table;
 }

@@ -167,18 +167,20 @@ static void drop_passed(karma_i_feed *f) {
     f->passed = 0;
 }
 
-/* Whether reading on would wait for somebody. */
-static int would_wait(const karma_i_feed *f) {
-    if (f->supply.read) return f->supply.would_wait && f->supply.would_wait(f->supply.self);
+/* A signal may end the waiting, too. */
+int karma_i_feed_wait(const karma_i_feed *f, int milliseconds) {
+    if (f->supply.read) return !(f->supply.would_wait && f->supply.would_wait(f->supply.self));
     struct pollfd poll_file = {.fd = f->file, .events = POLLIN};
-    return !f->raw_ended && f->used == f->packed_length && poll(&poll_file, 1, 0) == 0;
+    if (f->raw_ended || f->used < f->packed_length) return 1;
+    int n = poll(&poll_file, 1, milliseconds);
+    return n > 0 || (n < 0 && errno != EINTR);
 }
 
 karma_status karma_i_feed_fill(karma_i_feed *f, size_t length, int patient, karma_error *err) {
     size_t start = f->length - f->passed;
     drop_passed(f);
     while (!f->ended && f->length - f->passed < length) {
-        if (!patient && f->length - f->passed > start && would_wait(f)) break;
+        if (!patient && f->length - f->passed > start && !karma_i_feed_wait(f, 0)) break;
         size_t missing = length - (f->length - f->passed), step = missing < MOST_STEP ? missing : MOST_STEP;
         if (f->is_held && !f->is_gzip && f->size_hint > f->length) step = f->size_hint - f->length + 1;
         if (step < CHUNK) step = CHUNK; /* also room for what the look at the start has read */

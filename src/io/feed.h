@@ -15,6 +15,7 @@ typedef struct karma_i_supply {
     void (*close)(void *self);     /* may be NULL */
     int (*would_wait)(void *self); /* whether there is nothing to read at this moment; NULL: never */
     void *self;
+    int is_file; /* a text like those of files; otherwise it is written by this library, as that of databases */
 } karma_i_supply;
 
 /* Opens the file, or standard input for "-". `path` must outlive the feed. */
@@ -42,6 +43,10 @@ void karma_i_feed_pass(karma_i_feed *feed, size_t length);
 /* Reads on until the window has `length` bytes or the text ends. If `patient` is false it stops with what there is, but
  * at least one more byte, where the writer of a pipe makes it wait. */
 karma_status karma_i_feed_fill(karma_i_feed *feed, size_t length, int patient, karma_error *err);
+
+/* Waits until there is something to read, or for so many milliseconds; false: there is nothing. The end of the file
+ * counts as something. */
+int karma_i_feed_wait(const karma_i_feed *feed, int milliseconds);
 
 /* Takes the window out of a feed at its end: all text, if it was held. To be freed. */
 char *karma_i_feed_take(karma_i_feed *feed, size_t *length);

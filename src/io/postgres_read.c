@@ -212,7 +212,7 @@ karma_status karma_i_postgres_open_rows(karma_i_supply *out, const karma_i_rows_
     r->request = *request;
     karma_status st = open_server(r, err);
     if (st == KARMA_OK)
-        *out = (karma_i_supply){read_rows, close_rows, NULL, r};
+        *out = (karma_i_supply){.read = read_rows, .close = close_rows, .self = r};
     else
         close_rows(r);
     return st;

@@ -131,7 +131,7 @@ static void expect_cells(job *j, const karma_read_options *options) {
 static karma_status open_feed(job *j, const char *path, const karma_i_supply *supply, karma_error *err) {
     const karma_read_options *options = j->request.options;
     int is_database = !supply && karma_is_database(path);
-    if (supply || is_database) expect_cells(j, options);
+    if ((supply && !supply->is_file) || is_database) expect_cells(j, options);
     if (supply) return karma_i_feed_open_supply(&j->feed, path, *supply, err);
     if (!is_database) {
         KARMA_TRY(karma_i_check_file_name(path, err));
@@ -149,7 +149,7 @@ static void end_job(job *j) {
 static karma_status open_job(job *j, const char *path, const karma_i_supply *supply, const karma_read_options *options,
                              const karma_i_expectation *expectation, const karma_hooks *hooks, int patient,
                              karma_error *err) {
-    int has_cells = supply || karma_is_database(path);
+    int has_cells = supply ? !supply->is_file : karma_is_database(path);
     *j = (job){.found = *options};
     j->chosen = has_cells ? choose_reader(KARMA_FORMAT_CSV, "") : choose_reader(options->format, path);
     j->request = (karma_i_read_request){.source = &j->start.text,
@@ -194,10 +194,11 @@ static karma_status read_all(karma_table **out, job *j, karma_error *err) {
     return st;
 }
 
-static karma_status read_with(karma_table **out, const char *path, const karma_read_options *options,
-                              const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err) {
+static karma_status read_with(karma_table **out, const char *path, const karma_i_supply *supply,
+                              const karma_read_options *options, const karma_i_expectation *expectation,
+                              const karma_hooks *hooks, karma_error *err) {
     job j;
-    karma_status st = open_job(&j, path, NULL, options, expectation, hooks, 1, err);
+    karma_status st = open_job(&j, path, supply, options, expectation, hooks, 1, err);
     if (st == KARMA_OK) st = read_all(out, &j, err);
     end_job(&j);
     return st;
@@ -228,11 +229,18 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     karma_read_options own;
     KARMA_TRY(karma_i_options_accept(table, &own, options, err));
     KARMA_TRY(check_given(path, &own, err));
-    if (!expectation || !expectation->reading) return read_with(out, path, &own, expectation, hooks, err);
+    if (!expectation || !expectation->reading) return read_with(out, path, NULL, &own, expectation, hooks, err);
     KARMA_TRY(karma_i_reading_merge(&own, options, expectation->reading, hooks, err));
-    karma_status st = read_with(out, path, &own, expectation, hooks, err);
+    karma_status st = read_with(out, path, NULL, &own, expectation, hooks, err);
     karma_options_clear(table, &own);
     return st;
+}
+
+karma_status karma_i_table_read_supply(karma_table **out, const char *name, karma_i_supply supply,
+                                       const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_read_options own;
+    KARMA_TRY(karma_i_options_accept(karma_read_option_table(), &own, options, err));
+    return read_with(out, name, &supply, &own, NULL, hooks, err);
 }
 
 karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
@@ -299,8 +307,8 @@ karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *p
 
 karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,
                                               const karma_read_options *options, const karma_i_expectation *expectation,
-                                              karma_error *err) {
-    return new_stream(out, name, &supply, options, expectation, NULL, err);
+                                              const karma_hooks *hooks, karma_error *err) {
+    return new_stream(out, name, &supply, options, expectation, hooks, err);
 }
 
 karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *stream, karma_error *err) {

@@ -44,17 +44,21 @@ typedef struct karma_i_reader {
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err);
 
+/* The same of a supply, which is read to its end and has nothing to close; without an expectation. */
+karma_status karma_i_table_read_supply(karma_table **out, const char *name, karma_i_supply supply,
+                                       const karma_read_options *options, const karma_hooks *hooks, karma_error *err);
+
 /* Table by table, for data of any length: CSV comes in parts, other formats as one table. The expectation, what it
  * points to and the path must outlive the stream. *out is NULL after the last table. */
 typedef struct karma_i_table_stream karma_i_table_stream;
 karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
                                        const karma_i_expectation *expectation, const karma_hooks *hooks,
                                        karma_error *err);
-/* The same of text that has a header and is written like that of databases; what there is at one time is one table. The
+/* The same of a supply, whose text has a header unless it is like a file's; what there is at one time is one table. The
  * supply has nothing to close. `name` must outlive the stream. */
 karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,
                                               const karma_read_options *options, const karma_i_expectation *expectation,
-                                              karma_error *err);
+                                              const karma_hooks *hooks, karma_error *err);
 karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *stream, karma_error *err);
 void karma_i_table_stream_free(karma_i_table_stream *stream);
 

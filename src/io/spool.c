@@ -60,7 +60,7 @@ static karma_status walk_all(spool_walk *walk, const char *name, FILE *text, kar
     karma_i_csv_window window = {0};
     size_t passed = 0;
     rewind(text);
-    KARMA_TRY(karma_i_feed_open_supply(&feed, name, (karma_i_supply){read_text, NULL, NULL, text}, err));
+    KARMA_TRY(karma_i_feed_open_supply(&feed, name, (karma_i_supply){.read = read_text, .self = text}, err));
     karma_status st;
     do {
         const char *cut;

@@ -5,6 +5,7 @@
 #include "karma/learn.h"
 #include "karma/search.h"
 #include "kernel/kernel_build.h"
+#include "model/stream_part.h"
 #include "model/task.h"
 #include "prep/encoder.h"
 
@@ -24,6 +25,7 @@ struct karma_model {
     size_t n_members;
     karma_i_rows *support;       /* the kept rows, encoded */
     karma_search_info *search;   /* how the plan was chosen; NULL: it was given */
+    karma_i_stream_part *stream; /* where its learner is in a stream; NULL: it was not learned from one */
     karma_read_options *reading; /* how the training file was read (table/reading.h); NULL: it came from memory */
 };
 

@@ -200,6 +200,8 @@ karma_status karma_i_model_archive(karma_i_archive *a, karma_model *m) {
     KARMA_TRY(karma_i_encoder_archive_rows(a, &m->support, &m->encoder, m->info.n_support));
     KARMA_TRY(archive_members(a, m));
     KARMA_TRY(karma_i_search_info_archive(a, &m->search));
+    KARMA_TRY(karma_i_stream_part_archive(a, &m->stream, &m->encoder, m->support, m->task.n_outputs,
+                                          m->task.heads[0].labels.n_classes));
     if (!karma_i_archive_is_reading(a)) return KARMA_OK;
     m->info.scale = m->members[0].kernel.factors[0].scale;
     m->info.log_norm = m->members[0].kernel.factors[0].log_norm;

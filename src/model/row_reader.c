@@ -108,9 +108,9 @@ karma_status karma_row_reader_add_text(karma_row_reader *reader, const char *tex
 
 static karma_status read_next(karma_table **out, karma_row_reader *r, karma_error *err) {
     if (!r->stream.tables) {
-        karma_i_supply supply = {take_text, NULL, has_no_text, r};
+        karma_i_supply supply = {.read = take_text, .would_wait = has_no_text, .self = r};
         KARMA_TRY(karma_i_table_stream_open_supply(&r->stream.tables, "the row", supply, &r->options,
-                                                   &r->stream.expectation, err));
+                                                   &r->stream.expectation, NULL, err));
     }
     return karma_i_table_stream_next(out, r->stream.tables, err);
 }

@@ -6,7 +6,8 @@
 
 struct karma_row_stream {
     karma_i_model_stream own;
-    karma_table *matrix; /* a matrix of kernel values is one part */
+    karma_table *matrix;      /* a matrix of kernel values is one part */
+    karma_i_first_rows *text; /* where rows come from, if it was opened before; NULL: it was not */
 };
 
 karma_status karma_i_model_expect(karma_i_model_stream *out, const karma_model *model, karma_error *err) {
@@ -44,6 +45,26 @@ karma_status karma_row_stream_open(karma_row_stream **out, const karma_model *mo
     return st;
 }
 
+karma_status karma_i_row_stream_of_text(karma_row_stream **out, const karma_model *model, karma_i_first_rows *text,
+                                        const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_row_stream *s = karma_i_zalloc(1, sizeof *s);
+    if (!s) {
+        karma_i_first_rows_free(text);
+        return karma_i_fail_memory(err);
+    }
+    s->text = text;
+    karma_status st = karma_i_model_expect(&s->own, model, err);
+    if (st == KARMA_OK)
+        st = karma_i_table_stream_open_supply(&s->own.tables, karma_i_first_rows_name(text),
+                                              karma_i_first_rows_and_rest(text), options, &s->own.expectation, hooks,
+                                              err);
+    if (st == KARMA_OK)
+        *out = s;
+    else
+        karma_row_stream_free(s);
+    return st;
+}
+
 karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, karma_error *err) {
     if (stream->own.tables) return karma_i_table_stream_next(out, stream->own.tables, err);
     *out = stream->matrix;
@@ -55,5 +76,6 @@ void karma_row_stream_free(karma_row_stream *stream) {
     if (!stream) return;
     karma_i_model_stream_clear(&stream->own);
     karma_table_free(stream->matrix);
+    karma_i_first_rows_free(stream->text);
     karma_i_free(stream);
 }

@@ -37,7 +37,11 @@ static const karma_option tool_records[] = {
     {"replace", KARMA_OPTION_SWITCH, offsetof(tool_options, replace), 0, 0, 1, NULL, "",
      "if -o is a table of a database that exists already, replace it", NULL},
     {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
-     "run the regret experiment; required", NULL},
+     "run the regret experiment instead of learning from a stream", NULL},
+    {"checkpoint", KARMA_OPTION_TEXT, offsetof(tool_options, checkpoint), 0, 0, 0, NULL, "ROWS|SECONDSs",
+     "write the model to -o every so many rows (10000) or seconds (30s); a file is whole or as it was", NULL},
+    {"continue", KARMA_OPTION_TEXT, offsetof(tool_options, go_on), 0, 0, 0, NULL, "MODEL",
+     "go on with the learner of this model; the rows are those that come next", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
      "write the standard errors of the completed cells here", NULL},
     {"report", KARMA_OPTION_TEXT, offsetof(tool_options, report), 0, 0, 0, NULL, "FILE",
@@ -74,6 +78,7 @@ void tool_init(tool *t, const tool_command *command) {
     karma_options_init(karma_synth_option_table(), &t->synth);
     karma_options_init(karma_theory_option_table(), &t->theory);
     karma_options_init(karma_regret_option_table(), &t->regret);
+    karma_options_init(karma_online_option_table(), &t->online);
     karma_options_init(&tool_table, &t->options);
     if (command->prepare) command->prepare(t);
 }

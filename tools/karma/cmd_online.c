@@ -1,7 +1,8 @@
-/* karma online --regret: Algorithm 1 on a regular sequence, the best predictor in hindsight, and the bound. */
+/* karma online. With --regret: Algorithm 1 on a regular sequence, the best predictor in hindsight, and the bound. */
 #include <math.h>
 
 #include "report_page.h"
+#include "stream_run.h"
 
 static json_t *point_json(const karma_regret_point *point) {
     return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:b}", "rounds", (json_int_t)point->rounds, "learner",
@@ -81,7 +82,8 @@ static void print_text(const karma_regret_options *o, const karma_regret *regret
 static int run(tool *t) {
     karma_error err;
     karma_regret *regret = NULL;
-    if (!t->options.regret) return fail_usage(t, "online runs only the regret experiment: add --regret");
+    if (!t->options.regret) return run_stream(t);
+    if (t->n_arguments) return fail_usage(t, "--regret makes its own rows: leave %s out", t->arguments[0]);
     if (karma_regret_run(&regret, &t->regret, &t->hooks, &err) != KARMA_OK) return fail(NULL, &err);
     int code = EXIT_DONE;
     if (t->options.json)
@@ -96,26 +98,43 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"regret", "report", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "checkpoint", "continue", "json", "quiet", "regret", "report", NULL};
+static const char *const stream_file_names[] = {"missing", "delimiter",  "header", "decimal",
+                                                "dates",   "date-order", NULL};
+static const char *const stream_column_names[] = {"target", "numeric", "category", "ordered", "ignore", "id", NULL};
+static const char *const learner_names[] = {"task", "loss", "class-weight", "kernel", NULL};
 static const option_group groups[] = {
     {"What and how", tool_option_table, offsetof(tool, options), tool_names},
-    {"Sequence", karma_regret_option_table, offsetof(tool, regret), NULL},
+    {"Columns", karma_read_option_table, offsetof(tool, read), stream_column_names},
+    {"Reading the data", karma_read_option_table, offsetof(tool, read), stream_file_names},
+    {"Learning from a stream", karma_online_option_table, offsetof(tool, online), NULL},
+    {"What to learn", karma_fit_option_table, offsetof(tool, fit), learner_names},
+    {"The sequence of --regret, and for both", karma_regret_option_table, offsetof(tool, regret), NULL},
 };
 
 const tool_command command_online = {
     .name = "online",
-    .arguments = "",
-    .summary = "run Algorithm 1 on synthetic rows and report its regret",
+    .arguments = "[DATA] --target COL -o MODEL",
+    .max_arguments = 1,
+    .summary = "learn from a stream of rows without end, or measure the regret of Algorithm 1",
     .description =
+        "Reads rows from DATA or standard input as long as they come, predicts each before it is learned, and prints "
+        "the mean loss and the share of errors of these predictions. Memory does not grow with the stream: the model "
+        "is built of at most --budget of its rows. "
+        "--checkpoint writes the model again and again, and --continue goes on with it. Given the rows that came "
+        "next, the result has the bytes it would have had without the interruption. DATA is delimited text, gzipped or "
+        "not. Ctrl-C and SIGTERM end the stream and "
+        "keep the model.\n\n"
         "With --regret, makes a sequence of rows with missing cells that is regular in the sense of the paper, runs "
-        "Algorithm "
-        "1 on it, row by row, and reports at logarithmic checkpoints its cumulative loss, that of the best predictor "
-        "in "
-        "hindsight which knows the subspace, and the bound of theorem regret on the difference.\n\n"
+        "Algorithm 1 on it, row by row, and reports at logarithmic checkpoints its cumulative loss, that of the best "
+        "predictor in hindsight which knows the subspace, and the bound of theorem regret on the difference. "
         "The order of the rows is random or adversarial: of the next 256 rows always the one on which the learner "
         "loses most comes first.",
-    .example = "  karma online --regret --dim 5 --rank 2 --lambda 0.3 --gamma 2 --rounds 1000 --order adversarial\n",
+    .example = "  tail -n +1 -f sensors.csv | karma online --target alarm --checkpoint 60s -o alarm.karma\n"
+               "  karma online --continue alarm.karma more.csv -o alarm.karma\n"
+               "  karma online --regret --dim 5 --rank 2 --lambda 0.3 --gamma 2 --rounds 1000 --order adversarial\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
+    .stops_gently = 1,
     .run = run,
 };

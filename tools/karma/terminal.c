@@ -26,6 +26,14 @@ static void listen_to_interrupts(void) {
     (void)sigaction(SIGINT, &action, NULL);
 }
 
+void listen_to_termination(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_interrupt;
+    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
 double now(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);

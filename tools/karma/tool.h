@@ -16,6 +16,8 @@ typedef struct tool_options {
     char *complete;     /* synth */
     char *against;      /* gram */
     int regret;         /* online */
+    char *checkpoint;   /* online: ROWS or SECONDSs */
+    char *go_on;        /* online: --continue MODEL */
     char *errors;       /* complete */
     char *report;       /* train, cv, compare, online */
     int lowrank;        /* inspect */
@@ -66,6 +68,7 @@ struct tool {
     karma_synth_options synth;
     karma_theory_options theory;
     karma_regret_options regret;
+    karma_online_options online;
     tool_options options;
     const char *arguments[2];
     size_t n_arguments;
@@ -130,6 +133,8 @@ karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
 
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
+/* From now on SIGTERM is a wish like Ctrl-C. */
+void listen_to_termination(void);
 /* Whether Ctrl-C was pressed. */
 int is_interrupted(void);
 void end_progress(void);

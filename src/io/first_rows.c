@@ -1,0 +1,124 @@
+#include "io/first_rows.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+
+enum { WAIT_MILLISECONDS = 100 };
+
+struct karma_i_first_rows {
+    karma_i_feed *feed;
+    karma_hooks hooks;
+    char *start;    /* the first records */
+    size_t length;  /* of it */
+    size_t given;   /* bytes of it that were given out */
+    int only_start; /* the rest is not wanted now */
+};
+
+/* Waits until reading does not. The hook is asked all the while: nobody knows when the next row comes. */
+static karma_status wait_for_text(karma_i_first_rows *f, karma_error *err) {
+    size_t length;
+    (void)karma_i_feed_text(f->feed, &length);
+    while (length == 0 && !karma_i_feed_at_end(f->feed) && !karma_i_feed_wait(f->feed, WAIT_MILLISECONDS))
+        if (karma_i_progress(&f->hooks, "waiting for rows", 0, 0))
+            return karma_i_fail(err, KARMA_ERR_CANCELLED, "%s: interrupted", karma_i_feed_name(f->feed));
+    if (karma_i_progress(&f->hooks, "reading", 0, 0))
+        return karma_i_fail(err, KARMA_ERR_CANCELLED, "%s: interrupted", karma_i_feed_name(f->feed));
+    return length ? KARMA_OK : karma_i_feed_fill(f->feed, 1, 0, err);
+}
+
+/* Where the record number n_records ends; 0: behind what there is. *scanned, *n and *quoted are kept between calls. */
+static size_t find_end(const char *text, size_t length, size_t n_records, size_t *scanned, size_t *n, int *quoted) {
+    for (; *scanned < length; ++*scanned) {
+        if (text[*scanned] == '"') *quoted = !*quoted;
+        if (text[*scanned] == '\n' && !*quoted && ++*n == n_records) return *scanned + 1;
+    }
+    return 0;
+}
+
+static karma_status read_start(karma_i_first_rows *f, size_t n_records, karma_error *err) {
+    size_t capacity = 0, scanned = 0, n = 0, end = 0;
+    int quoted = 0;
+    while (n_records && end == 0) {
+        size_t length;
+        KARMA_TRY(wait_for_text(f, err));
+        const char *text = karma_i_feed_text(f->feed, &length);
+        if (length == 0) break; /* the end */
+        if (f->length + length > karma_i_memory_limit() ||
+            !karma_i_reserve(&f->start, &capacity, f->length + length + 1, 1))
+            return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: the first rows do not fit in memory",
+                                karma_i_feed_name(f->feed));
+        memcpy(f->start + f->length, text, length);
+        end = find_end(f->start, f->length + length, n_records, &scanned, &n, &quoted);
+        size_t taken = end ? end - f->length : length;
+        f->length += taken;
+        karma_i_feed_pass(f->feed, taken);
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_first_rows_open(karma_i_first_rows **out, const char *path, size_t n_records,
+                                     const karma_hooks *hooks, karma_error *err) {
+    karma_i_first_rows *f = karma_i_zalloc(1, sizeof *f);
+    if (!f) return karma_i_fail_memory(err);
+    if (hooks) f->hooks = *hooks;
+    karma_status st = karma_i_feed_open(&f->feed, path, err);
+    if (st == KARMA_OK) st = read_start(f, n_records, err);
+    if (st == KARMA_OK)
+        *out = f;
+    else
+        karma_i_first_rows_free(f);
+    return st;
+}
+
+void karma_i_first_rows_free(karma_i_first_rows *first) {
+    if (!first) return;
+    karma_i_feed_close(first->feed);
+    karma_i_free(first->start);
+    karma_i_free(first);
+}
+
+const char *karma_i_first_rows_name(const karma_i_first_rows *first) {
+    return karma_i_feed_name(first->feed);
+}
+
+static karma_status give(void *self, size_t *got, char *to, size_t room, karma_error *err) {
+    karma_i_first_rows *f = self;
+    size_t length = f->length - f->given;
+    const char *text = f->start + f->given;
+    if (length == 0 && !f->only_start) {
+        KARMA_TRY(wait_for_text(f, err));
+        text = karma_i_feed_text(f->feed, &length);
+        *got = length < room ? length : room;
+        if (*got) memcpy(to, text, *got);
+        karma_i_feed_pass(f->feed, *got);
+        return KARMA_OK;
+    }
+    *got = length < room ? length : room;
+    if (*got) memcpy(to, text, *got);
+    f->given += *got;
+    return KARMA_OK;
+}
+
+static int would_wait(void *self) {
+    const karma_i_first_rows *f = self;
+    size_t length;
+    if (f->given < f->length || f->only_start) return 0;
+    (void)karma_i_feed_text(f->feed, &length);
+    return length == 0 && !karma_i_feed_at_end(f->feed) && !karma_i_feed_wait(f->feed, 0);
+}
+
+static karma_i_supply supply(karma_i_first_rows *f, int only_start) {
+    f->given = 0;
+    f->only_start = only_start;
+    return (karma_i_supply){.read = give, .would_wait = would_wait, .self = f, .is_file = 1};
+}
+
+karma_i_supply karma_i_first_rows_alone(karma_i_first_rows *first) {
+    return supply(first, 1);
+}
+
+karma_i_supply karma_i_first_rows_and_rest(karma_i_first_rows *first) {
+    return supply(first, 0);
+}

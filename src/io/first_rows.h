@@ -1,0 +1,24 @@
+/* A text that is read twice at its start, though it may come through a pipe: once for its first rows, from which the
+ * kinds of columns are learned, and once as a whole. Waiting for more of it can be interrupted. */
+#ifndef KARMA_I_FIRST_ROWS_H
+#define KARMA_I_FIRST_ROWS_H
+
+#include "io/feed.h"
+
+typedef struct karma_i_first_rows karma_i_first_rows;
+
+/* Opens the file, or standard input for "-", and waits for its first n_records records (lines, but for line feeds
+ * between quotes), or its end; 0: for none. `path` must outlive it. Fails with KARMA_ERR_CANCELLED if the progress hook
+ * asks to stop while it waits, and as karma_i_feed_open does. */
+karma_status karma_i_first_rows_open(karma_i_first_rows **out, const char *path, size_t n_records,
+                                     const karma_hooks *hooks, karma_error *err);
+void karma_i_first_rows_free(karma_i_first_rows *first);
+/* What messages call it. */
+const char *karma_i_first_rows_name(const karma_i_first_rows *first);
+
+/* The text of the first records alone, as often as it is asked for; and all of the text, once. Neither is closed by
+ * those who read it. */
+karma_i_supply karma_i_first_rows_alone(karma_i_first_rows *first);
+karma_i_supply karma_i_first_rows_and_rest(karma_i_first_rows *first);
+
+#endif

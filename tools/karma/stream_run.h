@@ -1,0 +1,9 @@
+/* karma online without --regret: learning from a stream. */
+#ifndef KARMA_STREAM_RUN_H
+#define KARMA_STREAM_RUN_H
+
+#include "tool.h"
+
+int run_stream(tool *t);
+
+#endif
