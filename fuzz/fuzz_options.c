@@ -42,10 +42,10 @@ static void set_all(const karma_option_table *table, char *lines) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    const karma_option_table *tables[] = {karma_read_option_table(),    karma_fit_option_table(),
-                                          karma_search_option_table(),  karma_explain_option_table(),
-                                          karma_compare_option_table(), karma_synth_option_table(),
-                                          karma_theory_option_table(),  karma_regret_option_table()};
+    const karma_option_table *tables[] = {
+        karma_read_option_table(),    karma_fit_option_table(),     karma_search_option_table(),
+        karma_explain_option_table(), karma_compare_option_table(), karma_synth_option_table(),
+        karma_theory_option_table(),  karma_regret_option_table(),  karma_online_option_table()};
     char *lines = malloc(size + 1);
     if (!lines) return 0;
     memcpy(lines, bytes, size);

@@ -16,6 +16,7 @@
  *   karma_explain, karma_measure_...              contributions of columns    (karma/explain.h)
  *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
+ *   karma_online_start, _learn, _model            rows without end            (karma/stream.h)
  *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *
  * Rules for all functions:

@@ -14,7 +14,7 @@ typedef struct karma_online karma_online;
 
 /* A learner for rows like those of `first`, from which columns, kernel and classes are learned, but not the labels'
  * dependence on them: no row counts as seen yet. Of the fit options it takes task, loss, kernel and its settings, class
- * weights, seed and threads. Kernel auto: the rank kernel with the outer map laplace. Loss auto: logistic, or huber for
+ * weights, seed and threads. No kernel: the rank kernel. Loss auto: logistic, or huber for
  * numbers. Errors: KARMA_ERR_OPTION for options out of range, a loss without a second derivative or a kernel of several
  * members, KARMA_ERR_DATA if the table has no label, one class only, or weights of rows, KARMA_ERR_MEMORY. Cost: that
  * of learning the kernel from these rows. Threads: safe; inputs are only read. */
@@ -46,8 +46,8 @@ KARMA_API karma_status karma_online_rows(karma_row_stream **out, const karma_onl
 /* Takes the rows of a table in their order. Rows without a label are counted and not learned, and neither are rows of a
  * class that the learner does not know. The result depends on the order of the rows alone, not on how they were divided
  * into tables. Errors: KARMA_ERR_DATA if the table lacks a target, has texts as labels of a regression or weights of
- * rows, or if scores are not finite; KARMA_ERR_MEMORY. Cost per row: the square of the landmarks. Threads: one at a
- * time per learner. */
+ * rows, or if scores are not finite; KARMA_ERR_MEMORY. Cost: per row the square of the number of landmarks. Threads:
+ * one at a time per learner. */
 KARMA_API karma_status karma_online_learn(karma_online *online, const karma_table *table, const karma_hooks *hooks,
                                           karma_error *err);
 

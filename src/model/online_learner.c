@@ -14,7 +14,7 @@
 #include "model/supervise.h"
 #include "table/reading.h"
 
-static const char DEFAULT_KERNEL[] = "rank(outer=laplace)";
+static const char DEFAULT_KERNEL[] = "rank";
 
 struct karma_online {
     karma_model *model;   /* its stream part is the learner's state */
@@ -69,7 +69,10 @@ static karma_status learn_kernel(karma_i_kernel *kernel, const karma_i_plan_kern
     return st;
 }
 
-/* λ = mean k(x, x): the same as C = m / mean k(x, x) with m rows, whatever m is. */
+/* λ = mean k(x, x) / 10, the same as ten times the C of the other solvers, whatever the number of rows: landmarks
+ * already limit what can be fitted. */
+static const double RIDGE_SHARE = 0.1;
+
 static karma_status choose_ridge(double *ridge, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                  karma_error *err) {
     double *diagonal = karma_i_alloc(rows->n_rows, sizeof *diagonal), sum = 0.0;
@@ -79,7 +82,7 @@ static karma_status choose_ridge(double *ridge, const karma_i_kernel *kernel, co
     karma_i_free(diagonal);
     if (!isfinite(sum) || sum > 1e100)
         return karma_i_fail(err, KARMA_ERR_DATA, "kernel values of the first rows are too large to learn from");
-    *ridge = sum > 1e-100 ? sum : 1.0;
+    *ridge = RIDGE_SHARE * (sum > 1e-100 ? sum : 1.0);
     return KARMA_OK;
 }
 
@@ -122,9 +125,11 @@ static karma_status prepare(karma_online *online, karma_error *err) {
     const karma_i_task *task = &online->model->task;
     online->losses = karma_i_alloc(task->n_outputs, sizeof *online->losses);
     if (!online->losses) return karma_i_fail_memory(err);
-    for (size_t t = 0; t < task->n_heads; t++)
-        KARMA_TRY(
-            karma_i_head_losses(online->losses + task->heads[t].first_output, &task->heads[t], &task->options, err));
+    for (size_t t = 0; t < task->n_heads; t++) {
+        karma_fit_options options = task->options; /* borrows its texts */
+        options.loss = (int)task->heads[t].loss;   /* what auto meant when the first rows were there */
+        KARMA_TRY(karma_i_head_losses(online->losses + task->heads[t].first_output, &task->heads[t], &options, err));
+    }
     for (size_t k = 0; k < task->n_outputs; k++)
         if (!online->losses[k].curvature)
             return karma_i_fail(err, KARMA_ERR_OPTION,

@@ -386,7 +386,7 @@ class Online(Case):
                                                 "5", "--rounds", "16000").out)
 
     def test_refusals(self):
-        self.fails("online", code=2, says="add --regret")
+        self.fails("online", "--regret", "rows.csv", code=2, says="its own rows")
         self.fails("online", "--regret", "--rank", "9", code=2, says="rank: .*9.*5")
         self.fails("online", "--regret", "--dim", "200", "--gamma", "1024", code=2, says="gamma: ")
         self.fails("online", "--regret", "--order", "sorted", code=2, says="random.*adversarial")

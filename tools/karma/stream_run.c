@@ -6,8 +6,8 @@
 
 #include "stream_run.h"
 
-/* Rows that are taken at once: between them the clock and Ctrl-C are looked at. */
-enum { SLICE = 512 };
+/* Rows that are taken at once, fewer in the beginning: between them the clock, Ctrl-C and the account are looked at. */
+enum { LEAST_SLICE = 16, SLICE = 512 };
 
 typedef struct stream_run {
     tool *t;
@@ -177,9 +177,9 @@ static json_t *end_json(const stream_run *r, const karma_model *model, const kar
                      karma_model_loss_name(model, 0), "rows", (json_int_t)a->n_rows, "judged",
                      (json_int_t)(a->n_judged + a->n_unknown), "rows_without_label", (json_int_t)a->n_unlabelled,
                      "rows_of_unknown_class", (json_int_t)a->n_unknown, "landmarks", (json_int_t)a->n_landmarks,
-                     "mean_loss", a->mean_loss, "error_rate", r->classifies ? json_real(a->error_rate) : json_null(),
-                     "majority_error", r->classifies ? json_real(a->majority_error) : json_null(), "seconds",
-                     now() - r->started);
+                     "mean_loss", a->mean_loss, "progressive_error",
+                     r->classifies ? json_real(a->error_rate) : json_null(), "majority_error",
+                     r->classifies ? json_real(a->majority_error) : json_null(), "seconds", now() - r->started);
 }
 
 static int finish(stream_run *r) {
@@ -202,7 +202,9 @@ static int finish(stream_run *r) {
 static karma_status take_slice(size_t *taken, stream_run *r, const karma_table *table, size_t first, karma_error *err) {
     size_t index[SLICE], n = karma_table_n_rows(table) - first;
     karma_table *slice = NULL;
-    if (n > SLICE) n = SLICE;
+    size_t most = r->n_rows / 8 + LEAST_SLICE;
+    if (most > SLICE) most = SLICE;
+    if (n > most) n = most;
     if (r->every_rows && n > r->every_rows - r->n_rows % r->every_rows) n = r->every_rows - r->n_rows % r->every_rows;
     for (size_t i = 0; i < n; i++) index[i] = first + i;
     karma_status st = karma_table_select(&slice, table, index, n, err);
