@@ -34,11 +34,13 @@ static karma_status archive_triangle(karma_i_archive *a, const char *name, doubl
     }
     karma_status st = karma_i_archive_f64(a, name, &packed, karma_i_vector_shape(size), DBL_MAX);
     if (!is_reading) return st;
-    if (st == KARMA_OK && !(*matrix = karma_i_zalloc(n, n * sizeof **matrix))) st = karma_i_archive_fail_memory(a);
-    for (size_t i = 0; st == KARMA_OK && i < n; i++) {
-        memcpy(*matrix + i * n, packed + karma_i_packed_size(i), (i + 1) * sizeof *packed);
-        if (!((*matrix)[i * n + i] > 0.0)) st = karma_i_archive_fail(a, "the matrix '%s' is not positive", name);
+    double *whole = st == KARMA_OK ? karma_i_zalloc(n, n * sizeof *whole) : NULL;
+    if (st == KARMA_OK && !whole) st = karma_i_archive_fail_memory(a);
+    for (size_t i = 0; whole && i < n; i++) {
+        memcpy(whole + i * n, packed + karma_i_packed_size(i), (i + 1) * sizeof *packed);
+        if (!(whole[i * n + i] > 0.0)) st = karma_i_archive_fail(a, "the matrix '%s' is not positive", name);
     }
+    *matrix = whole;
     karma_i_free(packed);
     return st;
 }
