@@ -17,7 +17,7 @@ print(f"{len(X)} patients, {X.shape[1]} columns, {X.isna().to_numpy().mean():.0%
 
 model = KarmaClassifier(effort="quick", probabilities="sigmoid", seed=1)
 scores = cross_val_score(model, X, y, cv=5)
-print(f"cross-validated accuracy {scores.mean():.3f}, always the commonest class {y.value_counts(normalize=True).max():.3f}")
+print(f"cross-validated accuracy {scores.mean():.3f}, always the most common class {y.value_counts(normalize=True).max():.3f}")
 
 model.fit(X, y)
 print("the search tried", model.search_info_["n_tried"], "candidates; the best:")

@@ -60,13 +60,13 @@ struct ArrowArrayStream {
  * numbers, dates and times are numbers in their own unit, texts and dictionaries of texts are categories. Of the
  * options (NULL: none) target, id, ignore, category, numeric and row_weight name columns, as when a file is read.
  * Copies all it needs; schema and array stay the caller's to release. Errors: KARMA_ERR_DATA for a column of another
- * type, an infinite number or a name that is there twice, with the column's name in the message, and for arrays that
- * contradict their schema; KARMA_ERR_OPTION for options that name a column that is not there; KARMA_ERR_MEMORY. Cost:
+ * type, an infinite number or a name that occurs twice, with the column's name in the message, and for arrays that
+ * contradict their schema; KARMA_ERR_OPTION for options that name an unknown column; KARMA_ERR_MEMORY. Cost:
  * one pass over the cells. Threads: one at a time per array. */
 KARMA_API karma_status karma_table_from_arrow(karma_table **out, const struct ArrowSchema *schema,
                                               const struct ArrowArray *array, const karma_read_options *options,
                                               karma_error *err);
-/* The same of all batches of a stream, one below the other. The stream stays the caller's to release. Errors: those
+/* The same for all batches of a stream, in one table. The stream stays the caller's to release. Errors: those
  * above, and KARMA_ERR_IO with the stream's own message. Cost: that above, per chunk. Threads: one at a time per
  * stream. */
 KARMA_API karma_status karma_table_from_arrow_stream(karma_table **out, struct ArrowArrayStream *stream,

@@ -1,4 +1,4 @@
-/* Status codes, errors, hooks and whole-or-nothing output files: what every other header needs. */
+/* Status codes, errors, hooks and output files that are written whole or not at all: what every other header needs. */
 #ifndef KARMA_BASE_H
 #define KARMA_BASE_H
 
@@ -24,8 +24,8 @@ typedef enum karma_status {
     KARMA_OK = 0,
     KARMA_ERR_MEMORY,   /* an allocation failed, or a size does not fit in memory */
     KARMA_ERR_IO,       /* the operating system refused to open, read, write or rename */
-    KARMA_ERR_FORMAT,   /* a file is not what its format demands */
-    KARMA_ERR_DATA,     /* the table is well formed but cannot be used for what was asked */
+    KARMA_ERR_FORMAT,   /* a file violates its format */
+    KARMA_ERR_DATA,     /* the table is well formed but cannot be used for this purpose */
     KARMA_ERR_OPTION,   /* an option is unknown or out of its range */
     KARMA_ERR_CANCELLED /* the progress callback asked to stop and there is nothing to keep */
 } karma_status;
@@ -36,12 +36,12 @@ typedef struct karma_error {
     char message[480];
 } karma_error;
 
-/* Called now and then during long work. A non-zero answer asks the work to stop early.
+/* Called from time to time during long work. A non-zero return value asks the work to stop early.
  * `done` of `total` counts the units that `stage` names; where no total is known it is 0 and `stage` is the whole
  * message ("gap 0.03, goal 0.001"). Always called from the caller's thread. */
 typedef int (*karma_progress_fn)(void *payload, const char *stage, size_t done, size_t total);
 
-/* Called with one sentence the user should know but that is no error ("3 rows have no label"). */
+/* Called with one sentence that the user should know but that is not an error ("3 rows have no label"). */
 typedef void (*karma_notice_fn)(void *payload, const char *sentence);
 
 /* Both may be NULL, and so may a pointer to the whole struct. */
@@ -51,7 +51,7 @@ typedef struct karma_hooks {
     void *payload;
 } karma_hooks;
 
-/* The version of these headers, and as one number that grows with it: major * 1000000 + minor * 1000 + patch. */
+/* The version of these headers, as text and as one number: major * 1000000 + minor * 1000 + patch. */
 #define KARMA_VERSION_MAJOR  0
 #define KARMA_VERSION_MINOR  1
 #define KARMA_VERSION_PATCH  0
@@ -71,13 +71,13 @@ KARMA_API const char *karma_status_name(karma_status status);
 typedef struct karma_output karma_output;
 KARMA_API karma_status karma_output_open(karma_output **out, const char *path, karma_error *err);
 KARMA_API FILE *karma_output_stream(karma_output *output);
-/* Both end the object, whatever they return. Discard leaves nothing behind and accepts NULL. Errors: KARMA_ERR_IO if
- * anything was not written; the target is then as before. Cost: the writing of what is buffered. Threads: one at a time
- * per object. */
+/* Both free the object, whatever they return. Discard leaves no file behind and accepts NULL. Errors: KARMA_ERR_IO if
+ * anything was not written; the target is then unchanged. Cost: that of writing the buffered bytes. Threads: one at a
+ * time per object. */
 KARMA_API karma_status karma_output_commit(karma_output *output, karma_error *err);
-/* Both at once: neither appears unless both are whole on the disk. Frees both in any case. Errors: KARMA_ERR_IO if
- * anything was not written; both targets are then as before, as far as the system allows. Cost: the writing of what is
- * buffered. Threads: one at a time per object. */
+/* Commits two files at once: neither appears unless both are complete on the disk. Always frees both. Errors:
+ * KARMA_ERR_IO if anything was not written; both targets are then unchanged, as far as the system allows. Cost: that of
+ * writing the buffered bytes. Threads: one at a time per object. */
 KARMA_API karma_status karma_output_commit_two(karma_output *first, karma_output *second, karma_error *err);
 KARMA_API void karma_output_discard(karma_output *output);
 
@@ -86,9 +86,9 @@ KARMA_API void karma_output_discard(karma_output *output);
 enum { KARMA_NUMBER_SIZE = 32 };
 KARMA_API char *karma_number_text(char *text, double value);
 
-/* The candidate that `word` was probably meant to be, or NULL if none is close: about one slip (a letter wrong,
- * missing, added, or two swapped) in three letters is forgiven, and the case of ASCII letters does not count. Among
- * equally close ones the first. Words beyond 63 bytes have no neighbours. */
+/* The candidate that is most similar to `word`, or NULL if none is close: about one error (a letter wrong, missing or
+ * added, or two swapped) per three letters is allowed, and the case of ASCII letters is ignored. Of equally close
+ * candidates the first. Words longer than 63 bytes match nothing. */
 KARMA_API const char *karma_nearest_word(const char *word, const char *const *candidates, size_t n);
 
 #ifdef __cplusplus

@@ -11,8 +11,8 @@ extern "C" {
 
 typedef enum karma_column_kind { KARMA_COLUMN_NUMBER, KARMA_COLUMN_CATEGORY } karma_column_kind;
 
-/* The rows of a data set as the user knows them: for each row the observed cells and nothing else, so that a
- * missing cell takes no room and a table of ratings costs what its ratings cost. */
+/* The rows of a data set as the user knows them: for each row the observed cells and nothing else, so that a missing
+ * cell takes no memory and the size of a table of ratings is proportional to their number. */
 typedef struct karma_table karma_table;
 
 /* Reads a whole file (or standard input for "-") into a new table. Column types are inferred from all rows
@@ -22,9 +22,9 @@ typedef struct karma_table karma_table;
 KARMA_API karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 
-/* The same, but columns take the types that columns of the same names have in `like`, and its targets, where they are
- * there, are the targets if the options name none. Errors: those of karma_table_read. Cost: that of karma_table_read.
- * Threads: safe; inputs are only read. */
+/* The same, but columns take the types that columns of the same names have in `like`, and its targets, if the file has
+ * them, are the targets unless the options name others. Errors: those of karma_table_read. Cost: that of
+ * karma_table_read. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_read_like(karma_table **out, const char *path, const karma_table *like,
                                              const karma_read_options *options, const karma_hooks *hooks,
                                              karma_error *err);
@@ -67,8 +67,9 @@ KARMA_API karma_status karma_table_from_csr(karma_table **out, const double *val
                                             const int64_t *row_start, size_t n_rows, size_t n_columns,
                                             karma_absent absent, const char *const *names, karma_error *err);
 
-/* A table built column by column, from numbers and categories. Columns are copied as they are added; finish makes the
- * table of them. Errors: KARMA_ERR_MEMORY. Cost: constant. Threads: one at a time may work on one object. */
+/* A table built column by column, from numbers and categories. Columns are copied as they are added;
+ * karma_columns_finish makes the table. Errors: KARMA_ERR_MEMORY. Cost: constant. Threads: one at a time may work on
+ * one object. */
 typedef struct karma_columns karma_columns;
 KARMA_API karma_status karma_columns_new(karma_columns **out, size_t n_rows, karma_error *err);
 KARMA_API void karma_columns_free(karma_columns *columns);
@@ -92,19 +93,19 @@ KARMA_API karma_status karma_columns_add_texts(karma_columns *columns, const cha
  * Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_ids(karma_columns *columns, const char *name, const char *const *texts,
                                              karma_error *err);
-/* Makes the table; targets and weights are then given to it by the functions below. Ends `columns` in any case.
+/* Makes the table; targets and weights are then given to it by the functions below. Always frees `columns`.
  * Errors: KARMA_ERR_DATA where two columns have the same name. Cost: one pass over the cells. Threads: one at a time
  * per object. */
 KARMA_API karma_status karma_columns_finish(karma_table **out, karma_columns *columns, karma_error *err);
 
-/* Makes a category an ordered one: its cells become numbers, 1 for levels[0], so that it is learned as they are.
- * Errors: KARMA_ERR_DATA if there is no category of this name, if an observed level is not among `levels`, or if these
- * are fewer than two or one is there twice; the table is then as before. KARMA_ERR_MEMORY. Cost: one pass over the
+/* Makes a category an ordered one: its cells become numbers, 1 for levels[0], and is learned as a number.
+ * Errors: KARMA_ERR_DATA if there is no category of this name, if an observed level is not among `levels`, or if there
+ * are fewer than two levels or one occurs twice; the table is then unchanged. KARMA_ERR_MEMORY. Cost: one pass over the
  * cells. Threads: one at a time per object. */
 KARMA_API karma_status karma_table_order_category(karma_table *table, const char *name, const char *const *levels,
                                                   size_t n_levels, karma_error *err);
 
-/* Gives a table one more target, or other values to the target that already has this name: numbers (NaN: missing) or
+/* Adds a target to a table, or replaces the values of the target that has this name: numbers (NaN: missing) or
  * class names (NULL: missing), one per row. Errors: KARMA_ERR_DATA for an infinite number, KARMA_ERR_MEMORY. Cost: one
  * pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_table_add_target_numbers(karma_table *table, const char *name, const double *values,
@@ -121,7 +122,7 @@ KARMA_API karma_status karma_table_set_row_weights(karma_table *table, const dou
  * per object. */
 KARMA_API karma_status karma_table_set_gram(karma_table *table, const float *values, size_t n_columns,
                                             karma_error *err);
-/* Columns of those values; 0: there are none. */
+/* Number of columns of these values; 0: there are none. */
 KARMA_API size_t karma_table_n_gram_columns(const karma_table *table);
 
 /* A new table of the rows rows[0..count), in that order; a row may be named twice. Errors: KARMA_ERR_DATA for a row
@@ -139,8 +140,8 @@ KARMA_API size_t karma_table_n_observed(const karma_table *table); /* cells in a
 /* Attributes. What is returned belongs to the table. */
 KARMA_API const char *karma_table_attribute_name(const karma_table *table, size_t attribute);
 KARMA_API karma_column_kind karma_table_attribute_kind(const karma_table *table, size_t attribute);
-/* Levels of a category in byte order, or of an ordered one, whose cells are numbers 1, 2, ..., in its own; 0 for other
- * numbers. */
+/* Levels of a category in byte order, or of an ordered one, whose cells are the numbers 1, 2, ..., in its order; 0 for
+ * other numbers. */
 KARMA_API size_t karma_table_n_levels(const karma_table *table, size_t attribute);
 KARMA_API const char *karma_table_level(const karma_table *table, size_t attribute, size_t level);
 
@@ -148,19 +149,19 @@ KARMA_API const char *karma_table_level(const karma_table *table, size_t attribu
  * observed cells. */
 KARMA_API int karma_table_cell(const karma_table *table, size_t row, size_t attribute, double *value);
 
-/* Targets: the columns with the labels, in the order they were named in. */
+/* Targets: the columns with the labels, in the order in which they were named. */
 KARMA_API size_t karma_table_n_targets(const karma_table *table);
 KARMA_API const char *karma_table_target_name(const karma_table *table, size_t target);
 KARMA_API karma_column_kind karma_table_target_kind(const karma_table *table, size_t target);
-/* Classes; of a column of numbers the spellings that were read, if there are not too many. */
+/* Classes; for a column of numbers, their spellings in the file, if there are not too many. */
 KARMA_API size_t karma_table_n_classes(const karma_table *table, size_t target);
 KARMA_API const char *karma_table_class(const karma_table *table, size_t target, size_t index);
 /* One label: true and *value (a number, or the index of a class) unless it is missing or there is no such target. */
 KARMA_API int karma_table_target(const karma_table *table, size_t target, size_t row, double *value);
 
-/* What a row counts for. */
+/* The weight of a row. */
 KARMA_API double karma_table_row_weight(const karma_table *table, size_t row); /* 1 where no weights were given */
-/* The column that the weights were read from; "row_weight" if they came another way, NULL if there are none. */
+/* The column that the weights were read from; "row_weight" if they did not come from a file, NULL if there are none. */
 KARMA_API const char *karma_table_weight_name(const karma_table *table);
 
 /* Identifying columns, copied through to predictions. */
@@ -179,14 +180,14 @@ KARMA_API karma_status karma_table_validate(const karma_table *table, karma_erro
 KARMA_API karma_status karma_table_synthesise(karma_table **out, karma_table **complete,
                                               const karma_synth_options *options, karma_error *err);
 
-/* Writes a table as CSV: ids, attributes, targets, row weights; missing cells are empty. Errors: KARMA_ERR_IO if the
- * stream refuses. Cost: one pass over the cells. Threads: safe; inputs are only read. */
+/* Writes a table as CSV: ids, attributes, targets, row weights; missing cells are empty. Errors: KARMA_ERR_IO if
+ * writing fails. Cost: one pass over the cells. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_write_csv(const karma_table *table, FILE *stream, karma_error *err);
 
-/* Writes one CSV field, quoted where it must be. */
+/* Writes one CSV field, quoted if necessary. */
 KARMA_API void karma_csv_write_field(FILE *stream, const char *text);
 
-/* What a table looks like: the count of observed cells of each attribute and the commonest patterns of missing cells.
+/* What a table looks like: the count of observed cells of each attribute and the most common patterns of missing cells.
  */
 typedef struct karma_pattern {
     size_t n_rows;    /* rows with exactly this set of observed attributes */
@@ -203,28 +204,29 @@ typedef struct karma_column_summary {
 /* summaries[0..n_attributes). Cost: two passes over the observed cells. */
 KARMA_API void karma_table_summarise(const karma_table *table, karma_column_summary *summaries);
 
-/* What a careful person would notice before learning from a table. */
+/* Likely problems of a table, found before learning from it. */
 typedef enum karma_finding_kind {
     KARMA_FINDING_EMPTY,    /* a column without observed cells */
     KARMA_FINDING_CONSTANT, /* a column with one value */
     KARMA_FINDING_ID,       /* a column that is different in almost every row */
     KARMA_FINDING_TEXT,     /* a column of long texts, most of them different */
     KARMA_FINDING_COPY,     /* a column with the cells of column `other` */
-    KARMA_FINDING_LEAK,     /* a column whose values go with one label of the first target, in a share of `value` */
+    KARMA_FINDING_LEAK, /* a column whose values determine the label of the first target, in a share `value` of the rows
+                         */
     KARMA_FINDING_TELLING_HOLES, /* missing rates that differ between labels by `value` */
     KARMA_FINDING_SINGLE_CLASS,  /* a target, number `column`, with `value` classes of one row */
     KARMA_FINDING_UNITS,         /* a column of categories that are numbers with the same unit: "12 kg" */
     KARMA_FINDING_PART_COPY, /* a column with the cells of column `other` wherever both are observed: `value` rows */
     KARMA_FINDING_SPELLINGS, /* a column in which levels `other` and `value` differ in upper and lower case only */
-    KARMA_FINDING_CLASS_SPELLINGS, /* the same of the classes of a target, number `column` */
-    KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, in a share of `value` */
-    KARMA_FINDING_TOTAL,           /* the last row says that it is a total */
+    KARMA_FINDING_CLASS_SPELLINGS, /* the same for the classes of a target, number `column` */
+    KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, a share of `value` */
+    KARMA_FINDING_TOTAL,           /* the last row looks like a total */
     KARMA_FINDING_NO_LABEL         /* a target, number `column`, without a label in `value` rows */
 } karma_finding_kind;
 
 typedef struct karma_finding {
     karma_finding_kind kind;
-    size_t column, other; /* attributes, where the kind does not say otherwise */
+    size_t column, other; /* attributes, unless the kind is about targets */
     double value;
 } karma_finding;
 
@@ -233,7 +235,7 @@ typedef struct karma_review {
     size_t n_findings;
 } karma_review;
 
-/* Goes through a table of up to 2e8 cells; a larger one has no findings. Errors: KARMA_ERR_MEMORY only. Cost: a sort
+/* Reviews a table of up to 2e8 cells; a larger one has no findings. Errors: KARMA_ERR_MEMORY only. Cost: a sort
  * of every column, and up to 256 cells of every pair of up to 4000 columns. Free with karma_review_clear. Threads:
  * safe; inputs are only read. */
 KARMA_API karma_status karma_table_review(karma_review *out, const karma_table *table, karma_error *err);
@@ -243,9 +245,9 @@ KARMA_API int karma_finding_text(char *text, size_t size, const karma_finding *f
 
 /* n_observed[0..n_attributes) */
 KARMA_API void karma_table_count_observed(const karma_table *table, size_t *n_observed);
-/* Fills at most `max_patterns`, commonest first (ties: first seen first), and sets *n_distinct to how many
- * there are in all. Errors: KARMA_ERR_MEMORY. Cost: a sort of the rows by their patterns. Threads: safe; inputs are
- * only read. */
+/* Fills at most `max_patterns`, the most common first (ties: first seen first), and sets *n_distinct to the number of
+ * all patterns. Errors: KARMA_ERR_MEMORY. Cost: a sort of the rows by their patterns. Threads: safe; inputs are only
+ * read. */
 KARMA_API karma_status karma_table_patterns(const karma_table *table, karma_pattern *patterns, size_t max_patterns,
                                             size_t *n_distinct, karma_error *err);
 

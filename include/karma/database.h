@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Whether a path is the URI of a database. A file of such a name is ./sqlite:NAME. */
+/* Whether a path is the URI of a database. To open a file of such a name, write ./sqlite:NAME. */
 KARMA_API int karma_is_database(const char *path);
 /* The path as it may be shown, in one line: a URI without its password. `text` has `size` bytes; returns `text`. */
 KARMA_API char *karma_source_text(char *text, size_t size, const char *path);
@@ -24,10 +24,10 @@ KARMA_API int karma_is_same_table(const char *first, const char *second);
 
 /* Like karma_output_open, but the path may be the URI of a table. CSV with a header that is written to the stream then
  * becomes this table when the output is committed, in one transaction: all rows or none. A column is INTEGER, REAL or
- * TEXT, the narrowest that keeps all its cells; empty cells are NULL. A file of SQLite is made if there is none.
+ * TEXT, the narrowest that keeps all its cells; empty cells are NULL. A SQLite file is created if it does not exist.
  * Errors: those of karma_output_open, KARMA_ERR_DATA if the table exists and `replace` is 0, KARMA_ERR_IO if the
- * database refuses; committing has the same. Cost: that of the database; the rows are kept in a temporary file until
- * the commit. Threads: safe. */
+ * database refuses; karma_output_commit has the same errors. Cost: that of the database; the rows are kept in a
+ * temporary file until the commit. Threads: safe. */
 KARMA_API karma_status karma_output_open_table(karma_output **out, const char *path, int replace, karma_error *err);
 
 #ifdef __cplusplus

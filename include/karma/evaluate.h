@@ -27,7 +27,7 @@ typedef struct karma_metric {
     karma_task task;    /* what it applies to: classes or numbers */
     int less_is_better;
     karma_metric_unit unit;
-    /* The value that a constant answer reaches; all NULL where reports do not show it. */
+    /* The value that a constant prediction reaches; all NULL where reports do not show it. */
     const char *constant_key, *constant_title, *constant_remark;
 } karma_metric;
 
@@ -36,25 +36,26 @@ KARMA_API size_t karma_n_metrics(void);
 /* index < karma_n_metrics(). */
 KARMA_API const karma_metric *karma_metric_at(size_t index);
 
-/* Metrics of one target. What does not apply to the task, or cannot be computed (the AUC when one class is absent), is
- * NaN. */
+/* Metrics of one target. A metric that does not apply to the task or cannot be computed (the AUC if one class is
+ * absent) is NaN. */
 typedef struct karma_metrics {
     size_t n_rows;     /* with a label */
     size_t n_left_out; /* rows without one */
     size_t n_values;   /* karma_n_metrics() */
     double *values;    /* one per metric, in the order of karma_metric_at */
-    double *constants; /* the values of a constant answer: the commonest class, or the mean, of the training rows */
+    double
+        *constants; /* the values of a constant prediction: the most common class, or the mean, of the training rows */
     /* classification */
     size_t n_classes;
     size_t *confusion; /* row-major: truth, prediction; a last row counts labels that training never saw */
     /* regression */
     size_t n_quantiles;
-    double *pinball, *coverage; /* of each quantile: its loss, and the share of rows that do not pass it */
+    double *pinball, *coverage; /* of each quantile: its loss, and the share of rows at or below it */
     double interval_coverage;   /* share of rows between the first and the last of several quantiles */
 } karma_metrics;
 
-/* The value of the metric with this key ("accuracy", "rmse"), and that of a constant answer. NaN also if there is no
- * such metric. */
+/* The value of the metric with this key ("accuracy", "rmse"), and that of a constant prediction. NaN also if there is
+ * no such metric. */
 KARMA_API double karma_metrics_value(const karma_metrics *metrics, const char *key);
 KARMA_API double karma_metrics_constant(const karma_metrics *metrics, const char *key);
 
@@ -68,7 +69,7 @@ KARMA_API void karma_metrics_clear(karma_metrics *metrics);
 
 /* The labels of a table in the terms of one of the model's targets, found as karma_evaluate does: labels[row] is the
  * number of the class in the model, its number of classes for a class that training never saw, or the number of a
- * regression; NaN where there is no label. Errors: KARMA_ERR_DATA if the table has no such labels, KARMA_ERR_MEMORY.
+ * regression; NaN where there is not a label. Errors: KARMA_ERR_DATA if the table has no such labels, KARMA_ERR_MEMORY.
  * Cost: one pass over the rows. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_model_labels(double *labels, const karma_model *model, size_t target,
                                           const karma_table *table, karma_error *err);

@@ -1,5 +1,5 @@
-/* What a model's scores are made of, which attributes matter, and how far a row is from what the model knows.
- * docs/explain.md shows all three, docs/mathematics.md has the formulas. */
+/* Contributions of attributes to scores, the importance of attributes, and how much a row has in common with the
+ * training rows. docs/explain.md shows all three, docs/mathematics.md has the formulas. */
 #ifndef KARMA_EXPLAIN_H
 #define KARMA_EXPLAIN_H
 
@@ -14,18 +14,19 @@ extern "C" {
 
 /* --- one row's scores --- */
 
-/* The parts of the scores of many rows. A row's observed attributes that the model knows have one part each, those
- * of row i from start[i] to before start[i + 1], attributes ascending. For every output
+/* The parts of the scores of many rows. Every observed attribute of a row that the model knows has one part; the parts
+ * of row i are those from start[i] to before start[i + 1], attributes ascending. For every output
  *
  *     score = bias[i] + sum of the row's contributions
  *
- * in the units of karma_predict, but for two things: kernel values of a plain kernel are taken in double precision here
- * and in single precision there, and quantiles are not put in order where they cross.
+ * in the units of karma_predict, with two differences: kernel values of a plain kernel are taken in double precision
+ * here and in single precision there, and quantiles that cross are not sorted.
  *
  * If all kernels of the model are plain (one factor, no outer map, no subspace), a contribution is the attribute's own
- * sum of the score: exact. Otherwise it is the attribute's Shapley value in the game whose value of a set of attributes
- * is the score of the row with all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of them,
- * otherwise the mean over permutations drawn in pairs, one the reverse of the other, by the seed and the row's number.
+ * sum of the score: exact. Otherwise it is the attribute's Shapley value in the game in which the value of a set of
+ * attributes is the score of the row with all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of
+ * them, otherwise the mean over permutations drawn in pairs, one the reverse of the other, by the seed and the row's
+ * number.
  */
 enum { KARMA_EXACT_SHAPLEY = 10 };
 
@@ -42,9 +43,9 @@ typedef struct karma_explanations {
 /* Explains every row of the table. A precomputed kernel has no attributes and is refused. Memory: 16 bytes
  * per observed cell and output. Cost per row: for plain kernels, support rows times observed attributes; otherwise
  * support rows times kernels, times 2^observed or times samples · observed. Free with karma_explanations_clear.
- * Errors: KARMA_ERR_OPTION for options out of range, KARMA_ERR_DATA for a table that does not fit the model or a model
- * without columns, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Cost: one prediction per row where contributions are exact,
- * otherwise `samples` times the observed columns of each row. Threads: safe; inputs are only read. */
+ * Errors: KARMA_ERR_OPTION for options out of range, KARMA_ERR_DATA for a table that does not match the model or a
+ * model without columns, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Cost: one prediction per row where contributions are
+ * exact, otherwise `samples` times the observed columns of each row. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_explain(karma_explanations *out, const karma_model *model, const karma_table *table,
                                      const karma_explain_options *options, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_explanations_clear(karma_explanations *explanations);
@@ -55,7 +56,7 @@ KARMA_API void karma_explanations_clear(karma_explanations *explanations);
  */
 typedef struct karma_importance {
     size_t attribute;  /* its number in the model */
-    double importance; /* fall of the metric, mean over the repeats; 0 where fewer than two rows observe it */
+    double importance; /* decrease of the metric, mean over the repeats; 0 where fewer than two rows observe it */
     double error;      /* its standard error over the repeats; see docs/mathematics.md */
 } karma_importance;
 
@@ -91,7 +92,7 @@ typedef enum karma_overlap_level {
 
 typedef struct karma_overlap {
     size_t observed; /* attributes of the model that the row observes */
-    size_t sharing;  /* support rows that share them; 0 if there are none to share */
+    size_t sharing;  /* support rows that share them; 0 if the row observes none */
     double share;    /* of all support rows */
     karma_overlap_level level;
 } karma_overlap;

@@ -1,4 +1,4 @@
-/* Learning a model from a table, keeping it in a file, predicting with it. */
+/* Learning a model from a table, saving it to a file, predicting with it. */
 #ifndef KARMA_LEARN_H
 #define KARMA_LEARN_H
 
@@ -35,15 +35,15 @@ typedef struct karma_fit_info {
     double mean_loss;  /* before each update, on the standardised target */
     double error_rate; /* of the decisions taken before each update; 0 for regression */
     /* all but online: sums over the outputs of |v|²/2 + (C/m) sum of losses, and of the dual that bounds it from below;
-     * nystrom: of all machines that are built of the landmarks */
+     * nystrom: of all machines that are built from the landmarks */
     double primal, dual;
     double gap;       /* (primal - dual)/primal */
-    size_t n_columns; /* of the training table, with those that are never observed */
+    size_t n_columns; /* of the training table, including those that are never observed */
     /* nystrom */
     size_t n_landmarks;
     /* Learned without a twentieth of the rows: the mean loss of these rows, the same with half as many landmarks, and
-     * by how much the objective is higher with these, relative. What more landmarks could still bring is less. 0: not
-     * measured */
+     * by how much the objective is higher with these, relative. More landmarks would improve it by less than that. 0:
+     * not measured */
     double held_out_loss, half_held_out_loss, half_excess;
 } karma_fit_info;
 
@@ -62,11 +62,11 @@ KARMA_API void karma_model_free(karma_model *model);
 /* Model files: docs/model-format.md. The same data, options and seed give the same bytes, whatever the number of
  * threads.
  *
- * karma_model_save writes a file that appears whole or not at all. Errors: KARMA_ERR_IO if the system refuses,
- * KARMA_ERR_DATA if a name of the model is not UTF-8 or a number of it has no place in a file, KARMA_ERR_MEMORY.
- * karma_model_load takes nothing in the file on trust: whatever was altered, cut or forged is refused with
- * KARMA_ERR_FORMAT, or makes a model that is safe to use. It reads no more bytes than the file's header announces.
- * Cost: time and memory in proportion to the size of the file. Threads: safe; a model is only read. */
+ * karma_model_save writes a file that appears whole or not at all. Errors: KARMA_ERR_IO if writing fails,
+ * KARMA_ERR_DATA if a name in the model is not UTF-8 or a number cannot be stored, KARMA_ERR_MEMORY. karma_model_load
+ * trusts nothing in the file: a file that was altered, truncated or forged is refused with KARMA_ERR_FORMAT, or gives a
+ * model that is safe to use. It reads no more bytes than the file's header announces. Cost: time and memory in
+ * proportion to the size of the file. Threads: safe; a model is only read. */
 KARMA_API karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err);
 KARMA_API karma_status karma_model_load(karma_model **out, const char *path, karma_error *err);
 /* The same with the bytes of such a file in memory. *out is a new buffer, to be freed with karma_buffer_free. Errors:
@@ -75,16 +75,16 @@ KARMA_API karma_status karma_model_save_buffer(void **out, size_t *size, const k
 KARMA_API karma_status karma_model_load_buffer(karma_model **out, const void *buffer, size_t size, karma_error *err);
 KARMA_API void karma_buffer_free(void *buffer);
 
-/* Reads data for this model: like karma_table_read, but columns take the types the model learned, and the
- * model's targets, where they are there, are the targets. For a model of a precomputed kernel and no options.gram, the
- * file is the matrix of kernel values itself. Errors: those of karma_table_read. Cost: that of karma_table_read.
- * Threads: safe; inputs are only read. */
+/* Reads data for this model: like karma_table_read, but columns take the types the model learned, and the model's
+ * targets, if the file has them, are the targets. For a model of a precomputed kernel and no options.gram, the file is
+ * the matrix of kernel values itself. Errors: those of karma_table_read. Cost: that of karma_table_read. Threads: safe;
+ * inputs are only read. */
 KARMA_API karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                               const karma_read_options *options, const karma_hooks *hooks,
                                               karma_error *err);
 
-/* The same part by part, in constant memory for CSV files of any length; what comes through a pipe is given out as it
- * comes. Other formats are one part. The model, the path and the hooks must outlive the stream.
+/* The same part by part, in constant memory for CSV files of any length; rows from a pipe are available as they arrive.
+ * Other formats are one part. The model, the path and the hooks must outlive the stream.
  *
  * karma_row_stream_next: *out is a new table with the rows that follow, or NULL after the last one. A file without
  * rows is an error, as with karma_model_read_table. After an error the stream can only be freed. Errors: those of
@@ -96,7 +96,7 @@ KARMA_API karma_status karma_row_stream_open(karma_row_stream **out, const karma
 KARMA_API karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, karma_error *err);
 KARMA_API void karma_row_stream_free(karma_row_stream *stream);
 
-/* Rows of cells in memory, one after the other, for programs that have them so. A cell means what the same cell of a
+/* Rows of cells in memory, one after the other. A cell means what the same cell of a
  * CSV file would mean: a text may be a number or a date, and "NA" is missing. Columns are matched by name.
  *
  * karma_row_reader_add_...: the cells of a row in the order of the columns; a row ends with its last cell. Errors:
@@ -138,7 +138,7 @@ typedef struct karma_cell_flags {
     karma_flagged_cell *cells; /* in the order of rows */
     size_t n_cells;
 } karma_cell_flags;
-/* Finds them; none for a precomputed kernel. *out is to be cleared by karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
+/* Finds them; none for a precomputed kernel. Free with karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
  * the table does not fit the model, KARMA_ERR_MEMORY. Cost: that of looking at every cell. Threads: safe; inputs are
  * only read. */
 KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model *model, const karma_table *table,
@@ -174,25 +174,25 @@ KARMA_API double karma_model_quantile(const karma_model *model, size_t target, s
 KARMA_API size_t karma_model_n_attributes(const karma_model *model);
 KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_t attribute);
 KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
-/* Levels as of a table: a number with levels is an ordered category, 1 for the first of them. */
+/* Levels as those of a table: a number with levels is an ordered category, 1 for the first of them. */
 KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
 KARMA_API const char *karma_model_attribute_level(const karma_model *model, size_t attribute, size_t level);
-/* Least and largest training value of a number; false where there is none: categories, or an older file. */
+/* Smallest and largest training value of a number; false if it is not known: categories, or an older file. */
 KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attribute, double *low, double *high);
-/* The columns of the training table that the attributes were made of: of a column of dates its own name, where the
- * attributes are its parts. karma_model_source_column writes a name, cut to `size` bytes, and returns its length. Cost:
+/* The columns of the training table that the attributes come from; a column of dates is one column, although its parts
+ * are several attributes. karma_model_source_column writes a name, cut to `size` bytes, and returns its length. Cost:
  * that of looking at all attributes. */
 KARMA_API size_t karma_model_n_source_columns(const karma_model *model);
 KARMA_API size_t karma_model_source_column(char *text, size_t size, const karma_model *model, size_t column);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
-/* How the training file was read, which new files are read by: missing values, id and ignored columns, delimiter,
+/* How the training file was read, and how new files will be read: missing values, id and ignored columns, delimiter,
  * header, decimal mark, dates; the other options are at their defaults. NULL: the table came from memory. It belongs to
  * the model. Cost: none. Threads: safe. */
 KARMA_API const karma_read_options *karma_model_reading(const karma_model *model);
 /* Training rows that the model contains: whoever has the model has these. The other support rows are leaves of trees.
  * Cost: one look at each support row. Threads: safe. */
 KARMA_API size_t karma_model_n_rows_kept(const karma_model *model);
-/* Whether the kernel values came with the table: nothing is known of columns then. */
+/* Whether the kernel values came with the table; nothing is then known about columns. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);
 /* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale describe all of
  * it. A formula or a committee has factors with their own settings and scales. */
@@ -201,7 +201,7 @@ KARMA_API const karma_fit_info *karma_model_info(const karma_model *model);
 KARMA_API const char *karma_model_solver_name(const karma_model *model); /* as used: never "auto" */
 
 /* The matrix of kernel values of a table's rows against the rows of another, or against themselves (NULL), under the
- * kernel that the options describe. Everything that is learned is learned on the rows of `against`. Errors: those of
+ * kernel that the options describe. Everything is learned from the rows of `against`. Errors: those of
  * karma_fit about the kernel and the table. Cost: one pass over the cells, and that of the kernel's own learning.
  * Threads: safe; inputs are only read. */
 typedef struct karma_gram karma_gram;

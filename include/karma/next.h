@@ -10,16 +10,16 @@
 extern "C" {
 #endif
 
-/* A missing cell and what knowing it is expected to bring, over the values it may have given the observed cells of its
+/* A missing cell and the expected gain from measuring it, over the values it may have given the observed cells of its
  * row, under the model's subspace. */
 typedef struct karma_next_cell {
     size_t attribute; /* of the model */
-    /* Expected fall of the uncertainty, never below 0. Of classes, in bits: the entropy of the mean of their
-     * probabilities over the values, less the mean of the entropies (the mutual information of class and cell). Of a
+    /* Expected decrease of the uncertainty, never below 0. Of classes, in bits: the entropy of the mean of their
+     * probabilities over the values, minus the mean of the entropies (the mutual information of class and cell). Of a
      * number: the variance of the prediction over the values. */
     double gain;
     double cost;     /* of measuring it */
-    double per_cost; /* gain / cost: cells are in the descending order of it */
+    double per_cost; /* gain / cost: cells are in descending order of it */
     double change;   /* probability that the predicted class changes; of a number: mean absolute change */
 } karma_next_cell;
 
@@ -30,13 +30,13 @@ typedef struct karma_next_cells {
     double *uncertainty; /* of each row now: entropy of the classes in bits; 0 for numbers */
 } karma_next_cells;
 
-/* For every row of `table` all columns of the model that it misses. Values of a number are the seven points of a
- * Gauss-Hermite rule, within the range of the training cells; those of a category its levels by their completed shares.
- * costs[attribute] > 0, NULL: all are 1. One step ahead: measure the best cell, and ask again. Free with
- * karma_next_cells_clear. Errors: KARMA_ERR_DATA if the model has no subspace, the classes have no probabilities, or
- * the table does not fit the model, KARMA_ERR_OPTION for a cost that is not above 0, KARMA_ERR_CANCELLED,
- * KARMA_ERR_MEMORY. Cost: for each missing cell, seven predictions, or one per level. Threads: safe; inputs are only
- * read. */
+/* For every row of `table`, all columns of the model that are missing in it. Values of a number are the seven points of
+ * a Gauss-Hermite rule, within the range of the training cells; those of a category its levels by their completed
+ * shares. costs[attribute] > 0, NULL: all are 1. The gain is that of one cell alone: measure the best cell, then call
+ * it again. Free with karma_next_cells_clear. Errors: KARMA_ERR_DATA if the model has no subspace, the classes have no
+ * probabilities, or the table does not fit the model, KARMA_ERR_OPTION for a cost that is not above 0,
+ * KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY. Cost: for each missing cell, seven predictions, or one per level. Threads:
+ * safe; inputs are only read. */
 KARMA_API karma_status karma_measure_next(karma_next_cells *out, const karma_model *model, size_t target,
                                           const karma_table *table, const double *costs, size_t threads,
                                           const karma_hooks *hooks, karma_error *err);

@@ -93,7 +93,7 @@ extern "C" {
     X(KARMA_CERTAINTY_ON, "on")                                                                                        \
     X(KARMA_CERTAINTY_OFF, "off")
 
-/* For which rows intervals and sets keep their level. */
+/* For which rows intervals and sets reach their level. */
 #define KARMA_COVERAGE_BY_LIST(X)                                                                                      \
     X(KARMA_COVERAGE_BY_ALL, "all")                                                                                    \
     X(KARMA_COVERAGE_BY_MISSING, "missing")
@@ -102,7 +102,7 @@ extern "C" {
     X(KARMA_ORDER_RANDOM, "random")                                                                                    \
     X(KARMA_ORDER_ADVERSARIAL, "adversarial")
 
-/* How much work choosing a model is worth. */
+/* How hard to search for a model. */
 #define KARMA_EFFORT_LIST(X)                                                                                           \
     X(KARMA_EFFORT_AUTO, "auto")                                                                                       \
     X(KARMA_EFFORT_OFF, "off")                                                                                         \
@@ -123,7 +123,7 @@ extern "C" {
     X(KARMA_GOAL_R2, "r2")                                                                                             \
     X(KARMA_GOAL_PINBALL, "pinball")
 
-/* What is made of the candidates that did well. */
+/* How the best candidates are combined. */
 #define KARMA_RULE_LIST(X)                                                                                             \
     X(KARMA_RULE_COMMITTEE, "committee")                                                                               \
     X(KARMA_RULE_BEST, "best")                                                                                         \
@@ -177,12 +177,12 @@ typedef struct karma_read_options {
     char *row_weight; /* column with the weights of the rows; NULL: all weigh 1 */
     char *users;      /* rating data: the file of users; NULL: none */
     char *item;       /* rating data: the item whose liking is the label; NULL: none */
-    double like;      /* the least rating that means liking it, or KARMA_LIKE_UNSAID */
+    double like;      /* the lowest rating that counts as liking it, or KARMA_LIKE_UNSAID */
     int decimal;      /* karma_decimal: the mark before the fraction of a number */
     int dates;        /* columns of dates become numbers: year, month, weekday, hour, days */
     int date_order;   /* karma_date_order: of 3/1/2024 */
     int strict;       /* texts in a model's columns of numbers are errors, not missing values */
-    int64_t threads;  /* of reading; 0: as many as there are processors */
+    int64_t threads;  /* of reading; 0: one per processor */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
@@ -198,14 +198,14 @@ typedef struct karma_fit_options {
     size_t struct_size; /* set by karma_options_init */
     int task;           /* karma_task */
     char *kernel;       /* a formula, docs/mathematics.md; NULL: "linear" */
-    int rank_form;      /* karma_rank_form: of the rank kernel, whether the training cells' mean is taken out */
+    int rank_form; /* karma_rank_form: of the rank kernel, whether the mean over the training cells is subtracted */
     karma_names linear; /* columns of numbers that are linear, whatever the kernel; */
     karma_names rank;   /* columns that are ranked */
-    int encoding;       /* karma_encoding: of linear numbers; polar: u and 1 - u, u in [0, 1], nothing centred */
+    int encoding;       /* karma_encoding: of linear numbers; polar: u and 1 - u, u in [0, 1], without centring */
     int64_t gamma;      /* longest index sequence of the embedding; 1 is 0-imputation */
     double scale;       /* nu in w(c) = sum over l < gamma of (c/nu)^l, or KARMA_SCALE_MEAN */
     double bias;        /* value of an attribute that is always observed; 0: none */
-    int outer;          /* karma_outer: what is made of the kernel's values */
+    int outer;          /* karma_outer: a map of the kernel's values */
     int64_t degree;     /* of the outer map poly, (offset + k/s)^degree */
     double offset;
     double width;          /* of the outer maps rbf and laplace, in units of the rows' mean distance */
@@ -219,7 +219,7 @@ typedef struct karma_fit_options {
     double tube;           /* half width of the epsilon-insensitive loss */
     double huber;          /* where the Huber loss turns linear */
     char *quantile;        /* of the pinball loss: "0.5" or several, "0.1,0.5,0.9"; NULL: 0.5 */
-    char *class_weight;    /* "balanced" or "A=2,B=1": what a row of a class counts for; NULL: 1 */
+    char *class_weight;    /* "balanced" or "A=2,B=1": weights of the rows of each class; NULL: 1 */
     int probabilities;     /* karma_calibration: how scores become probabilities, from out-of-fold scores; auto: sigmoid
                               where a search or option 'sets' has such scores, else off */
     int64_t folds;         /* of these scores */
@@ -238,13 +238,13 @@ typedef struct karma_fit_options {
     int64_t threads;    /* 0: as many as there are processors */
     karma_step_fn step; /* if not NULL replaces the schedule's eta_t; not reachable by name */
     void *step_payload;
-    int64_t landmarks; /* rows that the nystrom solver builds the machine of, or KARMA_AUTO */
+    int64_t landmarks; /* rows that the nystrom solver builds the machine from, or KARMA_AUTO */
     int64_t trees;     /* of the kernels "boost" and "forest", or KARMA_AUTO */
     int64_t leaves;    /* of each of these trees, at most, or KARMA_AUTO */
     int certainty;     /* karma_certainty: whether rows that were left out are kept (karma/certainty.h) */
     double intervals;  /* level of the intervals of numbers, or KARMA_AUTO */
     double sets;       /* level of the sets of classes, or KARMA_AUTO */
-    int coverage_by;   /* karma_coverage_by: for which rows these levels are kept */
+    int coverage_by;   /* karma_coverage_by: for which rows these levels are reached */
 } karma_fit_options;
 
 /* How a model is chosen (karma/search.h). */
@@ -271,10 +271,10 @@ typedef struct karma_explain_options {
 /* Methods side by side (karma/compare.h). */
 typedef struct karma_compare_options {
     size_t struct_size;  /* set by karma_options_init */
-    karma_names methods; /* each item a name, or names with commas; none: all there are */
+    karma_names methods; /* each item a name, or names with commas; none: all methods */
     int64_t folds;       /* folds that methods are scored on */
-    int64_t rounds;      /* how often, each time with other folds */
-    int64_t inner;       /* folds of the training rows, to choose a strength on */
+    int64_t rounds;      /* number of repetitions, each with other folds */
+    int64_t inner;       /* folds of the training rows, on which strengths are chosen */
     double time;         /* seconds that one method may take; 0: as many as it takes */
 } karma_compare_options;
 
@@ -340,7 +340,7 @@ typedef struct karma_option {
     size_t offset;
     double initial, min, max;
     const karma_option_word *words;
-    const char *placeholder; /* what the help calls the value; NULL: derived from the kind */
+    const char *placeholder; /* placeholder of the value in the help; NULL: derived from the kind */
     const char *help;
     const char *initial_text; /* what NULL stands for in a text */
 } karma_option;
@@ -364,8 +364,8 @@ KARMA_API const karma_option_table *karma_online_option_table(void);
 
 /* Every options struct begins with its own size, so that a program compiled against an older header works with a newer
  * library: options that the program does not know have their defaults. Always fill a struct by karma_options_init
- * first; functions that take options refuse one that was not, and take NULL for the defaults. A struct that is larger
- * than the library's, from a newer header, is refused too (docs/abi.md).
+ * first; functions that take options refuse one that was not filled, and take NULL for the defaults. A struct from a
+ * newer header, larger than the library's, is refused too (docs/abi.md).
  *
  * `options` is the struct that the table belongs to. All of these functions may be called from any thread, on different
  * structs at the same time. */
@@ -382,8 +382,8 @@ KARMA_API karma_status karma_options_copy(const karma_option_table *table, void 
 /* Frees texts and lists. The struct can then be filled by karma_options_init again. */
 KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);
-/* Reads `text` into the option; a list gets one more item. Errors: KARMA_ERR_OPTION and a message that says
- * what is allowed, or if the struct is too old to have this option. Cost: constant. Threads: one at a time per struct.
+/* Reads `text` into the option; a list gets one more item. Errors: KARMA_ERR_OPTION with a message that lists what is
+ * allowed, or if the struct is too old to have this option. Cost: constant. Threads: one at a time per struct.
  */
 KARMA_API karma_status karma_option_set(const karma_option *option, void *options, const char *text, karma_error *err);
 /* Checks the struct's size and every bound (NaN is out of every bound). Errors: KARMA_ERR_OPTION, naming the option and
@@ -392,9 +392,9 @@ KARMA_API karma_status karma_options_check(const karma_option_table *table, cons
 /* The value as text that karma_option_set reads back; lists are joined by commas. Returns the length that
  * snprintf would. */
 KARMA_API int karma_option_text(const karma_option *option, const void *options, char *text, size_t size);
-/* What is allowed, for help and messages: "hinge|logistic", "NUMBER|mean", "on|off". */
+/* The allowed values, for help and messages: "hinge|logistic", "NUMBER|mean", "on|off". */
 KARMA_API int karma_option_values(const karma_option *option, char *text, size_t size);
-/* The default, as text; empty where there is none. */
+/* The default, as text; empty if there is none. */
 KARMA_API int karma_option_initial(const karma_option *option, char *text, size_t size);
 
 #ifdef __cplusplus

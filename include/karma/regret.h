@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* The account after the first `rounds` rounds. */
+/* The result after the first `rounds` rounds. */
 typedef struct karma_regret_point {
     size_t rounds;        /* t */
     double learner;       /* Σ ℓ(v_τ·φ(x_τ), y_τ), τ <= t, ℓ the hinge loss */

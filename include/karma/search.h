@@ -12,25 +12,25 @@
 extern "C" {
 #endif
 
-/* Bytes of memory that karma_search will take at most with this table, which is part of them: an estimate from sizes
- * and options alone, made before anything is learned. fit->memory bounds the part of it that is kernel values.
- * Errors: none. Cost: of order columns. Threads: safe; inputs are only read. */
+/* An estimate, from sizes and options alone, of the most bytes of memory that karma_search will take, including this
+ * table. fit->memory bounds the part of it that is kernel values. Errors: none. Cost: of order columns. Threads: safe;
+ * inputs are only read. */
 KARMA_API double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
                                        const karma_search_options *search);
 
-/* Tries kernels and values of C by cross-validation within the rows of `table`, then learns from all of them what the
- * rule makes of the best. What `fit` says is kept where `search->fixed` names it; the rest is chosen. With effort off
- * this is karma_fit. A progress hook that asks to stop ends the trying; what was learned so far is then made a model
- * of, and if nothing was it is an error. Docs: docs/search.md. Errors: those of karma_fit, and KARMA_ERR_DATA if there
- * are too few rows to choose a model by. Cost: about candidates times folds fits; options->time limits it. Threads:
- * safe; inputs are only read. */
+/* Tries kernels and values of C by cross-validation within the rows of `table`, then combines the best by the rule and
+ * learns the result from all rows. Options of `fit` that `search->fixed` names are kept; the others are chosen. With
+ * effort off this is karma_fit. A progress hook that asks to stop ends the search; the model is then the best found so
+ * far, and it is an error if there is none. Docs: docs/search.md. Errors: those of karma_fit, and KARMA_ERR_DATA if
+ * there are too few rows for a search. Cost: about candidates times folds fits; options->time limits it. Threads: safe;
+ * inputs are only read. */
 KARMA_API karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                                     const karma_search_options *search, const karma_hooks *hooks, karma_error *err);
 
 /* Whether karma_search would choose the fit option of this name ("gamma", "C"), that is, whether it describes the
- * kernel or the solver. A search is usually meant to keep such an option where the user gives it: name it in
- * search->fixed, or turn the search off. Other options ("loss", "seed") say what is learned, and a search always keeps
- * them. Constant, any thread. */
+ * kernel or the solver. A search should usually keep such an option if the user gives it: name it in
+ * search->fixed, or turn the search off. Other options ("loss", "seed") define what is learned, and a search always
+ * keeps them. Constant, any thread. */
 KARMA_API int karma_search_chooses(const char *option_name);
 
 typedef enum karma_search_end {
@@ -40,7 +40,7 @@ typedef enum karma_search_end {
     KARMA_N_SEARCH_ENDS
 } karma_search_end;
 
-/* A kernel and a value of C that were tried. */
+/* A candidate: a kernel and a value of C. */
 typedef struct karma_search_candidate {
     char *kernel;    /* as the option "kernel" takes it */
     double C_factor; /* C is this multiple of its default */
@@ -48,8 +48,8 @@ typedef struct karma_search_candidate {
     int is_chosen;
 } karma_search_candidate;
 
-/* What an ingredient of kernels is worth: the score of the choice, less that of the choice among the candidates without
- * it. Negative if it is better without, unless less is better. */
+/* The gain from an ingredient of kernels: the score of the choice minus that of the choice among the candidates without
+ * it. Negative if the choice without it is better, unless less is better. */
 typedef struct karma_search_gain {
     char *ingredient; /* "gamma": gamma above 1, "rank", "subspace", "outer" */
     double gain, error;
@@ -62,18 +62,18 @@ typedef struct karma_search_member {
     double *C_factors, *weights; /* the weights of all members sum to 1 */
 } karma_search_member;
 
-/* What the choice reaches on one of several targets, by the goal that this target is judged by. */
+/* The score of the choice on one of several targets, by the goal of this target. */
 typedef struct karma_search_target {
     karma_goal goal;
     double score, error;
-    double constant_score;         /* of a constant answer */
+    double constant_score;         /* of a constant prediction */
     double zero_score, zero_error; /* of 0-imputation; 0 without it */
 } karma_search_target;
 
-/* What a search tried and what it chose. Scores are means over folds of the goal, as users know it: for some goals less
- * is better (karma_goal_is_loss). Errors are standard errors of these means; repeats count as one, and one fold has
- * none. A number that could not be computed is NaN. The struct may grow at its end in later versions; those in its
- * arrays keep their layout. */
+/* What a search tried and what it chose. Scores are means of the goal over folds; for some goals less is better
+ * (karma_goal_is_loss). Errors are standard errors of these means; repeats count as one, and one fold has none. A
+ * number that could not be computed is NaN. The struct may grow at its end in later versions; the structs in its arrays
+ * keep their layout. */
 typedef struct karma_search_info {
     karma_goal goal;             /* of all targets; KARMA_GOAL_AUTO: accuracy of classes and R2 of numbers */
     double score, error;         /* of the choice; optimistic: the same folds made it */
@@ -82,12 +82,12 @@ typedef struct karma_search_info {
     size_t n_folds, n_repeats;   /* folds per repeat */
     size_t n_rows, n_rows_tried; /* with labels, and those that candidates were tried on: all, or a sample */
     size_t n_kernels;            /* that were judged on some fold */
-    size_t n_kernels_to_the_end; /* that were not given up before the last one */
+    size_t n_kernels_to_the_end; /* that were not dropped before the last one */
     size_t n_tried;              /* candidates that were judged on some fold */
-    size_t n_chosen;             /* machines of the committee, candidates each */
-    double seconds;              /* spent on trying; the last fit comes on top. NaN in a model from a file */
+    size_t n_chosen;             /* machines of the committee; each is a candidate */
+    double seconds;              /* seconds of the search, without the last fit. NaN in a model from a file */
     karma_search_end end;
-    double constant_score;         /* of always giving the commonest class, the mean or the quantile */
+    double constant_score;         /* of a constant prediction: the most common class, the mean or the quantile */
     int has_zero_imputation;       /* whether 0-imputation (linear, gamma = 1) was among the candidates: */
     double zero_score, zero_error; /* its scores at its best C, */
     double *zero_values;           /* n_values of them; 0 without it */
@@ -105,18 +105,18 @@ typedef struct karma_search_info {
     karma_search_target *targets;
 } karma_search_info;
 
-/* What is known of the search that chose this model; NULL for a model that was not chosen by karma_search. It belongs
- * to the model. Model files keep it. Takes no time; may be called from any thread. */
+/* The search that chose this model; NULL for a model that was not chosen by karma_search. It belongs to the model.
+ * Model files keep it. Constant, any thread. */
 KARMA_API const karma_search_info *karma_model_search_info(const karma_model *model);
 
 /* Cross-validated numbers of one target. */
 typedef struct karma_cv_target {
     karma_goal goal;    /* what it is judged by */
     double *values;     /* of the goal, one per fold */
-    double *majority;   /* the goal of a constant answer on the same rows, where it has one; else NaN */
+    double *majority;   /* the goal of a constant prediction on the same rows, where it has one; else NaN */
     double mean, error; /* of the values; the standard error counts repeats as one */
     double mean_of[KARMA_N_GOALS], error_of[KARMA_N_GOALS]; /* of every goal, NaN where it does not apply */
-    size_t n_of[KARMA_N_GOALS]; /* folds that have a number: the AUC of one class is none, nor is that of no label */
+    size_t n_of[KARMA_N_GOALS]; /* folds in which the metric can be computed: the AUC needs two classes */
 } karma_cv_target;
 
 typedef struct karma_cv {

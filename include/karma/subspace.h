@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Has a factor of the model's kernel a subspace? Those of --kernel subspace and union have. */
+/* Whether a factor of the model's kernel has a subspace. Those of the kernels subspace and union do. */
 KARMA_API int karma_model_has_subspace(const karma_model *model);
 
 /* A completed table. */
@@ -19,19 +19,20 @@ typedef struct karma_completion {
     karma_table *errors; /* ids and the standard error of each of these cells; NULL unless asked for */
     size_t n_completed;  /* cells that were missing */
     size_t rank;         /* dimension of the subspace */
-    /* Completed cells about which the observed cells of their row say nothing, for the training rows never show their
-     * columns together: they are the column's mean, and the error is the column's spread. */
+    /* Completed cells about which the observed cells of their row give no information, because their columns are never
+     * observed together in the training rows: they are the column's mean, with the column's standard deviation as
+     * error. */
     size_t n_undetermined;
 } karma_completion;
 
 /* Completes the rows of a table by the subspace of a model whose kernel has one (of several the first). Observed cells
- * stay as they are, also those of levels that training did not know. A missing number becomes its conditional mean
- * given the observed cells of the row, in the column's units; a missing category the level with the largest completed
- * share, an ordered one the nearest level.
+ * do not change, not even those with levels that are not in the training data. A missing number becomes its conditional
+ * mean given the observed cells of the row, in the column's units; a missing category the level with the largest
+ * completed share, an ordered one the nearest level.
  *
  * Errors are 0 for observed cells. For numbers they are the standard error of the cell (not of its mean alone), for
- * ordered categories the same in places of the order; a category has no standard error, and 1 minus the largest share,
- * from 0 to 1, in its place.
+ * ordered categories the same in places of the order; a category has no standard error but 1 minus the largest share,
+ * from 0 to 1.
  *
  * Any number of threads may call it with one model; `threads`, 0 for all processors, does not change the result. Free
  * with karma_completion_clear. Errors: KARMA_ERR_DATA if the model has no subspace or the table does not fit it,
@@ -48,7 +49,7 @@ typedef enum karma_lowrank_verdict {
     KARMA_LOWRANK_NO, /* completions predict missing cells hardly better than column means */
     KARMA_LOWRANK_PARTLY,
     KARMA_LOWRANK_HOLDS,
-    KARMA_LOWRANK_UNKNOWN /* most missing cells are in columns never seen together with those their rows show */
+    KARMA_LOWRANK_UNKNOWN /* most missing cells are in columns never observed together with those of their rows */
 } karma_lowrank_verdict;
 
 typedef struct karma_rank_trial {
@@ -69,15 +70,15 @@ typedef struct karma_lowrank {
     double noise;             /* σ, that of the cells around the subspace */
     double explained; /* share of the variance of hidden cells, compared with the columns' means; may be below 0 */
     karma_lowrank_verdict verdict;
-    double *lambda;                     /* by row; 0: the row sees nothing of the subspace */
+    double *lambda;                     /* by row; 0: the row observes nothing of the subspace */
     unsigned char *is_reconstructible;  /* by row: do its observed cells determine its place in the subspace? */
     size_t *n_observed;                 /* by row: attributes */
     size_t n_reconstructible, n_blind;  /* rows; blind: λ = 0 */
     double quartile[KARMA_N_QUARTILES]; /* least, quartiles and largest λ of the rows that are not blind */
     size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
-    /* What rows show together. Columns in different groups are not linked by enough pairs to know how they go together:
-     * a missing cell is undetermined if its row shows no column of its group. A row with such a cell is not
-     * reconstructible. 0 pairs: there are too many to go through. */
+    /* Which columns are observed together. Columns in different groups are not linked by enough pairs to know how they
+     * are related: a missing cell is undetermined if its row observes no column of its group. A row with such a cell is
+     * not reconstructible. 0 pairs: there are too many to go through. */
     size_t n_pairs, n_pairs_together; /* of columns; together: in some row */
     size_t n_groups;
     size_t *group;                    /* by attribute; those never observed are in group 0 */

@@ -68,21 +68,21 @@ static json_t *here(const karma_i_archive *a) {
 static karma_status go_down(karma_i_archive *a, const char *name, json_t *object) {
     size_t used = strlen(a->path);
     if (a->depth + 1 == KARMA_I_ARCHIVE_DEPTH || used + strlen(name) + 2 > sizeof a->path)
-        return karma_i_archive_fail(a, "'%s%s' lies too deep", a->path, name);
+        return karma_i_archive_fail(a, "'%s%s' is nested too deeply", a->path, name);
     (void)snprintf(a->path + used, sizeof a->path - used, "%s.", name);
     a->at[++a->depth] = object;
     return KARMA_OK;
 }
 
 void karma_i_archive_leave(karma_i_archive *a) {
-    size_t end = strlen(a->path) - 1; /* the point behind the name */
+    size_t end = strlen(a->path) - 1; /* the point after the name */
     while (end > 0 && a->path[end - 1] != '.') end--;
     a->path[end] = '\0';
     a->depth--;
 }
 
 static karma_status missing(const karma_i_archive *a, const char *name, const char *what) {
-    return karma_i_archive_fail(a, "'%s%s' is missing, or no %s", a->path, name, what);
+    return karma_i_archive_fail(a, "'%s%s' is missing, or not %s", a->path, name, what);
 }
 
 /* Adds a new value to the current object; NULL: out of memory. */
@@ -97,7 +97,7 @@ void karma_i_archive_find(const karma_i_archive *a, const char *name, int *is_th
 karma_status karma_i_archive_enter(karma_i_archive *a, const char *name) {
     if (!a->is_reading) KARMA_TRY(put(a, name, json_object()));
     json_t *object = json_object_get(here(a), name);
-    return json_is_object(object) ? go_down(a, name, object) : missing(a, name, "object");
+    return json_is_object(object) ? go_down(a, name, object) : missing(a, name, "an object");
 }
 
 karma_status karma_i_archive_enter_list(karma_i_archive *a, const char *name, size_t *n) {
@@ -108,7 +108,7 @@ karma_status karma_i_archive_enter_list(karma_i_archive *a, const char *name, si
             if (json_array_append_new(list, json_object())) return karma_i_archive_fail_memory(a);
     }
     json_t *list = json_object_get(here(a), name);
-    if (!json_is_array(list)) return missing(a, name, "list");
+    if (!json_is_array(list)) return missing(a, name, "a list");
     *n = json_array_size(list);
     return go_down(a, name, list);
 }
@@ -117,7 +117,7 @@ karma_status karma_i_archive_item(karma_i_archive *a, size_t index) {
     char name[24];
     (void)snprintf(name, sizeof name, "%zu", index);
     json_t *object = json_array_get(here(a), index);
-    return json_is_object(object) ? go_down(a, name, object) : missing(a, name, "object");
+    return json_is_object(object) ? go_down(a, name, object) : missing(a, name, "an object");
 }
 
 karma_status karma_i_archive_list(karma_i_archive *a, const char *name, void *items, size_t *n, size_t size,
@@ -145,7 +145,7 @@ karma_status karma_i_archive_list(karma_i_archive *a, const char *name, void *it
 karma_status karma_i_archive_flag(karma_i_archive *a, const char *name, int *value) {
     if (!a->is_reading) return put(a, name, json_boolean(*value));
     const json_t *json = json_object_get(here(a), name);
-    if (!json_is_boolean(json)) return missing(a, name, "truth value");
+    if (!json_is_boolean(json)) return missing(a, name, "a truth value");
     *value = json_is_true(json);
     return KARMA_OK;
 }
@@ -153,10 +153,10 @@ karma_status karma_i_archive_flag(karma_i_archive *a, const char *name, int *val
 karma_status karma_i_archive_size(karma_i_archive *a, const char *name, size_t *value, size_t least, size_t most) {
     const json_t *json = json_object_get(here(a), name);
     if (a->is_reading && !(json_is_integer(json) && json_integer_value(json) >= 0))
-        return missing(a, name, "whole number");
+        return missing(a, name, "a whole number");
     size_t n = a->is_reading ? (size_t)json_integer_value(json) : *value;
     if (n < least || n > most || n > INT64_MAX)
-        return karma_i_archive_fail(a, "'%s%s' is %zu, not from %zu to %zu", a->path, name, n, least, most);
+        return karma_i_archive_fail(a, "'%s%s' is %zu; it must be from %zu to %zu", a->path, name, n, least, most);
     if (!a->is_reading) return put(a, name, json_integer((json_int_t)n));
     *value = n;
     return KARMA_OK;
@@ -164,10 +164,10 @@ karma_status karma_i_archive_size(karma_i_archive *a, const char *name, size_t *
 
 karma_status karma_i_archive_number(karma_i_archive *a, const char *name, double *value, double least, double most) {
     const json_t *json = json_object_get(here(a), name);
-    if (a->is_reading && !json_is_number(json)) return missing(a, name, "number");
+    if (a->is_reading && !json_is_number(json)) return missing(a, name, "a number");
     double x = a->is_reading ? json_number_value(json) : *value;
     if (!(x >= least && x <= most))
-        return karma_i_archive_fail(a, "'%s%s' is %g, not from %g to %g", a->path, name, x, least, most);
+        return karma_i_archive_fail(a, "'%s%s' is %g; it must be from %g to %g", a->path, name, x, least, most);
     if (!a->is_reading) return put(a, name, json_real(x));
     *value = x;
     return KARMA_OK;
@@ -177,7 +177,7 @@ karma_status karma_i_archive_word(karma_i_archive *a, const char *name, int *val
                                   size_t n_words) {
     if (!a->is_reading) return put(a, name, json_string(words[*value]));
     const char *text = json_string_value(json_object_get(here(a), name));
-    if (!text) return missing(a, name, "text");
+    if (!text) return missing(a, name, "a text");
     for (size_t i = 0; i < n_words; i++)
         if (words[i] && strcmp(words[i], text) == 0) {
             *value = (int)i;
@@ -186,7 +186,7 @@ karma_status karma_i_archive_word(karma_i_archive *a, const char *name, int *val
     return karma_i_archive_fail(a, "'%s%s' cannot be '%.40s'", a->path, name, text);
 }
 
-/* A new JSON text. Not every text of a caller's own table is UTF-8. */
+/* A new JSON text. Texts of a table built in memory need not be UTF-8. */
 static karma_status new_text(json_t **out, const karma_i_archive *a, const char *name, const char *text) {
     if (!karma_i_is_utf8(text)) return karma_i_archive_fail(a, "a text of '%s%s' is not valid UTF-8", a->path, name);
     *out = json_string(text);
@@ -195,7 +195,7 @@ static karma_status new_text(json_t **out, const karma_i_archive *a, const char 
 
 static karma_status take_text(char **out, const karma_i_archive *a, const char *name, const json_t *json) {
     const char *text = json_string_value(json);
-    if (!text) return missing(a, name, "text");
+    if (!text) return missing(a, name, "a text");
     *out = karma_i_strdup(text);
     return *out ? KARMA_OK : karma_i_archive_fail_memory(a);
 }
@@ -220,10 +220,10 @@ static karma_status put_texts(karma_i_archive *a, const char *name, char *const 
 karma_status karma_i_archive_texts(karma_i_archive *a, const char *name, char ***values, size_t *n) {
     if (!a->is_reading) return put_texts(a, name, *values, *n);
     const json_t *list = json_object_get(here(a), name);
-    if (!json_is_array(list)) return missing(a, name, "list of texts");
+    if (!json_is_array(list)) return missing(a, name, "a list of texts");
     size_t count = json_array_size(list);
     if (!(*values = karma_i_zalloc(count, sizeof **values))) return karma_i_archive_fail_memory(a);
-    *n = count; /* NULL where a text has not been read */
+    *n = count; /* NULL if a text has not been read */
     for (size_t i = 0; i < count; i++) KARMA_TRY(take_text(&(*values)[i], a, name, json_array_get(list, i)));
     return KARMA_OK;
 }
@@ -234,7 +234,7 @@ static json_t *new_measure(double value) {
 }
 
 static karma_status take_measure(double *out, const karma_i_archive *a, const char *name, const json_t *json) {
-    if (!json_is_number(json) && !json_is_null(json)) return missing(a, name, "number");
+    if (!json_is_number(json) && !json_is_null(json)) return missing(a, name, "a number");
     *out = json_is_number(json) ? json_number_value(json) : NAN;
     return KARMA_OK;
 }
@@ -255,7 +255,7 @@ static karma_status put_measures(karma_i_archive *a, const char *name, const dou
 karma_status karma_i_archive_measures(karma_i_archive *a, const char *name, double **values, size_t *n) {
     if (!a->is_reading) return put_measures(a, name, *values, *n);
     const json_t *list = json_object_get(here(a), name);
-    if (!json_is_array(list)) return missing(a, name, "list of numbers");
+    if (!json_is_array(list)) return missing(a, name, "a list of numbers");
     *n = json_array_size(list);
     if (!(*values = karma_i_alloc(*n, sizeof **values))) return karma_i_archive_fail_memory(a);
     for (size_t i = 0; i < *n; i++) KARMA_TRY(take_measure(&(*values)[i], a, name, json_array_get(list, i)));
@@ -278,7 +278,8 @@ static size_t n_elements(karma_i_shape shape) {
 }
 
 static karma_status out_of_range(const karma_i_archive *a, const char *name, double value, double limit) {
-    return karma_i_archive_fail(a, "'%s%s' has %g, which is not finite or beyond %g", a->path, name, value, limit);
+    return karma_i_archive_fail(a, "'%s%s' contains %g, which is not finite or exceeds %g", a->path, name, value,
+                                limit);
 }
 
 static karma_status check_f64(const karma_i_archive *a, const char *name, const double *values, size_t n,
@@ -294,7 +295,7 @@ static karma_status check_f32(const karma_i_archive *a, const char *name, const 
     return KARMA_OK;
 }
 
-/* Reads a new array in the place of the one that `values` points to, or adds that one to those that are written. */
+/* Reads a new array in place of the one that `values` points to, or adds that one to those that are written. */
 #define ARCHIVE_ARRAY(dtype)                                                                                           \
     void *taken = NULL;                                                                                                \
     if (!a->is_reading) return karma_i_archive_add(a, name, dtype, shape, *values);                                    \

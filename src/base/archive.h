@@ -16,9 +16,9 @@
  *     n bytes    a JSON object: the type, shape and data_offsets of every array; texts under "__metadata__"
  *     the rest   the arrays, one after the other
  *
- * All fields that are not arrays stand in one JSON document, the metadata text "karma". The arrays of an object are
- * named by its place in the document: "encodings.0.shift". The metadata text "checksum" is the CRC-32 of all bytes with
- * its own eight digits taken as '0', so that any altered byte is found. docs/model-format.md lists all fields. */
+ * All fields that are not arrays are in one JSON document, the metadata text "karma". The names of an object's arrays
+ * start with its place in the document: "encodings.0.shift". The metadata text "checksum" is the CRC-32 of all bytes
+ * with its own eight digits taken as '0', so that any altered byte is found. docs/model-format.md lists all fields. */
 #ifndef KARMA_I_ARCHIVE_H
 #define KARMA_I_ARCHIVE_H
 
@@ -41,10 +41,10 @@ karma_status karma_i_archive_flag(karma_i_archive *archive, const char *name, in
 karma_status karma_i_archive_size(karma_i_archive *archive, const char *name, size_t *value, size_t least, size_t most);
 karma_status karma_i_archive_number(karma_i_archive *archive, const char *name, double *value, double least,
                                     double most);
-/* An enumeration, stored as words[*value]. NULL among the words: a value that cannot be. */
+/* An enumeration, stored as words[*value]. NULL among the words: an invalid value. */
 karma_status karma_i_archive_word(karma_i_archive *archive, const char *name, int *value, const char *const *words,
                                   size_t n_words);
-/* Texts that are read are new, and the caller's also when reading a later one fails. */
+/* Texts that are read are new and belong to the caller, even if reading a later one fails. */
 karma_status karma_i_archive_text(karma_i_archive *archive, const char *name, char **value);
 karma_status karma_i_archive_texts(karma_i_archive *archive, const char *name, char ***values, size_t *n);
 /* Numbers that are reported and not computed with, and may be missing: those that are not finite are null in the file,
@@ -65,7 +65,7 @@ static inline karma_i_shape karma_i_matrix_shape(size_t rows, size_t columns) {
     return (karma_i_shape){2, {rows, columns}};
 }
 
-/* Reading: *n is the number of elements, or rows, that the array has in the file, where all of them are. */
+/* Reading: *n is the number of elements, or rows, of the array in the file. */
 karma_status karma_i_archive_length(karma_i_archive *archive, const char *name, size_t *n);
 
 /* Writing borrows the array until the archive is freed. Reading frees what *values was and makes it a new array,
@@ -80,7 +80,7 @@ karma_status karma_i_archive_u32(karma_i_archive *archive, const char *name, uin
 karma_status karma_i_archive_u16(karma_i_archive *archive, const char *name, uint16_t **values, karma_i_shape shape);
 karma_status karma_i_archive_u8(karma_i_archive *archive, const char *name, uint8_t **values, karma_i_shape shape);
 
-/* Hands an array over that was made for writing alone: it is freed with the archive. */
+/* Hands over an array that was made only for writing: it is freed with the archive. */
 karma_status karma_i_archive_keep(karma_i_archive *archive, void *memory);
 
 /* ---- objects ---- */
@@ -93,7 +93,7 @@ karma_status karma_i_archive_enter_list(karma_i_archive *archive, const char *na
 karma_status karma_i_archive_item(karma_i_archive *archive, size_t index);
 void karma_i_archive_leave(karma_i_archive *archive);
 /* A list of *n structs of `size` bytes, each described by `one`. `items` is the address of a pointer to them; reading
- * makes zeroed room for as many as the file has. */
+ * allocates as many as the file has, zeroed. */
 typedef karma_status (*karma_i_archive_item_fn)(karma_i_archive *archive, void *item);
 karma_status karma_i_archive_list(karma_i_archive *archive, const char *name, void *items, size_t *n, size_t size,
                                   karma_i_archive_item_fn one);
@@ -104,17 +104,17 @@ void karma_i_archive_find(const karma_i_archive *archive, const char *name, int 
 
 void karma_i_archive_free(karma_i_archive *archive);
 
-/* Writing: new, the fields, then emit, which passes the bytes to `put` one part after the other. `name`: what messages
- * call it; it is borrowed, and so is err. */
+/* Writing: new, the fields, then emit, which passes the bytes to `put` one part after the other. `name`: its name in
+ * messages; it is borrowed, and so is err. */
 typedef void (*karma_i_put_fn)(void *context, const void *bytes, size_t n);
 karma_status karma_i_archive_new(karma_i_archive **out, const char *name, karma_error *err);
-/* Closes the description; *size is the number of bytes that emit will put. */
+/* Closes the description; *size is the number of bytes that emit will write. */
 karma_status karma_i_archive_close(karma_i_archive *archive, size_t *size);
 void karma_i_archive_emit(const karma_i_archive *archive, karma_i_put_fn put, void *context);
 
-/* Reading: `get` fills in up to n bytes and returns how many; 0 at the end. No more bytes are asked for than the header
- * announces and one, and the header is limited, so that endless input is refused. Nothing is believed before the
- * checksum is right. */
+/* Reading: `get` fills in up to n bytes and returns how many; 0 at the end. At most one byte more than the header
+ * announces is requested, and the size of the header is limited, so that endless input is refused. Nothing is used
+ * before the checksum is verified. */
 typedef size_t (*karma_i_get_fn)(void *context, void *bytes, size_t n);
 karma_status karma_i_archive_open(karma_i_archive **out, const char *name, karma_i_get_fn get, void *context,
                                   karma_error *err);

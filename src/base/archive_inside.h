@@ -54,7 +54,7 @@ struct karma_i_archive {
 extern const char *const karma_i_dtype_names[KARMA_I_N_DTYPES];
 extern const size_t karma_i_dtype_sizes[KARMA_I_N_DTYPES];
 
-/* The CRC-32 of what `crc` stands for followed by these bytes; start with 0. */
+/* Continues the CRC-32 `crc` by these bytes; start with 0. */
 uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length);
 void karma_i_store_length(unsigned char bytes[8], uint64_t length);
 

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A header of more bytes is not believed: it would be that of a table with some ten million texts. */
+/* A larger header is refused: it would be that of a table with some ten million texts. */
 static const uint64_t MOST_HEADER = UINT64_C(1) << 30;
-/* Bytes that are asked for at once, so that no more memory is taken than there is input. */
+/* Bytes that are requested at once, so that memory grows with the input only. */
 enum { READ_STEP = 1 << 20 };
 
 /* --- bytes --------------------------------------------------------------------------------------------- */
@@ -36,11 +36,11 @@ static karma_status read_header(karma_i_archive *a, input *in) {
     KARMA_TRY(read_until(a, in, 8));
     if (a->size < 8) return karma_i_archive_fail(a, "the file is too short");
     for (int i = 7; i >= 0; i--) length = length << 8 | a->bytes[i];
-    if (length < 2 || length > MOST_HEADER) return karma_i_archive_fail(a, "it is no model at all");
+    if (length < 2 || length > MOST_HEADER) return karma_i_archive_fail(a, "it is not a model file");
     KARMA_TRY(read_until(a, in, 9));
-    if (a->size < 9 || a->bytes[8] != '{') return karma_i_archive_fail(a, "it is no model at all");
+    if (a->size < 9 || a->bytes[8] != '{') return karma_i_archive_fail(a, "it is not a model file");
     KARMA_TRY(read_until(a, in, 8 + (size_t)length));
-    if (a->size < 8 + length) return karma_i_archive_fail(a, "it is truncated, or no model at all");
+    if (a->size < 8 + length) return karma_i_archive_fail(a, "it is truncated, or not a model file");
     a->header_length = (size_t)length;
     a->json = json_loadb((const char *)a->bytes + 8, a->header_length, JSON_REJECT_DUPLICATES, NULL);
     return json_is_object(a->json) ? KARMA_OK : karma_i_archive_fail(a, "its header is not JSON");
@@ -84,7 +84,7 @@ static int take_range(range *out, const json_t *entry) {
     return begin >= 0 && end >= begin;
 }
 
-/* The arrays follow one another without gaps and do not overlap, so that no file claims more than it holds. */
+/* The arrays follow one another without gaps and do not overlap, so that no file claims more bytes than it has. */
 static karma_status measure_data(size_t *size, const karma_i_archive *a) {
     size_t n = 0;
     range *ranges = karma_i_alloc(json_object_size(a->json), sizeof *ranges);
@@ -101,7 +101,7 @@ static karma_status measure_data(size_t *size, const karma_i_archive *a) {
         end = ranges[i].end;
     }
     karma_i_free(ranges);
-    if (!is_sound) return karma_i_archive_fail(a, "its arrays do not follow one another");
+    if (!is_sound) return karma_i_archive_fail(a, "its arrays are not contiguous");
     if (end > (uint64_t)karma_i_memory_limit())
         return karma_i_archive_fail(a, "its header claims %.0f GB, more than this machine's memory", (double)end / 1e9);
     *size = (size_t)end;
@@ -119,7 +119,7 @@ static karma_status read_data(karma_i_archive *a, input *in) {
 
 /* --- checksum ------------------------------------------------------------------------------------------ */
 
-/* Where the digits of the checksum stand in the header; NULL if they do not. */
+/* Where the digits of the checksum are in the header; NULL if there are none. */
 static char *find_checksum(const karma_i_archive *a) {
     size_t key = sizeof KARMA_I_CHECKSUM_KEY - 1;
     char *header = (char *)a->bytes + 8;
@@ -135,7 +135,7 @@ static karma_status check_checksum(const karma_i_archive *a) {
     memset(digits, '0', KARMA_I_CHECKSUM_DIGITS);
     (void)snprintf(computed, sizeof computed, "%08lx", (unsigned long)karma_i_checksum(0, a->bytes, a->size));
     if (strcmp(stored, computed) != 0)
-        return karma_i_archive_fail(a, "it was altered or truncated (the checksum does not fit)");
+        return karma_i_archive_fail(a, "it was altered or truncated (the checksum does not match)");
     return KARMA_OK;
 }
 
@@ -166,7 +166,7 @@ static const json_t *entry_of(const karma_i_archive *a, const char *name) {
     return json_object_get(a->json, key);
 }
 
-/* One extent of an array's shape; false: it is none. */
+/* One extent of an array's shape; false if it is not valid. */
 static int take_extent(size_t *out, const json_t *entry, size_t dimension) {
     const json_t *extent = json_array_get(json_object_get(entry, "shape"), dimension);
     if (!json_is_integer(extent) || json_integer_value(extent) < 0) return 0;
@@ -174,7 +174,7 @@ static int take_extent(size_t *out, const json_t *entry, size_t dimension) {
     return 1;
 }
 
-/* The bytes of an array of this type and shape are there. */
+/* Whether the array has the bytes of this type and shape. */
 static int fits(const json_t *entry, karma_i_dtype dtype, karma_i_shape shape, range *where) {
     const char *stored = json_string_value(json_object_get(entry, "dtype"));
     size_t size = karma_i_dtype_sizes[dtype];
@@ -193,8 +193,7 @@ karma_status karma_i_archive_take(void **out, karma_i_archive *a, const char *na
                                   karma_i_shape shape) {
     range where = {0, 0};
     if (!fits(entry_of(a, name), dtype, shape, &where))
-        return karma_i_archive_fail(a, "array '%s%s' is missing or not of the size and type it should have", a->path,
-                                    name);
+        return karma_i_archive_fail(a, "array '%s%s' is missing or has the wrong size or type", a->path, name);
     size_t n = (size_t)(where.end - where.begin);
     void *array = karma_i_alloc_aligned(n, 1);
     if (!array) return karma_i_archive_fail_memory(a);
@@ -209,7 +208,7 @@ karma_status karma_i_archive_length(karma_i_archive *a, const char *name, size_t
     if (!a->is_reading) return KARMA_OK;
     const json_t *entry = entry_of(a, name);
     if (!take_extent(&extent, entry, 0) || !take_range(&where, entry) || extent > where.end - where.begin)
-        return karma_i_archive_fail(a, "array '%s%s' is missing or empty where it should not be", a->path, name);
+        return karma_i_archive_fail(a, "array '%s%s' is missing or empty", a->path, name);
     *n = extent;
     return KARMA_OK;
 }

@@ -1,4 +1,4 @@
-/* Writing an archive: fields and arrays are collected, then the header is made and signed. */
+/* Writing an archive: fields and arrays are collected, then the header and its checksum are made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,12 +31,12 @@ karma_status karma_i_archive_add(karma_i_archive *a, const char *name, karma_i_d
     *array = (karma_i_archived){.dtype = dtype, .shape = shape, .data = data};
     int length = snprintf(array->name, sizeof array->name, "%s%s", a->path, name);
     if (length < 0 || (size_t)length >= sizeof array->name)
-        return karma_i_archive_fail(a, "'%s%s' lies too deep", a->path, name);
+        return karma_i_archive_fail(a, "'%s%s' is nested too deeply", a->path, name);
     array->number = a->n_arrays++;
     return KARMA_OK;
 }
 
-/* As text, in memory of ours: json_dumps does not notice every allocation of its own that fails. Caller frees. */
+/* As text in our own memory: json_dumps does not notice every failed allocation. Caller frees. */
 static char *dump(const json_t *json, size_t flags) {
     size_t n = json_dumpb(json, NULL, 0, flags);
     char *text = n ? karma_i_alloc(n + 1, 1) : NULL;
@@ -55,7 +55,7 @@ static int by_item_size(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Those of the largest items come first, so that every array is aligned; otherwise in the order of the description. */
+/* Arrays of the largest items come first, so that every array is aligned; otherwise in the order of the description. */
 static void place_arrays(karma_i_archive *a) {
     if (a->n_arrays > 1) qsort(a->arrays, a->n_arrays, sizeof *a->arrays, by_item_size);
     for (size_t i = 0, end = 0; i < a->n_arrays; i++) {
@@ -75,7 +75,7 @@ static int add_entry(json_t *header, const karma_i_archived *array) {
     return json_object_set_new(header, array->name, entry) || failed;
 }
 
-/* NULL when memory is out. */
+/* NULL if memory runs out. */
 static json_t *header_to_json(const karma_i_archive *a) {
     char zeros[KARMA_I_CHECKSUM_DIGITS + 1] = {0}, *text = dump(a->document, JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (!text) return NULL;

@@ -1,4 +1,4 @@
-/* Masks: one bit an attribute, packed into 64-bit words; bits beyond the last attribute are 0. */
+/* Masks: one bit per attribute, packed into 64-bit words; bits beyond the last attribute are 0. */
 #ifndef KARMA_I_BITS_H
 #define KARMA_I_BITS_H
 

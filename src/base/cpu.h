@@ -1,5 +1,5 @@
-/* Which instructions beyond the compiler's own this processor has. Asking is cheap, so nothing is remembered. The tests
- * belong to the flags of the path libraries in meson.build. */
+/* Which instruction sets beyond the compiler's default this processor has. The test is cheap, so its result is not
+ * stored. The tests must match the compiler flags of the paths in meson.build. */
 #ifndef KARMA_I_CPU_H
 #define KARMA_I_CPU_H
 

@@ -34,7 +34,7 @@ const char *karma_status_name(karma_status status) {
     return "unknown";
 }
 
-/* A message is one line whatever names it quotes. */
+/* A message is one line, whatever it quotes. */
 static void flatten(char *text) {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';

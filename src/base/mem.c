@@ -42,7 +42,7 @@ void *karma_i_alloc_large(size_t count, size_t size) {
     if (!product_overflows(count, size) && count * size < LARGE_PAGE) return karma_i_alloc_aligned(count, size);
     void *memory = alloc_multiple(count, size, LARGE_PAGE);
 #ifdef MADV_HUGEPAGE
-    if (memory) (void)madvise(memory, count * size, MADV_HUGEPAGE); /* a wish; without it pages are small */
+    if (memory) (void)madvise(memory, count * size, MADV_HUGEPAGE); /* only a hint; without it pages are small */
 #endif
     return memory;
 }
@@ -55,7 +55,7 @@ static size_t physical_memory(void) {
     return PTRDIFF_MAX;
 }
 
-/* The number in a file of the system, or the largest one: there is no such file, or no limit in it. */
+/* The number in a system file; the largest number if there is no such file or no limit in it. */
 static size_t limit_in(const char *path) {
     char text[32];
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -69,7 +69,7 @@ static size_t limit_in(const char *path) {
 
 size_t karma_i_memory_limit(void) {
     size_t least = physical_memory();
-    /* a container's, by the two versions of control groups */
+    /* the limit of a container, in both versions of control groups */
     const char *const files[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         size_t own = limit_in(files[i]);

@@ -1,10 +1,10 @@
-/* Checked allocation: the only place in the library that calls malloc and its kin. */
+/* Checked allocation: the only place in the library that calls malloc and related functions. */
 #ifndef KARMA_I_MEM_H
 #define KARMA_I_MEM_H
 
 #include <stddef.h>
 
-/* count * size bytes; NULL when the product overflows or memory is out. A count of 0 gives a valid pointer. */
+/* count * size bytes; NULL when the product overflows or memory runs out. A count of 0 gives a valid pointer. */
 void *karma_i_alloc(size_t count, size_t size);
 /* The same, zeroed. */
 void *karma_i_zalloc(size_t count, size_t size);
@@ -13,7 +13,7 @@ void *karma_i_alloc_aligned(size_t count, size_t size);
 /* Resizes; on failure returns NULL and leaves `old` as it was. */
 void *karma_i_realloc(void *old, size_t count, size_t size);
 void karma_i_free(void *memory);
-/* For matrices: the system is asked to back it with large pages, and gives memory only to what is touched. Freed by
+/* For matrices: the system is asked for large pages, and provides memory only for pages that are used. Freed by
  * karma_i_free. Not zeroed. */
 void *karma_i_alloc_large(size_t count, size_t size);
 

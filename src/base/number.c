@@ -14,7 +14,7 @@
 #include "base/decimal.h"
 #include "karma/base.h"
 
-/* Texts beyond this are no numbers that anyone wrote down. */
+/* Texts beyond this are not numbers that anyone wrote down. */
 enum { LONGEST_NUMBER = 1000 };
 
 typedef struct decimal {
@@ -52,14 +52,14 @@ static inline int take_eight(uint64_t *digits, const char *text) {
 }
 #endif
 
-/* Continues *digits (modulo 2^64) by all digits from `p` on; returns the byte behind them. */
+/* Continues *digits (modulo 2^64) by all digits from `p` on; returns the byte after them. */
 static inline const char *take_digits(uint64_t *digits, const char *p, const char *end) {
     while (end - p >= 8 && take_eight(digits, p)) p += 8;
     for (; p < end && is_digit(*p); p++) *digits = *digits * 10 + (uint64_t)(*p - '0');
     return p;
 }
 
-/* "e" and what follows, added to *exponent; NULL if that is no exponent. */
+/* Adds the exponent that starts with "e" to *exponent; NULL if it is not valid. */
 static const char *take_exponent(int *exponent, const char *p, const char *end) {
     int sign = 1, e = 0;
     p++;
@@ -71,8 +71,8 @@ static const char *take_exponent(int *exponent, const char *p, const char *end) 
     return p;
 }
 
-/* Reads sign? (digits point? digits? | point digits) (e sign? digits)? and returns the byte behind it; NULL if the text
- * does not start so. */
+/* Reads sign? (digits point? digits? | point digits) (e sign? digits)? and returns the byte after it; NULL if the text
+ * does not start with a number. */
 static inline const char *scan_decimal(decimal *out, const char *text, const char *end) {
     const char *p = text;
     decimal d = {0, 0, 0, 1};

@@ -1,4 +1,4 @@
-/* The machinery of options: everything here works from the records of a table. */
+/* Options: everything here works from the records of a table. */
 #include <math.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static karma_status set_text(char **field, const char *text, karma_error *err) {
     return KARMA_OK;
 }
 
-/* A struct that was never initialised is recognised by its size, which is then almost surely out of range. */
+/* A struct that was never initialised is recognised by its size, which is then almost certainly out of range. */
 static karma_status check_size(const karma_option_table *table, size_t size, karma_error *err) {
     if (size < sizeof size || size % sizeof(int) != 0)
         return karma_i_fail(err, KARMA_ERR_OPTION, "an options struct was not filled by karma_options_init");
@@ -138,7 +138,7 @@ karma_status karma_i_options_accept(const karma_option_table *table, void *to, c
 karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from, karma_error *err) {
     karma_status st = karma_i_options_borrow(table, to, from, err);
     if (st != KARMA_OK) return st;
-    for (size_t i = 0; i < table->count; i++) { /* first nothing is shared, so that a failure can clear all */
+    for (size_t i = 0; i < table->count; i++) { /* start from an empty copy, so that a failure can clear it */
         const karma_option *o = &table->options[i];
         if (o->kind == KARMA_OPTION_TEXT) *(char **)field_of(o, to) = NULL;
         if (o->kind == KARMA_OPTION_NAMES) *(karma_names *)field_of(o, to) = (karma_names){NULL, 0};

@@ -1,4 +1,4 @@
-/* Options as the library's own functions take them. */
+/* How the library's functions take options. */
 #ifndef KARMA_I_OPTIONS_ACCEPT_H
 #define KARMA_I_OPTIONS_ACCEPT_H
 

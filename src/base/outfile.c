@@ -1,8 +1,8 @@
 #define _GNU_SOURCE /* O_TMPFILE */
-/* Output files that are whole or absent. The file is written without a name, where the system has such files, and so
- * vanishes with a process that dies. To commit it is flushed and synced, gets a temporary name in the directory, is
- * renamed, and the directory synced too, so that a crash leaves the old file or the new one. Elsewhere it has the
- * temporary name from the start. */
+/* Output files that are complete or absent. If the system supports it, the file has no name while it is written, so it
+ * vanishes if the process dies. To commit it is flushed and synced, gets a temporary name in the directory, is renamed,
+ * and the directory synced too, so that a crash leaves the old file or the new one. Elsewhere it has the temporary name
+ * from the start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static char *directory_of(const char *path) {
     return slash ? karma_i_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : karma_i_strdup(".");
 }
 
-/* How a temporary name is put into a directory: as a new file, or as the name of one that has none. */
+/* How a temporary name is created: as a new file, or as the name of a file that has none. */
 typedef int (*name_fn)(const char *name, int file);
 
 static int create_file(const char *name, int file) {
@@ -62,8 +62,7 @@ static int link_file(const char *name, int file) {
     return linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
 
-/* A name beside `path` that was free. It goes to *name; on failure that stays NULL, the result is negative and errno
- * has the reason. */
+/* Finds an unused name next to `path`. On failure *name stays NULL, the result is negative and errno has the reason. */
 static int name_beside(char **name, const char *path, name_fn take, int file) {
     size_t size = strlen(path) + 32;
     char *candidate = karma_i_alloc(size, 1);
@@ -84,7 +83,8 @@ static int name_beside(char **name, const char *path, name_fn take, int file) {
     return -1;
 }
 
-/* A file without a name in the directory of `path`, which can get one later; negative where the system has none. */
+/* A file without a name in the directory of `path`, which can get one later; negative if the system does not support
+ * it. */
 static int open_unnamed(const char *path) {
 #ifdef O_TMPFILE
     if (access("/proc/self/fd", X_OK) != 0) return -1;
@@ -98,7 +98,7 @@ static int open_unnamed(const char *path) {
 #endif
 }
 
-/* As readable as the user's other files, which mkstemp's would not be. */
+/* The usual permissions; those of mkstemp are stricter. */
 static int open_beside(char **name, const char *path) {
     int file = open_unnamed(path);
     return file >= 0 ? file : name_beside(name, path, create_file, -1);
@@ -175,14 +175,14 @@ static void sync_directory(const char *path) {
     karma_i_free(directory);
 }
 
-/* A file that will be removed, or a device: one more byte does no harm there. */
+/* A file that will be removed, or a device: one more byte is harmless. */
 static int takes_another_byte(const karma_output *output) {
     struct stat info;
     return output->final_path || (fstat(fileno(output->stream), &info) == 0 && S_ISCHR(info.st_mode));
 }
 
-/* Why writing failed earlier: the stream remembers that it did, but not why. What is still in its buffer meets the same
- * obstacle, or one more byte does. */
+/* Finds out why writing failed earlier: the stream remembers only that it did. Flushing the buffer, or writing one more
+ * byte, fails for the same reason. */
 static int earlier_failure(const karma_output *output) {
     errno = 0;
     clearerr(output->stream);
@@ -193,7 +193,7 @@ static int earlier_failure(const karma_output *output) {
     return errno ? errno : EIO;
 }
 
-/* All bytes are on the disk and have a temporary name. What can fail for want of room or rights fails here. */
+/* Puts all bytes on the disk under a temporary name. Lack of space or permissions shows here. */
 static karma_status prepare(karma_output *output, karma_error *err) {
     FILE *stream = output->stream;
     int code = 0;

@@ -1,4 +1,4 @@
-/* Outputs that become something else than a file: the text is kept in a temporary file and handed over at the commit.
+/* Outputs that become something other than a file: the text is kept in a temporary file and handed over at the commit.
  */
 #ifndef KARMA_I_OUTPUT_SINK_H
 #define KARMA_I_OUTPUT_SINK_H
@@ -6,7 +6,7 @@
 #include "karma/base.h"
 
 typedef struct karma_i_output_sink {
-    /* Takes the whole text, from where `text` stands to its end. All or nothing. */
+    /* Takes the text from its current position to its end. All or nothing. */
     karma_status (*deliver)(void *self, FILE *text, karma_error *err);
     void (*free)(void *self);
     void *self;

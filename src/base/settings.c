@@ -62,55 +62,55 @@ static const karma_option read_records[] = {
     NAMES(R, ignore, "ignore", "COL", "leave this column out"),
     NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions"),
     NAMES(R, missing, "missing", "TOKEN",
-          "one more text that means missing, beside empty, NA, N/A, NaN, null, #N/A, <NA>, ? and None; in columns of "
-          "numbers also - . missing unknown none"),
+          "another spelling of a missing value, besides empty, NA, N/A, NaN, null, #N/A, <NA>, ? and None; in numeric "
+          "columns also - . missing unknown none"),
     TEXT(R, gram, "gram", "FILE",
          "kernel values computed elsewhere, as karma gram writes them: each row against every training row"),
     TEXT(R, query, "query", "SQL",
          "read the rows of this SELECT; DATA is then sqlite:FILE or postgres://... without a table"),
     CHOICE(R, format, "format", KARMA_FORMAT_AUTO, format_words,
-           "file format; auto goes by the name's ending and never takes ratings"),
+           "file format; auto looks at the file name and never chooses ratings"),
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
-     "auto|comma|semicolon|tab|pipe|space|::", "what separates the fields of a CSV file", NULL},
+     "auto|comma|semicolon|tab|pipe|space|::", "field separator of a CSV file", NULL},
     SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
     {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
      "what an index that a LIBSVM line leaves out means; required for such files", NULL},
     CHOICE(R, decimal, "decimal", KARMA_DECIMAL_AUTO, decimal_words,
-           "decimal mark of numbers; auto goes by the first rows of the file"),
+           "decimal mark of numbers; auto detects it in the first rows of the file"),
     SWITCH(R, dates, "dates", 1, "columns of dates become numbers: year, month, weekday, hour, days since 1970-01-01"),
     CHOICE(R, date_order, "date-order", KARMA_DATE_ORDER_AUTO, date_order_words,
-           "whether the day or the month comes first in 3/1/2024; auto goes by all cells of the column"),
+           "whether the day or the month comes first in 3/1/2024; auto decides from all cells of the column"),
     SWITCH(R, strict, "strict", 0, "with a model: a text in a column of numbers is an error, not a missing value"),
     TEXT(R, users, "users", "FILE", "rating data: a CSV file of users, whose columns may be the label or attributes"),
     TEXT(R, item, "item", "ID",
-         "rating data: the label is whether a user likes this item; its ratings are then no attribute"),
+         "rating data: the label is whether a user likes this item; the item is then not an attribute"),
     {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
-     "rating data: the least rating that means liking the item; required with option 'item'", NULL},
-    INTEGER(R, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+     "rating data: the lowest rating that counts as liking the item; required with option 'item'", NULL},
+    INTEGER(R, threads, "threads", 0, 0, 4096, "number of threads; 0: one per processor"),
 };
 #undef R
 
 #define F karma_fit_options
 static const karma_option fit_records[] = {
-    CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto goes by the label's values"),
+    CHOICE(F, task, "task", KARMA_TASK_AUTO, task_words, "what to learn; auto decides from the values of the label"),
     {"kernel", KARMA_OPTION_TEXT, FIELD(F, kernel), 0, 0, 0, NULL, "FORMULA",
      "what two observed numbers contribute: linear their product, rank 1 - 2|F(a) - F(b)|, F their distribution; "
      "subspace: the product of the rows' completions in a hidden subspace; union: linear + mu*subspace; relevance: "
-     "ranks, each column weighed by how much it matters for the label; boost, forest: the share of decision trees, "
-     "boosted or grown on random samples, in which the rows share a leaf; or a formula such as rank + "
-     "0.5*linear(gamma=1)",
+     "ranks, each column weighted by its importance for the label; boost, forest: the share of decision trees, boosted "
+     "or grown on random samples, in which the rows share a leaf; or a formula such as rank + 0.5*linear(gamma=1)",
      "linear"},
-    NAMES(F, linear, "linear", "COL", "the numbers of this column are linear, whatever option 'kernel' is"),
-    NAMES(F, rank, "rank", "COL", "the numbers of this column are ranked, whatever option 'kernel' is"),
-    CHOICE(F, encoding, "encoding", KARMA_ENCODING_PLAIN, encoding_words,
-           "of linear numbers: polar makes them u and 1 - u within the training range and centres nothing"),
+    NAMES(F, linear, "linear", "COL", "use the values of this column, whatever option 'kernel' is"),
+    NAMES(F, rank, "rank", "COL", "use the ranks of this column, whatever option 'kernel' is"),
+    CHOICE(
+        F, encoding, "encoding", KARMA_ENCODING_PLAIN, encoding_words,
+        "how linear numbers are encoded; polar: as u and 1 - u, the position in the training range, without centring"),
     CHOICE(F, rank_form, "rank-form", KARMA_RANK_FORM_PLAIN, rank_form_words,
-           "of the rank kernel: centred subtracts the mean over the training cells, so that a missing cell counts as "
-           "average"),
+           "form of the rank kernel; centred subtracts the mean over the training cells, so that a missing cell counts "
+           "as average"),
     INTEGER(F, gamma, "gamma", 2, 1, 1024, "longest index sequence of the embedding; 1 is 0-imputation"),
     REAL(F, scale, "scale", KARMA_SCALE_MEAN, 1e-3, 1e9, scale_words,
-         "number of shared columns that gets weight 1 for every sequence length; mean: the mean observed count of "
-         "training rows"),
+         "number of shared columns that gets weight 1 for every sequence length; mean: the mean number of observed "
+         "columns of the training rows"),
     REAL(F, bias, "bias", 1, 0, 1e6, NULL, "value of an attribute that is always observed; 0: none"),
     CHOICE(F, outer, "outer", KARMA_OUTER_IDENTITY, outer_words,
            "map applied to the kernel: cosine k/sqrt(kk'), poly (offset + k/s)^degree, rbf exp(-(D/width)^2), laplace "
@@ -126,12 +126,11 @@ static const karma_option fit_records[] = {
      "gradient steps that fit the hidden subspace to the labels; kept only if held-out rows are predicted better",
      NULL},
     {"trees", KARMA_OPTION_INTEGER, FIELD(F, trees), KARMA_AUTO, 1, 10000, auto_words, NULL,
-     "trees of option 'kernel=boost' and option 'kernel=forest'; auto: 200, and boosted above 2,000 rows as many as "
-     "help on a "
-     "tenth of the rows, at most 300",
+     "number of trees of option 'kernel=boost' and option 'kernel=forest'; auto: 200, but for boost above 2,000 rows "
+     "as many as improve predictions on a held-out tenth of the rows, at most 300",
      NULL},
     {"leaves", KARMA_OPTION_INTEGER, FIELD(F, leaves), KARMA_AUTO, 2, 65534, auto_words, NULL,
-     "most leaves of such a tree; auto: 16 boosted, 31 above 2,000 rows, 512 in a forest", NULL},
+     "largest number of leaves of a tree; auto: 16 for boost, 31 above 2,000 rows, 512 for forest", NULL},
     SWITCH(F, standardise, "standardise", 1, "centre and scale observed cells, and the target of a regression"),
     SWITCH(F, unit_ball, "unit-ball", 0, "shrink rows to norm at most 1, as the paper's theorems assume"),
     CHOICE(F, loss, "loss", KARMA_LOSS_AUTO, loss_words,
@@ -139,31 +138,31 @@ static const karma_option fit_records[] = {
     REAL(F, tube, "tube", 0.1, 0, 1e6, NULL, "half width of the epsilon-insensitive loss"),
     REAL(F, huber, "huber", 1.345, 1e-9, 1e6, NULL, "residual at which the huber loss turns linear"),
     {"quantile", KARMA_OPTION_TEXT, FIELD(F, quantile), 0, 0, 0, NULL, "Q,...",
-     "quantiles that the pinball loss asks for: one, or several such as 0.1,0.9, with which the median is learned too",
+     "quantiles to learn with the pinball loss: one, or several such as 0.1,0.9; with several, the median is learned "
+     "too",
      "0.5"},
     TEXT(F, class_weight, "class-weight", "balanced|A=2,B=1",
-         "weight of the rows of each class; balanced: all classes weigh the same"),
+         "weight of the rows of each class; balanced: all classes have the same total weight"),
     CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_AUTO, calibration_words,
-           "calibrate probabilities on scores of rows that were left out of learning in turn; auto: sigmoid where a "
-           "search has such scores and every class has at least 5 rows, or option 'sets' asks for them"),
+           "calibrate probabilities on cross-validated scores; auto: sigmoid if a search has such scores and every "
+           "class has at least 5 rows, or if option 'sets' needs them"),
     CHOICE(F, certainty, "certainty", KARMA_CERTAINTY_AUTO, certainty_words,
-           "keep what rows that were left out say of the errors, for intervals, sets and abstention; auto: where a "
-           "search or other options have such rows"),
+           "keep cross-validated errors in the model, for intervals, sets and abstention; auto: if a search or other "
+           "options have computed them"),
     {"intervals", KARMA_OPTION_REAL, FIELD(F, intervals), KARMA_AUTO, 0.01, 0.9999, auto_words, "LEVEL",
-     "of numbers: give an interval that holds the label of this share of new rows; auto: where quantiles are learned, "
-     "what they leave between the first and the last",
+     "for numbers: predict an interval that contains the label of this share of new rows; auto: if quantiles are "
+     "learned, the share between the first and the last",
      NULL},
     {"sets", KARMA_OPTION_REAL, FIELD(F, sets), KARMA_AUTO, 0.01, 0.9999, auto_words, "LEVEL",
-     "of classes: give the set of classes that holds the label of this share of new rows", NULL},
+     "for classes: predict a set of classes that contains the label of this share of new rows", NULL},
     CHOICE(F, coverage_by, "coverage-by", KARMA_COVERAGE_BY_ALL, coverage_by_words,
-           "for which rows intervals and sets keep their level: all together, or also for each quarter of the rows by "
-           "the number of missing cells"),
+           "rows for which intervals and sets reach their level: all rows together, or also each quarter of the rows "
+           "by number of missing cells"),
     INTEGER(F, folds, "folds", 5, 2, 1000, "number of folds of the cross-validation"),
     CHOICE(F, solver, "solver", KARMA_SOLVER_AUTO, solver_words,
            "batch: the exact minimum, with a certificate; primal: the same, faster, for kernels with few dimensions; "
-           "nystrom: the best model built of some rows, option 'landmarks', for large tables; online: the paper's "
-           "Algorithm 1; auto: primal "
-           "where it can, batch up to 10000 rows, else nystrom"),
+           "nystrom: the best model built from some of the rows (option 'landmarks'), for large tables; online: the "
+           "paper's Algorithm 1; auto: primal if possible, otherwise batch up to 10000 rows and nystrom above"),
     REAL(F, C, "C", KARMA_AUTO, 1e-12, 1e15, auto_words,
          "weight of the loss against the norm; auto: rows / mean of k(x,x)"),
     CHOICE(F, schedule, "schedule", KARMA_SCHEDULE_PEGASOS, schedule_words,
@@ -173,46 +172,46 @@ static const karma_option fit_records[] = {
     REAL(F, B, "B", 1, 1e-12, 1e15, NULL, "bound on the squared norm that rho = auto assumes"),
     REAL(F, tolerance, "tolerance", 1e-3, 1e-12, 1, NULL, "relative duality gap at which all solvers but online stop"),
     {"landmarks", KARMA_OPTION_INTEGER, FIELD(F, landmarks), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "rows of which option 'solver=nystrom' builds the model; auto: 10 times the square root of the number of rows, "
-     "between 500 and 2000, or fewer if kernel values would not fit the memory",
+     "number of rows from which option 'solver=nystrom' builds the model; auto: 10 times the square root of the number "
+     "of rows, between 500 and 2000, or fewer if their kernel values do not fit in memory",
      NULL},
     REAL(F, memory, "memory", KARMA_AUTO, 1e-6, 1e9, auto_words,
-         "gigabytes for learning, beside the table and its rows; auto: a quarter of the machine's memory"),
+         "gigabytes for learning, in addition to the table and its rows; auto: a quarter of the machine's memory"),
     {"passes", KARMA_OPTION_INTEGER, FIELD(F, passes), KARMA_AUTO, 1, 100000, auto_words, NULL,
-     "passes over the rows, in batch kernel rows used per row; auto: 10 online, at most 1000 (more for few rows) in "
-     "batch, 2000 in primal and nystrom",
+     "passes over the rows; for batch, kernel rows used per row; auto: 10 for online, at most 1000 (more for few rows) "
+     "for batch, 2000 for primal and nystrom",
      NULL},
     SWITCH(F, shuffle, "shuffle", 1, "visit the rows in a random order in every pass"),
     SWITCH(F, average, "average", 1, "keep the mean of all iterates instead of the last one"),
-    INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
-    INTEGER(F, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+    INTEGER(F, seed, "seed", 0, 0, 9007199254740992.0, "seed of the random numbers"),
+    INTEGER(F, threads, "threads", 0, 0, 4096, "number of threads; 0: one per processor"),
 };
 #undef F
 
 #define H karma_search_options
 static const karma_option search_records[] = {
     CHOICE(H, effort, "effort", KARMA_EFFORT_AUTO, effort_words,
-           "how hard to look for the best model; off: as the options say; auto: normal, or off where an option of the "
-           "kernel or the solver is given"),
+           "how hard to search for the best model; off: no search, the options as given; auto: normal, or off if an "
+           "option of the kernel or the solver is given"),
     {"time", KARMA_OPTION_REAL, FIELD(H, time), 0, 0.05, 1e9, unlimited_words, "SECONDS",
-     "how long choosing and learning may take", NULL},
+     "time limit for choosing and learning the model", NULL},
     CHOICE(H, goal, "goal", KARMA_GOAL_AUTO, goal_words,
-           "what the model is chosen by; auto: accuracy of classes, R2 of numbers, pinball of quantiles"),
+           "metric by which the model is chosen; auto: accuracy for classes, R2 for numbers, pinball for quantiles"),
     CHOICE(H, rule, "choose", KARMA_RULE_COMMITTEE, rule_words,
-           "how the best candidates are combined: committee averages those within noise of the best, best and "
-           "one-se take one, stack weights them"),
+           "how the best candidates are combined: committee averages those within noise of the best, best and one-se "
+           "take a single one, stack learns weights"),
 };
 #undef H
 
 #define E karma_explain_options
 static const karma_option explain_records[] = {
     {"samples", KARMA_OPTION_INTEGER, FIELD(E, samples), KARMA_AUTO, 4, 1000000, auto_words, NULL,
-     "orders of a row's columns to sample, where its parts cannot be exact; auto: 100, fewer for rows of more than 200 "
-     "columns, at least 10",
+     "orders of a row's columns to sample if its contributions cannot be exact; auto: 100, fewer for rows of more than "
+     "200 columns, at least 10",
      NULL},
-    INTEGER(E, repeats, "repeats", 5, 2, 100000, "permutations of a column that an importance is the mean of"),
-    INTEGER(E, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
-    INTEGER(E, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+    INTEGER(E, repeats, "repeats", 5, 2, 100000, "permutations per column; the importance is the mean over them"),
+    INTEGER(E, seed, "seed", 0, 0, 9007199254740992.0, "seed of the random numbers"),
+    INTEGER(E, threads, "threads", 0, 0, 4096, "number of threads; 0: one per processor"),
 };
 #undef E
 
@@ -221,10 +220,9 @@ static const karma_option compare_records[] = {
     NAMES(P, methods, "methods", "A,B,...", "only these methods; otherwise all of them"),
     INTEGER(P, folds, "folds", 5, 2, 1000, "number of folds that the methods are scored on"),
     INTEGER(P, rounds, "rounds", 1, 1, 1000, "how often the cross-validation is repeated, each time with other folds"),
-    INTEGER(P, inner, "inner", 5, 2, 1000,
-            "number of folds of the training rows, on which each method's strength is chosen"),
+    INTEGER(P, inner, "inner", 5, 2, 1000, "number of inner folds, on which the strength of each method is chosen"),
     {"time", KARMA_OPTION_REAL, FIELD(P, time), 0, 0.05, 1e9, unlimited_words, "SECONDS",
-     "how long one method may take, on all folds together; one that takes longer has failed", NULL},
+     "time limit of one method for all folds together; a method that takes longer counts as failed", NULL},
 };
 #undef P
 
@@ -240,17 +238,17 @@ static const karma_option synth_records[] = {
            "of columns"),
     CHOICE(S, task, "task", KARMA_TASK_CLASSIFY, synth_task_words, "kind of label"),
     INTEGER(S, classes, "classes", 2, 2, 10000, "number of classes"),
-    INTEGER(S, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
+    INTEGER(S, seed, "seed", 0, 0, 9007199254740992.0, "seed of the random numbers"),
 };
 #undef S
 
 #define T karma_theory_options
 static const karma_option theory_records[] = {
     REAL(T, lambda, "lambda", 0.5, 1e-9, 1, NULL, "smallest positive eigenvalue of Q_oo (regularity)"),
-    REAL(T, epsilon, "epsilon", 0.1, 1e-300, 1e9, NULL, "excess loss that is allowed"),
+    REAL(T, epsilon, "epsilon", 0.1, 1e-300, 1e9, NULL, "allowed excess loss"),
     REAL(T, lipschitz, "lipschitz", 1, 1e-300, 1e9, NULL, "Lipschitz constant L of the loss"),
     INTEGER(T, dim, "dim", 10, 1, 1000000000, "number of attributes d"),
-    REAL(T, delta, "delta", 0.05, 1e-300, 1 - 1e-9, NULL, "probability of failure that is allowed"),
+    REAL(T, delta, "delta", 0.05, 1e-300, 1 - 1e-9, NULL, "allowed probability of failure"),
     INTEGER(T, rounds, "rounds", 1000, 1, 9007199254740992.0, "rounds T of the regret bound"),
     REAL(T, magnitude, "magnitude", 1, 1e-300, 1e9, NULL, "bound X on the absolute value of a cell"),
     REAL(T, B, "B", KARMA_AUTO, 1e-300, 1e300, auto_words,
@@ -268,10 +266,10 @@ static const karma_option regret_records[] = {
      "longest index sequence of the embedding; auto: ln(T)/lambda, rounded up", NULL},
     INTEGER(G, rounds, "rounds", 1000, 1, 100000, "rounds T, one row each"),
     CHOICE(G, order, "order", KARMA_ORDER_RANDOM, order_words,
-           "order of the rows: adversarial takes, of the next 256, the one with the largest loss"),
+           "order of the rows; adversarial: of the next 256 rows always the one with the largest loss"),
     REAL(G, label_noise, "label-noise", 0, 0, 0.5, NULL, "probability that a label is flipped"),
-    INTEGER(G, seed, "seed", 0, 0, 9007199254740992.0, "seed of everything random"),
-    INTEGER(G, threads, "threads", 0, 0, 4096, "threads to use; 0: as many as there are processors"),
+    INTEGER(G, seed, "seed", 0, 0, 9007199254740992.0, "seed of the random numbers"),
+    INTEGER(G, threads, "threads", 0, 0, 4096, "number of threads; 0: one per processor"),
 };
 #undef G
 

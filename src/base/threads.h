@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The number of threads for a wanted number; 0 means one per processor. One in a process that was forked from a process
- * that had used several: results do not depend on the number. */
+/* The number of threads to use for a requested number; 0 means one per processor. One in a process that was forked from
+ * a process that had used several: results do not depend on the number. */
 int karma_i_threads(int64_t wanted);
 
 #endif

@@ -1,4 +1,4 @@
-/* UTF-8 as the standard has it. */
+/* UTF-8 as the standard defines it. */
 #ifndef KARMA_I_UTF8_H
 #define KARMA_I_UTF8_H
 
@@ -8,8 +8,8 @@ static inline int karma_i_utf8_continues(unsigned char c) {
     return (c & 0xc0) == 0x80;
 }
 
-/* The length of the character at `p`, or 0 if it is none (overlong, a surrogate, beyond U+10FFFF). The '\0' behind a
- * text is no continuation, so nothing is read past it. */
+/* The length of the character at `p`, or 0 if it is not valid (overlong, a surrogate, beyond U+10FFFF). The '\0' behind
+ * a text is not a continuation, so nothing is read past it. */
 static inline size_t karma_i_utf8_length(const unsigned char *p) {
     if (p[0] < 0x80) return 1;
     if (p[0] < 0xc2 || p[0] > 0xf4 || !karma_i_utf8_continues(p[1])) return 0;

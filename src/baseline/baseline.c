@@ -55,7 +55,7 @@ karma_status karma_i_baseline_targets(double **targets, double **weights, const 
 karma_status karma_i_baseline_task(karma_i_task *out, const karma_table *table, const karma_fit_options *options,
                                    const karma_hooks *hooks, karma_error *err) {
     if (table->n_targets != 1)
-        return karma_i_fail(err, KARMA_ERR_DATA, "one target is needed, and there are %zu", table->n_targets);
+        return karma_i_fail(err, KARMA_ERR_DATA, "exactly one target is needed, but there are %zu", table->n_targets);
     return karma_i_task_learn(out, table, options, hooks, err);
 }
 
@@ -72,7 +72,7 @@ void karma_i_learner_free(karma_i_learner *learner) {
 static karma_status take_labelled(karma_i_learner *learner, const karma_table *train, karma_error *err) {
     const char *name = learner->task->heads[0].name;
     if (train->n_targets != 1 || strcmp(train->targets[0].column.name, name) != 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the rows have another target than '%s'", name);
+        return karma_i_fail(err, KARMA_ERR_DATA, "the rows do not have the target '%s'", name);
     size_t *rows = karma_i_alloc(train->n_rows, sizeof *rows), n = 0;
     if (!rows) return karma_i_fail_memory(err);
     for (size_t i = 0; i < train->n_rows; i++)
@@ -90,7 +90,7 @@ static karma_status take_labelled(karma_i_learner *learner, const karma_table *t
 static karma_status check_baseline(const karma_i_baseline *baseline, const karma_i_task *task,
                                    const karma_i_baseline_options *options, karma_error *err) {
     if (baseline->only_classes && task->heads[0].labels.task != KARMA_TASK_CLASSIFY)
-        return karma_i_fail(err, KARMA_ERR_DATA, "%s learns classes, and column '%s' holds numbers", baseline->name,
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s learns classes, but column '%s' holds numbers", baseline->name,
                             task->heads[0].name);
     if (!(options->strength > 0.0 && isfinite(options->strength)))
         return karma_i_fail(err, KARMA_ERR_OPTION, "the strength of %s is not a finite number above 0", baseline->name);
@@ -144,7 +144,7 @@ static karma_status learn_karma(void **state, const karma_i_learner *learner, co
     return learn_with(state, learner, &learner->task->options, hooks, err);
 }
 
-/* 0 in the place of a hole, after standardising: γ = 1 and a bias that is always there. */
+/* missing values are 0 after standardising: γ = 1 and a bias that is always there. */
 static karma_status learn_zero(void **state, const karma_i_learner *learner, const karma_hooks *hooks,
                                karma_error *err) {
     karma_fit_options options = learner->task->options;
@@ -164,11 +164,11 @@ static karma_status learn_polar(void **state, const karma_i_learner *learner, co
 const karma_i_baseline karma_i_baseline_karma = {
     "karma", "the paper's kernel with the options as they are", 0, 0, learn_karma, score_model, forget_model, NULL, 0};
 const karma_i_baseline karma_i_baseline_zero = {
-    "zero", "0 in the place of a hole, after standardising", 0, 0, learn_zero, score_model, forget_model, NULL, 0};
+    "zero", "missing values are 0 after standardising", 0, 0, learn_zero, score_model, forget_model, NULL, 0};
 const karma_i_baseline karma_i_baseline_polar = {
-    "polar", "numbers as u and 1 - u, 0 and 0 in a hole", 0, 0, learn_polar, score_model, forget_model, NULL, 0};
+    "polar", "numbers as u and 1 - u; both are 0 if missing", 0, 0, learn_polar, score_model, forget_model, NULL, 0};
 
-/* --- those that fill holes first ----------------------------------------------------------------------- */
+/* --- those that fill in missing cells first ----------------------------------------------------------------------- */
 
 typedef struct filled {
     karma_i_imputer *imputer;
@@ -182,7 +182,7 @@ static void forget_filled(void *state) {
     karma_i_free(f);
 }
 
-/* All cells are there, so every pair shares as many and γ only scales the kernel. */
+/* All cells are observed, so all pairs share the same number and γ only scales the kernel. */
 static karma_status learn_completed(filled *f, const karma_i_learner *learner, const karma_hooks *hooks,
                                     karma_error *err) {
     const karma_i_imputer_kind *kind = learner->baseline.imputer;

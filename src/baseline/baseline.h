@@ -1,4 +1,4 @@
-/* Baselines: other ways to learn from rows with holes, all under one interface and judged by the same scores.
+/* Baselines: other ways to learn from rows with missing cells, all under one interface and judged by the same scores.
  *
  * The task (model/task.h) has one target. It is made once, from all rows, and given to every baseline with every fold,
  * so that scores mean the same everywhere. Scores are those of karma_predict: one output for two classes or a number,
@@ -24,13 +24,13 @@ typedef struct karma_i_learner karma_i_learner;
  * being in KARMA_I_IMPUTER_LIST. */
 typedef struct karma_i_baseline {
     const char *name, *help;
-    int is_transductive; /* it learns nothing before it sees the rows to be scored, and learns from these too */
+    int is_transductive; /* transductive: it learns when it sees the rows to be scored, and from these too */
     int only_classes;    /* it cannot learn numbers */
     karma_status (*learn)(void **state, const karma_i_learner *learner, const karma_hooks *hooks, karma_error *err);
     karma_status (*score)(double *scores, const karma_i_learner *learner, const karma_table *test,
                           const karma_hooks *hooks, karma_error *err);
     void (*forget)(void *state);
-    const karma_i_imputer_kind *imputer; /* of those that fill holes first; otherwise NULL */
+    const karma_i_imputer_kind *imputer; /* of those that fill in missing cells first; otherwise NULL */
     int lacks_probabilities;             /* its scores are margins whatever the loss, so log loss is undefined */
 } karma_i_baseline;
 
@@ -57,10 +57,10 @@ struct karma_i_learner {
 KARMA_I_BASELINE_LIST(KARMA_I_DECLARE_BASELINE)
 #undef KARMA_I_DECLARE_BASELINE
 
-/* All of them, those that fill holes at the end. */
+/* All baselines; those that impute come last. */
 size_t karma_i_n_baselines(void);
 karma_i_baseline karma_i_baseline_at(size_t index);
-/* False: there is none of this name. */
+/* False if there is none of this name. */
 int karma_i_baseline_find(karma_i_baseline *out, const char *name);
 
 /* The task of a table that has one target. Clear it with karma_i_task_clear. */
@@ -77,7 +77,7 @@ karma_status karma_i_learner_score(double *scores, const karma_i_learner *learne
                                    const karma_hooks *hooks, karma_error *err);
 void karma_i_learner_free(karma_i_learner *learner);
 
-/* For baselines. The task learned by karma_fit's way from `rows`, with these options, their C times the strength. */
+/* For baselines: the task fitted as by karma_fit to `rows` with these options, C multiplied by the strength. */
 karma_status karma_i_baseline_fit(karma_model **out, const karma_i_learner *learner, const karma_table *rows,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 /* What the solver would be given for the training rows: targets[row * n_outputs + output], -1 or 1 for classes, and the

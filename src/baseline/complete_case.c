@@ -1,4 +1,4 @@
-/* Rows with holes discarded. Complete is a row that has every attribute which some training row has.
+/* Rows with missing cells are discarded. A row is complete if it has every attribute that some training row has.
  *
  * complete-case     learns from the complete training rows.
  * horvitz-thompson  weights each of them by 1/p, p the probability of being complete (Horvitz and Thompson, A
@@ -7,7 +7,7 @@
  * complete may depend on what is always seen, and if that includes the label, unweighted complete rows are a biased
  * sample of it.
  *
- * Neither defines the score of an incomplete row. Here its holes count 0 after standardising, that
+ * Neither defines the score of an incomplete row. Here its missing cells count 0 after standardising, that
  * is, they get the mean of the complete rows. */
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void clear_survey(survey *s) {
     karma_i_free(s->complete);
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status take_survey(survey *s, const karma_table *train, karma_error *err) {
     size_t n_used = 0;
     *s = (survey){.n_observed = karma_i_alloc(train->n_attributes, sizeof *s->n_observed),
@@ -51,7 +51,7 @@ static karma_status take_survey(survey *s, const karma_table *train, karma_error
     return KARMA_OK;
 }
 
-/* `weights`, by training row: what complete rows count for; NULL: what they did before. */
+/* `weights`, by training row: the weights of complete rows; NULL: those of the table. */
 static karma_status learn_complete(void **state, const karma_i_learner *learner, const survey *s, const double *weights,
                                    const karma_hooks *hooks, karma_error *err) {
     karma_fit_options options = learner->task->options;
@@ -83,7 +83,7 @@ static karma_status learn(void **state, const karma_i_learner *learner, const ka
 
 /* --- the probability of being complete ----------------------------------------------------------------- */
 
-/* Columns have their number in their name: whatever the user calls his, no two are alike. */
+/* Columns have their number in their name, so that no two names are equal, whatever the user's names are. */
 static karma_status add_column(karma_i_builder *b, const karma_i_column *like, karma_error *err) {
     karma_i_column copy;
     char name[160];
@@ -94,7 +94,7 @@ static karma_status add_column(karma_i_builder *b, const karma_i_column *like, k
     return st;
 }
 
-/* The columns of the regression: the attributes that are always there, then the label. */
+/* The columns of the regression: the attributes that are always observed, then the label. */
 static karma_status add_columns(karma_i_builder *b, const karma_i_learner *learner, const survey *s, karma_error *err) {
     const karma_table *train = learner->train;
     char name[] = "label";
@@ -182,13 +182,14 @@ static karma_status score(double *scores, const karma_i_learner *learner, const 
 }
 
 const karma_i_baseline karma_i_baseline_complete_case = {
-    "complete-case", "learned from complete rows alone", 0, 0, learn, score, forget, NULL, 0};
-const karma_i_baseline karma_i_baseline_horvitz_thompson = {"horvitz-thompson",
-                                                            "complete rows, each counted once for every row like it",
-                                                            0,
-                                                            0,
-                                                            learn_weighted,
-                                                            score,
-                                                            forget,
-                                                            NULL,
-                                                            0};
+    "complete-case", "learned from complete rows only", 0, 0, learn, score, forget, NULL, 0};
+const karma_i_baseline karma_i_baseline_horvitz_thompson = {
+    "horvitz-thompson",
+    "complete rows, each weighted by the number of rows like it",
+    0,
+    0,
+    learn_weighted,
+    score,
+    forget,
+    NULL,
+    0};

@@ -23,11 +23,11 @@
 #include "baseline/baseline.h"
 
 enum { MOST_ROUNDS = 20 };
-static const double LEAST_PART = 1e-3; /* s below this counts as this: a row that w hardly sees has hardly a margin */
+static const double LEAST_PART = 1e-3; /* lower bound of s: a row on which w hardly depends has hardly any margin */
 static const double STEADY = 1e-3;     /* change of every s at which the iteration has ended */
 static const double LEAST_TOLERANCE = 1e-4;
 
-/* One classifier an output: the weights of all features, then the bias. */
+/* One classifier per output: the weights of all features, then the bias. */
 typedef struct geom {
     karma_i_recipe *recipe;
     double *w;
@@ -170,7 +170,7 @@ static double largest_change(const double *a, const double *b, size_t n) {
     return largest;
 }
 
-/* The rounds. `best` gets p + 1 numbers. */
+/* The rounds. `best` receives p + 1 numbers. */
 static karma_status iterate(double *best, work *k, const karma_hooks *hooks, karma_error *err) {
     size_t p = k->rows->n_features + 1;
     double *w = karma_i_alloc(p, sizeof *w), least = INFINITY;
@@ -275,4 +275,8 @@ static karma_status score(double *scores, const karma_i_learner *learner, const 
 }
 
 const karma_i_baseline karma_i_baseline_geom = {
-    "geom", "a margin for each row in the subspace of what it has; not convex", 0, 1, learn, score, forget, NULL, 1};
+    "geom", "a margin for each row in the subspace of its observed columns; not convex",
+    0,      1,
+    learn,  score,
+    forget, NULL,
+    1};

@@ -1,7 +1,7 @@
 /* Regression imputation: chained ridge regressions (van Buuren and Groothuis-Oudshoorn, mice, 2011, with the
- * conditional mean in the place of a draw; Buck 1960 for one round). Holes start at the mean. Then, for some rounds,
- * every attribute in turn, from the one with the fewest holes to the one with the most (ties: the first), is regressed
- * on the features of all others as they stand, over the training rows that have it,
+ * conditional mean in place of a draw; Buck 1960 for one round). Missing cells start at the mean. Then, for some
+ * rounds, every attribute in turn, from the one with the fewest missing cells to the one with the most (ties: the
+ * first), is regressed on the features of all others as they stand, over the training rows that have it,
  *
  *     min over w, b of Σ_i (y_i - w·x_i - b)² + α|w|²,
  *

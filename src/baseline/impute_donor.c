@@ -1,6 +1,6 @@
-/* Hot deck with random donors: a hole gets the value of a training row, drawn from those that have the cell, all with
- * the same chance. A row's holes have donors of their own. Every call starts the generator from the seed, so the same
- * rows in the same order are filled alike. */
+/* Hot deck with random donors: a missing cell gets the value of a training row, drawn from those that have the cell,
+ * all with the same chance. The missing cells of a row have donors of their own. Every call starts the generator from
+ * the seed, so the same rows in the same order are filled alike. */
 #include <string.h>
 
 #include "base/error.h"
@@ -63,4 +63,4 @@ static karma_status fill(double *x, const karma_i_imputer *imputer, const karma_
 }
 
 const karma_i_imputer_kind karma_i_imputer_random_donor = {
-    "hot-deck-random", "holes get the value of a random training row that has it", 0, learn, fill, forget};
+    "hot-deck-random", "a missing value is copied from a random training row that has it", 0, learn, fill, forget};

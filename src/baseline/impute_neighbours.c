@@ -1,4 +1,4 @@
-/* Neighbours: a hole gets the mean over the k training rows that are nearest among those that have the cell
+/* Neighbours: a missing cell gets the mean over the k training rows that are nearest among those that have the cell
  * (Troyanskaya et al., Missing value estimation methods for DNA microarrays, 2001); with k = 1 that is a hot deck with
  * the nearest donor. Distances are over what two rows share, scaled up to all d attributes (Dixon, Pattern recognition
  * with partly missing data, 1979):
@@ -41,7 +41,7 @@ static void clear_held(held *h) {
     karma_i_free(h->mask);
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status take_held(held *h, const karma_i_grid *rows, karma_error *err) {
     h->n_words = karma_i_mask_words(rows->n_attributes);
     h->feature = karma_i_zalloc(rows->n_rows, rows->n_features * sizeof *h->feature);
@@ -147,6 +147,11 @@ static karma_status fill_by_nearest(double *x, const karma_i_imputer *imputer, c
 }
 
 const karma_i_imputer_kind karma_i_imputer_knn = {
-    "knn", "holes get the mean of the nearest training rows that have the cell", 0, NULL, fill_by_neighbours, NULL};
+    "knn", "a missing value is the mean of the nearest training rows that have it", 0, NULL, fill_by_neighbours, NULL};
 const karma_i_imputer_kind karma_i_imputer_nearest_donor = {
-    "hot-deck-nearest", "holes get the value of the nearest training row that has it", 0, NULL, fill_by_nearest, NULL};
+    "hot-deck-nearest",
+    "a missing value is copied from the nearest training row that has it",
+    0,
+    NULL,
+    fill_by_nearest,
+    NULL};

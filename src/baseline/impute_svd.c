@@ -9,12 +9,12 @@
  *
  *     Y = Z + (t' - 1)/t (Z - Z'),    t = (1 + sqrt(1 + 4t'²))/2,    Z' and t' those of the step before,
  *
- * in the place of Z (Beck and Teboulle 2009), t being 1 again where Y led back (O'Donoghue and Candès 2015): the same
+ * in place of Z (Beck and Teboulle 2009), t being 1 again where Y led back (O'Donoghue and Candès 2015): the same
  * minimum in fewer steps.
  *
- * λ = λ₀/2^k, where λ₀ is the largest singular value of X with zeros in its holes (from there on Z = 0). Which k: a
- * tenth of the observed cells is hidden, and the k that predicts them best is taken for all cells, at the same share of
- * their λ₀. Once two in a row predict worse than the best before them, smaller λ are not tried.
+ * λ = λ₀/2^k, where λ₀ is the largest singular value of X with zeros in its missing cells (from there on Z = 0). Which
+ * k: a tenth of the observed cells is hidden, and the k that predicts them best is taken for all cells, at the same
+ * share of their λ₀. Once two in a row predict worse than the best before them, smaller λ are not tried.
  *
  * New rows. λ‖Z‖_* is the least λ/2 (|A|² + |B|²) over Z = ABᵀ, reached by B = V D^½ for Z = U D Vᵀ (Srebro,
  * Rennie and Jaakkola 2005). With this B held fixed, a row's best coordinates are a ridge regression of its observed
@@ -40,7 +40,7 @@ static const double HIDDEN_SHARE = 0.1;
 typedef struct completion {
     size_t rank;
     double lambda;
-    double *B; /* row-major, `rank` a feature */
+    double *B; /* row-major, `rank` per feature */
 } completion;
 
 static void forget(void *state) {
@@ -121,7 +121,7 @@ static void carry_on(double *y, double *t, const double *next, const double *z, 
     for (size_t k = 0; k < n; k++) y[k] = next[k] + share * (next[k] - z[k]);
 }
 
-/* From the z at hand to the minimum for this λ; `next` and `y` are room. */
+/* From the current z to the minimum for this λ; `next` and `y` are scratch. */
 static karma_status iterate_in(work *w, double *next, double *y, double lambda, const karma_hooks *hooks,
                                karma_error *err) {
     size_t n = w->train->n_rows, p = w->train->n_features;
@@ -253,7 +253,7 @@ static void add_cell(double *packed, double *a, const double *b, double x, size_
     }
 }
 
-/* (B_oᵀB_o + λI) a = B_oᵀ x_o; `packed` and `a` are room. */
+/* (B_oᵀB_o + λI) a = B_oᵀ x_o; `packed` and `a` are scratch. */
 static void complete_row(double *x, const completion *c, const karma_i_grid *rows, size_t row, double *packed,
                          double *a) {
     size_t r = c->rank;

@@ -31,16 +31,21 @@ void karma_i_impute_options_init(karma_i_impute_options *options) {
         (karma_i_impute_options){.neighbours = 5, .rounds = 10, .ridge = 1.0, .threshold = -1.0, .tolerance = 1e-4};
 }
 
-/* Neither costs nor learns anything: holes stay at 0, which is the mean, and the largest of a category's shares is that
- * of its commonest level. */
+/* Nothing to learn or to compute: missing cells stay at 0, which is the mean, and the largest of a category's shares
+ * is that of its most common level. */
 const karma_i_imputer_kind karma_i_imputer_mean = {
-    "mean", "holes get the column's mean, or its commonest level", 0, NULL, NULL, NULL};
+    "mean", "a missing value is the column's mean or its most common level", 0, NULL, NULL, NULL};
 const karma_i_imputer_kind karma_i_imputer_mean_indicator = {
-    "mean-indicator", "mean, and a column of 0 and 1 for each that has holes in training", 1, NULL, NULL, NULL};
+    "mean-indicator",
+    "mean, and an indicator column for each column with missing values in training",
+    1,
+    NULL,
+    NULL,
+    NULL};
 
 karma_status karma_i_impute_progress(const karma_hooks *hooks, size_t done, size_t total, karma_error *err) {
     if (karma_i_progress(hooks, "imputing", done, total))
-        return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted while holes were filled");
+        return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted while missing values were imputed");
     return KARMA_OK;
 }
 
@@ -96,7 +101,7 @@ static int is_taken(const karma_table *table, const char *name) {
     return 0;
 }
 
-/* "AGE is missing", with as many points behind it as make it the only column of that name. */
+/* "AGE is missing", followed by as many points as are needed to make the name unique. */
 static karma_status add_indicator(karma_i_builder *b, const char *of, karma_error *err) {
     size_t size = strlen(of) + b->table->n_attributes + sizeof " is missing";
     char *name = karma_i_alloc(size, 1);

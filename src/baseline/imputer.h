@@ -12,7 +12,7 @@ typedef struct karma_i_impute_options {
     size_t rounds;     /* of chained regressions */
     double ridge;      /* their penalty, for standardised columns */
     double threshold;  /* of soft-impute, as a share of the largest singular value of the observed cells; < 0: chosen */
-    double tolerance;  /* of soft-impute: relative change |Z' - Z|/|Z| at which a threshold is done with */
+    double tolerance;  /* of soft-impute: relative change |Z' - Z|/|Z| at which the iteration for a threshold stops */
 } karma_i_impute_options;
 void karma_i_impute_options_init(karma_i_impute_options *options);
 
@@ -21,10 +21,11 @@ typedef struct karma_i_imputer karma_i_imputer;
 /* One method. A new one is a file with its record, and its name in KARMA_I_IMPUTER_LIST. */
 typedef struct karma_i_imputer_kind {
     const char *name, *help;
-    int adds_indicators; /* a column for each that has holes in training: 1 where it is missing */
-    /* What it knows beyond the training rows; NULL: nothing */
+    int adds_indicators; /* a column for each that has missing cells in training: 1 where it is missing */
+    /* What it learns in addition to the training rows; NULL: nothing */
     karma_status (*learn)(void **state, const karma_i_imputer *imputer, const karma_hooks *hooks, karma_error *err);
-    /* `x` holds the features of the rows, 0 in the holes, and gets these filled. NULL: the means are left there */
+    /* `x` has the features of the rows, 0 in missing cells, which are filled in. NULL: they stay at the mean
+     */
     karma_status (*fill)(double *x, const karma_i_imputer *imputer, const karma_i_grid *rows, const karma_hooks *hooks,
                          karma_error *err);
     void (*forget)(void *state);
@@ -61,8 +62,9 @@ karma_status karma_i_imputer_learn(karma_i_imputer **out, const karma_i_imputer_
                                    const karma_i_impute_options *options, const karma_hooks *hooks, karma_error *err);
 void karma_i_imputer_free(karma_i_imputer *imputer);
 
-/* A new table without holes: the columns that training rows have, then the indicators; ids, targets and weights are
- * those of `table`. Observed cells stay as they are, but a level that no training row has is filled like a hole. */
+/* A new table without missing cells: the columns that training rows have, then the indicators; ids, targets and weights
+ * are those of `table`. Observed cells stay as they are, but a level that no training row has is filled like a missing
+ * cell. */
 karma_status karma_i_imputer_apply(karma_table **out, const karma_i_imputer *imputer, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err);
 
@@ -70,7 +72,7 @@ karma_status karma_i_imputer_apply(karma_table **out, const karma_i_imputer *imp
 karma_status karma_i_imputer_fill(double *features, const karma_i_imputer *imputer, const karma_i_grid *rows,
                                   const karma_hooks *hooks, karma_error *err);
 
-/* For loops that fill and learn: KARMA_ERR_CANCELLED when the hooks ask to stop. */
+/* For loops: KARMA_ERR_CANCELLED if the hooks ask to stop. */
 karma_status karma_i_impute_progress(const karma_hooks *hooks, size_t done, size_t total, karma_error *err);
 
 #endif

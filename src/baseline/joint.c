@@ -98,7 +98,7 @@ static void set_ones(double *z, const work *w) {
     for (size_t i = 0; i < w->joint->n_rows; i++) z[(i + 1) * w->width - 1] = 1.0;
 }
 
-/* One step for this μ; gives the relative change. */
+/* One step for this μ; returns the relative change. */
 static karma_status step(double *change, double *z, double *bias, work *w, double mu, karma_error *err) {
     const karma_i_joint *j = w->joint;
     size_t n = j->n_rows * w->width;

@@ -14,7 +14,7 @@ typedef struct karma_i_joint {
     int has_ones;          /* MC-1: a column of ones is the bias; otherwise MC-b: each label has a bias b */
     double lambda;         /* weight of the labels' loss */
     double mu;             /* of the nuclear norm, as a share of the largest of interest */
-    double tolerance;      /* relative change |Z' - Z|/|Z'| at which a μ is done with */
+    double tolerance;      /* relative change |Z' - Z|/|Z'| at which the iteration for a μ stops */
 } karma_i_joint;
 
 /* Columns of Z: labels, features, and for MC-1 the ones. */

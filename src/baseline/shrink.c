@@ -21,7 +21,7 @@ static void clear_spectrum(spectrum *s) {
     karma_i_free(s->vectors);
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status take_spectrum(spectrum *s, const double *a, size_t n, size_t d, karma_error *err) {
     s->side = n < d ? n : d;
     s->values = karma_i_alloc(s->side, sizeof *s->values);

@@ -13,11 +13,11 @@
 #include "compare/paired.h"
 #include "eval/metric_table.h"
 
-/* The chance of calling any difference real that is not, over all methods together. */
+/* The probability of a false positive, over all methods together. */
 static const double LEVEL = 0.05;
 
 /* Over the rows, for one fit, where the user does not say: as in a search. The last digits of the optimum for a large
- * strength would take thousands, and are not seen in the scores. */
+ * strength would take thousands of passes and do not change the scores. */
 enum { MOST_PASSES = 300 };
 
 void karma_comparison_clear(karma_comparison *c) {
@@ -34,7 +34,7 @@ void karma_comparison_clear(karma_comparison *c) {
 
 /* --- which methods ------------------------------------------------------------------------------------- */
 
-/* The names of all methods, as far as they go into a message. */
+/* The names of all methods, as far as they fit into a message. */
 static void list_names(char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
@@ -75,7 +75,7 @@ static karma_status choose_methods(unsigned char *wanted, const karma_names *nam
     return KARMA_OK;
 }
 
-/* Methods of the caller's own come after ours. */
+/* Methods of the caller come after ours. */
 typedef struct own_methods {
     const karma_own_method *items;
     size_t count;
@@ -109,7 +109,7 @@ static karma_status add_methods(karma_comparison *c, const karma_names *names, o
 
 /* --- one method on one fold ---------------------------------------------------------------------------- */
 
-/* Tells how far it is, and stops a method that is out of time or all that the user is tired of. */
+/* Reports progress, and stops a method that is out of time, or all of them if the user asks. */
 typedef struct watch {
     const karma_hooks *hooks;
     const karma_comparison *comparison;
@@ -125,8 +125,8 @@ static double spent_by(const karma_compare_method *m, size_t n_folds) {
     return seconds;
 }
 
-/* How far it is in percent, by the seconds that every method took on the folds that are done; methods differ by far, so
- * that counting runs would say little. 0: not known before the first fold is done. */
+/* Progress in percent, from the seconds that every method took on the finished folds; methods differ too much to count
+ * runs. 0: not known before the first fold is finished. */
 static size_t percent_done(const watch *w) {
     const karma_comparison *c = w->comparison;
     double all = 0.0, done = 0.0, folds = (double)(c->n_folds * c->n_rounds);
@@ -214,7 +214,7 @@ static void summarise(karma_compare_method *m, const karma_comparison *c) {
     m->error = c->n_done > 1 ? sqrt(squares / (n - 1.0) / folds) : NAN;
 }
 
-/* By more than the rounding of sums: equal methods are equal, whatever the order of the folds. */
+/* By more than rounding: equal methods stay equal, whatever the order of the folds. */
 static int is_better(double a, double b) {
     return a - b > 1e-12 * fmax(1.0, fabs(b));
 }
@@ -283,7 +283,7 @@ static karma_status finish(karma_comparison *c, double ratio, karma_error *err) 
 
 /* --- all of it ----------------------------------------------------------------------------------------- */
 
-/* What is learned, and the loss that serves the goal unless the user has one, settled for all folds. */
+/* Fixes the task for all folds, and the loss that suits the goal unless the user chose one. */
 static karma_status settle_task(karma_i_task *task, karma_goal *goal, karma_fit_options *fit, const karma_table *rows,
                                 karma_goal wanted, const karma_hooks *hooks, karma_error *err) {
     karma_i_task first;
@@ -365,15 +365,15 @@ karma_status karma_compare_with(karma_comparison *out, const karma_table *table,
     search = &own_search;
     compare = &own_compare;
     if (table->n_targets != 1)
-        return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on one target, and there are %zu",
+        return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on one target, but there are %zu",
                             table->n_targets);
     if (table->gram) return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on columns, not on kernel values");
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
     karma_status st;
     if (rows->n_rows < 4) /* two folds, and two inner folds of what is learned from */
-        st = karma_i_fail(err, KARMA_ERR_DATA,
-                          "methods are compared on at least 4 rows with a label, and there are %zu", rows->n_rows);
+        st = karma_i_fail(err, KARMA_ERR_DATA, "a comparison needs at least 4 rows with a label, but there are %zu",
+                          rows->n_rows);
     else
         st = compare_rows(&c, rows, fit, search, compare, (own_methods){own, n_own}, hooks, err);
     karma_table_free(labelled);

@@ -18,7 +18,7 @@ static const char *const subspace[] = {"subspace", NULL};
 static const char *const unions[] = {"linear(gamma=2) + 1*subspace", "linear(gamma=2) + 10*subspace",
                                      "linear(gamma=2) + 100*subspace", NULL};
 
-/* Those without help are baselines, and have theirs. */
+/* Methods without a help text are baselines, which have their own. */
 static const struct {
     const char *name, *help;
     const char *const *kernels;
@@ -42,8 +42,8 @@ static const struct {
     {"karma-4", "karma's linear kernel, gamma 4", gamma_4},
     {"karma-rank", "karma's rank kernel, gamma 2", ranks},
     {"karma-subspace", "the product of completions in a hidden subspace", subspace},
-    {"karma-union", "gamma 2 and the subspace, weighed by a mu of 1, 10 or 100", unions},
-    {"karma-auto", "a committee of the kernels that do best, as karma train chooses it", NULL},
+    {"karma-union", "gamma 2 plus the subspace, weighted by a mu of 1, 10 or 100", unions},
+    {"karma-auto", "a committee of the best kernels, chosen as karma train does", NULL},
 };
 
 size_t karma_n_methods(void) {
@@ -142,7 +142,7 @@ static karma_status run_baseline(karma_compare_fold *out, const karma_i_baseline
     double began = karma_i_now();
     const karma_i_metric *metric = karma_i_metric_of_goal(contest->goal);
     if (metric->needs == KARMA_I_NEEDS_PROBABILITIES && baseline->lacks_probabilities)
-        return karma_i_fail(err, KARMA_ERR_DATA, "%s has no probabilities, and %s needs them", baseline->name,
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s has no probabilities, but %s needs them", baseline->name,
                             metric->about.name);
     KARMA_TRY(karma_i_tune_baseline(&out->strength, baseline, contest, outer, hooks, err));
     out->tune_seconds = karma_i_now() - began;
@@ -179,7 +179,7 @@ static karma_status judge_model(karma_compare_fold *out, const karma_model *mode
     return st;
 }
 
-/* Whether these rows are all of one class, though the table has several. */
+/* Whether all these rows have the same class, although the table has several. */
 static karma_status is_of_one_class(int *out, const karma_i_task *task, const karma_table *train, karma_error *err) {
     karma_i_task own;
     KARMA_TRY(karma_i_task_relearn(&own, task, train, err));

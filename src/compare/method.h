@@ -18,10 +18,10 @@ typedef struct karma_i_method {
 
 /* index < karma_n_methods(). */
 karma_i_method karma_i_method_at(size_t index);
-/* karma_n_methods(): there is none of this name. */
+/* karma_n_methods() if there is no method of this name. */
 size_t karma_i_method_find(const char *name);
 
-/* What is asked of all methods alike. */
+/* The same for all methods. */
 typedef struct karma_i_contest {
     const karma_i_task *task;
     karma_goal goal;
@@ -38,8 +38,8 @@ typedef struct karma_i_outer_fold {
     double time; /* for karma_search: seconds that this fold may take; 0: unlimited */
 } karma_i_outer_fold;
 
-/* The caller's own, for karma_i_method_run: *scores of the rows of outer->test, a new array, and what it says of
- * itself.
+/* A method of the caller, for karma_i_method_run: *scores of the rows of outer->test, a new array, and its description
+ * of itself.
  */
 karma_status karma_i_own_method_score(double **scores, karma_contest_result *result, const karma_own_method *method,
                                       const karma_i_contest *contest, const karma_i_outer_fold *outer,
@@ -49,13 +49,12 @@ karma_status karma_i_own_method_score(double **scores, karma_contest_result *res
 karma_status karma_i_method_run(karma_compare_fold *out, const karma_i_method *method, const karma_i_contest *contest,
                                 const karma_i_outer_fold *outer, const karma_hooks *hooks, karma_error *err);
 
-/* The goal of scores as users know it. Where the AUC is undefined, because all rows are of one class, it is that of
+/* The goal of scores, with its usual sign. Where the AUC is undefined, because all rows are of one class, it is that of
  * guessing; any other undefined number is an error. */
 karma_status karma_i_contest_value(double *out, karma_goal goal, const karma_i_task *task, const karma_table *table,
                                    const double *scores, karma_error *err);
 
-/* What the same answer for all rows reaches, the best that the training rows' labels alone suggest; NaN where the goal
- * has no such answer. */
+/* The goal of the best constant prediction according to the training labels; NaN if the goal has none. */
 karma_status karma_i_contest_constant(double *out, const karma_i_contest *contest, const karma_i_outer_fold *outer,
                                       karma_error *err);
 

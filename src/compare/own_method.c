@@ -1,4 +1,4 @@
-/* Methods of the caller's own: what they are given, and whether they answer. */
+/* Methods of the caller: their inputs, and checks of their scores. */
 #include <math.h>
 
 #include "base/error.h"

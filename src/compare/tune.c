@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "search/choose.h"
 
-/* In the order in which equals are preferred: what the method would take itself, then the less daring. */
+/* In the order in which equals are preferred: the method's default, then the smaller ones. */
 static const double strengths[] = {1.0, 0.1, 10.0, 100.0};
 enum { N_STRENGTHS = sizeof strengths / sizeof strengths[0] };
 
@@ -37,7 +37,7 @@ static karma_status add_value(double *sum, double strength, double *scores, cons
     return st;
 }
 
-/* sums[strength] of what each is worth on the rows of `test`. */
+/* Adds the goal of each strength on the rows of `test` to sums[strength]. */
 static karma_status add_values(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
                                karma_goal goal, const karma_table *train, const karma_table *test,
                                const karma_hooks *hooks, karma_error *err) {
@@ -52,8 +52,7 @@ static karma_status add_values(double *sums, const karma_i_baseline *baseline, c
     return st;
 }
 
-/* What fills holes does so in the same way for every strength: once, then, and what follows is the plain kernel of
- * complete rows. */
+/* Imputation does not depend on the strength, so it is done once; what follows is the plain kernel of complete rows. */
 static karma_status add_filled(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
                                karma_goal goal, const karma_table *train, const karma_table *test,
                                const karma_hooks *hooks, karma_error *err) {
@@ -85,7 +84,7 @@ static karma_status add_fold(double *sums, const karma_i_baseline *baseline, con
     return st;
 }
 
-/* The best strength, and the sum over the folds of what it is worth. */
+/* The best strength, and the sum of its goal over the folds. */
 static karma_status tune(double *strength, double *sum, const karma_i_baseline *baseline, const karma_i_task *task,
                          karma_goal goal, const karma_i_folds *folds, const karma_hooks *hooks, karma_error *err) {
     double sums[N_STRENGTHS] = {0};

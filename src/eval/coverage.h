@@ -1,4 +1,4 @@
-/* How well intervals and sets keep their level, row by row and together. */
+/* The coverage of intervals and sets, row by row and together. */
 #ifndef KARMA_I_COVERAGE_H
 #define KARMA_I_COVERAGE_H
 

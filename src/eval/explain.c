@@ -1,4 +1,4 @@
-/* Model + table -> what every row's scores are made of. */
+/* Model + table -> the contributions of columns to every row's scores. */
 #include "karma/explain.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static int is_split(const karma_model *model, const karma_i_member *member) {
            !karma_i_recipe_is_placed(model->encoder.recipes[member->kernel.factors[0].encoding]);
 }
 
-/* Room for the parts of all rows; which attributes they are of is known at once. */
+/* Allocates the parts of all rows and sets their attributes. */
 static karma_status new_explanations(karma_explanations *e, const karma_model *model, const karma_i_rows *rows,
                                      karma_error *err) {
     size_t n = rows->n_rows, item = model->task.n_outputs * sizeof(double);
@@ -51,7 +51,7 @@ static karma_status new_explanations(karma_explanations *e, const karma_model *m
     return KARMA_OK;
 }
 
-/* A generator of its own for every row: so the explanation of a row does not depend on the other rows. */
+/* Every row has its own random numbers, so its explanation does not depend on the other rows. */
 static uint64_t row_seed(uint64_t seed, size_t row) {
     return seed ^ ((uint64_t)row + 1) * UINT64_C(0xd1b54a32d192ed03);
 }
@@ -81,7 +81,7 @@ static size_t choose_samples(const karma_explain_options *options, size_t n) {
     return most > AUTO_SAMPLES ? AUTO_SAMPLES : most < LEAST_SAMPLES ? LEAST_SAMPLES : most;
 }
 
-/* A notice in advance, if the explanation will take long. */
+/* A notice before an explanation that will take long. */
 static void tell_cost(const karma_explanations *e, const karma_model *model, const karma_explain_options *options,
                       const karma_hooks *hooks) {
     double sets = 0.0, values = (double)model->support->n_rows * (double)model->n_members;
@@ -100,7 +100,7 @@ static void tell_cost(const karma_explanations *e, const karma_model *model, con
                    n_rows, widest, sets * values, choose_samples(options, widest));
 }
 
-/* The parts of one row, then what no attribute has, in the units of the solver. */
+/* The parts of one row, then the bias, in the units of the solver. */
 static karma_status explain_row(double *parts, double *errors, const karma_explanations *e, karma_i_game *game,
                                 size_t row, const karma_explain_options *options, karma_error *err) {
     const size_t *attributes = e->attribute + e->start[row];
@@ -150,8 +150,8 @@ static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
     }
 }
 
-/* Quantiles are corrected in their order (model/certain_answers.h): what belongs to a place goes to the output that has
- * it in this row. The correction belongs to no column. */
+/* Quantiles are corrected in their order (model/certain_answers.h): the correction of a place goes to the output that
+ * has this place in this row, and is part of the bias. */
 static void correct_row(double *bias, const double *totals, const double *corrections, const karma_i_head *head) {
     for (size_t o = 0; o < head->n_outputs; o++) {
         size_t place = 0;

@@ -1,6 +1,6 @@
 /* Importance by permutation (Breiman 2001; Fisher, Rudin and Dominici 2019): the fall of a metric when the observed
- * cells of one attribute are permuted among the rows that observe it. Which cells are missing does not change, so
- * what is measured is the worth of the values, not that of their being known. */
+ * cells of one attribute are permuted among the rows that observe it. Which cells are missing does not change, so this
+ * measures the importance of the values, not of their being observed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ typedef struct column {
     size_t n;
     size_t *rows;       /* of the trial's table */
     karma_table *table; /* these rows */
-    size_t *place;      /* of the cell of each among those of the table */
-    double *values;     /* that the cells had at first */
+    size_t *place;      /* index of the cell of each row among those of the table */
+    double *values;     /* the original values of the cells */
     size_t *order;      /* cell i gets values[order[i]] */
     double *scores;
 } column;
@@ -102,11 +102,11 @@ static karma_status metric_of(double *out, const trial *t, size_t target, const 
     const karma_i_metric *metric = karma_i_metric_of_goal(classify ? KARMA_GOAL_ACCURACY : KARMA_GOAL_R2);
     KARMA_TRY(karma_i_metric_value(out, metric, &t->model->task, target, t->table, scores, err));
     if (isfinite(*out)) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "all labels in column '%s' are the same: there is no R2 that could fall",
+    return karma_i_fail(err, KARMA_ERR_DATA, "all labels in column '%s' are the same, so R2 is not defined",
                         karma_model_target_name(t->model, target));
 }
 
-/* Takes one more permutation into the mean and, kept in `error`, the sum of squared deviations from it (Welford). */
+/* Updates the mean and the sum of squared deviations, kept in `error`, by one more permutation (Welford). */
 static karma_status take_repeat(karma_importances *out, const trial *t, size_t attribute, size_t n_before,
                                 karma_error *err) {
     for (size_t target = 0; target < out->n_targets; target++) {

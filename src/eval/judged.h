@@ -13,8 +13,8 @@ typedef struct karma_i_ranked_row {
 typedef struct karma_i_judged {
     const karma_i_head *head;
     size_t n_rows, n_labelled;
-    const double *labels; /* NaN where there is none; borrowed */
-    double *weights;      /* of the rows; 0 where there is no label */
+    const double *labels; /* NaN if there is none; borrowed */
+    double *weights;      /* of the rows; 0 where there is not a label */
     double total;         /* sum of the weights, above 0 */
     const double *scores; /* row-major, `stride` per row; borrowed */
     size_t stride;
@@ -22,7 +22,7 @@ typedef struct karma_i_judged {
     size_t *truth;              /* class of every row; n_classes: one that the task does not know, or no label */
     size_t *counts;             /* row-major: truth, decision; the last row is that of unknown classes */
     double *confusion;          /* the same in weights of rows */
-    double *probabilities;      /* n_classes per row; NULL: the scores are no probabilities */
+    double *probabilities;      /* n_classes per row; NULL: the scores are not probabilities */
     karma_i_ranked_row *ranked; /* one per row */
     /* of quantiles; otherwise NULL */
     double *quantiles; /* quantile by quantile: the predicted numbers of all rows */

@@ -42,7 +42,7 @@ void karma_next_cells_clear(karma_next_cells *cells) {
 
 /* --- values of a cell ---------------------------------------------------------------------------------- */
 
-/* What a missing cell may be, and how probable each value is; weights sum to 1. */
+/* The values that a missing cell may have, and their probabilities; weights sum to 1. */
 typedef struct outlook {
     size_t n;
     double value[MOST_LEVELS], weight[MOST_LEVELS];
@@ -126,16 +126,17 @@ static const karma_i_recipe *find_subspace(const karma_model *model) {
 
 static karma_status check(const work *w, karma_error *err) {
     if (!w->recipe)
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "the model has no subspace, which says what missing cells may be: train one with option "
-                            "'kernel=union' or option 'kernel=subspace'");
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "the model has no subspace, which is needed to predict missing cells: train one with option "
+            "'kernel=union' or option 'kernel=subspace'");
     if (w->head->labels.task == KARMA_TASK_CLASSIFY && !karma_i_head_has_probabilities(w->head))
         return karma_i_fail(err, KARMA_ERR_DATA,
                             "the model has no probabilities of '%s': learn it with option 'probabilities=sigmoid'",
                             w->head->name);
     for (size_t j = 0; w->costs && j < w->recipe->n_attributes; j++)
         if (!(w->costs[j] > 0.0 && isfinite(w->costs[j])))
-            return karma_i_fail(err, KARMA_ERR_OPTION, "the cost of column '%s' is a number above 0, not %g",
+            return karma_i_fail(err, KARMA_ERR_OPTION, "the cost of column '%s' must be a number above 0, not %g",
                                 w->recipe->columns[j].name, w->costs[j]);
     return KARMA_OK;
 }

@@ -41,7 +41,7 @@ static double accuracy(const karma_i_judged *j) {
     return right / weight_of_all(j);
 }
 
-/* Always saying the commonest class of the training rows. */
+/* Always predicting the most common class of the training rows. */
 static double majority(const karma_i_judged *j) {
     const karma_i_labels *labels = &j->head->labels;
     size_t best = 0;
@@ -132,7 +132,7 @@ static double half(const karma_i_judged *j) {
 
 static const double LEAST_PROBABILITY = 1e-15;
 
-/* The mean of -ln p(truth). Labels that the task does not know count as the least probability. */
+/* The mean of -ln p(truth). Unknown classes count with the smallest probability. */
 static double log_loss(const karma_i_judged *j) {
     size_t K = j->head->labels.n_classes;
     double sum = 0.0;
@@ -214,7 +214,7 @@ static double rmse_of_mean(const karma_i_judged *j) {
     return sqrt(mean_squared(j, error_of_mean));
 }
 
-/* NaN where the labels do not differ: what is left of a constant after rounding is not spread. */
+/* NaN if the labels do not differ: the rounding error of a constant is not variance. */
 static double r2(const karma_i_judged *j) {
     double mean = 0.0, spread = 0.0;
     for (size_t i = 0; i < j->n_rows; i++)
@@ -273,13 +273,13 @@ static double pinball_error(const karma_i_head *head, size_t truth, double label
 
 #define CLASSES         .task = KARMA_TASK_CLASSIFY
 #define NUMBERS         .task = KARMA_TASK_REGRESS
-#define ALWAYS_THE_MEAN .constant_title = "always saying the training mean", .constant_remark = ""
+#define ALWAYS_THE_MEAN .constant_title = "always predicting the training mean", .constant_remark = ""
 
 /* In the order of reports. */
 static const karma_i_metric metrics[] = {
     {.about = {"accuracy", "accuracy", "accuracy", "", CLASSES, .unit = KARMA_METRIC_SHARE, .constant_key = "majority",
                .constant_title = "majority rate",
-               .constant_remark = "always saying the commonest class of the training rows"},
+               .constant_remark = "always predicting the most common class of the training rows"},
      .goal = KARMA_GOAL_ACCURACY,
      .is_share_of_rows = 1,
      .value = accuracy,
@@ -327,7 +327,7 @@ static const karma_i_metric metrics[] = {
      .value = rmse,
      .constant = rmse_of_mean,
      .row_loss = squared_error},
-    {.about = {"r2", "R2", "R2", "0 is what the mean of these rows would reach", NUMBERS, .unit = KARMA_METRIC_PLAIN},
+    {.about = {"r2", "R2", "R2", "0: as good as the mean of these rows", NUMBERS, .unit = KARMA_METRIC_PLAIN},
      .goal = KARMA_GOAL_R2,
      .value = r2,
      .constant = r2_of_mean,

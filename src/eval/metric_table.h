@@ -22,7 +22,7 @@ typedef struct karma_i_metric {
     double fallback;      /* the value for rows that have none, as the AUC of one class; 0: there is no such value */
     int is_share_of_rows; /* a mean of zeros and ones over the rows */
     double (*value)(const karma_i_judged *judged);
-    /* What a constant answer reaches on the same rows. NULL: it is not known. */
+    /* What a constant prediction reaches on the same rows. NULL: it is not known. */
     double (*constant)(const karma_i_judged *judged);
     /* How wrong the scores of one row are, in the units of the solver; `truth` is its class, `label` its number. The
      * metric is a mean of these over rows, or follows from one. NULL: it does not. */

@@ -32,10 +32,9 @@ karma_status karma_measure_overlap(karma_overlap *overlaps, const karma_model *m
     while (e < model->encoder.n && karma_i_recipe_is_placed(model->encoder.recipes[e])) e++;
     karma_status st = KARMA_OK;
     if (e == model->encoder.n)
-        st = karma_i_fail(
-            err, KARMA_ERR_DATA,
-            "a model of a subspace or of trees alone does not keep what its rows observed; one with another "
-            "kernel beside it does");
+        st = karma_i_fail(err, KARMA_ERR_DATA,
+                          "a model that has only subspace or tree kernels does not store which cells its rows "
+                          "observed; train it with another kernel beside them");
     for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
         overlaps[i] = overlap_of(karma_i_rows_encoding(rows, e), i, karma_i_rows_encoding(model->support, e));
     karma_i_rows_free(rows);

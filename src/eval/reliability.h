@@ -16,14 +16,14 @@
 double karma_i_brier_score(const double *probabilities, const size_t *classes, const double *weights, size_t n_rows,
                            size_t n_classes);
 
-/* Rows by confidence, the probability of their likeliest class (of equal ones the first): bin b holds those from b/10
+/* Rows by confidence, the probability of their most likely class (of equal ones the first): bin b holds those from b/10
  * to below (b+1)/10, the last one also 1. */
 enum { KARMA_I_RELIABILITY_BINS = 10 };
 
 typedef struct karma_i_reliability_bin {
     double weight;     /* of its rows */
     double confidence; /* their mean confidence; NaN if the weight is 0 */
-    double accuracy;   /* the share of rows whose likeliest class is the right one; NaN if the weight is 0 */
+    double accuracy;   /* the share of rows whose most likely class is the right one; NaN if the weight is 0 */
 } karma_i_reliability_bin;
 
 void karma_i_reliability(karma_i_reliability_bin bins[KARMA_I_RELIABILITY_BINS], const double *probabilities,

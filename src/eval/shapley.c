@@ -11,7 +11,7 @@
 
 /* Parts of the kernel that are kept for one row, at most. */
 #define MOST_PART_BYTES 536870912.0
-/* So many sets are scored at a time, if orders are short enough: work for all threads, little memory. */
+/* This many sets are scored at a time, if orders are short enough: work for all threads, little memory. */
 enum { SETS_AT_A_TIME = 1024 };
 
 void karma_i_game_clear(karma_i_game *game) {
@@ -137,12 +137,12 @@ karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game 
 /* --- some orders --------------------------------------------------------------------------------------- */
 
 /* Sampling of one row. The sets of an order that are neither empty nor all stand in the work rows from large to small,
- * those of its reverse behind them. */
+ * those of its reverse after them. */
 typedef struct sampling {
     size_t n, n_outputs;
     size_t *order;     /* the orders of a batch, n items each */
     double *ends;      /* v(all), then v(∅) */
-    double *gain;      /* of a pair, a part and output each */
+    double *gain;      /* of a pair, one per part and output */
     double *mean, *m2; /* over the pairs so far, and the sum of squared deviations from it */
     size_t n_pairs;
 } sampling;
@@ -337,7 +337,8 @@ static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, cons
     return KARMA_OK;
 }
 
-/* The means, which add up to values[0] but for single precision: every one takes an equal share of the difference. */
+/* The means, which add up to values[0] except for single precision: every one takes an equal share of the difference.
+ */
 static void spread_rest(double *values, const double *mean, size_t n, size_t K) {
     double rest = values[0];
     for (size_t k = 0; k < n; k++) rest -= mean[k * K];

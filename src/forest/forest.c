@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "forest/tree_grow.h"
 
-/* Rows that go through the trees together, so that a tree is in the cache for all of them. */
+/* Rows that are passed through the trees together, so that a tree stays in the cache for all of them. */
 enum { ROWS = 128 };
 
 karma_status karma_i_forest_new(karma_i_forest **out, const karma_i_level_bins *levels, size_t most_trees,

@@ -1,7 +1,7 @@
 /* A forest: trees that give every row one leaf each. Two rows are as similar as the share of trees in which their
  * leaves are equal.
  *
- * The nodes of a tree stand in preorder: the left child of node i is node i + 1, so only the right one is stored.
+ * The nodes of a tree are in preorder: the left child of node i is node i + 1, so only the right one is stored.
  * Leaves are numbered from 1 in that order; these numbers are the codes of rows. Everything a file needs is in plain
  * arrays. */
 #ifndef KARMA_I_FOREST_H
@@ -47,8 +47,8 @@ karma_status karma_i_forest_new(karma_i_forest **out, const karma_i_level_bins *
                                 size_t n_outputs, size_t values_per_leaf, karma_error *err);
 void karma_i_forest_free(karma_i_forest *forest);
 
-/* Whether arrays that come from a file are a forest: trees that end, attributes, sets and bins that exist, codes in
- * order, values that are finite. All other functions rely on that. */
+/* Checks that arrays from a file are a forest: trees without cycles, attributes, sets and bins that exist, codes in
+ * order, finite values. All other functions rely on it. */
 karma_status karma_i_forest_validate(const karma_i_forest *forest, karma_error *err);
 
 /* The leaf of each row in each tree: codes[i * stride + t], 1 to the number of leaves. Columns as in training; codes of

@@ -16,7 +16,7 @@ typedef struct worker {
 
 typedef struct bagger {
     karma_i_forest_learner *learner;
-    double *gradient; /* output by output: what a constant lacks, times the row's weight and -1 */
+    double *gradient; /* output by output: minus the residual of a constant, times the row's weight */
     size_t n_workers;
     worker *workers;
 } bagger;
@@ -70,7 +70,7 @@ static karma_status init_bagger(bagger *b, karma_i_forest_learner *l, karma_erro
     return KARMA_OK;
 }
 
-/* Draws rows with replacement; gives the number of different ones. */
+/* Draws rows with replacement; returns the number of distinct ones. */
 static size_t draw_bootstrap(worker *w, const karma_i_forest_learner *l, karma_i_rng *rng) {
     size_t n_draws = karma_i_share_of(l->n_rows, l->options->row_share), n = 0;
     memset(w->times, 0, l->bins.n_rows * sizeof *w->times);

@@ -45,8 +45,8 @@ double karma_i_forest_loss_sum(const karma_i_forest_output *output, const double
 /* Whether hessians are the weights, whatever the scores. */
 int karma_i_forest_has_plain_hessian(const karma_i_forest_loss *loss);
 
-/* What should be added to the scores of some rows: -G / (H + l2), or for the pinball loss the quantile of what they
- * lack now. `times` counts rows several times; NULL: once. `room`: for 2 n_rows numbers. */
+/* The step for the scores of some rows: -G / (H + l2), or for the pinball loss the quantile of their residuals. `times`
+ * counts rows several times; NULL: once. `room`: for 2 n_rows numbers. */
 double karma_i_forest_step(const karma_i_forest_output *output, const double *scores, const double *gradient,
                            const double *hessian, const uint32_t *rows, size_t n_rows, const uint32_t *times, double l2,
                            double *room);

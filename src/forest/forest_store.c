@@ -25,8 +25,8 @@ karma_status karma_i_forest_store(karma_i_stored_forest *out, const karma_i_fore
     return KARMA_OK;
 }
 
-/* The nodes of one tree, from node `first` of the stored ones on. Gives their number, 0 if they are no tree. `sets` is
- * the number of sets that were used before. */
+/* The nodes of one tree, from node `first` of the stored ones on. Returns their number, 0 if they are not a tree.
+ * `sets` is the number of sets that were used before. */
 static size_t restore_tree(karma_i_forest *f, const karma_i_stored_forest *s, size_t first, size_t *sets) {
     uint32_t pending[KARMA_I_MOST_DEPTH];
     size_t n_pending = 0, n_leaves = 0;

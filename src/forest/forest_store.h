@@ -1,7 +1,7 @@
-/* A forest as few arrays: what a model file keeps of it.
+/* A forest as a few arrays, for model files.
  *
- * Nodes in preorder need only say what they split by. Where the right children are, where trees begin and end, and the
- * numbers of leaves follow. The leaves' values are not kept. */
+ * For nodes in preorder only the splits are stored. The right children, the ends of trees and the numbers of leaves
+ * follow from them. The leaves' values are not kept. */
 #ifndef KARMA_I_FOREST_STORE_H
 #define KARMA_I_FOREST_STORE_H
 

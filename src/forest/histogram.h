@@ -5,7 +5,7 @@
 #include "karma/base.h"
 
 /* Columns that are added up side by side: rows and their sums are read once for all of them, and additions to the same
- * bin of one column wait for one another while those to others go on. */
+ * bin of one column must wait for one another, those to other columns need not. */
 enum { KARMA_I_HISTOGRAM_COLUMNS = 4 };
 
 /* The rows of a node. */

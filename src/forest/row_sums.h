@@ -1,9 +1,9 @@
 /* What is summed over the rows of a node: gradients, hessians and the number of rows, as whole numbers.
  *
  * A row has D gradients g_k and H hessians h_k, H = 1 (one that all outputs share) or D. They are rounded to multiples
- * of a unit, a power of two that is small enough not to matter and large enough that sums over all rows fit a word.
- * Sums of whole numbers are exact: they do not depend on the order of the rows or on the number of threads, and the
- * sums of one child are those of the parent minus those of the other.
+ * of a unit, a power of two that is small enough not to matter and large enough that sums over all rows fit into a
+ * word. Sums of whole numbers are exact: they do not depend on the order of the rows or on the number of threads, and
+ * the sums of one child are those of the parent minus those of the other.
  *
  *     words of a row: [ g_1 ... g_D | h_1 · 2^count_bits + 1 | h_2 ... h_H ]
  *

@@ -9,7 +9,7 @@
 
 /* Bytes of the histograms that a grower keeps for the children of their nodes. */
 static const size_t MOST_KEPT = (size_t)64 << 20;
-/* Fewer cells than this are not worth waking other threads for. */
+/* With fewer cells than this, other threads are not worth their start. */
 static const size_t LEAST_SHARED_CELLS = 1 << 16;
 
 enum { BLOCK = KARMA_I_HISTOGRAM_COLUMNS };
@@ -24,7 +24,7 @@ struct karma_i_grower {
     karma_i_grown_node *nodes;
     size_t n_nodes, n_leaves;
     uint64_t *node_words;       /* by node: the sums of its rows */
-    uint64_t **node_histograms; /* by node, of what waits to be split; NULL: not kept */
+    uint64_t **node_histograms; /* by node, for nodes that are still to be split; NULL: not kept */
     uint32_t *rows, *moved;     /* the rows by node; room for one side of a split */
     uint64_t *in_order;         /* words of the rows that are looked at; only for one gradient and one hessian */
     uint32_t *heap;             /* leaves that can be split, the one with the largest gain first */
@@ -182,8 +182,8 @@ static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
 
 /* ---- the best split of a node ---- */
 
-/* A node whose histogram is added up, and a sibling for which that is subtracted from the parent's; or neither is
- * wanted, only the other's. */
+/* A node whose histogram is computed from its rows, and its sibling, whose histogram is the parent's minus that one;
+ * either may be unwanted. */
 typedef struct search {
     const uint32_t *columns;
     size_t n_columns;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gains below this share of the node's score are rounding. */
+/* Gains below this share of the node's score are rounding errors. */
 static const double LEAST_GAIN = 1e-10;
 /* So that nothing is divided by 0 where a side has no hessian, and so no gradient either. */
 static const double TINY = 1e-100;
@@ -37,7 +37,7 @@ static double least_score(const karma_i_split *best, const karma_i_node_sums *no
     return own_score + fmax(best->gain, LEAST_GAIN * node->score);
 }
 
-/* Where cells go that the node does not have: to the side with more rows. */
+/* Where cells go that do not occur in the node: to the side with more rows. */
 static int left_is_heavier(const trial *t, size_t n_left) {
     return 2 * n_left > karma_i_sum_count(t->sums, t->node->words);
 }
@@ -170,7 +170,7 @@ static int by_key(const void *a, const void *b) {
     return x->bin < y->bin ? -1 : 1;
 }
 
-/* The gradient that a bin asks for in output k. */
+/* The mean gradient of a bin in output k. */
 static double wanted(const trial *t, const uint64_t *cell, size_t k) {
     size_t h = t->sums->n_hessians == 1 ? 0 : k;
     double per_row =

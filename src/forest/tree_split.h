@@ -1,10 +1,10 @@
 /* The best split of a node by one attribute, from the sums of each of its bins.
  *
  * A node with gradients G_k and hessians H_k has the score S = Σ_k G_k² / (H_k + λ), and a split the gain
- * S(left) + S(right) - S(node): twice what the second-order model of the loss falls by.
+ * S(left) + S(right) - S(node): twice the decrease of the second-order model of the loss.
  *
  * Numbers: bins up to a threshold go left. Missing cells are tried on both sides, and on the right of all others.
- * Categories: present bins, the missing cells among them, are ordered by the gradient they ask for, and each prefix of
+ * Categories: present bins, the missing cells among them, are ordered by their mean gradient, and each prefix of
  * that order is tried; for one output and λ = 0 the best of all subsets is among these (Fisher 1958). With several
  * outputs the order is that along the main direction of the bins' gradients. */
 #ifndef KARMA_I_TREE_SPLIT_H

@@ -141,7 +141,7 @@ static karma_status read_type(arff_attribute *a, arff_file *f, span *s, karma_er
     else if (starts_with(*s, "date"))
         a->type = ARFF_DATE;
     else
-        return fail_line(f, "the attribute's type is none of numeric, real, integer, string, date and {A,B,C}", err);
+        return fail_line(f, "the attribute's type is not one of numeric, real, integer, string, date and {A,B,C}", err);
     return KARMA_OK;
 }
 
@@ -225,7 +225,7 @@ static karma_status put_dense_row(arff_file *f, span line, karma_error *err) {
     }
     return n + 1 == f->n_attributes
                ? KARMA_OK
-               : karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu value%s, and there are %zu attributes", f->name,
+               : karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu value%s, but there are %zu attributes", f->name,
                               f->line, n + 1, n ? "s" : "", f->n_attributes);
 }
 

@@ -195,7 +195,7 @@ static karma_status read_column(arrow_column *column, size_t first, const struct
 static karma_status read_batch(arrow_table *table, const struct ArrowSchema *schema, const struct ArrowArray *batch,
                                karma_error *err) {
     if (batch->n_children != schema->n_children || batch->length < 0 || batch->offset < 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the Arrow array does not fit its schema");
+        return karma_i_fail(err, KARMA_ERR_DATA, "the Arrow array does not match its schema");
     size_t n_rows = table->n_rows + (size_t)batch->length;
     for (size_t j = 0; j < table->n_columns; j++) {
         arrow_column *column = &table->columns[j];
@@ -222,7 +222,7 @@ static arrow_column *find_column(const arrow_table *table, const char *name) {
 static karma_status set_role(arrow_table *table, const char *name, arrow_role role, karma_error *err) {
     arrow_column *column = find_column(table, name);
     if (!column) return karma_i_fail(err, KARMA_ERR_OPTION, "there is no column '%.60s'", name);
-    if (column->role != ARROW_ATTRIBUTE) return fail_column(column, "it is given two roles", err);
+    if (column->role != ARROW_ATTRIBUTE) return fail_column(column, "it has two roles", err);
     column->role = role;
     return KARMA_OK;
 }

@@ -171,7 +171,7 @@ static karma_status make_parts(karma_i_csv_file *file, karma_i_csv_column *colum
         (void)karma_i_date_part_name(part_name, name, (karma_i_date_part)part);
         if (karma_i_csv_find_column(file, part_name))
             st = karma_i_fail(err, KARMA_ERR_DATA,
-                              "%s: dates in column '%.60s' would make a column '%.60s', which there is already: use "
+                              "%s: dates in column '%.60s' would make a column '%.60s', which already exists: use "
                               "option 'ignore' for one of them, or option 'dates=off'",
                               file->name, name, part_name);
         else

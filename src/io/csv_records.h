@@ -28,7 +28,7 @@ typedef karma_status (*karma_i_csv_cell_fn)(void *payload, size_t column, const 
 typedef karma_status (*karma_i_csv_row_fn)(void *payload, karma_error *err);
 
 /* Shows every cell and every end of a row, from the first row on. A row of more or fewer fields than columns is
- * an error, found at its end. Empty lines are no rows, except that in a file of one column they are its
+ * an error, found at its end. Empty lines are not rows, except that in a file of one column they are its
  * missing cells. */
 karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn cell, karma_i_csv_row_fn end_row,
                               void *payload, karma_error *err);

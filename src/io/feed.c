@@ -101,7 +101,7 @@ static karma_status next_member(karma_i_feed *f, karma_error *err) {
     for (;;) {
         for (; f->used < f->packed_length; f->used++)
             if (f->packed[f->used])
-                return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: something follows the end of the gzip data", f->name);
+                return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: there is more after the end of the gzip data", f->name);
         if (f->raw_ended) break;
         KARMA_TRY(read_packed(f, 1, err));
     }

@@ -22,7 +22,8 @@ static karma_status fill(matrix *out, const karma_table *table, const char *path
     for (size_t i = 0; i < n; i++) {
         karma_i_row_cells cells = karma_i_table_cells(table, i);
         if (cells.count != width)
-            return karma_i_fail(err, KARMA_ERR_DATA, "%s: row %zu of the kernel matrix has a hole", path, i + 1);
+            return karma_i_fail(err, KARMA_ERR_DATA, "%s: row %zu of the kernel matrix has a missing value", path,
+                                i + 1);
         for (size_t k = 0; k < width; k++) out->values[i * width + k] = (float)cells.value[k];
     }
     out->n_rows = n;

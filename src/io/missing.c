@@ -11,7 +11,7 @@ static const char *const usual_tokens[] = {"na", "n/a", "nan", "null", "#n/a", "
 static const char *const number_tokens[] = {
     "-",       "--",   "---", ".",       "..",      "missing", "unknown", "unk",  "none", "nil", "not available",
     "no data", "n.a.", "nd",  "#value!", "#div/0!", "#ref!",   "#null!",  "#num!"};
-/* "none" may be a category, but what Python prints is a hole. */
+/* "none" may be a category, but what Python prints is a missing cell. */
 static const char *const exact_tokens[] = {"None"};
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))

@@ -79,21 +79,20 @@ static karma_status check_options(const ratings_file *file, karma_error *err) {
     if (!o->item && has_threshold)
         return fail_option(file, "option 'like' needs option 'item', the item that is liked", err);
     if (o->target.count && !o->users)
-        return fail_option(
-            file,
-            "option 'target' names a column of the users file and needs option 'users'; whether an item is "
-            "liked is asked for with option 'item' and option 'like'",
-            err);
+        return fail_option(file,
+                           "option 'target' names a column of the users file and needs option 'users'; to learn "
+                           "whether an item is liked, use option 'item' and option 'like'",
+                           err);
     if (o->row_weight && !o->users)
         return fail_option(file, "option 'row-weight' names a column of the users file and needs option 'users'", err);
     if (o->id.count && !o->users)
         return fail_option(file, "option 'id' names the column of user IDs in the users file and needs option 'users'",
                            err);
     if (o->id.count > 1)
-        return fail_option(file, "option 'id' names the column of user IDs in the users file, and there is one", err);
+        return fail_option(file, "option 'id' names the column of user IDs in the users file; give one name only", err);
     if (o->absent == KARMA_ABSENT_ZERO)
-        return fail_option(file, "option 'absent=zero' does not apply to ratings: one that was not given is missing",
-                           err);
+        return fail_option(
+            file, "option 'absent=zero' does not apply to ratings: a rating that was not given is missing", err);
     return KARMA_OK;
 }
 
@@ -119,7 +118,7 @@ static karma_status add_users(ratings_file *file, karma_error *err) {
             return karma_i_fail(err, KARMA_ERR_DATA, "%s: row %zu has no user ID", file->users.source.name, row + 1);
         KARMA_TRY(karma_i_dictionary_add(&found, &file->user_ids, id, length, err));
         if (found != row)
-            return karma_i_fail(err, KARMA_ERR_DATA, "%s: rows %zu and %zu are both of user '%s'",
+            return karma_i_fail(err, KARMA_ERR_DATA, "%s: rows %zu and %zu both belong to user '%s'",
                                 file->users.source.name, found + 1, row + 1, karma_i_excerpt(excerpt, id, length));
     }
     return KARMA_OK;
@@ -224,8 +223,9 @@ static karma_status read_ratings(ratings_file *file, karma_error *err) {
     for (size_t i = 0; i < file->n_ratings; i++)
         if (file->ratings[i].row < n_users) return KARMA_OK;
     if (n_users)
-        karma_i_notice(file->request->hooks, "%s: none of the users in %s has a rating; are their IDs written alike?",
-                       file->name, file->users.source.name);
+        karma_i_notice(file->request->hooks,
+                       "%s: none of the users in %s has a rating; are the IDs spelled alike in both files?", file->name,
+                       file->users.source.name);
     return KARMA_OK;
 }
 
@@ -334,7 +334,7 @@ static karma_status check_clashes(const ratings_file *file, karma_error *err) {
         (void)karma_i_excerpt(excerpt, name, strlen(name));
         return karma_i_fail(
             err, KARMA_ERR_DATA,
-            "%s: column '%s' is called like an item of %s; leave the column out with option 'ignore' '%s'",
+            "%s: column '%s' has the name of an item of %s; leave the column out with option 'ignore' '%s'",
             file->users.source.name, excerpt, file->name, excerpt);
     }
     return KARMA_OK;
@@ -459,7 +459,7 @@ static karma_status fill_table(ratings_file *file, karma_error *err) {
     for (size_t row = 0; row < file->user_ids.count; row++) KARMA_TRY(fill_row(file, row, &next, err));
     if (file->n_repeated)
         karma_i_notice(file->request->hooks,
-                       "%s: %zu rating%s followed by another of the same user for the same item; the last counts",
+                       "%s: %zu rating%s followed by another of the same user for the same item; the last one is used",
                        file->name, file->n_repeated, file->n_repeated == 1 ? " is" : "s are");
     return KARMA_OK;
 }

@@ -93,11 +93,11 @@ static const struct {
      "7zXZ",
      5, "compressed by xz; unpack it, or compress it by gzip"},
     {"\x28\xb5\x2f\xfd", 4, "compressed by zstd; unpack it, or compress it by gzip"},
-    {"%PDF-", 5, "a PDF document; the table is needed as CSV"},
+    {"%PDF-", 5, "a PDF document; export the table as CSV"},
     {"<!DOCTYPE", 9, "a web page, not a table; the download may have failed"},
     {"<!doctype", 9, "a web page, not a table; the download may have failed"},
     {"<html", 5, "a web page, not a table; the download may have failed"},
-    {"<?xml", 5, "XML; the table is needed as CSV"},
+    {"<?xml", 5, "XML; export the table as CSV"},
 };
 
 /* { or [ and what may follow it there. */

@@ -172,7 +172,8 @@ karma_status karma_i_survey_add(karma_i_survey *survey, double *value, const cha
     double own = NAN;
     if (s->mode != KARMA_I_SURVEY_CATEGORY) own = classify_cell(s, text, length, line);
     if (value) *value = own;
-    if (!s->collects || s->n_holes > n_holes) return KARMA_OK; /* holes are collected later, if they are levels */
+    if (!s->collects || s->n_holes > n_holes)
+        return KARMA_OK; /* missing cells are collected later, if they are levels */
     KARMA_TRY(karma_i_dictionary_add(&number, &s->texts, text, length, err));
     s->n_collected++;
     if (value && isnan(own)) *value = karma_i_code((uint32_t)number);
@@ -315,7 +316,7 @@ static void notice_mixture(const karma_i_survey *s, const char *file, const char
     if (s->n_others > n) /* a few numbers among texts */
         karma_i_notice(hooks,
                        "%s: column '%s' is read as categories: %zu cells are texts (%s), but %zu %s. If categories are "
-                       "right, option 'category' '%s' says so",
+                       "right, set option 'category' '%s'",
                        file, name, s->n_others, examples, n, n == 1 ? "is a number" : "are numbers", name);
     else
         karma_i_notice(hooks,

@@ -92,7 +92,7 @@ karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file
 void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const char *column,
                            const karma_hooks *hooks);
 
-/* When all is seen: the levels in ascending byte order (NULL and 0 where there are none to keep), to be
+/* When all is seen: the levels in ascending byte order (NULL and 0 if there are none to keep), to be
  * handed to a builder. ranks[code], if not NULL, becomes the level of a karma_i_code. */
 karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_survey *survey, uint32_t *ranks,
                                    karma_error *err);
@@ -103,7 +103,7 @@ int karma_i_survey_moment(karma_i_moment *out, const karma_i_survey *survey, con
 /* The order of day and month that the cells of a column of dates have. */
 karma_i_day_order karma_i_survey_day_order(const karma_i_survey *survey);
 
-/* A number of a text in the place of a value, until the levels are known: one of the NaNs. */
+/* A number of a text in place of a value, until the levels are known: one of the NaNs. */
 static inline double karma_i_code(uint32_t number) {
     uint64_t bits = UINT64_C(0xfff8000100000000) | number;
     double value;

@@ -1,5 +1,5 @@
 /* Gram blocks: the matrix product of the zero-filled values, each cell multiplied by the weight of its overlap, a
- * lookup in a table of d + 1 numbers, while it is still in cache. What is done with a tile is the path's business.
+ * lookup in a table of d + 1 numbers, while it is still in cache. The path computes a tile.
  *
  * Parallel over tiles of a fixed size. Inside a parallel region OpenBLAS works with one thread, and the tiles are the
  * same for any number of threads: so are the results, to the bit. */
@@ -31,7 +31,7 @@ static void free_workers(karma_i_worker *workers, int threads) {
     karma_i_free(workers);
 }
 
-/* One a thread; NULL: out of memory. */
+/* One per thread; NULL: out of memory. */
 static karma_i_worker *new_workers(const karma_i_kernel *kernel, karma_i_view a, karma_i_view b, int threads) {
     karma_i_worker *workers = karma_i_zalloc((size_t)threads, sizeof *workers);
     int ok = workers != NULL;
@@ -61,8 +61,9 @@ karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *k
     return KARMA_OK;
 }
 
-/* A finished tile goes to its place at (i, j) and, turned over, to (j, i). It was computed in memory of its own: rows
- * of a large matrix are often a power of two apart, and reading a column of it would use few of the cache's lines. */
+/* A finished tile is copied to its place at (i, j) and, transposed, to (j, i). It was computed in a buffer of its own:
+ * rows of a large matrix are often a power of two apart, and reading a column of it would use few of the cache's lines.
+ */
 static void place_tile(float *out, size_t ld, const float *tile, size_t tile_ld, size_t i, size_t n_rows, size_t j,
                        size_t n_columns) {
     for (size_t r = 0; r < n_rows; r++) memcpy(out + (i + r) * ld + j, tile + r * tile_ld, n_columns * sizeof *out);

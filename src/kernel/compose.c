@@ -113,7 +113,7 @@ static void factor_squares(float *out, const karma_i_factor *factor, karma_i_vie
     for (size_t i = 0; i < a.count; i++) out[i] = (float)karma_i_factor_square(factor, a.rows, a.first + i);
 }
 
-/* One factor; w(c) (Σκ + b²) is what the rows compute, the outer map comes on top. */
+/* One factor; the rows compute w(c) (Σκ + b²), and the outer map follows. */
 static void factor_tile(float *out, size_t ld, const karma_i_kernel *kernel, size_t f, karma_i_view a, karma_i_view b,
                         karma_i_worker *w) {
     const karma_i_factor *factor = &kernel->factors[f];

@@ -16,7 +16,7 @@ typedef struct karma_i_worker {
     float *diagonal_a, *diagonal_b; /* of a kernel with outer maps */
 } karma_i_worker;
 
-/* False when memory is out; to be cleared in any case. */
+/* False if memory runs out; to be cleared in any case. */
 int karma_i_worker_init(karma_i_worker *worker, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b);
 void karma_i_worker_clear(karma_i_worker *worker);
 

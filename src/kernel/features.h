@@ -1,13 +1,13 @@
-/* What a linear machine sees of rows: p numbers r(x) per row, and a norm for its weights w:
+/* The features of rows for a linear machine: p numbers r(x) per row, and a norm for its weights w:
  *
  *     f(x) = w·r(x),   |f|² = wᵀ R w
  *
  * Three kinds. Dense: numbers with k(x, y) = r(x)·r(y), R the identity. Landmarks: r(x) = k(x, Z) for some of the rows
  * Z, R = k(Z, Z); f is then the kernel machine Σ w_j k(z_j, ·), and the best of these is Nyström's approximation.
- * Codes: r(x) has a 1 in the place of each of the row's codes, as the leaves of a forest give them.
+ * Codes: r(x) has a 1 in place of each of the row's codes, as the leaves of a forest give them.
  *
- * Solvers go over all rows by passes. The features of a block of rows are computed when the pass comes to it, and only
- * kept where there is memory for them. */
+ * Solvers make passes over all rows. The features of a block of rows are computed when a pass reaches it, and kept only
+ * if there is memory for them. */
 #ifndef KARMA_I_FEATURES_H
 #define KARMA_I_FEATURES_H
 
@@ -44,7 +44,7 @@ struct karma_i_features {
     const double *norm_factor; /* L, lower, with R = L Lᵀ */
 };
 
-/* Numbers that are already there, row-major. The array is the features' from then on, also when this fails. */
+/* Numbers in memory, row-major. The array is owned by the features from then on, even if this fails. */
 karma_status karma_i_features_dense(karma_i_features **out, double *values, size_t n_rows, size_t n_features,
                                     karma_error *err);
 
@@ -70,7 +70,7 @@ karma_status karma_i_features_codes(karma_i_features **out, const uint32_t *code
 
 void karma_i_features_free(karma_i_features *features);
 
-/* Given the dot products of a block of rows with n vectors, values[i * n + k], puts a factor in the place of each.
+/* Given the dot products of a block of rows with n vectors, values[i * n + k], puts a factor in place of each.
  * Called by several threads at once, for different rows. */
 typedef void (*karma_i_features_fn)(double *values, void *payload, size_t first, size_t count);
 

@@ -1,4 +1,4 @@
-/* Features that are 0 but for one place per code of a row. */
+/* Features that are 0 except for one place per code of a row. */
 #include <string.h>
 
 #include "base/error.h"

@@ -150,7 +150,7 @@ static int span_sample(spanning *s, size_t *index) {
     return span(s, index, count);
 }
 
-/* Features of a block by the landmarks that are there: L φ = k(Z, x). Its rows in order into `index`. */
+/* Features of a block by the landmarks so far: L φ = k(Z, x). Its rows in order into `index`. */
 static void fill_block(spanning *s, size_t *index, double *scratch, size_t first, size_t count) {
     size_t n = s->n;
 #pragma omp parallel for schedule(static) num_threads(s->threads)
@@ -176,7 +176,7 @@ static karma_status span_all(int *spanned, spanning *s, size_t *index, karma_err
     return KARMA_OK;
 }
 
-/* Features and L without the room that was not needed. */
+/* Features and L without unused memory. */
 static karma_status keep(karma_i_exact_features *out, spanning *s, karma_error *err) {
     size_t n = s->n, n_rows = s->rows->n_rows;
     for (size_t i = 0; i < n_rows; i++) memmove(s->values + i * n, s->values + i * s->most, n * sizeof *s->values);

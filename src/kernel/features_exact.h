@@ -16,10 +16,10 @@ typedef struct karma_i_exact_features {
 } karma_i_exact_features;
 
 /* No matrix of kernel values of these rows has a rank above this; INFINITY where there is no bound. Counts features,
- * levels and ranks that occur, and patterns of missing cells. Cost: one look at every row. */
+ * levels and ranks that occur, and patterns of missing cells. Cost: one pass over the rows. */
 double karma_i_kernel_rank_bound(const karma_i_kernel *kernel, const karma_i_rows *rows);
 
-/* At most most_rank features. To be cleared also when it fails. Cost: rows × rank kernel values and rows × rank² steps.
+/* At most most_rank features. Clear it even if this fails. Cost: rows × rank kernel values and rows × rank² steps.
  */
 karma_status karma_i_features_exact(karma_i_exact_features *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                     size_t most_rank, int threads, karma_error *err);

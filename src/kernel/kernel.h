@@ -1,9 +1,9 @@
-/* Kernels between rows with holes. The one the paper has (theorem ktrick, with the scale ν and the bias of
+/* Kernels between rows with missing cells. The one the paper has (theorem ktrick, with the scale ν and the bias of
  * docs/mathematics.md) is a factor:
  *
  *     f(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} κ_i(x_i, y_i) + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l
  *
- * κ_i is what the encoding of the rows makes of attribute i. The bias b is one more attribute that is always observed.
+ * κ_i depends on how attribute i is encoded. The bias b is one more attribute that is always observed.
  * Products, ν = 1 and b = 0 are the paper's kernel. A factor may go through an outer map, which keeps it positive
  * semidefinite, and a kernel is a sum of terms, each a product of factors with a weight that is not negative:
  *
@@ -48,7 +48,7 @@ typedef struct karma_i_kernel {
 karma_status karma_i_kernel_init(karma_i_kernel *kernel, size_t gamma, double scale, double bias,
                                  size_t largest_overlap, karma_error *err);
 /* Room for terms and factors, all zero but the path; karma_i_factor_weigh then fills in a factor's weights from its
- * other members. To be cleared also when it fails. */
+ * other members. Clear it even if this fails. */
 karma_status karma_i_kernel_alloc(karma_i_kernel *kernel, size_t n_terms, size_t n_factors, karma_error *err);
 karma_status karma_i_factor_weigh(karma_i_factor *factor, karma_error *err);
 void karma_i_kernel_clear(karma_i_kernel *kernel);
@@ -77,7 +77,7 @@ double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *e
 karma_status karma_i_kernel_scores(double *scores, const karma_i_kernel *kernel, karma_i_view a, karma_i_view b,
                                    const double *coefficients, size_t n_outputs, int threads, karma_error *err);
 
-/* The scores of one row, taken apart. Of a plain kernel, whose only term has the weight t,
+/* The scores of one row, split by attribute. Of a plain kernel, whose only term has the weight t,
  *
  *     score_o(x) = Σ_i part_io + rest_o,   part_io = Σ_j α_jo t w(c_j) κ_i(x, b_j),   rest_o = Σ_j α_jo t w(c_j) b²
  *
@@ -95,7 +95,7 @@ void karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, c
 /* An outer map of the kernel values of two rows with each other and with themselves. */
 double karma_i_map_value(const karma_i_map *map, double xy, double xx, double yy);
 
-/* The slow twin: one pair, straight from the formula in double precision. The oracle of tests. */
+/* The slow reference: one pair, straight from the formula in double precision. The oracle of tests. */
 double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                                 size_t j);
 

@@ -69,8 +69,8 @@ static double mean_square(const karma_i_factor *factor, const karma_i_rows *rows
     return sum / (double)rows->n_rows;
 }
 
-/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over all pairs of the sample. Those of a row with itself, which are 0, count: so a
- * table in which every row stands twice has the same mean. */
+/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over all pairs of the sample. Pairs of a row with itself, which are 0, count: so a
+ * table with every row twice has the same mean. */
 static karma_status mean_squared_distance(double *out, const karma_i_factor *factor, const karma_i_rows *rows,
                                           int threads, karma_error *err) {
     size_t n = rows->n_rows < SAMPLE ? rows->n_rows : SAMPLE, index[SAMPLE] = {0};

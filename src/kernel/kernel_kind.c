@@ -11,7 +11,7 @@ static const karma_i_kind kinds[KARMA_N_KERNELS] = {
     [KARMA_KERNEL_SUBSPACE] = {.name = "subspace",
                                .settings = KARMA_I_ALL_SETTINGS & ~(KARMA_I_SETTING_GAMMA | KARMA_I_SETTING_SCALE),
                                .is_slow = 1},
-    /* the matrix is the kernel: what it was made of is not known here */
+    /* the matrix is the kernel: how it was computed is not known here */
     [KARMA_KERNEL_PRECOMPUTED] = {.name = "precomputed", .settings = 0, .stands_alone = 1},
     [KARMA_KERNEL_RELEVANCE] =
         {.name = "relevance", .settings = KARMA_I_ALL_SETTINGS, .is_ranked = 1, .needs_labels = 1, .is_costly = 1},

@@ -1,6 +1,6 @@
-/* The kinds of factors that a kernel is made of. Each kind encodes the rows in its own way: its recipe. To add a kind:
- * its constant here, its record in kernel_kind.c, and what its recipe does (src/prep; src/model/supervise.c where it is
- * learned from labels). */
+/* The kinds of factors that a kernel is made of. Each kind encodes the rows by its own recipe. To add a kind: its
+ * constant here, its record in kernel_kind.c, and its recipe (src/prep; src/model/supervise.c where it is learned from
+ * labels). */
 #ifndef KARMA_I_KERNEL_KIND_H
 #define KARMA_I_KERNEL_KIND_H
 

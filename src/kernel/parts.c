@@ -64,7 +64,7 @@ static karma_status add_part_row(karma_i_rows *rows, size_t row, size_t column, 
     return KARMA_OK;
 }
 
-/* What was computed beforehand cannot be computed again without some attributes. */
+/* Precomputed sums cannot be computed again without some attributes. */
 static karma_status cannot_change(karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_DATA, "rows of computed parts cannot be changed or stored");
 }
@@ -88,7 +88,7 @@ static karma_status validate_part(const karma_i_rows *rows, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Questions about one row are answered by what it was made of. */
+/* Operations on one row use the original row. */
 static size_t n_observed_part(const karma_i_rows *rows, size_t row) {
     const part_rows *p = rows->data;
     return karma_i_rows_n_observed(p->original, p->places.row[row]);
@@ -112,7 +112,7 @@ static karma_i_cell_writer list_cells_part(karma_i_cell_writer to, const karma_i
 
 static int same_holes_part(const karma_i_rows *a, const karma_i_rows *b) {
     const part_rows *own = a->data, *other = b->data;
-    return own->overlaps == other->overlaps; /* that is what encodings share if they have the same holes */
+    return own->overlaps == other->overlaps; /* encodings with the same missing cells share them */
 }
 
 static void overlaps_part(uint32_t *out, const karma_i_rows *a, size_t i, karma_i_view b) {
@@ -167,7 +167,7 @@ static void tile_part(float *out, size_t ld, karma_i_view a, karma_i_view b, con
     }
 }
 
-/* They are made for a search and thrown away. */
+/* They exist only during a search. */
 static karma_status archive_part(karma_i_archive *a, karma_i_rows *rows, size_t n_rows, double limit) {
     (void)rows, (void)n_rows, (void)limit;
     return karma_i_archive_fail(a, "rows of precomputed parts are not kept in files");

@@ -11,7 +11,7 @@
 
 #define KARMA_I_LARGEST_POWER 1e30
 
-/* An outer map: what becomes of a value t = k(x,y) of a kernel, given k(x,x) and k(y,y), s a scale of the kernel:
+/* An outer map: a function of a value t = k(x,y) of a kernel, given k(x,x) and k(y,y), s a scale of the kernel:
  *
  *   identity  t                          rbf      exp(-D / (s width²)),  D = k(x,x) + k(y,y) - 2 k(x,y)
  *   cosine    t / √(k(x,x) k(y,y))       laplace  exp(-√(D/s) / width)

@@ -1,5 +1,5 @@
-/* What every path has in the same words; the compiler turns it into the instructions of the file that includes it.
- * Accumulators are many and fixed, so that sums can be vectorised without leave to reorder. */
+/* The code that all paths share; the compiler turns it into the instructions of the file that includes it.
+ * There is a fixed number of accumulators, so that sums can be vectorised without reordering. */
 #ifndef KARMA_I_PATH_BODY_H
 #define KARMA_I_PATH_BODY_H
 
@@ -30,7 +30,7 @@ static void gather(float *restrict out, const float *restrict x, const uint32_t 
 }
 
 /* A code of b, or the largest number there is for a missing one: no code of a equals that, nor does a missing one. Not
- * by a branch, which holes make hard to predict. */
+ * by a branch, which missing cells make hard to predict. */
 static uint16_t comparable(uint16_t code) {
     return (uint16_t)(code - (code == 0));
 }
@@ -65,7 +65,7 @@ static void map_distances(float *cells, size_t n, const karma_i_map *map, float 
     float g = (float)(1.0 / (map->spread * map->width * map->width));
     for (size_t j = 0; j < n; j++) {
         float squares = own + other[j], distance = squares - 2.0F * cells[j];
-        /* squares and cells are rounded differently: what is left of equal rows is no distance */
+        /* squares and cells are rounded differently: the remaining difference of equal rows is not a distance */
         distance -= 1e-6F * squares;
         cells[j] = distance > 0.0F ? g * distance : 0.0F;
     }

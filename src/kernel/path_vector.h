@@ -4,9 +4,9 @@
  * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while
  * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The
  * products of a strip and a panel live in registers; their weights are looked up when they are done, so that every cell
- * is written once. This is what a matrix product of this shape costs, and the overlap comes on top at the price of a
- * few instructions for a whole register of cells. (OpenBLAS would do for the product, but it does not know all new
- * processors, and on those it does not know it falls back to the oldest instructions: measured six times slower.) */
+ * is written once. This costs as much as a matrix product of this shape, plus a few instructions for the overlaps of a
+ * whole register of cells. (OpenBLAS would do for the product, but it does not know all new processors, and on those it
+ * does not know it falls back to the oldest instructions: measured six times slower.) */
 #ifndef KARMA_I_PATH_VECTOR_H
 #define KARMA_I_PATH_VECTOR_H
 
@@ -232,8 +232,8 @@ static void long_weights_of(float out[PANEL], const uint64_t *mask, const karma_
     for (size_t r = 0; r < PANEL; r++) out[r] = pairs->weight[counts[r]];
 }
 
-/* What is in `strip` goes to out: added to what stands there unless this is the first part of the columns; after the
- * last come codes, ranks and weights. */
+/* Adds `strip` to out, or stores it there if these are the first columns; after the last columns come codes, ranks and
+ * weights. */
 static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_code *codes, const panel *p,
                          const karma_i_pairs *pairs, size_t i, size_t j, int is_first, int is_last) {
     size_t n_rows = at_most(pairs->n_a - i, STRIP), n_columns = at_most(pairs->n_b - j, PANEL);
@@ -265,7 +265,7 @@ static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_
     }
 }
 
-/* What is packed; rows that are longer are read where they stand. */
+/* What is packed; longer rows are read in place. */
 static size_t packed_words(const karma_i_pairs *pairs) {
     return pairs->n_words <= WORDS ? pairs->n_words : 0;
 }

@@ -67,7 +67,7 @@ static karma_status read_series(karma_i_map *map, const char *text, karma_error 
     return KARMA_OK;
 }
 
-/* What a kind ignores gets the value that changes nothing. */
+/* Settings that a kind ignores get their neutral value. */
 static karma_status fill_factor(karma_i_plan_factor *factor, karma_kernel_kind kind, const karma_fit_options *o,
                                 unsigned own, karma_error *err) {
     const karma_i_kind *record = karma_i_kind_of(kind);
@@ -144,7 +144,8 @@ karma_status karma_i_plan_add_member(karma_i_plan *plan, const karma_i_plan_kern
     for (size_t k = 0; k < plan->n_kinds; k++) {
         const karma_i_kind *kind = karma_i_kind_of(plan->kinds[k]);
         if (kind->stands_alone && (plan->n_kinds > 1 || member->kernel.n_factors > 1))
-            return karma_i_fail(err, KARMA_ERR_OPTION, "option 'kernel': a %s kernel stands alone", kind->name);
+            return karma_i_fail(err, KARMA_ERR_OPTION, "option 'kernel': a %s kernel cannot be combined with others",
+                                kind->name);
     }
     return KARMA_OK;
 }

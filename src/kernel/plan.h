@@ -61,7 +61,7 @@ typedef struct karma_i_plan {
 /* `options` have the settings that the text does not give. NULL stands for the default, "linear". */
 karma_status karma_i_plan_parse(karma_i_plan *out, const char *text, const karma_fit_options *options,
                                 karma_error *err);
-/* Text that karma_i_plan_parse makes an equal plan of, with the same options. Caller frees. */
+/* Text from which karma_i_plan_parse makes an equal plan, with the same options. Caller frees. */
 karma_status karma_i_plan_print(char **out, const karma_i_plan *plan, karma_error *err);
 /* The text of one kernel. Returns its length, and writes as much as snprintf would. */
 size_t karma_i_plan_kernel_print(char *text, size_t size, const karma_i_plan_kernel *kernel);
@@ -78,7 +78,7 @@ extern const karma_i_setting_name karma_i_setting_names[KARMA_I_N_SETTINGS];
 
 /* --- making plans -------------------------------------------------------------------------------------- */
 
-/* All start from {0}, and what they made is to be cleared also when they fail. */
+/* All start from {0}; clear the result even if they fail. */
 
 karma_status karma_i_plan_kernel_add_term(karma_i_plan_kernel *kernel, double weight, karma_error *err);
 /* One more factor of the last term, with the settings in `settings`; `own` are the bits of those that are its own. */

@@ -57,7 +57,7 @@ static karma_status take_word(parser *p, char *word, size_t size, const char *en
 static karma_status fail_kind(const char *word, karma_error *err) {
     if (strcmp(word, "union") == 0)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "option 'kernel': 'union' stands alone; in a formula it is linear + 1*subspace(bias=0)");
+                            "option 'kernel': 'union' cannot be part of a formula; write linear + 1*subspace(bias=0)");
     const char *names[KARMA_N_KERNELS];
     char known[200] = "";
     for (int kind = 0; kind < KARMA_N_KERNELS; kind++) {
@@ -129,7 +129,7 @@ static karma_status read_sum(parser *p) {
         skip_blanks(p);
         KARMA_TRY(read_product(p));
     } while (take(p, '+'));
-    return *p->at ? wrong(p, "something is unexpected") : KARMA_OK;
+    return *p->at ? wrong(p, "unexpected text") : KARMA_OK;
 }
 
 /* F_γ and F₀ together: the guarantees of both hold. */
@@ -200,11 +200,10 @@ static karma_status read_machines(karma_i_C_grid *out, char *text, karma_error *
     for (const char *machine = at;; machine++) {
         size_t length = strcspn(machine, ",");
         if (!read_machine(out, machine, length))
-            return karma_i_fail(
-                err, KARMA_ERR_OPTION,
-                "option 'kernel': '%.60s' after '@' are not ascending multiples of C, at most %d, each alone or "
-                "with a weight; an example: rank(outer=rbf) @ 1, 10:0.5",
-                trim(at), KARMA_I_MOST_C);
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "option 'kernel': '%.60s' after '@' is not a list of ascending multiples of C, at most "
+                                "%d, each with or without a weight; an example: rank(outer=rbf) @ 1, 10:0.5",
+                                trim(at), KARMA_I_MOST_C);
         machine += length;
         if (!*machine) return KARMA_OK;
     }
@@ -224,8 +223,8 @@ static karma_status read_member(karma_i_plan *plan, char *text, const karma_fit_
     karma_status st = read_kernel(&kernel, trim(text), options, err);
     if (st == KARMA_OK && machines.factors[0] == 0.0 && !is_boosted(&kernel))
         st = karma_i_fail(err, KARMA_ERR_OPTION,
-                          "option 'kernel': after '@' only the kernel boost, alone, can have 0, which stands for its "
-                          "trees as they were boosted");
+                          "option 'kernel': 0 after '@' means the boosted trees themselves, so only the kernel boost "
+                          "alone can have it");
     if (st == KARMA_OK) st = karma_i_plan_add_member(plan, &kernel, &machines, err);
     karma_i_plan_kernel_clear(&kernel);
     return st;

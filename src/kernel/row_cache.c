@@ -80,8 +80,8 @@ karma_status karma_i_row_cache_new(karma_i_row_cache **out, const karma_i_kernel
     return KARMA_OK;
 }
 
-/* A slot that this call does not need: of those used longest ago an arbitrary but reproducible one. The hand goes
- * round, taking slots that no recent call used, and lowers its standards with every round. */
+/* A slot that this call does not need: of those used longest ago an arbitrary but reproducible one. The clock hand
+ * takes slots that no recent call used, and accepts more recent ones with every round. */
 static size_t reuse_slot(karma_i_row_cache *c) {
     for (uint64_t age = 16;; age /= 2) /* ends at age 0: fewer slots are in this call than there are */
         for (size_t looked = 0; looked < c->n_slots; looked++) {

@@ -1,5 +1,5 @@
-/* Kernel rows k(x_i, ·) against all rows, computed in blocks when they are first asked for and kept within a limit
- * of memory: the least recently used go first. */
+/* Kernel rows k(x_i, ·) against all rows, computed in blocks when they are first needed and kept within a limit of
+ * memory: the least recently used are dropped first. */
 #ifndef KARMA_I_ROW_CACHE_H
 #define KARMA_I_ROW_CACHE_H
 

@@ -1,4 +1,4 @@
-/* A row's scores under a plain kernel, taken apart by its attributes. Every attribute is one sum over the support
+/* A row's scores under a plain kernel, split by attribute. Every attribute is one sum over the support
  * rows, and one task: so the result does not depend on the number of threads. */
 #include "base/error.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-/* Dense linear algebra: the seam behind which BLAS and LAPACK stand. */
+/* Dense linear algebra: the only interface to BLAS and LAPACK. */
 #ifndef KARMA_I_LINALG_H
 #define KARMA_I_LINALG_H
 
@@ -7,11 +7,11 @@
 #include "karma/base.h"
 
 /* out = A Bᵀ, all row-major: A is n_a × inner with ld_a floats from row to row, B is n_b × inner, out is
- * n_a × n_b. Nothing of `out` between its rows is touched; inner == 0 gives zeros. Every size and every ld is
+ * n_a × n_b. Gaps between the rows of `out` are not touched; inner == 0 gives zeros. Every size and every ld is
  * at most INT_MAX (the caller works in blocks and sees to it) and no row is longer than its ld. */
 void karma_i_gemm_nt(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b, size_t ld_b,
                      size_t n_b, size_t inner);
-/* The same, added to what stands in `out`. */
+/* The same, added to `out`. */
 void karma_i_gemm_nt_add(float *out, size_t ld_out, const float *a, size_t ld_a, size_t n_a, const float *b,
                          size_t ld_b, size_t n_b, size_t inner);
 
@@ -31,8 +31,8 @@ void karma_i_product(double *out, const double *a, const double *b, size_t n, si
 void karma_i_column_products(double *out, const double *a, size_t n, size_t d);
 void karma_i_row_products(double *out, const double *a, size_t n, size_t d);
 
-/* From here on BLAS and LAPACK work on the calling thread alone, so that what they compute does not depend on how many
- * there are. Returns what karma_i_blas_restore needs to end it. */
+/* From here on BLAS and LAPACK work on the calling thread only, so that their results do not depend on the number of
+ * threads. Returns what karma_i_blas_restore needs to end it. */
 int karma_i_blas_alone(void);
 void karma_i_blas_restore(int threads);
 

@@ -38,16 +38,16 @@ void karma_i_gemm_nt_add(float *out, size_t ld_out, const float *a, size_t ld_a,
                 (int)ld_b, 1.0f, out, (int)ld_out);
 }
 
-/* LAPACK may loop for ever on a NaN. */
+/* LAPACK may loop forever on a NaN. */
 static int all_finite(const double *values, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(values[i])) return 0;
     return 1;
 }
 
-/* Decompositions work on one thread. They call BLAS thousands of times for little work, so that threads bring nothing
- * on an idle machine; on a busy one they wait for one another, spinning, for many times the time of the work: of order
- * 500 it took 100 s instead of 3 beside fifteen other processes. And the result does not depend on their number. */
+/* Decompositions work on one thread. They call BLAS thousands of times for little work, so threads do not help on an
+ * idle machine; on a busy one they spin while they wait for one another: size 500 took 100 s instead of 3 beside
+ * fifteen other processes. And the result does not depend on the number of threads. */
 karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, karma_error *err) {
     if (n == 0) return KARMA_OK;
     if (n > INT_MAX) return karma_i_fail_memory(err);

@@ -11,7 +11,7 @@ double karma_i_head_number(const karma_i_head *head, const double *scores);
 
 /* Whether scores are calibrated, or those of a loss that fits probabilities. */
 int karma_i_head_has_probabilities(const karma_i_head *head);
-/* probabilities[0..n_classes). False, and nothing is written, where there are none. */
+/* probabilities[0..n_classes). False, and nothing is written, if there are none. */
 int karma_i_head_probabilities(double *probabilities, const karma_i_head *head, const double *scores);
 
 /* Scores of numbers become numbers in the targets' units, and quantiles are put in ascending order. */

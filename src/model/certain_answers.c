@@ -44,7 +44,7 @@ double karma_model_level(const karma_model *model, size_t target) {
 karma_status karma_i_check_level(double *level, const karma_model *model, size_t target, karma_error *err) {
     if (*level == KARMA_AUTO) *level = karma_model_level(model, target);
     if (*level > 0.0 && *level < 1.0) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_OPTION, "a level of certainty lies between 0 and 1; it cannot be %g", *level);
+    return karma_i_fail(err, KARMA_ERR_OPTION, "a level of certainty must be between 0 and 1; it cannot be %g", *level);
 }
 
 karma_status karma_i_check_known(const karma_model *model, size_t target, karma_error *err) {
@@ -188,7 +188,7 @@ karma_status karma_predict_intervals(double *low, double *high, const karma_mode
     const karma_i_head *head = head_of(model, target);
     karma_i_ends ends;
     if (head->labels.task != KARMA_TASK_REGRESS)
-        return karma_i_fail(err, KARMA_ERR_DATA, "'%s' has classes: they have sets, not intervals", head->name);
+        return karma_i_fail(err, KARMA_ERR_DATA, "'%s' has classes: use sets, not intervals", head->name);
     KARMA_TRY(karma_i_check_level(&level, model, target, err));
     KARMA_TRY(karma_i_check_known(model, target, err));
     KARMA_TRY(karma_i_interval_ends(&ends, model, target, level, err));
@@ -234,7 +234,7 @@ size_t karma_i_set_of(unsigned char *set, const double *probabilities, size_t n_
 static karma_status check_classes(const karma_model *model, size_t target, karma_error *err) {
     const karma_i_head *head = head_of(model, target);
     if (head->labels.task == KARMA_TASK_CLASSIFY) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "'%s' is a number: it has intervals, not sets of classes", head->name);
+    return karma_i_fail(err, KARMA_ERR_DATA, "'%s' is a number: use intervals, not sets of classes", head->name);
 }
 
 karma_status karma_predict_sets(unsigned char *sets, const karma_model *model, size_t target, const karma_table *table,

@@ -39,7 +39,7 @@ static karma_status check_classes(karma_i_archive *a, const karma_i_certainty *c
         for (size_t k = 0; k < n_classes; k++)
             if (!(row[k] >= 0.0 && row[k] <= 1.0)) return karma_i_archive_fail(a, "its certainty has no probabilities");
         if (!(row[n_classes] >= 0.0 && row[n_classes] < (double)n_classes && floor(row[n_classes]) == row[n_classes]))
-            return karma_i_archive_fail(a, "its certainty is about a class that is not there");
+            return karma_i_archive_fail(a, "its certainty refers to an unknown class");
     }
     return KARMA_OK;
 }

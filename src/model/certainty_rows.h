@@ -12,14 +12,14 @@ enum { KARMA_I_LEAST_GROUP_ROWS = 100, KARMA_I_MOST_GROUPS = 4 };
 
 typedef struct karma_i_certainty {
     size_t n_rows;   /* that were left out; 0: nothing is known */
-    size_t n_masked; /* copies of such rows with more holes, behind them */
+    size_t n_masked; /* copies of such rows with more missing cells, after them */
     size_t n_values; /* of each row */
-    /* Of numbers: the label less each output, in the target's units, and behind them the last output less the first if
-     * there are several. Of classes: the probability of each, and behind them the number of the class that is true. */
+    /* Of numbers: the label less each output, in the target's units, and after them the last output less the first if
+     * there are several. Of classes: the probability of each, and after them the number of the class that is true. */
     double *values;
-    double *weights;    /* the mean of the rows that are no copies is 1 */
-    size_t *observed;   /* columns that each row observes; of a copy those of the row whose holes it was given */
-    size_t n_groups;    /* of rows by the number of columns that they observe; 0: all rows are one group */
+    double *weights;  /* the mean of the rows that are not copies is 1 */
+    size_t *observed; /* columns that each row observes; of a copy those of the row whose missing cells it was given */
+    size_t n_groups;  /* of rows by the number of columns that they observe; 0: all rows are one group */
     size_t *group_most; /* the most columns that rows of each group observe, ascending; the last has no limit */
 } karma_i_certainty;
 
@@ -40,7 +40,7 @@ size_t karma_i_group_of(const size_t *group_most, size_t n_groups, size_t observ
 
 /* The rows that a group is judged by, as `room` has them: values of one column. Its own rows; if these are fewer than
  * KARMA_I_LEAST_GROUP_ROWS also the copies that were made for it, then rows of the groups that observe less, the
- * nearest first, then of those that observe more, until there are enough. All rows that are no copies where there are
+ * nearest first, then of those that observe more, until there are enough. All rows that are not copies where there are
  * no groups. Returns how many; room for all rows and copies. */
 size_t karma_i_certainty_gather(karma_i_weighted *room, const karma_i_certainty *certainty, size_t group,
                                 size_t column);

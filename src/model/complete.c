@@ -76,7 +76,7 @@ static karma_status plan_column(column_plan *c, karma_error *err) {
     return c->own && !c->is_ordered ? add_levels(&c->out, c->own, err) : KARMA_OK;
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status make_plan(plan *p, const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
     *p = (plan){.recipe = recipe, .table = table};
     p->columns = karma_i_zalloc(recipe->n_attributes, sizeof *p->columns);
@@ -188,7 +188,7 @@ static karma_status make_group_room(work *w, size_t n_values, karma_error *err) 
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma_table *table, int with_errors,
                               const karma_hooks *hooks, karma_error *err) {
     size_t d = karma_i_recipe_n_features(recipe);
@@ -322,9 +322,9 @@ karma_status karma_complete(karma_completion *out, const karma_model *model, con
             .n_completed = w.n_completed, .n_undetermined = w.n_undetermined, .rank = recipe->latent->subspace->rank};
         if (w.n_undetermined)
             karma_i_notice(hooks,
-                           "%zu of %zu completed cells are not determined by the data: the training rows never show "
-                           "their columns together with those observed in the row. They are the column's mean or its "
-                           "commonest level, with the column's own spread as error",
+                           "%zu of %zu completed cells are not determined by the data: in the training rows their "
+                           "columns are never observed together with those observed in the row. They are set to the "
+                           "column's mean or most common level, with the standard deviation of the column as error",
                            w.n_undetermined, w.n_completed);
         karma_i_builder_finish(&out->table, &w.table);
         if (with_errors) karma_i_builder_finish(&out->errors, &w.errors);

@@ -107,8 +107,7 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
     if (options->solver == KARMA_SOLVER_AUTO && info->solver == KARMA_SOLVER_NYSTROM && which == 0)
         karma_i_notice(hooks,
                        "%zu rows are too many for an exact solution: all of them are learned from, and the model is "
-                       "built from %zu of "
-                       "them (option 'solver=nystrom', option 'landmarks')",
+                       "built from %zu of them (option 'solver=nystrom', option 'landmarks')",
                        rows->n_rows, karma_i_count_landmarks(options, rows->n_rows));
     if (st == KARMA_OK) st = karma_i_solve_grid(all, info, path, &problem, options, hooks, err);
     for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)

@@ -1,11 +1,11 @@
-/* Rows of a task dealt into folds, and the tables of one fold: for everything that is judged on rows it has not seen.
+/* Rows of a task assigned to folds, and the tables of one fold: for everything that is judged on rows it has not seen.
  */
 #ifndef KARMA_I_FOLD_H
 #define KARMA_I_FOLD_H
 
 #include "model/task.h"
 
-/* Rows dealt into folds, once or several times. Folds are numbered through all repeats: 0, ..., n_folds * n_repeats
+/* Rows assigned to folds, once or several times. Folds are numbered through all repeats: 0, ..., n_folds * n_repeats
  * - 1.
  */
 typedef struct karma_i_folds {

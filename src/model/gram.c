@@ -42,7 +42,7 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
     karma_status st = KARMA_OK;
     if (plan.n_members > 1)
         st = karma_i_fail(err, KARMA_ERR_OPTION,
-                          "option 'kernel': each member of a committee has its own matrix; name one");
+                          "option 'kernel': each member of a committee has its own matrix; give a single kernel");
     for (size_t k = 0; st == KARMA_OK && k < plan.n_kinds; k++)
         if (karma_i_kind_of(plan.kinds[k])->needs_labels)
             st = karma_i_fail(err, KARMA_ERR_OPTION,

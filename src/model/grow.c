@@ -16,7 +16,7 @@ static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
     return (karma_i_forest_loss){KARMA_I_FOREST_PINBALL, 0.5};
 }
 
-/* From so many rows on, trees are large and few, as many as rows that are held out ask for; fewer rows have small
+/* From this many rows on, trees are large and few, as many as rows that are held out ask for; fewer rows have small
  * trees, whose leaves a machine weighs once more. Of very many rows half are enough for a tree. */
 enum { MOST_FEW_ROWS = 2000, MOST_WHOLE_ROWS = 200000 };
 

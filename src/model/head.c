@@ -40,7 +40,7 @@ static int by_value(const void *a, const void *b) {
 static karma_status fail_quantiles(const char *text, karma_error *err) {
     return karma_i_fail(
         err, KARMA_ERR_OPTION,
-        "option 'quantile' takes up to %d different numbers between 0 and 1 with commas; it cannot be '%s'",
+        "option 'quantile' takes up to %d different numbers between 0 and 1, separated by commas; it cannot be '%s'",
         MOST_QUANTILES, text);
 }
 

@@ -32,7 +32,7 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
 karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
                                   const karma_fit_options *options, karma_error *err);
 void karma_i_head_clear(karma_i_head *head);
-/* One target of a model file, but for its outputs' place; reading fills in a zeroed head. */
+/* One target of a model file, except for its outputs' place; reading fills in a zeroed head. */
 karma_status karma_i_head_archive(karma_i_archive *archive, karma_i_head *head);
 /* From the labels, the loss and the quantiles. */
 size_t karma_i_head_count_outputs(const karma_i_head *head);
@@ -46,7 +46,7 @@ karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fi
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
                                  karma_error *err);
 /* Fills the head's columns of targets[row * stride + output] and weights[row * stride + output]: the weight is that of
- * the row times that of its class, and 0 where there is no label. */
+ * the row times that of its class, and 0 where there is not a label. */
 karma_status karma_i_head_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
                                   const karma_i_target *target, const double *row_weights, size_t n_rows,
                                   const karma_fit_options *options, karma_error *err);

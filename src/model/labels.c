@@ -133,8 +133,7 @@ static karma_status count_classes(karma_i_labels *labels, const karma_i_target *
     if (labels->n_classes > MOST_CLASSES)
         return karma_i_fail(
             err, KARMA_ERR_DATA,
-            "column '%s' has %zu classes in %zu rows; at most %d can be learned. Is it an identifier, or "
-            "a number?",
+            "column '%s' has %zu classes in %zu rows; at most %d can be learned. Is it an identifier, or a number?",
             target->column.name, labels->n_classes, n_rows, MOST_CLASSES);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
     return labels->class_count ? karma_i_labels_count(labels, target, n_rows, err) : karma_i_fail_memory(err);
@@ -152,10 +151,10 @@ static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target 
                             "column '%s': its values are too large (%g from their mean); divide them by a constant",
                             target->column.name, largest);
     if (largest > 0.0 && largest < 1.0 / MOST_DEVIATION)
-        return karma_i_fail(err, KARMA_ERR_DATA,
-                            "column '%s': its values are too close together (at most %g from their mean); multiply "
-                            "them by a constant",
-                            target->column.name, largest);
+        return karma_i_fail(
+            err, KARMA_ERR_DATA,
+            "column '%s': its values are too close together (at most %g from their mean); multiply them by a constant",
+            target->column.name, largest);
     double unit = karma_i_unit_of(largest);
     for (size_t i = 0; i < n_rows; i++)
         if (!isnan(target->value[i])) variance += pow((target->value[i] - mean) * unit, 2) / n;
@@ -190,7 +189,7 @@ karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *tar
     if (target->column.kind == KARMA_COLUMN_NUMBER)
         st = learn_numbers(&labels, target, n_rows, options, hooks, err);
     else if (options->task == KARMA_TASK_REGRESS)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds categories, and a regression needs numbers",
+        st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds categories, but a regression needs numbers",
                           target->column.name);
     else
         st = classes_of_texts(&labels, target, n_rows, err);

@@ -9,7 +9,7 @@
 #include "model/solve_grid.h"
 #include "solve/primal.h"
 
-/* Up to so many rows a kernel matrix is as fast, and support rows are fewer than leaves. */
+/* Up to this many rows a kernel matrix is as fast, and support rows are fewer than leaves. */
 enum { MOST_MATRIX_ROWS = 4000, PASSES_BY_DEFAULT = 2000 };
 /* Predictions cost a comparison for each tree and leaf; with more leaves, landmarks are faster. */
 enum { MOST_LEAVES = 20000 };

@@ -82,7 +82,7 @@ static void fill_values(double *values, const karma_i_head *head, const scored *
     if (head->n_outputs > 1) values[head->n_outputs] = own[head->n_outputs - 1] - own[0];
 }
 
-/* From place `first` on. `observed`: NULL for rows that are no copies. */
+/* From place `first` on. `observed`: NULL for rows that are not copies. */
 static void fill_rows(karma_i_certainty *c, const karma_i_head *head, const scored *s, size_t first,
                       const size_t *observed) {
     for (size_t i = 0; s->table && i < s->table->n_rows; i++) {

@@ -18,7 +18,7 @@ karma_status karma_i_certainty_learn(karma_i_task *task, const karma_i_left_out 
 /* What the options ask for; `is_free`: scores of rows that were left out are there anyway, from a search. */
 karma_calibration karma_i_wanted_calibration(const karma_i_task *task, int is_free);
 int karma_i_wants_certainty(const karma_i_task *task, int is_free);
-/* Whether copies of rows with more holes may be needed for it. */
+/* Whether copies of rows with more missing cells may be needed for it. */
 int karma_i_wants_copies(const karma_i_task *task, int is_free);
 
 #endif

@@ -1,7 +1,7 @@
-/* Copies of rows with more holes: what predictions would have been worth if the row had observed less. The construction
- * is that of Zaffran, Josse, Romano and Dieuleveut (Predictive uncertainty quantification with missing covariates,
- * 2024: masked copies of calibration rows), with the masks of a group of rows in place of the mask of one new row. It
- * says what the group can expect if holes are independent of the values. */
+/* Copies of rows with more missing cells: what predictions would have been worth if the row had observed less. The
+ * construction is that of Zaffran, Josse, Romano and Dieuleveut (Predictive uncertainty quantification with missing
+ * covariates, 2024: masked copies of calibration rows), with the masks of a group of rows in place of the mask of one
+ * new row. It says what the group can expect if missing cells are independent of the values. */
 #ifndef KARMA_I_MASKING_H
 #define KARMA_I_MASKING_H
 
@@ -10,8 +10,9 @@
 typedef struct karma_i_copies {
     karma_table *table; /* the copies, with labels and weights; NULL: none is needed */
     size_t *source;     /* the row that each is a copy of */
-    size_t *observed;   /* columns observed by the row whose holes it was given, which the copy may observe fewer of */
-    double *scores;     /* room for n_outputs of each; filled in by who learns without the source row */
+    size_t *observed; /* columns observed by the row whose missing cells it was given, which the copy may observe fewer
+                         of */
+    double *scores;   /* room for n_outputs of each; filled in by who learns without the source row */
 } karma_i_copies;
 
 /* For every group of `table` by the number of observed columns (model/certainty_rows.h) that has too few rows: a copy

@@ -14,7 +14,7 @@ static const double LARGEST_COEFFICIENT = 1e250;
 
 /* --- options ------------------------------------------------------------------------------------------- */
 
-/* How a model is computed is no part of it: the same data, options and seed give the same bytes. */
+/* How a model is computed is not part of it: the same data, options and seed give the same bytes. */
 static int is_kept(const karma_option *option) {
     return strcmp(option->name, "threads") != 0;
 }

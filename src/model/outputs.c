@@ -12,7 +12,7 @@ void karma_i_outputs_clear(karma_i_outputs *outputs) {
     *outputs = (karma_i_outputs){0};
 }
 
-/* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL where there are none. */
+/* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL if there are none. */
 static karma_status mean_one_weights(double **out, const karma_table *table, karma_error *err) {
     *out = NULL;
     if (!table->row_weight) return KARMA_OK;

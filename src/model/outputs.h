@@ -9,7 +9,7 @@ typedef struct karma_i_outputs {
     karma_i_loss *losses;      /* one per output */
 } karma_i_outputs;
 
-/* Of all rows of `table`, which has the task's targets. To be cleared also when it fails. */
+/* Of all rows of `table`, which has the task's targets. Clear it even if this fails. */
 karma_status karma_i_outputs_fill(karma_i_outputs *out, const karma_i_task *task, const karma_table *table,
                                   karma_error *err);
 void karma_i_outputs_clear(karma_i_outputs *outputs);

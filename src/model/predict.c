@@ -9,7 +9,7 @@
 #include "model/certain_answers.h"
 #include "model/model.h"
 
-/* Kernel values beyond single precision make scores that are no numbers, and nothing can be decided by them. */
+/* Kernel values beyond single precision make scores that are not numbers, and nothing can be decided by them. */
 static karma_status check_scores(const double *scores, size_t n_rows, size_t n_outputs, karma_error *err) {
     for (size_t i = 0; i < n_rows * n_outputs; i++)
         if (!isfinite(scores[i]))

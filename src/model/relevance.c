@@ -5,7 +5,7 @@
  * and Σ_j a_j κ_j instead of Σ_j κ_j in the next machine; a few rounds of that, from a_j = 1. Irrelevant columns, which
  * blur all distances, fade; where all matter alike little changes. The idea of recursive feature machines
  * (Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
- * backpropagation-free machine learning models, 2024), with hidden cells in the place of gradients: κ need not be
+ * backpropagation-free machine learning models, 2024), with hidden cells in place of gradients: κ need not be
  * differentiable, and hiding is what these kernels know best.
  *
  * The machine is kernel ridge regression on exp(-D/s), D the squared distance under Σ_j a_j κ_j:

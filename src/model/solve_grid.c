@@ -7,7 +7,7 @@
 #include "solve/nystrom.h"
 #include "table/rows_matrix.h"
 
-/* Up to so many rows the whole matrix is worth computing: with more, most rows are never needed. */
+/* Up to this many rows the whole matrix is worth computing: with more, most rows are never needed. */
 static const double MATRIX_ROWS = 5000.0;
 
 void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one) {

@@ -26,7 +26,7 @@ static void place_head(karma_i_task *task) {
     task->n_outputs += head->n_outputs;
 }
 
-/* Room for heads, and a copy of the options. To be cleared also when it fails. */
+/* Room for heads, and a copy of the options. Clear it even if this fails. */
 static karma_status start_task(karma_i_task *task, const karma_fit_options *options, size_t n_heads, karma_error *err) {
     *task = (karma_i_task){.heads = karma_i_zalloc(n_heads, sizeof *task->heads)};
     if (!task->heads) return karma_i_fail_memory(err);
@@ -64,9 +64,9 @@ static int is_level(double value) {
 /* Levels need rows that were left out. */
 static karma_status check_certainty(const karma_fit_options *o, int any_numbers, int any_classes, karma_error *err) {
     if (is_level(o->intervals) && !any_numbers)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'intervals' is for numbers, and there are none");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'intervals' is for numbers, but no target is a number");
     if (is_level(o->sets) && !any_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'sets' is for classes, and there are none");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'sets' is for classes, but no target has classes");
     const char *asked = is_level(o->intervals)                        ? "intervals"
                         : is_level(o->sets)                           ? "sets"
                         : o->coverage_by == KARMA_COVERAGE_BY_MISSING ? "coverage-by"
@@ -88,11 +88,11 @@ static karma_status check_settings(const karma_i_task *task, karma_error *err) {
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'quantile' is for numbers with the loss pinball, not for %s",
                             karma_i_loss_name(task->heads[0].loss));
     if (task->options.class_weight && !any_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight' is for classes, and there are none");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'class-weight' is for classes, but no target has classes");
     KARMA_TRY(check_certainty(&task->options, any_numbers, any_classes, err));
     if (task->options.probabilities != KARMA_CALIBRATE_OFF && task->options.probabilities != KARMA_CALIBRATE_AUTO &&
         !any_classes)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'probabilities' is for classes, and there are none");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'probabilities' is for classes, but no target has classes");
     return karma_i_check_class_weights(task->heads, task->n_heads, &task->options, err);
 }
 
@@ -108,7 +108,7 @@ static karma_status take_given_kernel(karma_fit_options *options, karma_error *e
     karma_i_plan_clear(&plan);
     if (is_precomputed) return KARMA_OK;
     return karma_i_fail(err, KARMA_ERR_OPTION,
-                        "the table has kernel values of its own: option 'kernel' must be 'precomputed' or left out");
+                        "the table comes with kernel values: option 'kernel' must be 'precomputed' or left out");
 }
 
 karma_status karma_i_task_learn(karma_i_task *out, const karma_table *table, const karma_fit_options *options,

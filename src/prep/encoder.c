@@ -11,7 +11,7 @@ void karma_i_encoder_clear(karma_i_encoder *encoder) {
     *encoder = (karma_i_encoder){0};
 }
 
-/* The other recipes would repeat the notices of the first; only the subspace has notices of its own. */
+/* The other recipes would repeat the notices of the first; only the subspace has others. */
 static void report_subspace(const karma_i_recipe *recipe, const karma_fit_options *options, const karma_hooks *hooks) {
     if (recipe->latent && recipe->latent->subspace->rank == 0 && options->subspace_rank == (int64_t)KARMA_AUTO)
         karma_i_notice(hooks, "no subspace was found: the columns do not predict one another");
@@ -25,7 +25,7 @@ karma_status karma_i_encoder_new(karma_i_encoder *out, size_t n_kinds, karma_err
 karma_status karma_i_encoder_learn_kind(karma_i_encoder *encoder, size_t which, karma_kernel_kind kind,
                                         const karma_table *table, const karma_fit_options *options,
                                         const karma_hooks *hooks, karma_error *err) {
-    karma_hooks unheard = hooks ? *hooks : (karma_hooks){0}; /* they can still stop the work */
+    karma_hooks unheard = hooks ? *hooks : (karma_hooks){0}; /* the hooks can still stop the work */
     unheard.notice = NULL;
     KARMA_TRY(karma_i_recipe_learn(&encoder->recipes[which], table, kind, options, which ? &unheard : hooks, err));
     report_subspace(encoder->recipes[which], options, hooks);

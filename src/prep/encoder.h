@@ -32,13 +32,13 @@ karma_status karma_i_encoder_check_matrix(const karma_i_encoder *encoder, size_t
 /* New rows, one per table row, with as many encodings as there are recipes. */
 karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err);
-/* The rows before they are placed in subspaces: features with holes, in as many encodings. More cells can be hidden in
- * them (karma_i_rows_hide), which coordinates, each made of all cells of a row, do not allow. Not for a precomputed
- * kernel. */
+/* The rows before they are placed in subspaces: features with missing cells, in as many encodings. More cells can be
+ * hidden in them (karma_i_rows_hide), which coordinates, each made of all cells of a row, do not allow. Not for a
+ * precomputed kernel. */
 karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                     const karma_hooks *hooks, karma_error *err);
-/* Such rows as the kernel needs them: coordinates or leaves where an encoding has a subspace or a forest, elsewhere
- * what they already are, borrowed. They live no longer than the features, nor may those change meanwhile. */
+/* Rows as the kernel needs them: coordinates or leaves if an encoding has a subspace or a forest; otherwise the rows
+ * themselves, borrowed. The features must outlive them and must not change meanwhile. */
 typedef struct karma_i_placed {
     karma_i_rows *rows;        /* one encoding after the other, chained */
     karma_i_rows *coordinates; /* what of them is owned */

@@ -8,7 +8,7 @@
 #include "forest/forest_store.h"
 #include "table/rows_dense.h"
 
-/* A model file with more trees than this was not made here. */
+/* A model file with more trees than this is refused. */
 enum { MOST_TREES = 100000 };
 
 /* Ranks and codes as the forest reads them. `n_levels` of a number is 0. */

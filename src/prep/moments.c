@@ -36,7 +36,7 @@ static karma_status make_room(karma_i_moments *m, const karma_table *table, karm
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* Two passes: the second takes deviations from the mean, so large offsets do no harm. */
+/* Two passes: the second takes deviations from the mean, so large offsets cause no rounding errors. */
 static void add_cells(karma_i_moments *m, const karma_table *table) {
     size_t n_cells = karma_table_n_observed(table);
     for (size_t j = 0; j < table->n_attributes; j++) m->low[j] = INFINITY, m->high[j] = -INFINITY;

@@ -1,4 +1,4 @@
-/* What is learned of the columns of a table before they are encoded: sums over the observed cells of each. */
+/* Statistics of the columns of a table, computed before they are encoded: sums over the observed cells of each. */
 #ifndef KARMA_I_MOMENTS_H
 #define KARMA_I_MOMENTS_H
 

@@ -7,7 +7,7 @@
 #include "linalg/linalg.h"
 #include "table/rows_matrix.h"
 
-/* Rows up to which eigenvalues are computed; beyond, their cost would pass that of learning. */
+/* Rows up to which eigenvalues are computed; for more, they would cost more than learning. */
 enum { MOST_CHECKED = 1500 };
 
 /* Against the largest entry: what single precision and a few printed digits leave. */
@@ -22,7 +22,7 @@ static karma_status check_symmetry(double *largest, const karma_table *t, karma_
     for (size_t i = 0; i < t->n_rows; i++) *largest = fmax(*largest, entry(t, i, i));
     for (size_t i = 0; i < t->n_rows; i++) {
         if (entry(t, i, i) < -ROUNDING * *largest)
-            return karma_i_fail(err, KARMA_ERR_DATA, "kernel matrix: row %zu has the value %g with itself, below 0",
+            return karma_i_fail(err, KARMA_ERR_DATA, "kernel matrix: the value of row %zu with itself is %g, below 0",
                                 i + 1, entry(t, i, i));
         for (size_t j = 0; j < i; j++)
             if (fabs(entry(t, i, j) - entry(t, j, i)) > ROUNDING * *largest)
@@ -42,8 +42,7 @@ static karma_status check_definite(const karma_table *t, double largest, karma_e
         for (size_t j = 0; j < n; j++) matrix[i * n + j] = 0.5 * (entry(t, i, j) + entry(t, j, i));
     if (st == KARMA_OK) st = karma_i_eigen_symmetric(values, matrix, n, err);
     if (st == KARMA_OK && values[0] < -ROUNDING * largest * (double)n)
-        st = karma_i_fail(err, KARMA_ERR_DATA,
-                          "kernel matrix: it is not positive semidefinite (an eigenvalue is %g): it is no kernel",
+        st = karma_i_fail(err, KARMA_ERR_DATA, "kernel matrix: it is not positive semidefinite (an eigenvalue is %g)",
                           values[0]);
     karma_i_free(matrix);
     karma_i_free(values);

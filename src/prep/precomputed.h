@@ -1,4 +1,4 @@
-/* The recipe of a kernel whose values come with the table: nothing to encode, much to check. */
+/* The recipe of a kernel whose values come with the table: there is nothing to encode, but much to check. */
 #ifndef KARMA_I_PRECOMPUTED_H
 #define KARMA_I_PRECOMPUTED_H
 

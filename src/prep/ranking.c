@@ -54,7 +54,7 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
     return KARMA_OK;
 }
 
-/* Quantiles of so many cells are near enough to those of more. */
+/* Quantiles of this many cells are accurate enough. */
 enum { MOST_BINNED_CELLS = 200000 };
 
 static size_t thin_out(double *cells, size_t n) {
@@ -63,7 +63,7 @@ static size_t thin_out(double *cells, size_t n) {
     return step > 1 ? kept : n;
 }
 
-/* A bin ends when it is full: after n_left / bins_left cells, so that what frequent values take is shared by fewer. */
+/* A bin is full after n_left / bins_left cells, so that cells of frequent values count for fewer bins. */
 static size_t find_limits(double limits[KARMA_I_RANK_BYTES], const double *cells, size_t n, size_t n_distinct) {
     size_t n_limits = 0, in_bin = 0, distinct_left = n_distinct;
     for (size_t first = 0, end; first < n; first = end) {

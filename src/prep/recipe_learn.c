@@ -22,18 +22,18 @@ enum { MOST_INDICATORS = 3 };
 /* How columns are encoded. */
 typedef struct style {
     int ranks_numbers;                  /* numbers are ranked, except those named linear */
-    const karma_names *ranked, *linear; /* columns that have their own way; NULL: none */
+    const karma_names *ranked, *linear; /* columns with their own kind of encoding; NULL: none */
     int centred_ranks;
     int bins_numbers;   /* ranks are numbers of bins */
     int has_codes;      /* categories of many levels become codes */
-    int has_codes_only; /* and so do those of few levels */
+    int has_codes_only; /* and so do categories of few levels */
     int is_centred;     /* categories are centred */
     int standardise;
     int is_polar;
 } style;
 
 /* Nothing is centred in the polar encoding: a missing cell does not count as an average one there. Codes cannot be
- * shrunk into a ball, completed or weighed. A weight must scale all of κ, also its constant, so weighed ranks are
+ * shrunk into a ball, completed or weighed. A weight must scale all of κ, also its constant, so weighted ranks are
  * centred: the plain form has a constant that cannot be scaled. */
 static style style_of(karma_kernel_kind kind, const karma_fit_options *options) {
     int is_polar = options->encoding == KARMA_ENCODING_POLAR, is_subspace = kind == KARMA_KERNEL_SUBSPACE;
@@ -116,11 +116,11 @@ static karma_status check_options(const karma_table *table, karma_kernel_kind ki
     int has_features = kind == KARMA_KERNEL_LINEAR || kind == KARMA_KERNEL_SUBSPACE;
     if (options->unit_ball && (!has_features || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "option 'unit-ball' is for option 'kernel=linear': ranks have no length to shrink");
+                            "option 'unit-ball' is for option 'kernel=linear': ranks have no norm to shrink");
     return !options->standardise && has_features ? check_magnitudes(table, err) : KARMA_OK;
 }
 
-/* Indicators of many levels: a column of names or free text would fill the memory. */
+/* Indicators of many levels: a column of names or free text would need too much memory. */
 static karma_status check_room(const karma_table *table, size_t n_features, karma_error *err) {
     double bytes = (double)table->n_rows * (double)n_features * sizeof(float);
     if (bytes < 0.5 * (double)karma_i_memory_limit()) return KARMA_OK;
@@ -131,7 +131,7 @@ static karma_status check_room(const karma_table *table, size_t n_features, karm
     if (!widest) return KARMA_OK; /* numbers only: they may be sparse */
     return karma_i_fail(
         err, KARMA_ERR_DATA,
-        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it a name? (option 'ignore', "
+        "the encoded rows would take %.0f GB; column '%s' alone has %zu levels: is it an identifier? (option 'ignore', "
         "option 'id', option 'unit-ball=off')",
         bytes / 1e9, widest->name, widest->n_levels);
 }
@@ -215,7 +215,7 @@ static void learn_polar(karma_i_recipe *r, size_t feature, double low, double hi
 }
 
 static void learn_standard(karma_i_recipe *r, size_t feature, double mean, double sd, int standardise) {
-    /* what is left of a constant after rounding is not spread */
+    /* the rounding error of a constant is not variance */
     int constant = !(sd > 1e-12 * fabs(mean)) || !(sd > 0.0);
     r->shift[feature] = standardise ? mean : 0.0;
     r->factor[feature] = standardise && !constant ? 1.0 / sd : 1.0;
@@ -276,7 +276,7 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const karma
             out->n_features += n_levels;
         } else if (n_levels > KARMA_I_MOST_CODES) {
             return karma_i_fail(err, KARMA_ERR_DATA,
-                                "column '%s' has %zu levels, more than the %d that are supported: is it a name? "
+                                "column '%s' has %zu levels, more than the %d that are supported: is it an identifier? "
                                 "(option 'ignore', option 'id')",
                                 column->name, n_levels, KARMA_I_MOST_CODES);
         } else {
@@ -344,7 +344,7 @@ static karma_status report_unobserved(const karma_table *table, const size_t *co
     return KARMA_OK;
 }
 
-/* Lists of cells pay off when attributes are many and nearly all of a row is missing. */
+/* Lists of cells are faster if there are many attributes and most cells of a row are missing. */
 enum { SPARSE_FROM_ATTRIBUTES = 256 };
 static const double SPARSE_SHARE = 0.1;
 

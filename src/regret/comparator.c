@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "linalg/packed.h"
 
-static const double WIDTH_GOAL = 1e-9; /* of the interval, a row */
+static const double WIDTH_GOAL = 1e-9; /* of the interval, per row */
 static const double SMALLEST_MU = 1e-13;
 static const double MU_FACTOR = 0.1;
 static const double CENTRED = 1e-3; /* Newton decrement, squared, in units of μ, at which μ may fall */
@@ -124,7 +124,7 @@ static double dual_of(search *s) {
 
 /* Narrows what is known; `best` becomes w if it attains less. */
 static void narrow(karma_i_interval *known, double *best, const search *s, double low, double high) {
-    known->low = fmin(fmax(known->low, low), known->high); /* past each other they are equal but for rounding */
+    known->low = fmin(fmax(known->low, low), known->high); /* past each other they are equal except for rounding */
     if (high < known->high) {
         known->high = fmax(high, known->low);
         memcpy(best, s->w, s->dim * sizeof *best);

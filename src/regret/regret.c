@@ -156,7 +156,8 @@ karma_status karma_regret_run(karma_regret **out, const karma_regret_options *op
     KARMA_TRY(karma_i_options_accept(karma_regret_option_table(), &own, options, err));
     options = &own;
     if (options->rank > options->dim)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "rank: a subspace of %lld dimensions has no room in %lld attributes",
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "rank: a subspace of %lld dimensions does not fit in %lld attributes",
                             (long long)options->rank, (long long)options->dim);
     karma_i_sequence *sequence = NULL;
     karma_regret *regret = karma_i_zalloc(1, sizeof *regret);

@@ -7,7 +7,7 @@
  * Holes. The positive eigenvalues of Q_oo = U_oU_oᵀ are those of the r × r matrix G_o = U_oᵀU_o, and the row is
  * reconstructible, ker(P_oP_E) = ker(P_E), if G_o has rank r. So (x, o) is λ-regular if the smallest eigenvalue of
  * G_o is at least λ > 0. A complete row has G = I; attributes are then hidden in random order, up to a random number
- * of them, and a hole that would take the smallest eigenvalue below λ is not made.
+ * of them, and a missing cell that would take the smallest eigenvalue below λ is not made.
  *
  * f_{w,Q}(x_o) = (P_o w)·Q_oo^† P_o x (definition F0) is linear in w: f = w·ξ, ξ = P_oᵀQ_oo^†P_o x. With G_o = V
  * diag(g) Vᵀ, Q_oo^† = U_o V diag(g^-2) Vᵀ U_oᵀ. The projection of ξ on E is x, |ξ|² <= |x|²/λ. */
@@ -178,7 +178,7 @@ static void draft_clear(draft *row) {
     karma_i_free(row->scratch);
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status draft_init(draft *row, size_t d, size_t r, karma_error *err) {
     *row = (draft){karma_i_alloc(d, sizeof(double)),     karma_i_alloc(d, 1),
                    karma_i_alloc(d, sizeof(size_t)),     karma_i_alloc(r, sizeof(double)),

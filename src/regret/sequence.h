@@ -1,4 +1,4 @@
-/* A λ-regular sequence of labelled rows with holes (definition regularity of the paper). */
+/* A λ-regular sequence of labelled rows with missing cells (definition regularity of the paper). */
 #ifndef KARMA_I_SEQUENCE_H
 #define KARMA_I_SEQUENCE_H
 
@@ -8,7 +8,7 @@
 typedef struct karma_i_sequence {
     size_t n_rows, dim, rank;
     double *basis;      /* U, dim × rank, columns orthonormal: Q* = UUᵀ */
-    karma_i_rows *rows; /* |x| <= 1, x in E but for rounding to single precision */
+    karma_i_rows *rows; /* |x| <= 1, x in E except for rounding to single precision */
     double *labels;     /* -1 or 1 */
     double *pulled;     /* ξ_t, n_rows × dim: f_{w,Q*}(x_t) = w·ξ_t */
     double lambda;      /* smallest of the rows */

@@ -8,10 +8,10 @@
 #include "base/mem.h"
 #include "model/search_info.h"
 
-/* Candidates that the account lists; the others are counted. */
+/* Candidates that the account lists; the others are only counted. */
 enum { MOST_LISTED = 100 };
 
-/* What kernels may be made of, and whether one is. */
+/* The ingredients of kernels, and whether a kernel has one. */
 typedef struct ingredient {
     const char *name;
     int (*is_used)(const karma_i_plan_kernel *kernel);
@@ -57,7 +57,7 @@ static int is_out(const karma_i_race *race, size_t run) {
     return race->entries[race->runs[run].entry].is_out;
 }
 
-/* The choice is made as f says; `race` says how it is judged. */
+/* `f` makes the choice; `race` defines how it is judged. */
 static karma_status values_of(double *values, const karma_i_search_facts *f, const karma_i_race *race,
                               const unsigned char *allowed, karma_rule rule, karma_error *err) {
     karma_i_choice choice;
@@ -79,7 +79,7 @@ static int allow_without(unsigned char *allowed, const ingredient *i, const karm
     return n_with && n_without;
 }
 
-/* The choice without the candidates that use an ingredient: what it brought is the difference, fold by fold. `chosen`
+/* The choice without the candidates that use an ingredient: its gain is the difference, fold by fold. `chosen`
  * are the values of the choice. */
 static karma_status add_gain(karma_search_info *info, const ingredient *i, const karma_i_search_facts *f,
                              const double *chosen, karma_error *err) {
@@ -98,7 +98,7 @@ static karma_status add_gain(karma_search_info *info, const ingredient *i, const
     return st;
 }
 
-/* In the race more is always better; users know the goal as it is. */
+/* In the race more is always better; reports use the goal's own sign. */
 static void restore_sign(double *values, const karma_i_search_facts *f) {
     for (size_t i = 0; i < f->race->n_done; i++) values[i] *= karma_i_goal_sign(f->judge->goal);
 }
@@ -112,7 +112,7 @@ static int allow_zero_imputation(unsigned char *allowed, const karma_i_race *rac
     return any;
 }
 
-/* 0-imputation at its best C: what γ = 1 and the linear kernel reach on the same folds. */
+/* 0-imputation at its best C: the score of the linear kernel with γ = 1 on the same folds. */
 static karma_status add_zero_imputation(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     const karma_i_race *race = f->race;
     unsigned char *allowed = karma_i_zalloc(race->n_runs, 1);
@@ -128,7 +128,7 @@ static karma_status add_zero_imputation(karma_search_info *info, const karma_i_s
     return st;
 }
 
-/* Always giving the commonest class, or the mean. */
+/* Always predicting the most common class, or the mean. */
 static karma_status judge_constant(double *out, const karma_i_search_facts *f, const karma_i_judge *judge,
                                    karma_error *err) {
     const karma_i_race *race = f->race;
@@ -160,7 +160,7 @@ static karma_status add_target(karma_search_target *own, const karma_i_search_fa
     return KARMA_OK;
 }
 
-/* Accuracy and R2 have no common scale: their mean chooses, but says little. */
+/* Accuracy and R2 have no common scale: their mean is used to choose, but is not reported. */
 static karma_status add_targets(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     size_t n = f->race->task->n_heads;
     if (n < 2) return KARMA_OK;
@@ -239,7 +239,7 @@ static karma_status add_members(karma_search_info *info, const karma_i_plan *pla
     return KARMA_OK;
 }
 
-/* What is known without any computation. Time may have been too short for some kernels. */
+/* Figures that need no computation. Time may have been too short for some kernels. */
 static void count(karma_search_info *info, const karma_i_search_facts *f) {
     const karma_i_race *race = f->race;
     info->goal = f->judge->goal;

@@ -1,4 +1,4 @@
-/* What a search did, for people to read and for model files. */
+/* A description of a search, for reports and model files. */
 #ifndef KARMA_I_ACCOUNT_H
 #define KARMA_I_ACCOUNT_H
 

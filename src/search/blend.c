@@ -10,7 +10,7 @@
 enum { STEPS = 10, MOST_NEWTON_STEPS = 20 };
 /* A mean must be better than each model alone by this share of what is judged. */
 static const double LEAST_GAIN = 0.001;
-/* Keeps the slope finite where scores divide the classes without an error. */
+/* Keeps the slope finite if the scores separate the classes. */
 static const double RIDGE = 1e-3;
 
 void karma_i_blend_scores(double *scores, const karma_i_blend *b, const double *first, const double *second, size_t n) {
@@ -91,7 +91,7 @@ static karma_status judge_step(double *out, const trial *t, int step, karma_erro
     *out = 0.0;
     if (!has_classes(t->task)) {
         KARMA_TRY(karma_i_goal_value(out, t->judge, t->task, t->table, t->scores, err));
-        /* R2 and its like: what is left to explain */
+        /* for R2: the unexplained share */
         *out = karma_i_goal_sign(t->judge->goal) > 0.0 ? 1.0 - *out : -*out;
         return KARMA_OK;
     }
@@ -109,7 +109,7 @@ static double size_of(const double *scores, size_t n) {
     return n > 0 && sum > 0.0 ? sqrt(sum / (double)n) : 1.0;
 }
 
-/* Numbers have units, and logits have one too: only margins of other losses are of any size. */
+/* Numbers and logits have a fixed scale; only margins of other losses do not. */
 static int has_units(const karma_i_task *task) {
     for (size_t t = 0; t < task->n_heads; t++)
         if (task->heads[t].labels.task == KARMA_TASK_CLASSIFY && task->heads[t].loss != KARMA_LOSS_LOGISTIC) return 0;

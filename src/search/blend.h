@@ -1,4 +1,4 @@
-/* How much of each of two models a mean of their scores should have, judged by rows that neither has seen. */
+/* The weights of two models in a mean of their scores, chosen on rows that neither has seen. */
 #ifndef KARMA_I_BLEND_H
 #define KARMA_I_BLEND_H
 
@@ -10,7 +10,7 @@ typedef struct karma_i_blend {
 } karma_i_blend;
 
 /* `table` has the rows, with their labels. Classes are judged by the logistic loss of the mean after a line through it
- * was fitted: it says more than accuracy, of which few rows make the difference. Numbers are judged by the goal.
+ * was fitted: it is more precise than accuracy, in which few rows make the difference. Numbers are judged by the goal.
  * Cost: some passes over the rows. */
 karma_status karma_i_blend_weigh(karma_i_blend *out, const karma_i_judge *judge, const karma_i_task *task,
                                  const karma_table *table, const double *first, const double *second, karma_error *err);

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* A factor of a candidate: a kind, and settings in the place of the options'. */
+/* A factor of a candidate: a kind, and settings in place of the options'. */
 typedef struct factor_sketch {
     karma_kernel_kind kind; /* KARMA_N_KERNELS: there is no such factor */
     unsigned settings;      /* bits of karma_i_setting: which of these it sets */
@@ -15,8 +15,8 @@ typedef struct factor_sketch {
     double scale, bias;
 } factor_sketch;
 
-/* The least effort that a sketch is tried with. Where rows are few a candidate costs little, and more of them were
- * better throughout: the normal search then has more. */
+/* The lowest effort at which a sketch is tried. With few rows a candidate costs little, and more candidates were always
+ * better, so the normal search then has more. */
 typedef enum tier { QUICK, NORMAL, FEW_ROWS, THOROUGH } tier;
 
 /* Thirty kernels at five values of C take about as long on this number of rows as thirteen at three on twice as many.
@@ -55,7 +55,7 @@ enum {
 #define NONE                                                                                                           \
     { KARMA_N_KERNELS, 0, 1, KARMA_OUTER_IDENTITY, 0, 0, 0, 0 }
 
-/* In the order in which they are tried: where time is short the first ones count. γ has no meaning for a subspace. */
+/* In the order in which they are tried: if time is short, only the first ones are. γ has no meaning for a subspace. */
 static const sketch sketches[] = {
     {QUICK, PLAIN(LINEAR, 1), 0, NONE},
     {QUICK, RBF(RANK, 1, 1), 0, NONE},
@@ -119,13 +119,13 @@ static const sketch sketches[] = {
     {THOROUGH, BIASED(LINEAR, 1, 0), 0, NONE},
 };
 
-/* What the table and the user leave to choose from. */
+/* What can be chosen, given the table and the user's options. */
 typedef struct scope {
     const karma_names *fixed;
     unsigned fixed_settings; /* bits of karma_i_setting: these are the options' */
     const karma_fit_options *options;
     int has_numbers, has_holes, has_subspace, has_forest;
-    int is_fine; /* many values of C: for the patient, and where there are few kernels */
+    int is_fine; /* many values of C: for high efforts, and if there are few kernels */
 } scope;
 
 static int is_fixed(const scope *s, const char *name) {
@@ -209,8 +209,8 @@ static int fits_kernel(const sketch *k, const karma_i_plan_kernel *kept, const s
     return !has_second(k) && k->first.kind == kept->factors[0].kind;
 }
 
-/* An outer map that the user keeps has a place only where the sketch's own setting is one of it: a sketch of another
- * map is that of a sketch without one. */
+/* If the user fixes the outer map, it applies to sketches without one and to those whose settings belong to it;
+ * sketches with another map would repeat them. */
 static int fits_outer(const sketch *k, karma_outer kept) {
     if (kept == KARMA_OUTER_RBF || kept == KARMA_OUTER_LAPLACE) return (k->first.settings & WIDTH) != 0;
     return kept == KARMA_OUTER_POLY && k->first.settings & DEGREE;
@@ -224,7 +224,7 @@ static int is_worth_it(const sketch *k, const scope *s) {
     return !is_mapped(k) || !is_fixed(s, "outer") || fits_outer(k, (karma_outer)s->options->outer);
 }
 
-/* What an effort affords with these rows. */
+/* What an effort allows for this number of rows. */
 static tier largest_tier(karma_effort effort, size_t n_rows) {
     if (effort == KARMA_EFFORT_QUICK) return QUICK;
     if (effort == KARMA_EFFORT_THOROUGH) return THOROUGH;
@@ -268,15 +268,15 @@ static karma_status add_sketches(karma_i_race *race, tier most, const karma_i_pl
     return st;
 }
 
-/* Who asks for a kernel by its name gets all candidates of it. A formula is one candidate, as is what leaves nothing to
- * choose but C. */
+/* A kernel given by its name gets all its candidates. A formula is one candidate, and so is a kernel of which only C is
+ * to be chosen. */
 static karma_status add_kept(karma_i_race *race, const karma_i_plan *plan, scope *s, karma_error *err) {
     const karma_i_plan_kernel *kernel = &plan->members[0].kernel;
     const karma_i_C_grid *machines = &plan->members[0].machines;
     s->is_fine = 1;
     if (plan->n_members > 1)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "a committee is what a search chooses: set option 'kernel' or option 'effort', not both");
+                            "a search chooses the committee itself: set option 'kernel' or option 'effort', not both");
     if (machines->n > 1 || machines->factors[0] != 1.0)
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "option 'kernel': a search chooses the values of C; leave out what follows '@', or set "

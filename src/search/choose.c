@@ -10,9 +10,9 @@
 
 /* A candidate that is g standard errors behind the best gets the weight exp(-g²/2), and 0 from here on. */
 static const double NO_SAY = 2.5;
-/* Beyond this many standard errors of the difference there is no hope of being as good. */
+/* A candidate that is further behind, in standard errors of the difference, is dropped. */
 static const double HOPELESS = 3.0;
-/* Folds before anyone is given up. */
+/* Folds before any candidate is dropped. */
 enum { LEAST_FOLDS = 2 };
 
 void karma_i_choice_clear(karma_i_choice *choice) {

@@ -1,5 +1,5 @@
-/* From what candidates did to what is learned. With few rows the best of many candidates owes part of its lead to luck;
- * docs/search.md compares the rules. */
+/* From the results of candidates to the model that is learned. With few rows the lead of the best candidate is partly
+ * luck; docs/search.md compares the rules. */
 #ifndef KARMA_I_CHOOSE_H
 #define KARMA_I_CHOOSE_H
 
@@ -12,9 +12,9 @@ typedef struct karma_i_choice {
     double *weights; /* sum to 1 */
 } karma_i_choice;
 
-/* Of the runs for which `allowed` is not 0 (NULL: all) and that were judged on all folds so far. `row_loss` tells how
- * wrong a row's scores are, or is NULL where the goal is no mean over rows: errors of means then come from the folds.
- * At most `most` runs. Fails if there is none. */
+/* Of the runs for which `allowed` is not 0 (NULL: all) and that were judged on all folds so far. `row_loss` is the loss
+ * of a row's scores, or NULL if the goal is not a mean over rows: errors of means then come from the folds. At most
+ * `most` runs. Fails if there is none. */
 typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_i_task *task, const karma_table *table,
                                       size_t row, const double *scores);
 karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,
@@ -24,8 +24,7 @@ void karma_i_choice_clear(karma_i_choice *choice);
 
 /* Mean over the folds that were judged. */
 double karma_i_run_value(const karma_i_race *race, size_t run);
-/* Marks entries that cannot be among the chosen any more: their rows' losses are larger than those of the best by more
- * than noise explains. Returns how many remain. */
+/* Drops entries whose losses are significantly larger than those of the best. Returns how many remain. */
 karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_loss_fn row_loss, const void *payload,
                                karma_error *err);
 
@@ -34,7 +33,7 @@ void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const k
 /* The goal's value of these scores on every fold that was judged. */
 karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
                                    karma_error *err);
-/* The committee: one member per kernel, in the order of the choice. To be cleared also when it fails. */
+/* The committee: one member per kernel, in the order of the choice. Clear it even if this fails. */
 karma_status karma_i_choice_plan(karma_i_plan *out, const karma_i_choice *choice, const karma_i_race *race,
                                  karma_error *err);
 

@@ -1,4 +1,4 @@
-/* How good a way of learning is, on rows that it has not seen. */
+/* Cross-validation of a whole way of learning. */
 #include <math.h>
 #include <string.h>
 
@@ -124,7 +124,7 @@ static karma_status judge_fold(karma_cv *cv, covered *cover, const karma_model *
     return st;
 }
 
-/* What is wrong with the rows that are left need not be wrong with all of them. */
+/* An error of the remaining rows need not be an error of the whole table. */
 static karma_status blame_fold(const karma_cv *cv, karma_error *err) {
     if (!err) return KARMA_ERR_DATA;
     karma_error cause = *err;

@@ -29,7 +29,7 @@ static const double SLACK = 1.15;
 /* Matrices of sample × sample that are held: the shared parts of a fold, and for each thread a candidate's own. */
 static const double SHARED_MATRICES = 3.0, OWN_MATRICES = 2.0;
 enum { LEAST_SAMPLE = 200, LEAST_OF_SPARSE = 256 };
-/* Up to so many rows the members of a committee are learned at the same time (model/fit_task.c). */
+/* Up to this many rows the members of a committee are learned at the same time (model/fit_task.c). */
 static const double SIDE_BY_SIDE_ROWS = 4000.0;
 /* Features of exact coordinates (solve/nystrom.c), and bytes for each entry of matrices of landmarks. */
 static const double MOST_EXACT = 1000.0, MATRIX_BYTES = 48.0;
@@ -78,8 +78,8 @@ static double matrix_bytes(double n, double n_sample, const karma_fit_options *f
     return rows * rows * sizeof(float) * (rows <= SIDE_BY_SIDE_ROWS ? machines_at_once : 1.0);
 }
 
-/* The kernel values of the last fit by the way that takes most: exact coordinates of all rows, their kernel matrix, or
- * values against landmarks. */
+/* The kernel values of the last fit by the method that takes most memory: exact coordinates of all rows, their kernel
+ * matrix, or values against landmarks. */
 static double solver_bytes(const karma_table *table, const karma_fit_options *fit, double n_sample,
                            double machines_at_once) {
     double n = (double)table->n_rows, d = (double)table->n_attributes, memory = karma_i_memory_bytes(fit);

@@ -1,4 +1,4 @@
-/* How much memory a search takes, and how many rows it may look at for it. */
+/* How much memory a search takes, and how many rows it can therefore use. */
 #ifndef KARMA_I_ESTIMATE_H
 #define KARMA_I_ESTIMATE_H
 

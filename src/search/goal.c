@@ -31,7 +31,7 @@ karma_status karma_i_goal_resolve(karma_goal *out, karma_goal goal, const karma_
     for (size_t t = 0; metric && t < task->n_heads; t++)
         if (task->heads[t].labels.task != metric->about.task)
             return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "the goal %s is not one of '%s', which is %s: set another option 'goal'",
+                                "the goal %s does not apply to '%s', which is %s: set another option 'goal'",
                                 metric->about.name, task->heads[t].name,
                                 task->heads[t].labels.task == KARMA_TASK_CLASSIFY ? "classes" : "a number");
     *out = goal;
@@ -126,7 +126,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* answer[q]: the label that a share of quantiles[q] does not pass. */
+/* answer[q]: the quantile quantiles[q] of the labels. */
 static karma_status constant_quantiles(double *answer, const karma_i_head *head, const karma_i_target *target,
                                        size_t n_rows, karma_error *err) {
     double *labels = karma_i_alloc(n_rows, sizeof *labels);
@@ -143,7 +143,7 @@ static karma_status constant_quantiles(double *answer, const karma_i_head *head,
     return KARMA_OK;
 }
 
-/* The log odds of a class, kept finite for one that never is. */
+/* The log odds of a class, kept finite for a class that never occurs. */
 static double log_odds(const karma_i_labels *labels, size_t k) {
     double total = 0.0, count = (double)labels->class_count[k] + 1e-9;
     for (size_t j = 0; j < labels->n_classes; j++) total += (double)labels->class_count[j] + 1e-9;

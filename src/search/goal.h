@@ -44,8 +44,8 @@ double karma_i_goal_row_loss(const void *judge, const karma_i_task *task, const 
 /* Whether a goal is a mean over rows, or follows from one: R2 and RMSE from that of the squared errors. */
 int karma_i_goal_is_mean(karma_goal goal);
 
-/* Scores of a constant prediction: of classes their shares among the training rows, so that the commonest is predicted;
- * of numbers the mean; of quantiles those of the labels in `table`. */
+/* Scores of a constant prediction: of classes their shares among the training rows, so that the most common is
+ * predicted; of numbers the mean; of quantiles those of the labels in `table`. */
 karma_status karma_i_constant_scores(double *scores, const karma_i_task *task, const karma_table *table,
                                      karma_error *err);
 

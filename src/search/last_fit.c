@@ -20,19 +20,20 @@ enum { MOST_PASSES = 300, MOST_CHEAP_PASSES = 100000 };
 /* Rows from which landmarks are learned much sooner than an exact machine. */
 enum { MOST_HURRIED_ROWS = 4000 };
 
-/* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant answer.
+/* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant
+ * prediction.
  */
 static const double MOST_USABLE_GAP = 0.1;
 /* One above this may show in predictions. */
 static const double MOST_SILENT_GAP = 0.02;
 /* Standard errors of a difference that may be luck. */
 static const double NOISE = 2.5;
-/* Rows that the choice is tried on beside boosted trees, which learn from all of them in less time. What adds nothing
- * to the trees here is not learned from more rows. */
+/* Rows on which the choice is compared with boosted trees, which learn from all rows in less time. A choice that does
+ * not improve the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
-/* Rows that trees are learned from in about the time that the choice takes for its first rows. */
+/* Rows from which trees are learned in about the time that the choice takes for its first rows. */
 static const double TREE_ROWS = 40000.0;
-/* From so many times the sample on, its rows are too few to be worth another fit. */
+/* From this multiple of the sample on, its rows are too few to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
 /* Rows up to which a choice that was tried on some of them is learned twice: without the sample, to be checked, and
  * with it. */
@@ -50,8 +51,8 @@ typedef struct timed_hooks {
     int ran_out, is_interrupted;
 } timed_hooks;
 
-/* A user who stops the search wants a model of what is known: the same request does not stop the last fit, only time
- * does.
+/* A user who stops the search wants the best model so far: the same request does not stop the last fit, only the time
+ * limit does.
  */
 static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
@@ -79,8 +80,8 @@ typedef struct manner {
     int is_quiet;
 } manner;
 
-/* A pass over many rows visits the square of their number. Few rows may have as many as it takes to converge, since
- * they cost next to nothing. */
+/* A pass over many rows visits the square of their number. With few rows there is no limit, since passes cost next to
+ * nothing. */
 static int64_t count_passes(size_t n_rows, int solver) {
     double pairs = (double)n_rows * (double)n_rows;
     if (n_rows > KARMA_I_MOST_BATCH_ROWS || solver == KARMA_SOLVER_NYSTROM) return (int64_t)KARMA_AUTO;
@@ -122,7 +123,7 @@ static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, con
         return KARMA_OK;
     if (checked) return karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, checked, NULL}, 1, err);
     if (race->n_done < race->folds->n_folds) {
-        karma_i_notice(f->hooks, "not all rows were left out once before the search ended: the model has no "
+        karma_i_notice(f->hooks, "the search ended before every row was left out once: the model has no "
                                  "probabilities, intervals or sets");
         return KARMA_OK;
     }
@@ -139,7 +140,7 @@ static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, con
 
 /* --- the check --------------------------------------------------------------------------------------------- */
 
-/* What the first model did on the rows that candidates were tried on, beside the choice as the search judged it. */
+/* The first model on the rows of the search, compared with the choice as the search judged it. */
 typedef struct check {
     double *scores; /* of these rows */
     double value, error;
@@ -177,7 +178,7 @@ static karma_status judge_folds(double *values, const karma_i_last_fit *f, const
     return st;
 }
 
-/* The same row by row, which tells more, over the rows that the search has judged. */
+/* The same row by row, which is more precise, over the rows that the search has judged. */
 static karma_status compare_rows(check *c, const karma_i_last_fit *f, karma_error *err) {
     const karma_i_race *race = f->race;
     size_t n = race->table->n_rows, K = race->task->n_outputs, n_rows = 0;
@@ -216,7 +217,7 @@ static karma_status compare(check *c, const karma_i_last_fit *f, karma_error *er
     return st;
 }
 
-/* More than noise behind the models of the search, or behind a constant answer where these were not. */
+/* More than noise behind the models of the search, or behind a constant prediction where these were not. */
 static int is_worse(const check *c, const karma_i_last_fit *f) {
     int is_behind = karma_i_goal_is_mean(f->judge->goal) ? c->behind > NOISE * c->behind_error
                                                          : c->lead < -fmax(NOISE * c->lead_error, c->error);
@@ -317,7 +318,7 @@ static int is_of_trees(const karma_i_plan_kernel *kernel) {
     return karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_BOOST);
 }
 
-/* The members of the first plan but for kernels of boosted trees, which the second one is about, and those of the
+/* The members of the first plan except for kernels of boosted trees, which the second one is about, and those of the
  * second. */
 static karma_status join_plans(karma_i_plan *out, const karma_i_plan *first, const karma_i_plan *second,
                                const karma_i_blend *blend, karma_error *err) {
@@ -507,13 +508,14 @@ static void tell_gap(const karma_i_last_fit *f, const karma_model *model) {
     char how_far[64] = "far";
     if (model->info.stop != KARMA_STOP_LIMIT || !(gap > MOST_SILENT_GAP)) return;
     if (gap < 0.5) (void)snprintf(how_far, sizeof how_far, "up to %.0f%%", 100.0 * gap / (1.0 - gap));
-    karma_i_notice(f->hooks,
-                   "the model did not converge: its objective may be %s above the minimum, and its predictions may be "
-                   "worse than those of a converged model. %s",
-                   how_far,
-                   isfinite(f->deadline) ? "Allow more time (option 'time')"
-                                         : "Its cross-validated score was measured under the same limit; option "
-                                           "'passes=100000' goes on");
+    karma_i_notice(
+        f->hooks,
+        "the model did not converge: its objective may be %s above the minimum, and its predictions may be "
+        "worse than those of a converged model. %s",
+        how_far,
+        isfinite(f->deadline)
+            ? "Allow more time (option 'time')"
+            : "Its cross-validated score was measured under the same limit; option 'passes=100000' continues");
 }
 
 karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,

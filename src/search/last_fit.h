@@ -1,4 +1,4 @@
-/* The end of a search: what it chose is learned from all rows, and checked before anyone gets it. */
+/* The end of a search: the choice is learned from all rows, and checked. */
 #ifndef KARMA_I_LAST_FIT_H
 #define KARMA_I_LAST_FIT_H
 

@@ -70,10 +70,10 @@ karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *ker
 /* What all entries share in a fold. */
 typedef struct fold_data {
     karma_i_fold tables;
-    karma_i_task task; /* with what is known of labels from the fold's training rows */
+    karma_i_task task; /* with labels as in the fold's training rows */
     karma_i_outputs outputs;
     karma_i_encoder encoder;
-    karma_i_rows *rows; /* all of the table, encoded as the training rows taught */
+    karma_i_rows *rows; /* the whole table, encoded by recipes learned from the training rows */
     karma_i_parts parts;
     karma_i_rows *train_rows, *test_rows; /* of a kernel that has no parts: gathered here */
     const karma_i_rows *learned, *asked;  /* training and test rows that kernels are computed of */

@@ -13,15 +13,15 @@ typedef struct karma_i_race_entry {
     karma_i_plan_kernel kernel;
     karma_i_C_grid path;
     size_t first_run; /* its runs are those from here on, one per C */
-    int is_kept;      /* never out for being hopeless: what all are compared with */
-    int is_out;       /* hopeless, or there was no time for it: not judged any more */
+    int is_kept;      /* never dropped: the baseline */
+    int is_out;       /* dropped, or there was no time for it: not judged any more */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
     int was_judged;   /* on any fold that counts */
     int is_waiting;   /* for the second stage of a fold */
     double seconds;   /* that one thread took to judge it on the last fold */
 } karma_i_race_entry;
 
-/* What one candidate did. */
+/* The result of one candidate. */
 typedef struct karma_i_race_run {
     size_t entry;
     double C_factor;

@@ -29,8 +29,8 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
     [KARMA_EFFORT_THOROUGH] = {2000, 5},
 };
 
-/* Of the time that is allowed, what trying may take; the rest is for learning what was chosen. Of that, what the first
- * fold may take, which is to try as many kernels as it can. Where candidates are tried on all rows the last fit costs
+/* The share of the time limit for trying candidates; the rest is for learning the choice. And the share of that for the
+ * first fold, which should try as many kernels as possible. Where candidates are tried on all rows the last fit costs
  * about as much as a few folds: what it does not need is for trying, up to the larger share. */
 static const double TRYING_SHARE = 0.7, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.5, LAST_FIT_FOLDS = 2.0;
 /* Of the time for the last fit, what recipes may take, which cannot be stopped. */
@@ -42,15 +42,15 @@ static const double LAST_FIT_SHARE = 0.6, LAST_FIT_FACTOR = 5.0;
  * rows are too many for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
 
-/* Over the rows, for one machine. A large C can take thousands to the last digit of its optimum, which makes no
- * difference in the scores; and what is stopped here is stopped in the last fit too. */
+/* Passes over the rows, for one machine. A large C can take thousands until the last digit of its optimum, which makes
+ * no difference in the scores; and the last fit has the same limit. */
 enum { MOST_PASSES = 300 };
 
 /* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
- * alone: what is left of it does not show in their scores (docs/search.md). */
+ * alone: the rest of the gap does not show in their scores (docs/search.md). */
 static const double TRYING_TOLERANCE = 10.0;
 
-/* Between the seeds of two repeats: they are far from those of other seeds that users may take. */
+/* Between the seeds of two repeats: far from other seeds that users may take. */
 static const uint64_t SEED_STEP = UINT64_C(0x9e3779b97f4a7c15);
 
 /* --- one search ---------------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static karma_status keep_affordable(search_state *s, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Recipes that would take all the time of the last fit are not for the choice. */
+/* Kernels whose recipes would take all the time of the last fit are not chosen. */
 static void drop_slow_recipes(search_state *s, size_t n_rows) {
     double n_learned = (double)s->table->n_rows * (double)(s->folds.n_folds - 1) / (double)s->folds.n_folds;
     double seconds = 0.0;
@@ -206,15 +206,14 @@ static void drop_slow_recipes(search_state *s, size_t n_rows) {
             s->race.entries[e].is_out = s->is_cut_short = 1;
 }
 
-/* What is wrong with some of the rows need not be wrong with all of them. */
+/* An error of some of the rows need not be an error of the whole table. */
 static karma_status blame_fold(const search_state *s, karma_error *err) {
-    if (!err || karma_table_n_observed(s->table) == 0) return KARMA_ERR_DATA; /* all rows have nothing either */
+    if (!err || karma_table_n_observed(s->table) == 0) return KARMA_ERR_DATA; /* the whole table has nothing either */
     karma_error cause = *err;
-    return karma_i_fail(
-        err, cause.status,
-        "with fold %zu of %zu of the rows left out, to choose a model by: %s (option 'effort=off' learns from all "
-        "rows, option 'folds' divides them in another way)",
-        s->race.n_done % s->folds.n_folds + 1, s->folds.n_folds, cause.message);
+    return karma_i_fail(err, cause.status,
+                        "with fold %zu of %zu of the search left out: %s (option 'effort=off' learns from all rows "
+                        "without a search, option 'folds' changes the folds)",
+                        s->race.n_done % s->folds.n_folds + 1, s->folds.n_folds, cause.message);
 }
 
 /* Judges fold after fold. Where time runs out within the first, what was judged there goes on alone. */
@@ -262,7 +261,7 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
     size_t n = s->table->n_rows, n_folds = (size_t)s->task.options.folds;
     if (n_folds > n) n_folds = n;
     if (n_folds < 2)
-        return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model by: set option 'effort=off'");
+        return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model: set option 'effort=off'");
     s->tolerance = s->task.options.tolerance;
     s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(karma_i_judge_init(&s->judge, goal, &s->task, s->table, err));
@@ -343,7 +342,7 @@ static karma_status plan_contender(planned_choice *out, int *found, search_state
     return st;
 }
 
-/* The model and its account, once it is clear what is learned. */
+/* The model and its account, once the choice is made. */
 static karma_status learn_choice(karma_model **out, search_state *s, const planned_choice *chosen,
                                  const planned_choice *contender, size_t most, const karma_table *rows,
                                  karma_error *err) {

@@ -49,7 +49,7 @@ static const double UNCERTAIN_SHARE = 0.1, MOST_EXACT_VALUES = 5e7;
 /* Of the gap that is allowed per row: less than this share is not worth a place in the block. */
 static const double NEGLIGIBLE = 1e-2;
 
-/* What β of a row would do: move inside its range, rise or fall to an end of it, or nothing. */
+/* How the β of a row would change: inside its range, up or down to an end of it, or not at all. */
 enum row_kind { FREE, RISES, FALLS, STAYS };
 
 typedef struct dual_problem {
@@ -150,7 +150,7 @@ static karma_status start_from(dual_problem *d, size_t output, const double *sta
     return karma_i_kernel_scores(d->z, d->problem->kernel, all, all, d->beta, 1, d->threads, err);
 }
 
-/* The share of row i in the gap, and what it would do. A row without norm keeps its score whatever its β is. */
+/* The share of row i in the gap, and how its β would change. A row without norm keeps its score whatever its β is. */
 static void look_at(dual_problem *d, size_t i) {
     const karma_i_loss *loss = d->loss;
     double q = d->q[i], c = d->c[i], z = d->z[i], y = d->y[i * d->stride], p = loss->parameter;
@@ -158,7 +158,7 @@ static void look_at(dual_problem *d, size_t i) {
     d->kind[i] = STAYS;
     if (!(c > 0.0)) return;
     if (!(q > 0.0)) d->beta[i] = -c * loss->derivative(z, y, p); /* what the conjugate wants */
-    /* rounding may leave β/c a hair outside the domain */
+    /* rounding may leave β/c slightly outside the domain */
     double conjugate = loss->conjugate(loss->project(-d->beta[i] / c, y, p), y, p);
     d->row_loss[i] = c * loss->value(z, y, p);
     d->excess[i] = d->row_loss[i] + c * conjugate + d->beta[i] * z;
@@ -256,7 +256,8 @@ static void add_to_block(dual_problem *d, int kind, double least, size_t most) {
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
-/* Of `room` places, those that a sort of `count` gets beside another sort of `others`: half, or more if they are left.
+/* The number of `room` places for one kind of rows, `count` of them, beside `others` of another kind: half, or more if
+ * places are left.
  */
 static size_t fair_share(size_t room, size_t count, size_t others) {
     size_t half = room / 2, rest = room - smaller(others, room);
@@ -264,7 +265,7 @@ static size_t fair_share(size_t room, size_t count, size_t others) {
 }
 
 /* Free rows fill at most half of the block if there are enough others. Of these, as many that rise as that fall: a
- * block of one sort would move the scores of all rows the same way, and the next block would move them back. */
+ * block of one kind would move the scores of all rows in one direction, and the next block would move them back. */
 static void choose_block(dual_problem *d, double goal) {
     double least = NEGLIGIBLE * goal / (double)d->n;
     size_t counts[4] = {0};
@@ -375,7 +376,7 @@ typedef struct row_budget {
     size_t n_corrections; /* of the scores */
 } row_budget;
 
-/* Tells how far the certificate is. */
+/* Reports the gap as progress. */
 static int ask_to_stop(const dual_problem *d, double tolerance, const karma_hooks *hooks) {
     char stage[80];
     if (!hooks || !hooks->progress) return 0;
@@ -445,7 +446,7 @@ static size_t plan_raises(double *factor, const dual_problem *d) {
     return count;
 }
 
-/* Where weights are large, smaller ones first: from nothing the steps would go far astray. */
+/* If weights are large, smaller ones come first: from 0 the steps would be far too long. */
 static karma_status solve_output(dual_problem *d, karma_fit_info *info, double tolerance, row_budget *budget,
                                  int is_cold, const karma_hooks *hooks, karma_error *err) {
     double factor = 1.0;
@@ -472,7 +473,7 @@ static karma_status solve_output(dual_problem *d, karma_fit_info *info, double t
     return KARMA_OK;
 }
 
-/* Passes over few rows cost nothing, so they may have more of them. */
+/* Passes over few rows cost little, so more of them are allowed. */
 static size_t most_rows(const karma_fit_options *options, size_t n) {
     if (options->passes != (int64_t)KARMA_AUTO) return (size_t)options->passes * n;
     size_t rows = PASSES_BY_DEFAULT * n;
@@ -486,8 +487,8 @@ static karma_status solve_batch(double *coefficients, karma_fit_info *info, cons
     karma_stop worst = KARMA_STOP_CONVERGED;
     info->primal = info->dual = 0.0;
     for (size_t o = 0; st == KARMA_OK && o < problem->n_outputs; o++) {
-        /* once cancelled, each output that is still to come gets one pass: a class never looked at would be in the way
-         * of all others */
+        /* once cancelled, each remaining output gets one pass: a class that was never learned would disturb all others
+         */
         int cancelled = worst == KARMA_STOP_CANCELLED;
         row_budget budget = {.most = cancelled ? d.n : most_rows(options, d.n)};
         st = start_from(&d, o, problem->start, err);

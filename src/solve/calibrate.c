@@ -102,7 +102,7 @@ static karma_status validate_isotonic(const karma_i_calibration *c, karma_error 
             if (!(isfinite(c->at[k]) && (first || c->at[k] > c->at[k - 1])))
                 return karma_i_fail(err, KARMA_ERR_FORMAT, "knot %zu: its score %g is not above the last", k, c->at[k]);
             if (!(c->value[k] > 0.0 && c->value[k] < 1.0 && (first || c->value[k] >= c->value[k - 1])))
-                return karma_i_fail(err, KARMA_ERR_FORMAT, "knot %zu: %g is no probability at or above the last", k,
+                return karma_i_fail(err, KARMA_ERR_FORMAT, "knot %zu: %g is not a probability at or above the last", k,
                                     c->value[k]);
         }
     return KARMA_OK;
@@ -185,7 +185,7 @@ static double argument(const karma_i_calibration *c, size_t output, const double
     return clamp(sum, -DBL_MAX, DBL_MAX);
 }
 
-/* Where z stands on the way from low < high, 0 to 1. Halved where the difference passes the range of a double. */
+/* The position of z between low and high, from 0 to 1. Halved if the difference exceeds the range of a double. */
 static double progress(double z, double low, double high) {
     double unit = isfinite(high - low) ? 1.0 : 0.5;
     return (unit * z - unit * low) / (unit * high - unit * low);
@@ -276,7 +276,7 @@ static karma_status check_sample(const sample *s, karma_error *err) {
     for (size_t i = 0; i < s->n_rows; i++) {
         double weight = weight_of(s, i);
         if (!(weight >= 0.0 && isfinite(weight)))
-            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: %g is no weight", i + 1, weight);
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: %g is not a weight", i + 1, weight);
         for (size_t o = 0; weight > 0.0 && o < s->n_outputs; o++)
             if (!isfinite(s->scores[i * s->n_outputs + o]))
                 return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: its score is not finite", i + 1);
@@ -289,7 +289,7 @@ static karma_status check_sample(const sample *s, karma_error *err) {
     return KARMA_OK;
 }
 
-/* By score; equal scores by weight and side, so that the order of the rows leaves no trace in sums. */
+/* By score; equal scores by weight and side, so that sums do not depend on the order of the rows. */
 static int by_score(const void *a, const void *b) {
     const block *x = a, *y = b;
     if (x->low != y->low) return x->low < y->low ? -1 : 1;
@@ -308,7 +308,7 @@ static int not_ascending(const block *before, const block *after) {
     return share_of(before) >= share_of(after);
 }
 
-/* Joins neighbours that must not stay apart until there are none. Gives the number of blocks left. */
+/* Pools adjacent violators until there are none. Returns the number of blocks left. */
 static size_t pool(block *blocks, size_t n, int (*must_join)(const block *before, const block *after)) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -322,7 +322,7 @@ static size_t pool(block *blocks, size_t n, int (*must_join)(const block *before
     return kept;
 }
 
-/* One block a distinct score of the output, ascending. Gives their number. */
+/* One block per distinct score of the output, ascending. Returns their number. */
 static size_t blocks_of_output(block *blocks, const sample *s, size_t output) {
     size_t n = 0, own_class = s->n_outputs == 1 ? 1 : output;
     for (size_t i = 0; i < s->n_rows; i++) {
@@ -377,7 +377,7 @@ static double *cut_scores(karma_i_calibration *c, const sample *s) {
 
 /* --- sigmoid ------------------------------------------------------------------------------------------- */
 
-#define CLOSE_ENOUGH     1e-24 /* Newton's gᵀH⁻¹g: twice what the mean loss can still fall by */
+#define CLOSE_ENOUGH     1e-24 /* Newton's gᵀH⁻¹g: twice the decrease of the mean loss that is still possible */
 #define SUFFICIENT_SHARE 1e-4  /* of the promised decrease */
 #define LOSS_ROUNDING    1e-12
 
@@ -459,7 +459,7 @@ static double newton_step(line *step, const block *blocks, size_t n, line f) {
     return -(g_slope * step->slope + g_offset * step->offset);
 }
 
-/* Goes the whole step or, while the loss does not fall as promised, half of it. False when no part of it will do. */
+/* Takes the whole step or, while the loss does not decrease enough, half of it. False if no part of it helps. */
 static int backtrack(line *f, double *loss, const block *blocks, size_t n, line step, double promise) {
     for (int halvings = 0; halvings < MOST_HALVINGS; halvings++) {
         double length = ldexp(1.0, -halvings);
@@ -498,8 +498,8 @@ static line fit_sigmoid(block *blocks, size_t n) {
 
 /* --- isotonic ------------------------------------------------------------------------------------------ */
 
-/* The share of positives. A block of one side only, which can but be the first or the last, does not show that the
- * other side is impossible: it gets Laplace's (positive + 1)/(weight + 2), without passing its neighbour. */
+/* The share of positives. A block of one class only, which can only be the first or the last, does not prove that the
+ * other class is impossible: it gets Laplace's (positive + 1)/(weight + 2), without passing its neighbour. */
 static double value_of(const block *blocks, size_t n, size_t i) {
     double share = share_of(&blocks[i]), laplace = (blocks[i].positive + 1.0) / (blocks[i].weight + 2.0);
     if (share == 0.0) return i + 1 < n ? fmin(laplace, share_of(&blocks[i + 1])) : laplace;

@@ -47,8 +47,8 @@ void karma_i_calibration_apply(const karma_i_calibration *calibration, const dou
 /* The class with the largest of these probabilities; of equal ones the first. */
 size_t karma_i_calibration_decide(const karma_i_calibration *calibration, const double *scores);
 
-/* Whether everything said above of the struct holds, so that karma_i_calibration_apply is safe: for what comes from a
- * file. The arrays have the lengths that karma_i_calibration_new gives them. */
+/* Checks everything stated above, so that karma_i_calibration_apply is safe for a calibration from a file. The arrays
+ * have the lengths that karma_i_calibration_new gives them. */
 karma_status karma_i_calibration_validate(const karma_i_calibration *calibration, size_t n_classes, karma_error *err);
 /* The calibration of `n_classes` classes in a model file, where there is one: the object "calibration". Reading fills
  * in one of kind off, and validates it. */

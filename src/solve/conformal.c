@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Sums of weights that are equal but for rounding count as equal. */
+/* Sums of weights that are equal except for rounding count as equal. */
 static const double ROUNDING = 1e-9;
 
 static int by_value(const void *a, const void *b) {

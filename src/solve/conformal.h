@@ -1,4 +1,4 @@
-/* Quantiles of rows that were left out, made for one row more: the bounds of conformal prediction. With n exchangeable
+/* Quantiles of left-out rows, corrected for one more row: the bounds of conformal prediction. With n exchangeable
  * rows of weight 1 and a new one, the new value is at most the ceil(level (n + 1))-th smallest with a probability of at
  * least `level` (Vovk, Gammerman and Shafer, Algorithmic learning in a random world, 2005). */
 #ifndef KARMA_I_CONFORMAL_H

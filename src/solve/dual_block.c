@@ -1,4 +1,4 @@
-/* Two methods take turns, each given about as much work as the other, because either may be the faster one by far.
+/* Two methods take turns, each given about as much work as the other, because either may be much faster than the other.
  *
  * Coordinate descent: visits the rows in turn and gives each its best β, the others fixed (batch.c has the formula).
  * It finds which rows are at an end of their range or at a kink of the conjugate.
@@ -88,7 +88,7 @@ double karma_i_dual_block_gap(const karma_i_dual_block *b) {
     return sum;
 }
 
-/* Visits every row once. Returns what was promised on the way, and adds to *work the products that were made. */
+/* Visits every row once. Returns the predicted decrease, and adds the number of products to *work. */
 static double sweep(karma_i_dual_block *b, double *work) {
     double sum = 0.0;
     for (size_t a = 0; a < b->n; a++) {
@@ -154,8 +154,7 @@ static double try_step(karma_i_dual_block *b, size_t n_free, double share) {
     return rise;
 }
 
-/* A resistance that makes the step of the free rows about as long as the ranges of their β, where K has little of its
- * own. */
+/* A damping that makes the step of the free rows about as long as the ranges of their β if K is nearly singular. */
 static double usual_damping(const karma_i_dual_block *b, size_t n_free) {
     double residual = 0.0, range = 0.0;
     for (size_t i = 0; i < n_free; i++) {

@@ -274,7 +274,7 @@ static double newton_step(fit_state *s) {
     return -inner(s->gradient, s->step, size);
 }
 
-/* Takes the whole step or, while the loss does not fall enough, half of it. False if no part of it will do. */
+/* Takes the whole step or, while the loss does not decrease enough, half of it. False if no part of it helps. */
 static int backtrack(fit_state *s, double *loss, double promise) {
     size_t size = s->K * s->stride;
     for (int halvings = 0; halvings < MOST_HALVINGS; halvings++) {

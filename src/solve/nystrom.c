@@ -9,13 +9,13 @@
 #include "linalg/cholesky.h"
 #include "solve/primal.h"
 
-/* More features than these are not looked for, nor more than this share of the rows: the dual is as good then. */
+/* At most this many exact features, and at most this share of the rows: for more, the dual is as good. */
 static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5;
 /* Of the landmarks' kernel, what is a rounding error of single precision: relative to the largest k(z, z). */
 static const double SPANNED = 1e-6;
 /* Kernel values are kept up to this many bytes where the options leave it to us. */
 static const double MOST_STORED = 1e9;
-/* Of the rows, those that are kept out to compare numbers of landmarks by. */
+/* The share of rows held out to compare numbers of landmarks. */
 static const double HELD_OUT_SHARE = 0.05, MOST_HELD_OUT = 5000.0;
 /* How many times larger the gap of machines is that are only compared. */
 static const double ROUGH = 5.0;
@@ -239,7 +239,7 @@ static void clear_solve(reduced_solve *s) {
 /* --- half as many landmarks ------------------------------------------------------------------------------------------
  */
 
-/* Rows that are kept out, and what is learned without them. */
+/* Held-out rows, and the problem without them. */
 typedef struct held_out {
     size_t *rows, count;
     double *row_weights; /* of the problem, 0 for these rows */
@@ -371,7 +371,7 @@ static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint6
     return st;
 }
 
-/* Enough rows and landmarks for halves to mean something. */
+/* Whether there are enough rows and landmarks to compare halves. */
 static int is_comparable(const karma_i_reduction *r, const karma_i_problem *problem) {
     return !r->lower && !problem->start && r->n_landmarks >= 50 && problem->rows->n_rows >= 1000;
 }

@@ -19,7 +19,7 @@ typedef struct karma_i_reduction {
     double *norm, *norm_factor; /* k(Z, Z) and its Cholesky factor */
 } karma_i_reduction;
 
-/* True where the kernel of these rows has so few dimensions that exact features pay. */
+/* True if the kernel of these rows has so few dimensions that exact features are faster. */
 int karma_i_is_reducible(const karma_i_kernel *kernel, const karma_i_rows *rows, const karma_fit_options *options);
 /* Exact features. *out is empty, without features, where the kernel has too many dimensions. */
 karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
@@ -32,7 +32,7 @@ void karma_i_reduction_clear(karma_i_reduction *reduction);
 /* How many landmarks the options ask for: a number, or for auto one that goes with the rows. */
 size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows);
 
-/* As a karma_i_solve_fn, over a reduction of the problem's kernel and rows. Coefficients are 0 but for landmarks. By
+/* As a karma_i_solve_fn, over a reduction of the problem's kernel and rows. Coefficients are 0 except for landmarks. By
  * landmarks and without a start, `info` also gets a comparison with half as many landmarks. */
 karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, const karma_i_reduction *reduction,
                                    const karma_i_problem *problem, const karma_fit_options *options,

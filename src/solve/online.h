@@ -7,7 +7,7 @@
 /* Rows that the online solver takes together. */
 enum { KARMA_I_ONLINE_BLOCK = 256 };
 
-/* What is recorded of round t = 1, 2, ..., at t - 1; both arrays have one element per round. */
+/* Records of round t = 1, 2, ..., at index t - 1; both arrays have one element per round. */
 typedef struct karma_i_rounds {
     double *loss; /* before the update */
     size_t *row;

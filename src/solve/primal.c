@@ -26,7 +26,7 @@ enum {
     MOST_CG_STEPS = 60,
     STALE_CG_STEPS = 10, /* a factor that needs more is replaced */
     SAMPLE_PER_FEATURE = 4,
-    PASSES_AFTER_STOP = 8 /* of the outputs that are still to come: one without weights would be in their way */
+    PASSES_AFTER_STOP = 8 /* of the remaining outputs: one without weights would disturb the others */
 };
 
 /* Work, rows × features², that a factor may cost whatever the number of features. */
@@ -299,7 +299,7 @@ static void precondition(double *x, const group *g, size_t which, const double *
 
 /* --- progress -------------------------------------------------------------------------------------------------- */
 
-/* How far it is, and how long it may take: the gap has fallen by a constant factor per second so far. */
+/* Reports progress and the time left: so far the gap has decreased by a constant factor per second. */
 static int ask_to_stop(group *g) {
     char stage[96];
     double gap = 0.0, spent = karma_i_now() - g->started, goal = g->problem->tolerance;

@@ -24,7 +24,7 @@ typedef struct karma_i_primal_problem {
 
 typedef struct karma_i_primal_result {
     double primal, dual; /* sums over the outputs */
-    double passes;       /* over all rows, parts of them counted as parts */
+    double passes;       /* passes over all rows; a pass over some of them counts as a fraction */
     karma_stop stop;     /* the worst of the outputs */
 } karma_i_primal_result;
 

@@ -106,7 +106,7 @@ double karma_i_machine_slope(const karma_i_machine *m, size_t row) {
     return share > 0.0 ? share * slope_at(m, row, m->scores[row]) : 0.0;
 }
 
-/* A smoothed loss that is linear but for its kinks bends where ζ stays at a kink: where the slope is strictly
+/* A smoothed loss that is linear except for its kinks bends where ζ stays at a kink: where the slope is strictly
  * between those of two pieces, which for all losses here are 0 and the ends of the conjugate's domain. */
 static double curvature_at(const karma_i_machine *m, size_t row) {
     const karma_i_loss *l = m->loss;

@@ -38,7 +38,7 @@ typedef struct karma_i_machine {
     int is_done;
 } karma_i_machine;
 
-/* To be cleared also when it fails. weights: the start. */
+/* Clear it even if this fails. weights: the start. */
 karma_status karma_i_machine_init(karma_i_machine *m, const double *weights, karma_error *err);
 void karma_i_machine_clear(karma_i_machine *m);
 

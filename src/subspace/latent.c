@@ -109,8 +109,7 @@ static void report_refinement(const karma_i_refinement *r, const karma_hooks *ho
     else
         karma_i_notice(hooks,
                        "refining the subspace gave no significant improvement (mean loss %.4g, at best %.4g on %zu "
-                       "rows held out): "
-                       "it stays as estimated",
+                       "rows held out): it stays as estimated",
                        r->before, r->after, r->n_held_out);
 }
 

@@ -1,5 +1,5 @@
-/* The part of a recipe that places rows in the hidden subspace: from features with holes to the coordinates of their
- * completions, whose inner product is that of the completions (class F₀ of the paper). */
+/* The part of a recipe that places rows in the hidden subspace: from features with missing cells to the coordinates of
+ * their completions, whose inner product is that of the completions (class F₀ of the paper). */
 #ifndef KARMA_I_LATENT_H
 #define KARMA_I_LATENT_H
 

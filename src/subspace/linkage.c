@@ -29,7 +29,7 @@ static int is_too_large(const karma_i_rows *rows) {
     return (double)rows->n_attributes * ((double)rows->n_rows + 64.0) > MOST_BITS;
 }
 
-/* To be cleared also when it fails. */
+/* Clear it even if this fails. */
 static karma_status take_sightings(sightings *s, const karma_i_rows *rows, karma_error *err) {
     size_t d = rows->n_attributes;
     *s = (sightings){.n_attributes = d, .n_words = rows->n_rows / 64 + 1};

@@ -28,7 +28,7 @@
 #define LEAST_SHARE 1e-9
 
 /* What is added to W, in units of σ, when a sample's subspace goes on to more rows: nothing is then exactly 0, where EM
- * would stay for ever. */
+ * would stay forever. */
 #define NUDGE 0.01
 
 enum {

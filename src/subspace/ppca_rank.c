@@ -186,7 +186,7 @@ static size_t best_of(const karma_i_rank_choice *choice) {
         if (choice->scores[i].score < top - NEGLIGIBLE) continue;
         if (best == SIZE_MAX || choice->scores[i].rank < choice->scores[best].rank) best = i;
     }
-    return best == SIZE_MAX ? 0 : best; /* a score that is no number */
+    return best == SIZE_MAX ? 0 : best; /* a score that is not a number */
 }
 
 /* Is the difference between the best and another within one standard error? With D_i the differences of the n rows, Σ

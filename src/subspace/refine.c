@@ -160,7 +160,7 @@ static void fit_head(double *head, const task *t, size_t k, double *scratch) {
     }
 }
 
-/* F at the heads, one output a thread. `parts`: scratch, K. */
+/* F at the heads, one output per thread. `parts`: scratch, K. */
 static double fit_heads(double *heads, const task *t, double *scratch, double *parts) {
     size_t size = t->r + 1;
     double sum = 0.0;

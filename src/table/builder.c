@@ -12,7 +12,7 @@ karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err) {
     karma_table *table = karma_i_zalloc(1, sizeof *table);
     if (!table) return karma_i_fail_memory(err);
     builder->table = table;
-    /* never NULL, so that a row without cells has pointers to nothing and not nothing to point at */
+    /* never NULL, so that the cells of an empty row have valid pointers */
     if (karma_i_reserve(&table->row_start, &builder->row_capacity, 1, sizeof *table->row_start) &&
         karma_i_reserve(&table->cell_owner, &builder->owner_capacity, 1, sizeof *table->cell_owner) &&
         karma_i_reserve(&table->cell_value, &builder->cell_capacity, 1, sizeof *table->cell_value)) {

@@ -16,7 +16,7 @@ typedef struct karma_i_builder {
 
 karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err);
 void karma_i_builder_clear(karma_i_builder *builder);
-/* Columns. `name` is copied. Levels, if any, are moved: the builder frees them, also when it fails. They must
+/* Columns. `name` is copied. Levels, if any, are moved: the builder frees them, even if it fails. They must
  * be in ascending byte order without repeats. */
 karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
                                            char **levels, size_t n_levels, karma_error *err);
@@ -41,8 +41,8 @@ karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t row,
 /* The cells of a row of `table`, whose attributes come first in the builder. */
 karma_status karma_i_builder_copy_cells(karma_i_builder *builder, const karma_table *table, size_t row,
                                         karma_error *err);
-/* `targets` are n_targets values (NaN: missing), `ids` n_ids texts with their lengths; both may be NULL where there
- * are none. `weight` is used only if rows have weights. */
+/* `targets` are n_targets values (NaN: missing), `ids` n_ids texts with their lengths; both may be NULL if there are
+ * none. `weight` is used only if rows have weights. */
 karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *targets, double weight,
                                      const karma_i_text *ids, karma_error *err);
 /* The same with the targets, the weight and the ids of a row of `table`, as far as the builder has them: all targets of

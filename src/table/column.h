@@ -20,14 +20,14 @@ typedef struct karma_i_text {
     size_t length;
 } karma_i_text;
 
-/* Copies `name` and takes `levels` over, also when it fails. */
+/* Copies `name` and takes ownership of `levels`, even if it fails. */
 karma_status karma_i_column_init(karma_i_column *column, const char *name, karma_column_kind kind, char **levels,
                                  size_t n_levels, karma_error *err);
 void karma_i_column_clear(karma_i_column *column);
 karma_status karma_i_column_copy(karma_i_column *out, const karma_i_column *column, karma_error *err);
 /* Columns of a model file: names, kinds and levels. */
 karma_status karma_i_columns_archive(karma_i_archive *archive, const char *name, karma_i_column **columns, size_t *n);
-/* Index of a level, or n_levels if it is none. Cost: log of the number of levels. */
+/* Index of a level, or n_levels if there is none. Cost: log of the number of levels. */
 size_t karma_i_column_find_level(const karma_i_column *column, const char *text, size_t length);
 /* The distinct texts among texts[0..n), sorted, *n_out of them; NULL and empty ones are left out. NULL: out of memory.
  */

@@ -4,7 +4,7 @@
 
 #include "table/table.h"
 
-/* Adds a column of numbers; values[row] NaN: missing. Takes `values` over in any case, also when it fails. */
+/* Adds a column of numbers; values[row] NaN: missing. Takes ownership of `values`, even if it fails. */
 karma_status karma_i_columns_take_numbers(karma_columns *columns, const char *name, double *values, karma_error *err);
 /* The same with codes of `levels`, which are copied. Levels that no row has are dropped, equal ones are joined, and the
  * empty text is missing. */

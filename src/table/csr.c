@@ -32,7 +32,7 @@ static karma_status check_cell(const sparse_matrix *m, size_t row, int64_t colum
 }
 
 static karma_status add_row(karma_i_builder *b, const sparse_matrix *m, size_t row, karma_error *err) {
-    size_t next = 0; /* the first column that is not dealt with */
+    size_t next = 0; /* the first column that is not written yet */
     if (m->row_start[row + 1] < m->row_start[row])
         return karma_i_fail(err, KARMA_ERR_DATA, "row %zu ends before it starts", row + 1);
     for (int64_t k = m->row_start[row]; k < m->row_start[row + 1]; k++) {
@@ -50,7 +50,7 @@ karma_status karma_table_from_csr(karma_table **out, const double *values, const
                                   const int64_t *row_start, size_t n_rows, size_t n_columns, karma_absent absent,
                                   const char *const *names, karma_error *err) {
     if (absent != KARMA_ABSENT_ZERO && absent != KARMA_ABSENT_MISSING)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "absent: say whether cells that are not listed are zero or missing");
+        return karma_i_fail(err, KARMA_ERR_OPTION, "absent: set whether cells that are not listed are zero or missing");
     sparse_matrix m = {values, columns, row_start, n_rows, n_columns, absent == KARMA_ABSENT_ZERO};
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));

@@ -35,7 +35,7 @@ karma_status karma_i_folds_assign(size_t *fold, size_t n_rows, size_t n_folds, c
         karma_i_rng_init(&rng, seed);
         sort_by_stratum(rows, start, stratum, n_strata, n_rows);
         for (size_t s = 0; s <= n_strata; s++) karma_i_rng_shuffle(&rng, rows + start[s], start[s + 1] - start[s]);
-        /* one deal through all strata: any run of rows, so also a stratum, is spread evenly */
+        /* folds are assigned in turn through all strata, so every stratum is spread evenly */
         for (size_t i = 0; i < n_rows; i++) fold[rows[i]] = i % n_folds;
     }
     karma_status st = rows && start ? KARMA_OK : karma_i_fail_memory(err);

@@ -1,4 +1,4 @@
-/* Rows dealt into folds of equal size, for cross-validation. Whole-number arithmetic and the generator of base/rng
+/* Rows assigned to folds of equal size, for cross-validation. Whole-number arithmetic and the generator of base/rng
  * only, so that a seed gives the same folds on every machine. */
 #ifndef KARMA_I_FOLDS_H
 #define KARMA_I_FOLDS_H

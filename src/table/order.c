@@ -34,7 +34,7 @@ static int by_row(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Cells whose level has no place in the order are remembered: predictions can tell which they were. */
+/* Cells whose level has no place in the order are recorded, so that predictions can name them. */
 static karma_status remember_dropped(karma_table *table, size_t attribute, const size_t *place_of_level,
                                      karma_error *err) {
     size_t n = table->n_text_cells, capacity = n;
@@ -105,7 +105,7 @@ static karma_status split_order(char ***out, size_t *n_out, const char *text, co
             st = karma_i_fail_memory(err);
         else if (n == MOST_LEVELS || length == 0 || find_text(order, n, level) < n) {
             karma_i_free(level);
-            st = karma_i_fail(err, KARMA_ERR_OPTION, "option 'ordered' '%s': texts with < between them, each once",
+            st = karma_i_fail(err, KARMA_ERR_OPTION, "option 'ordered' '%s': write each level once, separated by <",
                               whole);
         } else
             order[n++] = level;
@@ -113,8 +113,8 @@ static karma_status split_order(char ***out, size_t *n_out, const char *text, co
         if (!*at) break;
     }
     if (st == KARMA_OK && n < 2)
-        st = karma_i_fail(err, KARMA_ERR_OPTION, "option 'ordered' '%s': an order has two texts or more: COL=low<high",
-                          whole);
+        st = karma_i_fail(err, KARMA_ERR_OPTION,
+                          "option 'ordered' '%s': an order needs at least two levels: COL=low<high", whole);
     if (st == KARMA_OK) {
         *out = order;
         *n_out = n;
@@ -126,15 +126,15 @@ static karma_status split_order(char ***out, size_t *n_out, const char *text, co
 karma_status karma_i_table_order(karma_table *table, const char *text, karma_error *err) {
     const char *equals = strchr(text, '=');
     size_t attribute = table->n_attributes;
-    /* a name may have a = of its own: the first that ends a column's name */
+    /* a name may contain =: take the first = that ends a column's name */
     for (; equals; equals = strchr(equals + 1, '='))
         if ((attribute = find_attribute(table, text, (size_t)(equals - text))) < table->n_attributes) break;
     if (!equals)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "option 'ordered' '%s': no column of this name; it is COL=low<medium<high", text);
+                            "option 'ordered' '%s': there is no column of this name; write COL=low<medium<high", text);
     if (table->attributes[attribute].kind != KARMA_COLUMN_CATEGORY)
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "option 'ordered': column '%s' holds numbers, which have their order",
+                            "option 'ordered': column '%s' holds numbers, which are ordered already",
                             table->attributes[attribute].name);
     char **order;
     size_t n;
@@ -160,7 +160,7 @@ static karma_status copy_order(char ***out, const char *name, const char *const 
     char **order = karma_i_zalloc(n, sizeof *order);
     karma_status st = order ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK && n < 2)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s': an order has two levels or more", name);
+        st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s': an order needs at least two levels", name);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) {
         if (find_text(order, i, levels[i]) < i)
             st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s': the order names '%s' twice", name, levels[i]);

@@ -1,4 +1,4 @@
-/* Two sets of dense rows as plain arrays, and what a kernel computes of each pair of them. This is all that the inner
+/* Two sets of dense rows as plain arrays, and the value that is computed for each pair. This is all that the inner
  * loops for the different processors see (kernel/path.h). */
 #ifndef KARMA_I_PAIRS_H
 #define KARMA_I_PAIRS_H

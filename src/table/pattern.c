@@ -1,4 +1,4 @@
-/* Missing rates, ranges and patterns of holes. */
+/* Missing rates, ranges and patterns of missing cells. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ karma_status karma_i_reading_copy(karma_read_options *out, const karma_read_opti
 /* The same in memory of its own, freed by karma_i_reading_free. */
 karma_status karma_i_reading_new(karma_read_options **out, const karma_read_options *options, karma_error *err);
 
-/* `out` becomes `given` (NULL: the defaults) with what is remembered in the place of what was not given: lists that are
+/* `out` becomes `given` (NULL: the defaults) with what is remembered in place of what was not given: lists that are
  * empty and values at their defaults. Where both are set and differ, the given one is taken, with a notice. To
  * be cleared by karma_options_clear. */
 karma_status karma_i_reading_merge(karma_read_options *out, const karma_read_options *given,

@@ -1,4 +1,4 @@
-/* What a careful person would notice about a table before learning from it. Every check looks at one column, or at one
+/* Likely problems of a table, found before learning from it. Every check looks at one column, or at one
  * column against the target, on columns laid out one value per row. */
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const double HOLE_DIFFERENCE = 0.1, HOLE_ERRORS = 5.0;
 typedef struct review_state {
     karma_review *review;
     const karma_table *table;
-    double *column;   /* the values of the column at hand, one per row; NaN: missing */
+    double *column;   /* the values of the current column, one per row; NaN: missing */
     double *other;    /* those of a second column */
     uint64_t *digest; /* of every column's cells, to find equal ones */
     size_t capacity;
@@ -74,8 +74,8 @@ static double mean_length(const karma_i_column *column) {
     return column->n_levels ? sum / (double)column->n_levels : 0.0;
 }
 
-/* "12 kg" or "$12": where the number begins and ends. False if the text is not so. A currency may stand in front, a
- * short unit without digits behind. */
+/* "12 kg" or "$12": where the number begins and ends. False if the text has another form. A currency may come before
+ * the number, a short unit without digits after it. */
 static int find_number(const char *text, size_t *first, size_t *end) {
     static const char *const currencies[] = {"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}; /* $ € £ ¥ */
     *first = 0;
@@ -88,7 +88,7 @@ static int find_number(const char *text, size_t *first, size_t *end) {
            strlen(text + *end) <= LONG_UNIT;
 }
 
-/* Every level is a number with the same text around it, as far as that is. */
+/* Whether every level is a number with the same text around it. */
 static int has_unit(const karma_i_column *column) {
     size_t first, end, own_first, own_end;
     if (column->n_levels < LEAST_LEVELS || !find_number(column->levels[0], &first, &end)) return 0;
@@ -101,7 +101,7 @@ static int has_unit(const karma_i_column *column) {
     return 1;
 }
 
-/* The share of the levels that are numbers: what is left of a column of numbers that some texts made categories. */
+/* The share of the levels that are numbers: high for a column of numbers that a few texts turned into categories. */
 static double share_of_numbers(const karma_i_column *column) {
     size_t n = 0;
     for (size_t l = 0; l < column->n_levels; l++) {
@@ -150,7 +150,7 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     return KARMA_OK;
 }
 
-/* FNV-1a over rows and values: equal columns have equal digests, and the others almost surely not. */
+/* FNV-1a over rows and values: equal columns have equal digests, others almost certainly not. */
 static uint64_t digest_of(const double *values, size_t n) {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < n; i++) {
@@ -246,7 +246,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How often the commonest of n values occurs; they are sorted by this. */
+/* How often the most common of n values occurs; they are sorted by this. */
 static size_t count_mode(double *values, size_t n) {
     size_t most = 0, run = 0;
     if (n > 1) qsort(values, n, sizeof *values, by_number);
@@ -257,7 +257,7 @@ static size_t count_mode(double *values, size_t n) {
     return most;
 }
 
-/* Columns of few values are equal by chance: enough common rows must have another value than the commonest. The rows
+/* Columns of few values are equal by chance: enough common rows must have another value than the most common. The rows
  * must be half of those of one of the columns at least; columns without missing cells were compared before. */
 static karma_status compare_columns(review_state *s, size_t a, size_t b, karma_error *err) {
     const karma_i_column *x = &s->table->attributes[a], *y = &s->table->attributes[b];
@@ -306,7 +306,7 @@ static int by_value(const void *a, const void *b) {
     return (x->label > y->label) - (x->label < y->label);
 }
 
-/* Rows whose label is the commonest one among the rows with the same value; pairs are sorted. */
+/* Rows whose label is the most common one among the rows with the same value; pairs are sorted. */
 static size_t count_explained(size_t *n_values, const label_pair *pairs, size_t n) {
     size_t explained = 0, most = 0, run = 0;
     *n_values = 0;
@@ -332,8 +332,8 @@ static size_t count_commonest(label_pair *pairs, size_t n) {
 }
 
 /* Almost every value of the column goes with one label, and values are few enough for that to mean something. A column
- * with many missing cells must show it in enough rows that have another label than the commonest. Of the rows that the
- * commonest label is not that of, at most a tenth are exceptions, and of all rows at most a hundredth. */
+ * with many missing cells must show it in enough rows that have another label than the most common. Of the rows that
+ * the most common label is not that of, at most a tenth are exceptions, and of all rows at most a hundredth. */
 static karma_status find_leak(review_state *s, size_t j, const double *labels, karma_error *err) {
     size_t n = s->table->n_rows, used = 0, n_values = 0, n_labels = 0;
     label_pair *pairs = karma_i_alloc(n, sizeof *pairs);

@@ -1,10 +1,10 @@
-/* What is noticed about a table before it is learned from: what its parts share. */
+/* Likely problems of a table: what the files of the review share. */
 #ifndef KARMA_I_REVIEW_H
 #define KARMA_I_REVIEW_H
 
 #include "table/table.h"
 
-/* The text of the last row that says that it is a total; NULL: none. A text that other rows have too says nothing. */
+/* The text that marks the last row as a total; NULL: none. A text that other rows have too does not count. */
 const char *karma_i_table_total(const karma_table *table);
 
 #endif

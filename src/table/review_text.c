@@ -1,4 +1,4 @@
-/* What was noticed about a table, in words. */
+/* Findings about a table as sentences. */
 #include <math.h>
 #include <stdio.h>
 
@@ -15,8 +15,8 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                         target->name, finding->value, finding->value > 1.0 ? "es have" : " has");
     if (finding->kind == KARMA_FINDING_CLASS_SPELLINGS)
         return snprintf(text, size,
-                        "target '%.60s': the classes '%.30s' and '%.30s' differ in upper and lower case only, and are "
-                        "two classes",
+                        "target '%.60s': the classes '%.30s' and '%.30s' differ only in upper and lower case, and "
+                        "count as two classes",
                         target->name, target->levels[finding->other], target->levels[(size_t)finding->value]);
     if (finding->value == (double)table->n_rows)
         return snprintf(text, size, "target '%.60s': no row has a label", target->name);
@@ -54,36 +54,36 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
                         name, karma_table_target_name(table, 0),
                         finding->value < 1.0 ? "in almost all rows" : "exactly", name);
     case KARMA_FINDING_TELLING_HOLES:
-        return snprintf(text, size,
-                        "missing values in column '%.60s' go with the target: missing rates differ by %.0f points",
-                        name, 100.0 * finding->value);
+        return snprintf(
+            text, size,
+            "missing values in column '%.60s' go with the target: missing rates differ by %.0f percentage points", name,
+            100.0 * finding->value);
     case KARMA_FINDING_PART_COPY:
         return snprintf(text, size,
-                        "column '%.60s' is a copy of column '%.60s' but for missing values: they are equal in all %.0f "
-                        "rows that have both",
+                        "column '%.60s' is a copy of column '%.60s' except for missing values: they are equal in all "
+                        "%.0f rows that have both",
                         name, karma_table_attribute_name(table, finding->other), finding->value);
     case KARMA_FINDING_SPELLINGS:
-        return snprintf(text, size,
-                        "column '%.60s': '%.30s' and '%.30s' differ in upper and lower case only, and are two "
-                        "categories",
-                        name, karma_table_level(table, finding->column, finding->other),
-                        karma_table_level(table, finding->column, (size_t)finding->value));
+        return snprintf(
+            text, size,
+            "column '%.60s': '%.30s' and '%.30s' differ only in upper and lower case, and count as two categories",
+            name, karma_table_level(table, finding->column, finding->other),
+            karma_table_level(table, finding->column, (size_t)finding->value));
     case KARMA_FINDING_NUMBERS:
-        return snprintf(text, size,
-                        "column '%.60s' is read as categories, which have no order, but %.0f%% of its values are "
-                        "numbers",
-                        name, floor(100.0 * finding->value));
+        return snprintf(
+            text, size,
+            "column '%.60s' is read as categories, which have no order, but %.0f%% of its values are numbers", name,
+            floor(100.0 * finding->value));
     case KARMA_FINDING_SINGLE_CLASS:
     case KARMA_FINDING_CLASS_SPELLINGS:
     case KARMA_FINDING_TOTAL:
     case KARMA_FINDING_NO_LABEL:
         break;
     case KARMA_FINDING_UNITS:
-        return snprintf(
-            text, size,
-            "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which have "
-            "no order. Write the numbers alone",
-            name, karma_table_level(table, finding->column, 0));
+        return snprintf(text, size,
+                        "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which "
+                        "have no order. Remove the unit",
+                        name, karma_table_level(table, finding->column, 0));
     }
     return 0;
 }

@@ -5,8 +5,8 @@
  *   matrix   rows and columns of a matrix of kernel values (table/rows_matrix.h)
  *   parts    rows of the sums and overlaps that a search computes once for all its kernels (kernel/parts.h)
  *
- * A representation is one file with one record of operations, karma_i_rows_ops. Everybody else calls the functions
- * below and does not ask which representation it is; only who fills in rows knows what it has made.
+ * A representation is one file with one record of operations, karma_i_rows_ops. All other code calls the functions
+ * below and does not ask for the representation; only code that creates rows knows it.
  *
  * A row has attributes, and observes some of them. Attribute j owns the features from feature_start[j] to
  * feature_start[j + 1]. Two rows that both observe it have the κ_j(x, y) that the representation defines.
@@ -57,7 +57,7 @@ typedef struct karma_i_cell_writer {
     double *x;
 } karma_i_cell_writer;
 
-/* What a kernel makes of the sums over a pair of rows: (Σκ + add) · weight[|o ∩ o'|]. */
+/* How a kernel weights the sums over a pair of rows: (Σκ + add) · weight[|o ∩ o'|]. */
 typedef struct karma_i_weighting {
     float add;
     const float *weight; /* n_weights, and at least KARMA_I_LEAST_WEIGHTS can be read */
@@ -75,7 +75,7 @@ struct karma_i_rows_ops {
     karma_status (*new_like)(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err);
     void (*free_data)(void *data);
     int (*reserve)(karma_i_rows *rows, size_t n_rows); /* room for n_rows rows; 0: out of memory */
-    void (*clear)(karma_i_rows *rows);                 /* no rows; the room stays */
+    void (*clear)(karma_i_rows *rows);                 /* no rows; the capacity stays */
     karma_status (*append)(karma_i_rows *rows, const karma_i_rows *source, size_t index, const unsigned char *wanted,
                            karma_error *err);
     void (*hide)(karma_i_rows *rows, size_t row, size_t attribute);
@@ -89,7 +89,7 @@ struct karma_i_rows_ops {
     void (*overlaps)(uint32_t *out, const karma_i_rows *a, size_t i, karma_i_view b);
     double (*kappa)(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j, size_t attribute);
     double (*square)(const karma_i_rows *rows, size_t row);
-    /* The codes of all rows, row-major, if nothing but equal codes makes κ; otherwise NULL. NULL: never */
+    /* The codes of all rows, row-major, if κ depends on equal codes only; otherwise NULL. NULL: never */
     const uint16_t *(*only_codes)(size_t *n_codes, const karma_i_rows *rows);
     const float *(*given)(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j); /* NULL: none is */
 
@@ -102,7 +102,7 @@ struct karma_i_rows_ops {
 
 /* --- making rows: all encodings of a chain -------------------------------------------------------------- */
 
-/* A handle for `data`, which it owns from now on; when memory is out the data are freed. For representations. */
+/* A handle for `data`, which it owns from now on; if memory runs out the data are freed. For representations. */
 karma_status karma_i_rows_new_handle(karma_i_rows **out, const karma_i_rows_ops *ops, void *data, karma_error *err);
 /* No rows yet, with the columns of `other` and room for `capacity` rows, all of them unobserved. */
 karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err);
@@ -118,7 +118,7 @@ karma_status karma_i_rows_gather(karma_i_rows *rows, const karma_i_rows *source,
 /* New rows: copies of some rows of the first encoding of `source`, without the others. */
 karma_status karma_i_rows_select_encoding(karma_i_rows **out, const karma_i_rows *source, const size_t *index,
                                           size_t count, karma_error *err);
-/* Makes an attribute of a row missing; nothing happens if it is already. Cost in sparse rows: the cells and rows behind
+/* Makes an attribute of a row missing; nothing happens if it is already. Cost in sparse rows: the cells and rows after
  * it. */
 void karma_i_rows_hide(karma_i_rows *rows, size_t row, size_t attribute);
 /* Checks the invariants of the representation, and that all values are finite. */

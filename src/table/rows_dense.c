@@ -52,7 +52,7 @@ static int reserve_dense(karma_i_rows *rows, size_t n_rows) {
     return n_rows <= d->capacity || set_capacity(d, rows->n_rows, n_rows);
 }
 
-/* What the traits ask for: slots in the order of the attributes. */
+/* Slots for the traits, in the order of the attributes. */
 static void assign_slots(karma_i_dense *d) {
     for (size_t j = 0; j < d->n_attributes; j++) {
         if (d->traits[j] & KARMA_I_CODED) d->slots[j].code = (uint32_t)d->n_codes++;
@@ -192,7 +192,7 @@ static size_t n_observed_dense(const karma_i_rows *rows, size_t row) {
     return karma_i_mask_overlap(mask, mask, karma_i_dense_of(rows)->n_words);
 }
 
-/* The first set bit at `from` or behind it; n_attributes: there is none. */
+/* The first set bit at `from` or after it; n_attributes: there is none. */
 static size_t next_bit(const karma_i_dense *d, const uint64_t *mask, size_t from) {
     if (from >= d->n_attributes) return d->n_attributes;
     size_t word = from / 64;

@@ -2,7 +2,7 @@
  *
  *   ranked   a byte, 1 to 255: its rank
  *   coded    a code, 1 to KARMA_I_MOST_CODES: its level
- *   term     an additive term q(x): a place in each of two blocks behind the features, Q = q(x) and O = 1
+ *   term     an additive term q(x): a place in each of two blocks after the features, Q = q(x) and O = 1
  *
  * Two rows that both observe it have
  *

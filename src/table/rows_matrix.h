@@ -1,5 +1,5 @@
 /* Rows of a kernel that was computed elsewhere. They have no attributes: each row is a row of a matrix of kernel
- * values, and the values that other rows have with it stand in one column of their rows. */
+ * values, and the values of other rows with it are in one column of their rows. */
 #ifndef KARMA_I_ROWS_MATRIX_H
 #define KARMA_I_ROWS_MATRIX_H
 

@@ -115,7 +115,7 @@ static const float *value_of(const karma_i_sparse *s, size_t row, size_t attribu
     return cell < s->cell_start[row + 1] && s->cell_attribute[cell] == attribute ? &s->cell_value[cell] : NULL;
 }
 
-/* Cells behind it move up. */
+/* Cells after it move up. */
 static void hide_sparse(karma_i_rows *rows, size_t row, size_t attribute) {
     karma_i_sparse *s = rows->data;
     if (!value_of(s, row, attribute)) return;
@@ -251,7 +251,7 @@ static size_t tile_scratch_sparse(karma_i_view a, const karma_i_weighting *weigh
     return sizeof(tile_index) + most * sizeof(indexed_cell) + 3 * s->n_attributes * sizeof(uint32_t);
 }
 
-/* The arrays lie behind the index. */
+/* The arrays come after the index. */
 static tile_index *index_at(void *scratch, const karma_i_sparse *s) {
     tile_index *x = scratch;
     x->begin = (uint32_t *)(void *)(x + 1);

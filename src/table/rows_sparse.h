@@ -9,8 +9,8 @@ typedef struct karma_i_sparse {
     size_t n_attributes;
     size_t *feature_start; /* j has the feature j */
     size_t capacity;       /* rows */
-    /* The cells of row i are those from cell_start[i] to cell_start[i + 1], attributes ascending. Those behind the last
-     * row belong to the one that is being added. */
+    /* The cells of row i are those from cell_start[i] to cell_start[i + 1], attributes ascending. Those after the last
+     * row belong to the row that is being added. */
     size_t *cell_start, n_cells;
     uint32_t *cell_attribute;
     float *cell_value;

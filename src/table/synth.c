@@ -1,4 +1,4 @@
-/* Rows of a hidden low-rank subspace, with labels and with holes of a chosen kind.
+/* Rows of a hidden low-rank subspace, with labels and with missing cells of a chosen kind.
  *
  *     x = U z/√r + noise     z, and the d × r matrix U, are normal: a cell has variance about 1, plus noise²
  *
@@ -29,7 +29,7 @@
 #include "base/rng.h"
 #include "table/builder.h"
 
-#define STRENGTH 2.0 /* of mar and mnar: what one standard deviation adds to the log-odds of a hole */
+#define STRENGTH 2.0 /* of mar and mnar: what one standard deviation adds to the log-odds of a missing cell */
 
 enum { FEWEST_BLOCKS = 3 };
 
@@ -40,12 +40,12 @@ typedef struct hidden {
     double *deviation;    /* of the cells of each column */
     double *functionals;  /* of z, n_functionals × rank, of length 1 */
     size_t n_functionals; /* K if K > 2, otherwise 1 */
-    double *codes;        /* what stands in the table for class k */
+    double *codes;        /* the value of class k in the table */
     double noise;
     const karma_synth_options *options;
 } hidden;
 
-/* Who is hidden. All kinds but block: cell j with chance σ(offset_j + slope_j x_{driver_j}). */
+/* Which cells are hidden. All kinds but block: cell j with chance σ(offset_j + slope_j x_{driver_j}). */
 typedef struct holes {
     double *offset, *slope;
     size_t *driver;
@@ -278,7 +278,7 @@ static karma_status holes_init(holes *o, const hidden *h, karma_i_rng *rng, karm
     return KARMA_OK;
 }
 
-/* One uniform number a cell whatever the rate; so a higher rate adds holes and fills none, blocks excepted. */
+/* One uniform number per cell whatever the rate; so a higher rate only adds missing cells, except for blocks. */
 static void draw_holes(row_buffer *row, const holes *o, size_t dim, karma_i_rng *rng) {
     if (o->n_blocks == 0) {
         for (size_t j = 0; j < dim; j++) {
@@ -336,7 +336,8 @@ static void find_codes(hidden *h, const karma_i_builder *builder) {
     }
 }
 
-/* Columns, and room for the cells that are expected: what cannot fit fails here, not after an hour. */
+/* Columns, and room for the cells that are expected: a table that does not fit in memory fails here, not after an hour.
+ */
 static karma_status begin_table(karma_i_builder *builder, const karma_synth_options *options, double share_observed,
                                 karma_error *err) {
     KARMA_TRY(karma_i_builder_init(builder, err));
@@ -356,7 +357,7 @@ static karma_status begin_table(karma_i_builder *builder, const karma_synth_opti
     return KARMA_OK;
 }
 
-/* `is_hole` NULL: every cell is seen. */
+/* `is_hole` NULL: every cell is observed. */
 static karma_status add_row(karma_i_builder *builder, const double *x, const unsigned char *is_hole, size_t dim,
                             double label, karma_error *err) {
     for (size_t j = 0; j < dim; j++)

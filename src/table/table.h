@@ -4,7 +4,8 @@
 
 #include "table/column.h"
 
-/* A cell of a file whose text is of no use where the model has numbers or dates: the table has no value there. */
+/* A cell of a file whose text cannot be read as the number or date that the model expects: it is missing in the table.
+ */
 typedef struct karma_i_text_cell {
     size_t row, attribute;
 } karma_i_text_cell;
@@ -27,12 +28,12 @@ struct karma_table {
     size_t n_targets;
     karma_i_target *targets;
     double *row_weight; /* NULL: all 1 */
-    char *weight_name;  /* of the weights' column; NULL where there are none */
+    char *weight_name;  /* of the weights' column; NULL if there are none */
     /* a precomputed kernel: row i's values against the training rows, and which of them row i is */
     float *gram; /* row-major, n_gram_columns per row; NULL: none */
     size_t n_gram_columns;
-    size_t *gram_column; /* n_rows; meaningful for training rows */
-    int is_matrix;       /* columns have places but no names that mean something: they are matched by their number */
+    size_t *gram_column;           /* n_rows; meaningful for training rows */
+    int is_matrix;                 /* columns have no meaningful names: they are matched by position */
     karma_i_text_cell *text_cells; /* in the order of rows; those of rows that were selected from a table are lost */
     size_t n_text_cells;
     karma_read_options *reading; /* how its file was read (reading.h); NULL: it came from memory */
@@ -61,9 +62,9 @@ karma_status karma_i_table_select_gram(karma_table *out, const karma_table *tabl
                                        karma_error *err);
 
 void karma_i_target_clear(karma_i_target *target);
-/* Takes `target` over, also when it fails. */
+/* Takes ownership of `target`, even if it fails. */
 karma_status karma_i_table_append_target(karma_table *table, karma_i_target target, karma_error *err);
-/* Finite and at least 0: fit to be the weight of a row. */
+/* Finite and at least 0: a valid weight of a row. */
 int karma_i_is_weight(double value);
 
 #endif

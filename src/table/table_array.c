@@ -42,7 +42,7 @@ karma_status karma_table_from_array(karma_table **out, const double *cells, size
                                     (ptrdiff_t)(n_columns * sizeof *cells), sizeof *cells, names, err);
 }
 
-/* Adds a target, or replaces the one of its name; takes `target` over in any case. */
+/* Adds a target, or replaces the one of its name; always takes ownership of `target`. */
 static karma_status put_target(karma_table *table, karma_i_target target, karma_error *err) {
     for (size_t k = 0; k < table->n_targets; k++) {
         if (strcmp(table->targets[k].column.name, target.column.name) != 0) continue;

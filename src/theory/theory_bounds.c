@@ -4,8 +4,8 @@
  *     γ  gamma        X  magnitude    ε  epsilon   ρ  given by its logarithm, log_rho
  *     T  rounds       B  log_B        δ  delta
  *
- * Γ is about d^γ: past every floating-point range for values a user may well ask about, so whatever holds a Γ
- * is computed as a logarithm. Arguments outside their ranges give NaN. */
+ * Γ is about d^γ: beyond the floating-point range for realistic arguments, so everything that contains Γ is computed as
+ * a logarithm. Arguments outside their ranges give NaN. */
 #include "karma/theory.h"
 
 #include <math.h>

@@ -15,7 +15,7 @@
 #include "linalg/linalg.h"
 
 /* Eigenvalues of Q_oo below this share of |Q| (Frobenius) are rounding errors of a zero: a projection
- * computed in doubles is off by some 1e-16 a cell. */
+ * computed in doubles is off by some 1e-16 per cell. */
 #define RANK_TOLERANCE 1e-12
 
 /* How far from symmetric, as a share of |Q|, a matrix may be by rounding. */
@@ -227,7 +227,7 @@ static karma_status spectrum(double *smallest, size_t *rank, const double *Q, co
         if (fabs(r.work[i]) > zero) (*rank)++;
         if (r.work[i] > zero) *smallest = r.work[i];
     }
-    if (*smallest > 1.0 && *smallest <= 1.0 + zero) *smallest = 1.0; /* projections: 1 but for rounding */
+    if (*smallest > 1.0 && *smallest <= 1.0 + zero) *smallest = 1.0; /* projections: 1 except for rounding */
     restriction_clear(&r);
     return st;
 }

@@ -86,7 +86,7 @@ class Browser(Case):
         titles = [figure["title"] for figure in view["figures"]]
         for title in ("ROC curve", "Calibration", "Confusion matrix", "Importance of the columns", "Score by C", names[0]):
             self.assertIn(title, titles)
-        self.assertIn("The least sure rows", view["sections"])
+        self.assertIn("The least certain rows", view["sections"])
 
     def test_regression(self):
         self.quantity()

@@ -32,11 +32,11 @@ class Compare(Case):
         self.assertEqual([line.split()[0] for line in lines[3:7]], ["karma-subspace", "zero", "mean", "constant"])
         self.assertRegex(lines[3], r" 1\.0000 \+- 0\.0000 +best ")
         self.assertRegex(lines[4], r" 0\.8\d+ \+- 0\.\d+ +-0\.1\d+ \* ")
-        self.assertRegex(lines[6], r"^  constant answer +-?0\.0")
-        self.assertRegex(lines[-1], r"^\* worse than the best")
-        self.assertRegex(lines[-2], r"^difference: to the best, so negative is worse; total s: tuning, fitting and predicting")
+        self.assertRegex(lines[6], r"^  constant +-?0\.0")
+        self.assertRegex(lines[-1], r"^\* significantly worse than the best")
+        self.assertRegex(lines[-2], r"^difference: from the best, so negative is worse; total s: tuning, fitting and predicting")
         losses = self.compare(*FEW, "--goal", "mae").out
-        self.assertIn("difference: to the best, a loss, so positive is worse", losses)
+        self.assertIn("difference: from the best, a loss, so positive is worse", losses)
 
     def test_numbers_agree(self):
         """JSON and CSV are about the same folds, and means, errors and marks follow from them."""
@@ -77,7 +77,7 @@ class Compare(Case):
     def test_failures_are_shown(self):
         self.low_rank()
         args = ["--methods", "geom,zero", "--folds", "2", "--inner", "2"]
-        self.assertRegex(self.compare(*args).out, r"(?m)^  geom +failed: geom learns classes, and column 'target' holds numbers$")
+        self.assertRegex(self.compare(*args).out, r"(?m)^  geom +failed: geom learns classes, but column 'target' holds numbers$")
         got = self.compare(*args, "--json", "-o", "f.csv").json()["methods"]
         self.assertEqual([m["name"] for m in got], ["zero", "geom"])
         self.assertEqual([got[1]["score"], got[1]["folds"]], [None, []])
@@ -132,14 +132,14 @@ class Compare(Case):
         self.low_rank("classify", "20")
         for args, says in ((["--methods", "zer"], "no method 'zer'; did you mean zero"),
                            (["--methods", "zero,"], "no method ''; there are complete-case, .*karma-auto"),
-                           (["--goal", "rmse"], "RMSE is not one of 'target'"), (["--folds", "1"], "--folds"),
+                           (["--goal", "rmse"], "RMSE does not apply to 'target'"), (["--folds", "1"], "--folds"),
                            (["--strength", "3"], "unknown option --strength"), (["--gamma", "3"], "unknown option --gamma")):
             with self.subTest(args=args):
                 self.fails("compare", "d.csv", "--target", "target", *args, code=2, says=says)
         self.fails("compare", "d.csv", code=2, says="--target COL")
-        self.fails("compare", "d.csv", "--target", "x1,x2", says="one target, and there are 2")
+        self.fails("compare", "d.csv", "--target", "x1,x2", says="one target, but there are 2")
         self.write("few.csv", "a,y\n1,p\n2,q\n3,p\n")
-        self.fails("compare", "few.csv", "--target", "y", says="at least 4 rows with a label, and there are 3")
+        self.fails("compare", "few.csv", "--target", "y", says="at least 4 rows with a label, but there are 3")
 
     def test_names_of_rows_are_noted(self):
         lines = ["name,a,y"] + [f"row {i},{i % 7},{'pq'[i % 3 == 0]}" for i in range(30)]
@@ -260,11 +260,11 @@ class Trees(Case):
         self.standin("sleeps")
         self.assertRegex(self.compare("--time", "2").out, r"(?m)^  trees-sklearn +failed: out of time$")
         self.standin("nothing")
-        out = self.compare(notes=["gradient-boosted trees are left out: .*python has neither scikit-learn nor xgboost"]).out
+        out = self.compare(notes=["gradient-boosted trees are not compared: .*python has neither scikit-learn nor xgboost"]).out
         self.assertNotIn("trees-sklearn", out)
         os.remove(self.path("python"))
-        self.compare(notes=["gradient-boosted trees are left out"])
-        self.fails("compare", "d.csv", "--target", "y", "--python", "python3", code=2, says="--python goes with --with-trees")
+        self.compare(notes=["gradient-boosted trees are not compared"])
+        self.fails("compare", "d.csv", "--target", "y", "--python", "python3", code=2, says="--python needs --with-trees")
 
     def test_ctrl_c_leaves_no_process(self):
         self.standin("sleeps")

@@ -638,7 +638,7 @@ class FirstLook(Case):
         self.assertIn("1 of 61 rows has no label", found)
         self.assertNotRegex(found, "'id' looks like an identifier")
         self.save([line.replace("yes", "YES") if i % 2 else line for i, line in enumerate(self.lines())])
-        self.assertRegex(self.columns()[1], "the classes 'YES' and 'yes' differ in upper and lower case only")
+        self.assertRegex(self.columns()[1], "the classes 'YES' and 'yes' differ only in upper and lower case")
         self.save(self.lines("{},{},{},"))
         self.assertIn("no row has a label", self.columns()[1])
 

@@ -191,7 +191,7 @@ class Explaining(Case):
         self.trained(n=30)
         for words, says in ((["--samples", "3"], "--samples .*4"), (["--samples", "many"], "--samples"),
                             (["--top", "0"], "--top .*1"), (["--repeats", "1"], "--repeats .*2"),
-                            (["--importance", "--overlap"], "--importance and --overlap"),
+                            (["--importance", "--overlap"], "--importance or --overlap"),
                             (["--overlap", "--top", "2"], "--top"), (["--importance=on"], "takes no value"),
                             (["--seed", "-1"], "--seed")):
             with self.subTest(words=words):

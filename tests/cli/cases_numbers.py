@@ -206,10 +206,10 @@ class Gram(Case):
         for options, code, says in ((["--linear", "e"], 1, "--linear: there is no column 'e'"),
                                     (["--rank", "kind"], 1, "'kind' holds categories; with --ordered"),
                                     (["--ordered", "kind=x<y"], 1, "'kind': the order does not name 'z'"),
-                                    (["--ordered", "kind=x"], 2, "two texts or more"),
-                                    (["--ordered", "kind=x<y<x"], 2, "each once"),
+                                    (["--ordered", "kind=x"], 2, "at least two levels"),
+                                    (["--ordered", "kind=x<y<x"], 2, "each level once"),
                                     (["--ordered", "kin=x<y"], 2, "no column of this name"),
-                                    (["--ordered", "a=1<2"], 2, "'a' holds numbers, which have their order"),
+                                    (["--ordered", "a=1<2"], 2, "'a' holds numbers, which are ordered already"),
                                     (["--rank", "a", "--unit-ball", "on"], 2, "--unit-ball is for --kernel linear")):
             with self.subTest(options=options):
                 self.fails("gram", "g.csv", *options, code=code, says=says)

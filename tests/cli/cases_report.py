@@ -87,7 +87,7 @@ class Report(Case):
         self.assertEqual(run.out, "page.html: open it in a browser\n")
         text, outline = self.page()
         self.assertEqual(self.headings(text), [
-            "At a glance", "Quality", "Quality by number of observed columns", "Which columns matter", "The least sure rows",
+            "At a glance", "Quality", "Quality by number of observed columns", "Which columns matter", "The least certain rows",
             "The data", "Does the low-rank assumption hold?", "How to make this page again"])
         for title in ("ROC curve", "Precision and recall", "Confusion matrix", "Importance of the columns",
                       "Missing values by column", "Which values are missing together"):
@@ -152,7 +152,7 @@ class Report(Case):
         self.ok("report", "m.karma", "bare.csv", "-o", "page.html", "--quiet")
         text, _ = self.page()
         self.assertNotIn("Quality", self.headings(text))
-        self.assertIn("The least sure rows", self.headings(text))
+        self.assertIn("The least certain rows", self.headings(text))
 
     def test_hostile_names(self):
         """Whatever names and levels are, the page has the tags and attributes of one with harmless names."""
@@ -205,7 +205,7 @@ class Report(Case):
         text, _ = self.page("cv.html")
         judged = self.ok("cv", *common, "--effort", "off", "--json").json()
         self.assertEqual(self.headings(text)[0], "Cross-validation")
-        own = [float(line[2].rstrip("%")) for line in self.values(text, "Part by part") if line[0] == "the model"]
+        own = [float(line[2].rstrip("%")) for line in self.values(text, "Fold by fold") if line[0] == "the model"]
         for shown, fold in zip(own, judged["targets"][0]["folds"], strict=True):
             self.close_to(shown, fold, 1e-3)
         self.ok("compare", *common, "--methods", "zero,mean", "--report", "compare.html")

@@ -74,7 +74,7 @@ class Searching(Case):
         number = r"(-?\d+\.\d+)"
         score = re.search(rf"(?m)^  accuracy +{number} \+- {number} +cross-validated; optimistic", run.out)
         self.assertTrue(score, run.out)
-        constant = re.search(rf"(?m)^  baseline +{number} +always the commonest class$", run.out)
+        constant = re.search(rf"(?m)^  baseline +{number} +always the most common class$", run.out)
         zero = re.search(rf"(?m)^  0-imputation +{number} \+- {number} +", run.out)
         self.assertTrue(constant and zero, run.out)
         self.assertRegex(run.out, r"(?m)^  (Not clearly b|B)etter than 0-imputation \(by -?\d")
@@ -93,7 +93,7 @@ class Searching(Case):
         self.assertTrue(members, told)
         answers = [row[-1] for row in rows]
         majority = max(answers.count("yes"), answers.count("no")) / 60
-        self.close_to(float(constant.group(1)), majority, 1e-3, "the constant answer")
+        self.close_to(float(constant.group(1)), majority, 1e-3, "the constant prediction")
         # inspect tells the same of the file, and JSON what the text does
         verbose, told = told, self.ok("inspect", "m.karma").out
         for line in verbose.splitlines()[1:-2]:
@@ -102,7 +102,7 @@ class Searching(Case):
         self.close_to(cv["score"], float(score.group(1)), 1e-4, "score")
         self.close_to(cv["error"], float(score.group(2)), 1e-4, "error")
         self.assertEqual(cv["members"], int(members.group(1)))
-        self.close_to(cv["constant_answer"], majority, 1e-9, "the constant answer")
+        self.close_to(cv["constant_answer"], majority, 1e-9, "the constant prediction")
         self.close_to(cv["zero_imputation"]["score"], float(zero.group(1)), 1e-4, "0-imputation")
         self.check_account(cv, 60)
         self.assertEqual(cv["n_repeats"], 3)  # few rows are left out more than once
@@ -164,9 +164,9 @@ class Searching(Case):
         rows = [[round(rng.gauss(0, 1), 3), round(rng.gauss(0, 1), 3)] for _ in range(80)]
         self.write_csv("noise.csv", ["a", "b", "y"], [r + [rng.choice("pq")] for r in rows])
         run = self.searched(*QUICK, table="noise.csv", target="y")
-        self.assertRegex(run.out, r"(?m)^  Not clearly better than a constant answer: ")
+        self.assertRegex(run.out, r"(?m)^  Not clearly better than a constant prediction: ")
         self.assertRegex(self.ok("cv", "noise.csv", "--target", "y", "--effort", "off").out,
-                         r"(?m)^  Not clearly better than a constant answer: ")
+                         r"(?m)^  Not clearly better than a constant prediction: ")
         self.write_csv("line.csv", ["a", "b", "y"], [r + ["p" if r[0] + r[1] > 0 else "q"] for r in rows])
         run = self.searched(*QUICK, table="line.csv", target="y")
         self.assertRegex(run.out, r"(?m)^  Not (clearly )?better than 0-imputation .*: no cell is missing, and the kernels did not")
@@ -208,7 +208,7 @@ class Searching(Case):
         self.assertLess(abs(mean - whole), 0.1 * whole)  # that of all rows, seen; folds are other rows
         self.assertLess(target["score"], 0.5 * mean)
         self.assertRegex(self.ok("cv", "price.csv", "--target", "price", "--quantile", "0.2,0.8", "--effort", "off",
-                                 "--quiet").out, r"pinball loss .*a constant answer: \d+\.\d+, less is better\n")
+                                 "--quiet").out, r"pinball loss .*a constant prediction: \d+\.\d+, less is better\n")
 
     def test_json_of_a_search(self):
         self.quantity(n=60)
@@ -216,7 +216,7 @@ class Searching(Case):
         self.assertEqual([got["cv"]["goal"], got["cv"]["less_is_better"]], ["R2", False])
         self.check_account(got["cv"], 60)
         self.assertGreater(got["cv"]["score"], 0.5)
-        self.close_to(got["cv"]["constant_answer"], 0.0, 1e-6, "the constant answer")
+        self.close_to(got["cv"]["constant_answer"], 0.0, 1e-6, "the constant prediction")
         self.assertGreater(got["cv"]["seconds"], 0.0)
         self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["cv"], {**got["cv"], "seconds": None})
         self.assertIn("@", got["options"]["kernel"])
@@ -298,7 +298,7 @@ class Searching(Case):
     def test_trouble_in_a_fold_is_called_that(self):
         self.write("part.csv", "a,b,answer\n1,2,yes\n,,no\n")
         self.write("none.csv", "answer\nyes\nno\nyes\nno\n")
-        self.fails("train", "part.csv", "--target", "answer", "-o", "x.karma", says="fold [12] of 2 of the rows left out.*missing.*--effort off")
+        self.fails("train", "part.csv", "--target", "answer", "-o", "x.karma", says="fold [12] of 2 of the search left out.*missing.*--effort off")
         self.fails("train", "none.csv", "--target", "answer", "-o", "x.karma", says="csv: there is no column to learn from$")
 
     def test_interrupting_keeps_what_was_tried(self):
@@ -344,7 +344,7 @@ class Validating(Case):
                          ["accuracy", 60, 5, 1, 5])
         self.assertEqual([target["name"], target["goal"], len(target["folds"]), len(got["kernels"])], ["answer", "accuracy", 5, 5])
         self.close_to(sum(target["folds"]) / 5, target["score"], 1e-9, "score")
-        self.assertIn(f"  accuracy           {target['score']:.4f} +- {target['error']:.4f}   a constant answer: ", text)
+        self.assertIn(f"  accuracy           {target['score']:.4f} +- {target['error']:.4f}   a constant prediction: ", text)
         self.assertIn("  ".join(f"{value:.4f}" for value in target["folds"]), text)
         for name in ("balanced accuracy", "AUC", "F1"):
             self.assertRegex(text, rf"(?m)^  {name} +{target['metrics'][name]['mean']:.4f} ")

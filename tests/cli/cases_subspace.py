@@ -34,7 +34,7 @@ class Kernels(Subspace):
         full = self.blocks()
         text = self.ok("inspect", "blocks.csv", "--target", "y", "--lowrank", "--subspace-rank", "2").out
         self.assertNotRegex(text, "assumption holds")
-        self.assertIn("nothing can be known", text)
+        self.assertIn("cannot be predicted", text)
         self.assertIn("24 of 120 pairs of columns are seen together", text)
         self.assertIn("4 groups", text)
         self.assertIn("4800 of 4800 missing cells (100.0%) cannot be determined", text)
@@ -247,8 +247,8 @@ class Lowrank(Subspace):
     def test_refusals_of_lowrank(self):
         self.synth()
         self.train("linear")
-        self.fails("inspect", "m.karma", "--lowrank", code=2, says="--lowrank is about tables")
-        self.fails("inspect", "holes.csv", "-o", "x.csv", code=2, says="-o goes with --lowrank")
+        self.fails("inspect", "m.karma", "--lowrank", code=2, says="--lowrank needs a table")
+        self.fails("inspect", "holes.csv", "-o", "x.csv", code=2, says="-o needs --lowrank")
         self.fails("inspect", "holes.csv", "--lowrank", "-o", "-", code=2, says="name a file")
         self.fails("inspect", "holes.csv", "--lowrank", "-o", "nowhere/x.csv", says="nowhere/x.csv")
         self.fails("inspect", "gone.csv", "--lowrank", says="gone.csv")

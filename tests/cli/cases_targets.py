@@ -400,15 +400,15 @@ class Precomputed(Case):
         bad(changed, "not positive semidefinite")
         changed = [row[:] for row in good]
         changed[2][2] = -1
-        bad(changed, "row 3 has the value -1 with itself")
+        bad(changed, "the value of row 3 with itself is -1")
         bad(good[:-1], "b.csv: the kernel matrix has 49 rows, but the data have 50")
         bad([row[:-1] for row in good], "the kernel matrix has 49 columns, but there is a row 50")
         bad([["x"] + row[1:] for row in good], "b.csv: column 1 of the kernel matrix holds text")
-        bad([[None] + row[1:] if i == 4 else row for i, row in enumerate(good)], "row 5 of the kernel matrix has a hole")
+        bad([[None] + row[1:] if i == 4 else row for i, row in enumerate(good)], "row 5 of the kernel matrix has a missing value")
         self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "gone.csv", "-o", "m.karma", says="gone.csv")
         self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--kernel", "precomputed", "-o", "m.karma", code=2, says="--gram")
         self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "--kernel", "rank", "-o", "m.karma", code=2,
-                   says="kernel values of its own: --kernel must be 'precomputed'")
+                   says="comes with kernel values: --kernel must be 'precomputed'")
         self.fails("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "--outer", "rbf", "-o", "m.karma", code=2,
                    says="precomputed takes no outer map")
 

@@ -271,7 +271,8 @@ static void check_summary(const karma_i_regularity *got, double *lambda, size_t 
     if (blind == n) return;
     check_close(got->quartile[0], lambda[blind], 1e-9, "least lambda");
     check_close(got->quartile[4], lambda[n - 1], 1e-9, "largest lambda");
-    for (size_t k = 1; k < 4; k++) { /* k quarters are at most the quartile and the others at least, but for one row */
+    for (size_t k = 1; k < 4;
+         k++) { /* k quarters are at most the quartile and the others at least, except for one row */
         size_t below = 0, above = 0;
         for (size_t i = blind; i < n; i++) {
             below += lambda[i] <= got->quartile[k] + 1e-12;

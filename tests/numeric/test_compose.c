@@ -27,7 +27,7 @@ static void clear_row(karma_i_rows *rows, size_t row) {
     memset(karma_i_rows_values(rows, row), 0, rows->n_features * sizeof *karma_i_dense_of(rows)->values);
 }
 
-/* The same rows with a byte in the place of every attribute that has one feature. */
+/* The same rows with a byte in place of every attribute that has one feature. */
 static karma_i_rows *ranked_copy(const karma_i_rows *rows) {
     size_t d = rows->n_attributes, *start = calloc(d + 1, sizeof *start);
     unsigned char *ranked = calloc(d, 1);

@@ -197,7 +197,7 @@ static double own_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, 
     return sum;
 }
 
-/* One score taken apart: parts of all attributes (0: missing), the bias behind them; sizes are sums of |summands|. */
+/* One score taken apart: parts of all attributes (0: missing), the bias after them; sizes are sums of |summands|. */
 static void own_parts(double *parts, double *sizes, const karma_model *m, const karma_i_rows *rows, size_t i,
                       size_t o) {
     size_t d = rows->n_attributes;
@@ -410,8 +410,8 @@ static size_t list_observed(size_t *observed, double *cells, const karma_table *
     return n;
 }
 
-/* One row: sampled values are within 4 standard errors, which are not too large either; exact ones exact but for single
- * precision; both add up. */
+/* One row: sampled values are within 4 standard errors, which are not too large either; exact ones exact except for
+ * single precision; both add up. */
 static void check_shapley(const karma_model *m, const karma_explanations *e, const karma_table *table, size_t row) {
     double cells[16];
     size_t observed[16], n = list_observed(observed, cells, table, row), K = m->task.n_outputs,

@@ -368,7 +368,7 @@ static void paths_have_names_and_end_with_the_portable_one(void **state) {
 
 /* --- sparse rows --------------------------------------------------------------------------------------- */
 
-/* Rows with `cells` observed attributes on average, every fifth empty; the first attributes are the commonest. */
+/* Rows with `cells` observed attributes on average, every fifth empty; the first attributes are the most common. */
 static karma_i_rows *draw_sparse(size_t n, size_t d, double cells, karma_i_rng *rng) {
     karma_i_rows *rows = NULL;
     assert_int_equal(karma_i_rows_new_sparse(&rows, d, 1, NULL), KARMA_OK); /* grows */

@@ -212,7 +212,7 @@ static void noise_fades(void **state) {
     temp_remove(&saved);
 }
 
-/* κ of a weighed recipe is weight · κ: of indicators but for rounding, of ranks but for the bytes' steps. */
+/* κ of a weighed recipe is weight · κ: of indicators except for rounding, of ranks except for the bytes' steps. */
 static void recipe_is_weighed(void **state) {
     (void)state;
     temp_file file;

@@ -234,9 +234,9 @@ static void check_goal(const karma_table *table, karma_goal goal, const char *lo
     assert_true(fabs(sum - score) < 1e-9 * fmax(1.0, fabs(sum)));
     assert_true(fabs(zeros - zero) < 1e-9 * fmax(1.0, fabs(zeros)));
     double gain = is_loss ? other - score : score - other;
-    if (!(gain > 0.0)) fail_msg("%s: %.4g, a constant answer %.4g", karma_goal_name(goal), score, other);
+    if (!(gain > 0.0)) fail_msg("%s: %.4g, a constant prediction %.4g", karma_goal_name(goal), score, other);
     if (constant && !(fabs(other - *constant) < 1e-6 * fmax(1.0, fabs(*constant))))
-        fail_msg("%s: a constant answer reaches %.6g, not %.6g", karma_goal_name(goal), other, *constant);
+        fail_msg("%s: a constant prediction reaches %.6g, not %.6g", karma_goal_name(goal), other, *constant);
     if (is_loss)
         assert_true(score > 0.0 && zero > 0.0);
     else

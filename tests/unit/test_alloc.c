@@ -1,5 +1,5 @@
 /* Allocations made to fail in turn: each call then ends with a clean error, changes nothing that it was given, and
- * gives back all it took. The linker puts the functions here in the place of malloc and its kin.
+ * gives back all it took. The linker puts the functions here in place of malloc and its kin.
  *
  * Which allocations: every one that is reached by a chain of calls of its own. Loops make the same chain thousands of
  * times; it fails the first time, alone and with all allocations after it, the second time, when something was done
@@ -876,7 +876,7 @@ static void finding_subspaces(void **state) {
 
 /* --- searches ------------------------------------------------------------------------------------------ */
 
-/* What is told of a search, but for the time it took: a failing allocation must not take a part of it in silence. */
+/* What is told of a search, except for the time it took: a failing allocation must not take a part of it in silence. */
 typedef struct searching {
     fitting f;
     karma_search_options search;

@@ -82,9 +82,9 @@ static void test_bad_files(void **state) {
     refuse_arff("@relation r\n@attribute a real\n", "there is no @data line");
     refuse_arff("@relation r\n@data\n1\n", "line 2: @data comes before the first @attribute");
     refuse_arff("@relation r\n@attribute a colour\n@data\n1\n",
-                "line 2: the attribute's type is none of numeric, real, integer, string, date and {A,B,C}");
+                "line 2: the attribute's type is not one of numeric, real, integer, string, date and {A,B,C}");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,2\n1\n",
-                "line 6: 1 value, and there are 2 attributes");
+                "line 6: 1 value, but there are 2 attributes");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,'x\n", "line 5: a quote is never closed");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n{2 5}\n",
                 "line 5: a sparse row has a wrong index");

@@ -289,7 +289,7 @@ static void levels_are_kept_by_the_number_of_missing_cells(void **state) {
     }
     for (size_t g = 0; g < c->n_groups; g++)
         assert_true(covered[g] / n[g] >= least_share(0.8, KARMA_I_LEAST_GROUP_ROWS, (size_t)n[g]));
-    assert_true(width[0] > width[c->n_groups - 1]); /* more holes, less certain */
+    assert_true(width[0] > width[c->n_groups - 1]); /* more missing cells, less certain */
     free(scores), free(low), free(high);
     karma_model_free(model);
     free_halves(h);

@@ -109,7 +109,7 @@ static void test_missing_tokens(void **state) {
     read_text(&r, "a,b\nna,-\nNan,unknown\nred,+\n#n/a,none\n", NULL); /* the usual ones in any case */
     assert_read(&r);
     assert_int_equal(karma_table_n_levels(r.table, 0), 1);
-    assert_int_equal(karma_table_n_levels(r.table, 1), 4); /* categories, where there are no numbers */
+    assert_int_equal(karma_table_n_levels(r.table, 1), 4); /* categories, where there are not numbers */
     reading_clear(&r);
     read_text(&r, "a,b\n1,-\n-,2\nunknown,.\n4,none\n", NULL); /* holes among numbers */
     assert_read(&r);
@@ -440,13 +440,13 @@ static void test_bad_row_weights(void **state) {
     refuse("a,w\n1,1\n2,\n", &o, KARMA_ERR_DATA, "line 3, column 'w': the row weight is missing");
     refuse("a,w\n1,NA\n", &o, KARMA_ERR_DATA, "line 2, column 'w': the row weight is missing");
     refuse("a,w\n1,1\n2,-0.5\n", &o, KARMA_ERR_DATA,
-           "line 3, column 'w': '-0.5' is not a row weight, which is a finite number of at least 0");
+           "line 3, column 'w': '-0.5' is not a row weight, a finite number of at least 0");
     refuse("a,w\n1,inf\n", &o, KARMA_ERR_DATA,
-           "line 2, column 'w': 'inf' is not a row weight, which is a finite number of at least 0");
+           "line 2, column 'w': 'inf' is not a row weight, a finite number of at least 0");
     refuse("a,w\n1,1e999\n", &o, KARMA_ERR_DATA,
-           "line 2, column 'w': '1e999' is not a row weight, which is a finite number of at least 0");
+           "line 2, column 'w': '1e999' is not a row weight, a finite number of at least 0");
     refuse("a,w\n1,much\n", &o, KARMA_ERR_DATA,
-           "line 2, column 'w': 'much' is not a row weight, which is a finite number of at least 0");
+           "line 2, column 'w': 'much' is not a row weight, a finite number of at least 0");
     refuse("a,w\n1,0\n2,0.0\n", &o, KARMA_ERR_DATA, "column 'w': all row weights are 0");
     refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT, "line 2: 3 fields, header has 2"); /* explains more */
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'w'; the columns are 'a', 'weight'");
@@ -609,7 +609,7 @@ static void test_dates(void **state) {
     assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
     reading_clear(&r);
     refuse("d,d.year\n2024-01-01,1\n", NULL, KARMA_ERR_DATA,
-           "dates in column 'd' would make a column 'd.year', which there is already: use option 'ignore' for one of "
+           "dates in column 'd' would make a column 'd.year', which already exists: use option 'ignore' for one of "
            "them, or option 'dates=off'");
 }
 
@@ -776,7 +776,7 @@ static void test_gzip(void **state) {
     memcpy(bytes + n_first, second, n_second);
     size_t n = n_first + n_second;
     reading r;
-    for (size_t padding = 0; padding <= 16; padding += 16) { /* two members, and zeros behind them */
+    for (size_t padding = 0; padding <= 16; padding += 16) { /* two members, and zeros after them */
         read_bytes(&r, ".csv.gz", bytes, n + padding, NULL, NULL);
         assert_read(&r);
         assert_int_equal(karma_table_n_rows(r.table), 2);
@@ -794,7 +794,7 @@ static void test_gzip(void **state) {
     }
     memcpy(bytes + n, "junk", 4);
     read_bytes(&r, ".csv.gz", bytes, n + 4, NULL, NULL);
-    assert_refused(&r, KARMA_ERR_FORMAT, "something follows the end of the gzip data");
+    assert_refused(&r, KARMA_ERR_FORMAT, "there is more after the end of the gzip data");
     bytes[n_first - 6] ^= 1; /* the check sum */
     read_bytes(&r, ".csv.gz", bytes, n, NULL, NULL);
     assert_refused(&r, KARMA_ERR_FORMAT, "the gzip data are damaged (incorrect data check)");

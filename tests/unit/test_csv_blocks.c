@@ -175,7 +175,7 @@ static void faults_have_their_line(void **state) {
     } faults[] = {
         {"id,1,2\n", "line %zu: 3 fields, header has 8"},
         {"id,1,plain,1,2001-03-01,f,-3,yes\n",
-         "line %zu, column 'w': '-3' is not a row weight, which is a finite number of at least 0"},
+         "line %zu, column 'w': '-3' is not a row weight, a finite number of at least 0"},
         {"id,1,\xff,1,2001-03-01,f,1,yes\n",
          "line %zu: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8"},
         {"id,1,\"a\"b,1,2001-03-01,f,1,yes\n", "line %zu, column 9: text after a closing quote"},

@@ -1,4 +1,4 @@
-/* Permutation importance: what must be first, what must be nothing, and that holes stay. */
+/* Permutation importance: what must be first, what must be nothing, and that missing cells stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -288,7 +288,8 @@ static void check_prox(const karma_i_loss *l, double y) {
             double u = us[a] + (a % 2 ? y : 0.0), t = ts[b];
             double zeta = l->prox(u, t, y, l->parameter), found = search_prox(l, u, t, y);
             double at = prox_value(l, zeta, u, t, y), best = prox_value(l, found, u, t, y);
-            /* never worse than what the search finds, but for rounding; and where ½(ζ - u)² tells points apart, there
+            /* never worse than what the search finds, except for rounding; and where ½(ζ - u)² tells points apart,
+             * there
              */
             if (!(at <= best + (1e-12 + 1e-15 * t) * (1.0 + fabs(best) + fabs(u))))
                 fail_msg("%s (%g), y %g: prox(%.17g, %g) = %.17g has %.17g, %.17g has %.17g", name_of(l), l->parameter,

@@ -82,7 +82,7 @@ static void two_classes_by_hand(void **state) {
     static const size_t confusion[] = {3, 1, 1, 3, 0, 0};
     for (size_t i = 0; i < 6; i++) assert_int_equal(m.confusion[i], confusion[i]);
     assert_close(karma_metrics_value(&m, "accuracy"), 0.75);
-    /* b is the commonest in training; half of these rows are b */
+    /* b is the most common in training; half of these rows are b */
     assert_close(karma_metrics_constant(&m, "accuracy"), 0.5);
     assert_close(karma_metrics_value(&m, "balanced_accuracy"), 0.75);
     assert_close(karma_metrics_value(&m, "f1"), 0.75);
@@ -450,10 +450,10 @@ static void row_losses_give_the_metric(void **state) {
     }
 }
 
-/* What a constant answer reaches is the metric of scores that give this answer for every row. */
+/* What a constant prediction reaches is the metric of scores that give this answer for every row. */
 static void constants_are_metrics_of_a_constant_answer(void **state) {
     (void)state;
-    static const double training[] = {1, 2, 3, 4, 10}; /* mean 4; b is the commonest of the classes */
+    static const double training[] = {1, 2, 3, 4, 10}; /* mean 4; b is the most common of the classes */
     for (int classify = 0; classify < 2; classify++) {
         double scores[TABLE_ROWS], constant[TABLE_ROWS];
         karma_model *model = model_of(classify ? AB : NULL, training, 5, KARMA_LOSS_AUTO);

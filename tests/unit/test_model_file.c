@@ -326,7 +326,7 @@ static void forge(const image *im, const parts *p) {
     free(bytes);
 }
 
-/* What the model makes of the holes is a table, if it can say so at all. */
+/* What the model makes of the missing cells is a table, if it can say so at all. */
 static void check_completion(const karma_model *m, const karma_table *table, const char *what) {
     karma_completion c;
     karma_error err = {0};
@@ -426,7 +426,7 @@ enum { N_HOSTILE = sizeof HOSTILE / sizeof HOSTILE[0] };
 
 static void forge_below(forgery *f, json_t *node, const char *path);
 
-/* Every hostile value in the place of one child, then the child's own children. `put` places a new reference. */
+/* Every hostile value in place of one child, then the child's own children. `put` places a new reference. */
 static void forge_member(forgery *f, json_t *object, const char *key, const char *path) {
     char what[400];
     json_t *original = json_incref(json_object_get(object, key));
@@ -539,7 +539,7 @@ static json_t *at_path(json_t *node, const char *path) {
     return node;
 }
 
-/* Puts a value, or nothing (NULL), in the place of what stands there. */
+/* Puts a value, or nothing (NULL), in place of what stands there. */
 static void set_at(json_t *root, const char *path, const char *value) {
     const char *last = strrchr(path, '.'), *name = last ? last + 1 : path;
     char above[100];
@@ -900,7 +900,7 @@ static void forged_arrays_are_refused(void **state) {
             break;
         case 8:
             put_float(values + 4 * 5 * hidden, 0.5F);
-            break; /* 5 features; a value under a hole */
+            break; /* 5 features; a value under a missing cell */
         case 9:
             put_float(values + 4 * 5 * hidden, NAN);
             break;
@@ -1179,7 +1179,7 @@ static void buffers_hold_what_files_hold(void **state) {
     karma_table_free(table);
 }
 
-/* Bytes, then the last of them for ever. */
+/* Bytes, then the last of them forever. */
 typedef struct endless {
     const unsigned char *bytes;
     size_t size, given;

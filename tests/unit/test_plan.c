@@ -101,7 +101,7 @@ static void terms_and_factors_are_those_of_the_text(void **state) {
         describe(terms, sizeof terms, &f);
         assert_string_equal(terms, cases[c].terms);
         assert_int_equal(f.n_factors, cases[c].n_factors);
-        size_t next = 0; /* factors stand in the order of the text */
+        size_t next = 0; /* factors are in the order of the text */
         for (size_t t = 0; t < f.n_terms; t++) {
             assert_int_equal(f.terms[t].first_factor, next);
             next += f.terms[t].n_factors;
@@ -224,7 +224,7 @@ static void the_message_names_the_problem(void **state) {
         {"rnk", "'rnk' is unknown|did you mean 'rank'"},
         {"linaer + rank", "'linaer' is unknown|did you mean 'linear'"},
         {"gaussian", "'gaussian' is unknown|there are linear, rank, subspace, precomputed"},
-        {"rank + union", "'union' stands alone"},
+        {"rank + union", "'union' cannot be part of a formula"},
         {"rank linear", "'rank linear' is unknown"},
         {"rank +", "missing|the end"},
         {"rank + + linear", "missing|at '+ linear'"},
@@ -241,8 +241,8 @@ static void the_message_names_the_problem(void **state) {
         {"nan*rank", "'nan' is unknown"},
         {"rank(gamma=2", "')' is missing|the end"},
         {"rank(gamma=2 + linear", "option 'gamma' |'2 + linear'"},
-        {"rank(gamma=2))", "something is unexpected|at ')'"},
-        {"rank(gamma=2) linear", "something is unexpected|at 'linear'"},
+        {"rank(gamma=2))", "unexpected text|at ')'"},
+        {"rank(gamma=2) linear", "unexpected text|at 'linear'"},
         {"rank)", "'rank)' is unknown"},
         {"rank()", "missing|at ')'"},
         {"rank(gamma)", "a setting has no value"},
@@ -261,8 +261,8 @@ static void the_message_names_the_problem(void **state) {
         {"rank(outer=poly, degree=65)", "option 'degree' |'65'"},
         {"rank(outer=poly, offset=-0.1)", "option 'offset' |'-0.1'"},
         {"rank(outer=rbf, width=0)", "option 'width' |'0'"},
-        {"linear + precomputed", "a precomputed kernel stands alone"},
-        {"precomputed * linear", "a precomputed kernel stands alone"},
+        {"linear + precomputed", "a precomputed kernel cannot be combined with others"},
+        {"precomputed * linear", "a precomputed kernel cannot be combined with others"},
         {"precomputed(outer=rbf)", "precomputed takes no outer map"},
         {"rank(outer=series)", "the outer map series needs option 'series'"},
         {"rank(outer=series, series=0:0)", "the outer map series needs option 'series'"},
@@ -399,7 +399,7 @@ static void wrong_texts_are_refused(void **state) {
         {"| linear", "option 'kernel'"},
         {"linear || rank", "option 'kernel'"},
         {"linear | cubic", "cubic"},
-        {"linear | precomputed", "a precomputed kernel stands alone"},
+        {"linear | precomputed", "a precomputed kernel cannot be combined with others"},
     };
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         karma_fit_options o = options_for(wrongs[i].text);

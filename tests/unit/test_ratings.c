@@ -165,8 +165,8 @@ static void test_repeated(void **state) {
     assert_read(&r);
     assert_true(cell_of(&r, 0, 0) == 3.0 && cell_of(&r, 0, 1) == 2.0 && isnan(cell_of(&r, 1, 0)));
     assert_int_equal(r.n_notices, 1);
-    assert_non_null(strstr(r.notice, ": 3 ratings are followed by another of the same user for the same item; the last "
-                                     "counts"));
+    assert_non_null(strstr(
+        r.notice, ": 3 ratings are followed by another of the same user for the same item; the last one is used"));
     reading_clear(&r);
     read_text(&r, "u,i,r\n1,a,5\n1,a,4\n", NULL);
     assert_read(&r);
@@ -323,7 +323,7 @@ static void test_id_column(void **state) {
     o.id = (karma_names)NAMES("id", "sex");
     read_both(&r, sample, people, &o, NULL, NULL);
     assert_refused(&r, KARMA_ERR_OPTION,
-                   "option 'id' names the column of user IDs in the users file, and there is one");
+                   "option 'id' names the column of user IDs in the users file; give one name only");
 }
 
 static void test_users_without_header(void **state) {
@@ -349,7 +349,7 @@ static void test_strangers(void **state) {
     assert_int_equal(karma_table_n_rows(r.table), 4);
     assert_int_equal(r.n_notices, 1);
     assert_non_null(strstr(r.notice, "none of the users in "));
-    assert_non_null(strstr(r.notice, " has a rating; are their IDs written alike?"));
+    assert_non_null(strstr(r.notice, " has a rating; are the IDs spelled alike in both files?"));
     reading_clear(&r);
 }
 
@@ -358,7 +358,7 @@ static void test_clash(void **state) {
     karma_read_options o = rating_options();
     reading r;
     char names[64];
-    refuse_users("u,i,r\n1,age,4\n", "id,age\n1,30\n", NULL, KARMA_ERR_DATA, "column 'age' is called like an item of ",
+    refuse_users("u,i,r\n1,age,4\n", "id,age\n1,30\n", NULL, KARMA_ERR_DATA, "column 'age' has the name of an item of ",
                  "; leave the column out with option 'ignore' 'age'");
     o.ignore = (karma_names)NAMES("age");
     read_both(&r, "u,i,r\n1,age,4\n", "id,age\n1,30\n", &o, NULL, NULL);
@@ -377,7 +377,7 @@ static void test_bad_users(void **state) {
     (void)state;
     karma_read_options o = rating_options();
     refuse_users(sample, "id,x\n1,2\n,3\n", NULL, KARMA_ERR_DATA, "row 2 has no user ID", NULL);
-    refuse_users(sample, "id,x\n1,2\n2,2\n1,3\n", NULL, KARMA_ERR_DATA, "rows 1 and 3 are both of user '1'", NULL);
+    refuse_users(sample, "id,x\n1,2\n2,2\n1,3\n", NULL, KARMA_ERR_DATA, "rows 1 and 3 both belong to user '1'", NULL);
     refuse_users(sample, "id,x\n1\n", NULL, KARMA_ERR_FORMAT, "line 2: 1 field, header has 2", NULL);
     refuse_users(sample, "id,x\n", NULL, KARMA_ERR_DATA, "no rows", NULL);
     refuse_users(sample, "", NULL, KARMA_ERR_DATA, "the file is empty", NULL);
@@ -505,7 +505,7 @@ static void test_bad_targets_and_weights(void **state) {
     refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'n'; the columns are 'id', 'sex', 'age'", NULL);
     refuse_users(sample, "id,n\n7,1\n9,\n", &o, KARMA_ERR_DATA, "line 3, column 'n': the row weight is missing", NULL);
     refuse_users(sample, "id,n\n7,-1\n", &o, KARMA_ERR_DATA,
-                 "line 2, column 'n': '-1' is not a row weight, which is a finite number of at least 0", NULL);
+                 "line 2, column 'n': '-1' is not a row weight, a finite number of at least 0", NULL);
     refuse_users(sample, "id,n\n7,0\n9,0\n", &o, KARMA_ERR_DATA, "column 'n': all row weights are 0", NULL);
     o.target = (karma_names)NAMES("sex,n");
     refuse_users(sample, weighed, &o, KARMA_ERR_OPTION,
@@ -548,9 +548,8 @@ static void test_options(void **state) {
     o = rating_options();
     o.target = (karma_names)NAMES("sex");
     refuse(sample, &o, KARMA_ERR_OPTION,
-           "option 'target' names a column of the users file and needs option 'users'; whether an item is liked is "
-           "asked for "
-           "with option 'item' and option 'like'");
+           "option 'target' names a column of the users file and needs option 'users'; to learn whether an item is "
+           "liked, use option 'item' and option 'like'");
     o = rating_options();
     o.id = (karma_names)NAMES("viewer");
     refuse(sample, &o, KARMA_ERR_OPTION,
@@ -558,7 +557,7 @@ static void test_options(void **state) {
     o = rating_options();
     o.absent = KARMA_ABSENT_ZERO;
     refuse(sample, &o, KARMA_ERR_OPTION,
-           "option 'absent=zero' does not apply to ratings: one that was not given is missing");
+           "option 'absent=zero' does not apply to ratings: a rating that was not given is missing");
     o = rating_options();
     o.category = (karma_names)NAMES("3");
     refuse(sample, &o, KARMA_ERR_OPTION, "option 'category' does not apply to item '3': ratings are numbers");

@@ -364,7 +364,7 @@ static void many_levels_are_cheap_and_too_many_are_refused(void **state) {
     karma_i_recipe *recipe;
     karma_i_rows *rows = encode(table, &o, &recipe);
     assert_true(karma_i_dense_of(rows)->n_values == 2 &&
-                karma_i_dense_of(rows)->n_codes == 1); /* ten bytes a row, not a quarter of a megabyte */
+                karma_i_dense_of(rows)->n_codes == 1); /* ten bytes per row, not a quarter of a megabyte */
     assert_int_equal(karma_i_dense_of(rows)->codes[KARMA_I_MOST_CODES - 1], KARMA_I_MOST_CODES);
     karma_i_rows_free(rows);
     karma_i_recipe_free(recipe);

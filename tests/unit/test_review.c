@@ -130,7 +130,7 @@ static void copies_with_missing_cells(void **state) {
         char sentence[400];
         if (review.findings[k].kind != KARMA_FINDING_PART_COPY) continue;
         (void)karma_finding_text(sentence, sizeof sentence, &review.findings[k], r.table);
-        assert_non_null(strstr(sentence, "but for missing values"));
+        assert_non_null(strstr(sentence, "except for missing values"));
     }
     karma_review_clear(&review);
     reading_clear(&r);

@@ -319,7 +319,7 @@ static void labels_come_from_the_rows(void **state) {
     drop(noisy);
 }
 
-/* Correlation, over rows, of "column j is a hole" with the cell of column k. */
+/* Correlation, over rows, of "column j is a missing cell" with the cell of column k. */
 static double hole_correlation(tables t, size_t j, size_t k) {
     double n = (double)karma_table_n_rows(t.holed), h = 0, x = 0, hx = 0, xx = 0;
     for (size_t i = 0; i < karma_table_n_rows(t.holed); i++) {

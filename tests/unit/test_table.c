@@ -416,7 +416,7 @@ static void patterns_equal_a_plain_count(void **state) {
         assert_int_equal(karma_table_patterns(t, found, room, &n_distinct, NULL), KARMA_OK);
         assert_int_equal(n_distinct, n_wanted);
         for (size_t p = 0; p < room && p < n_distinct; p++) {
-            size_t best = 0; /* the commonest, first seen first */
+            size_t best = 0; /* the most common, first seen first */
             for (size_t i = 0; i < ROWS; i++)
                 if (count[i] > count[best]) best = i;
             assert_int_equal(found[p].n_rows, count[best]);
@@ -463,7 +463,7 @@ static void expect_invalid_rows(size_t value_at, float value, size_t row, uint64
 static void broken_rows_are_seen(void **state) {
     (void)state;
     expect_invalid_rows(0, 1.5F, 0, 4, "unobserved");   /* a value without its bit */
-    expect_invalid_rows(4, 1e-30F, 1, 2, "unobserved"); /* a value under a hole */
+    expect_invalid_rows(4, 1e-30F, 1, 2, "unobserved"); /* a value under a missing cell */
     expect_invalid_rows(4, NAN, 1, 2, "unobserved");    /* nor NaN */
     expect_invalid_rows(0, NAN, 0, 5, "finite");
     expect_invalid_rows(6, -INFINITY, 1, 2, "finite");
@@ -543,7 +543,7 @@ static void broken_traits_are_seen(void **state) {
             break; /* the kernel's own */
         case 2:
             karma_i_dense_of(rows)->mask[1] &= ~UINT64_C(2);
-            break; /* a code under a hole */
+            break; /* a code under a missing cell */
         case 3:
             karma_i_dense_of(rows)->codes[1] = 1;
             break;
@@ -567,7 +567,7 @@ static void broken_traits_are_seen(void **state) {
             break;
         case 10:
             karma_i_dense_of(rows)->values[1] = 0.5F;
-            break; /* a term under a hole */
+            break; /* a term under a missing cell */
         case 11:
             karma_i_dense_of(rows)->values[4] = 1.0F;
             break;

@@ -8,11 +8,11 @@ static const karma_option_word all_words[] = {{"all", 0}, {NULL, 0}};
 
 static const karma_option tool_records[] = {
     {"output", KARMA_OPTION_TEXT, offsetof(tool_options, output), 0, 0, 0, NULL, "FILE",
-     "where to write; for tables - is standard output", NULL},
+     "output file; for tables, - is standard output", NULL},
     {"complete", KARMA_OPTION_TEXT, offsetof(tool_options, complete), 0, 0, 0, NULL, "FILE",
-     "write the same rows with all cells here", NULL},
+     "write the same rows without missing cells to this file", NULL},
     {"against", KARMA_OPTION_TEXT, offsetof(tool_options, against), 0, 0, 0, NULL, "FILE",
-     "kernel values against the rows of this file; the kernel is learned from them", NULL},
+     "kernel values against the rows of this file, from which the kernel is learned", NULL},
     {"importance", KARMA_OPTION_SWITCH, offsetof(tool_options, importance), 0, 0, 1, NULL, "",
      "instead of single rows: how much worse the model gets when a column is permuted, on rows with labels", NULL},
     {"overlap", KARMA_OPTION_SWITCH, offsetof(tool_options, overlap), 0, 0, 1, NULL, "",
@@ -22,12 +22,12 @@ static const karma_option tool_records[] = {
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
      "how often the cross-validation is repeated, each time with other folds", NULL},
     {"abstain", KARMA_OPTION_TEXT, offsetof(tool_options, abstain), 0, 0, 0, NULL, "10%|accuracy=0.95|LEVEL",
-     "give no prediction for this share of the rows, those that are least certain; for as few as keep this accuracy of "
-     "the others; or for rows of this warning level or above (karma explain --overlap): 1 thin, 2 very thin, 3 nothing "
-     "observed",
+     "leave predictions empty: of this share of the rows, the least certain; of as few rows as needed for this "
+     "accuracy of the others; or of rows with this warning level or above (karma explain --overlap): 1 thin, 2 very "
+     "thin, 3 nothing observed",
      "never"},
     {"cost", KARMA_OPTION_NAMES, offsetof(tool_options, cost), 0, 0, 0, NULL, "COL=NUMBER",
-     "what it costs to measure a cell of this column; 1 by default", NULL},
+     "cost of measuring a cell of this column; 1 by default", NULL},
     {"compact", KARMA_OPTION_SWITCH, offsetof(tool_options, compact), 0, 0, 1, NULL, "",
      "keep few training rows in the model: the solver nystrom, with a tenth of the rows as landmarks", NULL},
     {"flags", KARMA_OPTION_SWITCH, offsetof(tool_options, flags), 0, 0, 1, NULL, "",
@@ -35,7 +35,7 @@ static const karma_option tool_records[] = {
      "or texts where numbers are expected",
      NULL},
     {"replace", KARMA_OPTION_SWITCH, offsetof(tool_options, replace), 0, 0, 1, NULL, "",
-     "if -o is a table of a database that exists already, replace it", NULL},
+     "if -o is an existing table of a database, replace it", NULL},
     {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
      "run the regret experiment instead of learning from a stream", NULL},
     {"checkpoint", KARMA_OPTION_TEXT, offsetof(tool_options, checkpoint), 0, 0, 0, NULL, "ROWS|SECONDSs",
@@ -43,13 +43,14 @@ static const karma_option tool_records[] = {
     {"continue", KARMA_OPTION_TEXT, offsetof(tool_options, go_on), 0, 0, 0, NULL, "MODEL",
      "go on with the learner of this model; the rows are those that come next", NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
-     "write the standard errors of the completed cells here", NULL},
+     "write the standard errors of the completed cells to this file", NULL},
     {"report", KARMA_OPTION_TEXT, offsetof(tool_options, report), 0, 0, 0, NULL, "FILE",
-     "also write a web page about the result here", NULL},
+     "also write a web page about the result to this file", NULL},
     {"with-trees", KARMA_OPTION_SWITCH, offsetof(tool_options, with_trees), 0, 0, 1, NULL, "",
-     "also gradient-boosted trees, by scikit-learn and xgboost if Python has them", NULL},
+     "also compare gradient-boosted trees of scikit-learn and xgboost, if Python has them", NULL},
     {"python", KARMA_OPTION_TEXT, offsetof(tool_options, python), 0, 0, 0, NULL, "COMMAND",
-     "the Python for --with-trees; otherwise the first of python3, /usr/bin/python3 and python that has a library",
+     "the Python for --with-trees; by default the first of python3, /usr/bin/python3 and python that has one of the "
+     "libraries",
      NULL},
     {"lowrank", KARMA_OPTION_SWITCH, offsetof(tool_options, lowrank), 0, 0, 1, NULL, "",
      "check whether rows lie near a subspace of few dimensions; -o writes lambda of every row", NULL},
@@ -117,7 +118,7 @@ const char *const task_option_names[] = {"task",         "loss",          "tube"
                                          "class-weight", "probabilities", "certainty", "intervals", "sets",
                                          "coverage-by",  "folds",         NULL};
 
-/* Remembers an option of the kernel or the solver: what was given is not chosen. */
+/* Records that an option of the kernel or the solver was given, so that the search keeps it. */
 int note_given(tool *t, const char *name) {
     if (!karma_search_chooses(name)) return EXIT_DONE;
     karma_names *fixed = &t->search.fixed;
@@ -239,7 +240,7 @@ int tool_parse(tool *t, int argc, char **argv, int *wants_help) {
         if (code != EXIT_DONE) return code;
     }
     if (t->n_arguments < t->command->min_arguments)
-        return fail_usage(t, "something is missing; usage: karma %s %s [OPTION]...", t->command->name,
+        return fail_usage(t, "an argument is missing; usage: karma %s %s [OPTION]...", t->command->name,
                           t->command->arguments);
     t->read.threads = t->fit.threads;
     return EXIT_DONE;

@@ -51,7 +51,7 @@ static void write_end(FILE *stream, double value) {
     fprintf(stream, ",%s", isfinite(value) ? karma_number_text(text, value) : "");
 }
 
-/* Names with | between them; one that has a | or a quote itself stands in quotes, as fields of CSV files do. */
+/* Names separated by |; a name that contains | or a quote is quoted, as in CSV fields. */
 static char *set_text(const karma_model *model, size_t target, const unsigned char *set) {
     size_t size = 1, at = 0, K = karma_model_n_classes(model, target);
     for (size_t k = 0; k < K; k++) size += set[k] ? 2 * strlen(karma_model_class(model, target, k)) + 3 : 0;

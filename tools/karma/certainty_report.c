@@ -1,4 +1,4 @@
-/* What is reported of intervals, sets and abstention. */
+/* Reports on intervals, sets and abstention. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@ int check_levels(const tool *t, const karma_model *model) {
     for (size_t target = 0; target < karma_model_n_targets(model); target++)
         any[karma_model_task(model, target) == KARMA_TASK_REGRESS] = 1;
     if (t->fit.intervals > 0.0 && !any[1])
-        return fail_usage(t, "--intervals is for numbers, and the model predicts none; --sets is for classes");
+        return fail_usage(t, "--intervals is for numbers, but the model predicts none; --sets is for classes");
     if (t->fit.sets > 0.0 && !any[0])
-        return fail_usage(t, "--sets is for classes, and the model predicts none; --intervals is for numbers");
+        return fail_usage(t, "--sets is for classes, but the model predicts none; --intervals is for numbers");
     return EXIT_DONE;
 }
 

@@ -124,9 +124,9 @@ static void print_method(const karma_comparison *c, size_t which) {
     puts(m->is_transductive ? "  transductive" : "");
 }
 
-/* The line of no learning at all stands where its score would. */
+/* The line of the constant prediction is placed by its score. */
 static void print_constant(double score) {
-    printf("  %-18s %8.4f\n", "constant answer", score);
+    printf("  %-18s %8.4f\n", "constant", score);
 }
 
 static void print_failures(const karma_comparison *c) {
@@ -166,13 +166,13 @@ static void print_table(const karma_comparison *c, const size_t *order) {
     if (!is_said) print_constant(constant);
     print_failures(c);
     print_cut_short(c);
-    printf("\ndifference: to the best%s; total s: tuning, fitting and predicting one fold\n",
+    printf("\ndifference: from the best%s; total s: tuning, fitting and predicting one fold\n",
            karma_goal_is_loss(c->goal) ? ", a loss, so positive is worse" : ", so negative is worse");
     if (c->best == c->n_methods || c->n_done < 2) return;
     if (has_worse(c))
-        puts("* worse than the best by more than chance, at 5% over all methods; other differences may be luck");
+        puts("* significantly worse than the best, at 5% over all methods; other differences may be chance");
     else
-        puts("no method is worse than the best by more than chance");
+        puts("no method is significantly worse than the best");
 }
 
 static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
@@ -214,7 +214,7 @@ static int print_report(const tool *t, const karma_comparison *c, const size_t *
     return finish_stdout();
 }
 
-/* Where the file cannot be written the table still is. */
+/* The table is printed even if the file cannot be written. */
 static int report_sorted(const tool *t, const karma_comparison *c, const size_t *order) {
     int written = t->options.output ? write_output(t, write_csv, c) : EXIT_DONE;
     int printed = print_report(t, c, order);
@@ -290,22 +290,20 @@ const tool_command command_compare = {
     .min_arguments = 1,
     .max_arguments = 1,
     .summary = "compare methods for missing values on the same rows",
-    .description =
-        "Compares methods by cross-validation, on the same --folds folds for all of them. Prints the score of each "
-        "with a "
-        "standard error, its difference from the best method, and the seconds that one fit and one prediction took. A "
-        "* "
-        "marks a method that is significantly worse than the best: a paired t-test over the folds, corrected for the "
-        "training rows that folds share and for the number of methods. A method that fails is shown with its "
-        "reason.\n\n"
-        "All methods are tuned alike: by cross-validation on the training rows of each fold, with --inner folds, each "
-        "method takes the best of the strengths 0.1, 1, 10 and 100 of the loss against the regulariser.\n\n"
-        "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, hot-deck-nearest, "
-        "hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: karma-1, karma-2 and karma-4 by "
-        "gamma, karma-rank, karma-subspace, karma-union, karma-auto, which chooses as karma train does with this "
-        "--effort. --with-trees adds trees-sklearn and trees-xgboost: gradient-boosted trees of Python's libraries, in "
-        "a process of their own, with their settings chosen on the same inner folds. -o writes a CSV file with a line "
-        "for each method and fold.",
+    .description = "Compares methods by cross-validation, on the same --folds folds for all of them. Prints the score "
+                   "of each with a standard error, its difference from the best method, and the seconds that one fit "
+                   "and one prediction took. A * marks a method that is significantly worse than the best: a paired "
+                   "t-test over the folds, corrected for the training rows that folds share and for the number of "
+                   "methods. A method that fails is shown with its reason.\n\n"
+                   "All methods are tuned alike: by cross-validation on the training rows of each fold, with --inner "
+                   "folds, each method takes the best of the values 0.1, 1, 10 and 100 for the strength, the weight of "
+                   "the loss relative to the regulariser.\n\n"
+                   "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, "
+                   "hot-deck-nearest, hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: "
+                   "karma-1, karma-2 and karma-4 by gamma, karma-rank, karma-subspace, karma-union, karma-auto, which "
+                   "chooses as karma train does with this --effort. --with-trees adds trees-sklearn and trees-xgboost: "
+                   "gradient-boosted trees of Python's libraries, in a separate process, with settings chosen on the "
+                   "same inner folds. -o writes a CSV file with a line for each method and fold.",
     .example =
         "  karma compare patients.csv --target outcome\n"
         "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",

@@ -66,18 +66,14 @@ const tool_command command_complete = {
     .min_arguments = 2,
     .max_arguments = 2,
     .summary = "fill in missing cells with a model's subspace",
-    .description =
-        "Writes the rows of DATA as CSV with their missing cells filled in: the id columns, the model's columns in its "
-        "order, and the "
-        "target "
-        "if DATA has it. Observed cells are as they were. A missing number is the mean of what it may be, given the "
-        "observed cells of its row; a missing category is the likeliest level. The model must have a subspace: "
-        "karma train --kernel union or --kernel subspace makes such models. Predictions need no completed rows: this "
-        "is "
-        "for people and other tools.\n\n"
-        "--errors writes a table of the same shape: 0 for observed cells, for completed numbers the standard error in "
-        "the column's units, for ordered categories the same in places of the order, and for other categories 1 minus "
-        "the share of the likeliest level.",
+    .description = "Writes the rows of DATA as CSV with their missing cells filled in: the id columns, the model's "
+                   "columns in its order, and the target if DATA has it. Observed cells do not change. A missing "
+                   "number is its expected value given the observed cells of its row; a missing category is the most "
+                   "likely level. The model must have a subspace: karma train --kernel union or --kernel subspace "
+                   "makes such models. Predictions do not need completed rows: this is for people and other tools.\n\n"
+                   "--errors writes a table of the same shape: 0 for observed cells, for completed numbers the "
+                   "standard error in the column's units, for ordered categories the same in places of the order, and "
+                   "for other categories 1 minus the share of the most likely level.",
     .example = "  karma complete patients.karma patients.csv --id patient -o full.csv --errors errors.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

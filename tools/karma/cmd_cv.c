@@ -61,16 +61,15 @@ static void print_goal(karma_goal goal, double mean, double error) {
 static void print_verdict(const karma_cv_target *target, double constant) {
     double gain = karma_goal_is_loss(target->goal) ? constant - target->mean : target->mean - constant;
     if (isfinite(gain) && !(gain > (isfinite(target->error) ? 2.0 * target->error : 0.0)))
-        puts("  Not clearly better than a constant answer: these columns do not predict the target, or there are too "
-             "few "
-             "rows.");
+        puts("  Not clearly better than a constant prediction: these columns do not predict the target, or there are "
+             "too few rows.");
 }
 
 static void print_target(const karma_cv *cv, size_t t) {
     const karma_cv_target *target = &cv->targets[t];
     double constant = mean_of(target->majority, cv->n_done);
     print_goal(target->goal, target->mean, target->error);
-    if (!isnan(constant)) printf("   a constant answer: %.4f", constant);
+    if (!isnan(constant)) printf("   a constant prediction: %.4f", constant);
     if (karma_goal_is_loss(target->goal)) fputs(", less is better", stdout);
     fputs("\n  folds             ", stdout);
     for (size_t f = 0; f < cv->n_done; f++)
@@ -143,13 +142,10 @@ const tool_command command_cv = {
     .summary = "estimate by cross-validation how good a model of this table is",
     .description =
         "Estimates by cross-validation how well `karma train` with the same options predicts new rows. The rows are "
-        "divided "
-        "into --folds folds; each fold is left out in turn, a model is learned from the others and scored on it. "
-        "Prints "
-        "the goal with its standard error, its value for each fold, and the other metrics. The whole choice of a model "
-        "is "
-        "made again for each fold, without its rows, so the estimate is not optimistic. The same seed gives the same "
-        "folds on any machine and for any number of threads. --rounds repeats it with other folds.",
+        "divided into --folds folds; each fold is left out in turn, a model is learned from the others and scored on "
+        "it. Prints the goal with its standard error, its value for each fold, and the other metrics. The whole choice "
+        "of a model is made again for each fold, without its rows, so the estimate is not optimistic. The same seed "
+        "gives the same folds on any machine and for any number of threads. --rounds repeats it with other folds.",
     .example = "  karma cv patients.csv --target outcome\n"
                "  karma cv patients.csv --target outcome --kernel rank --C 10 --rounds 5\n",
     .groups = groups,

@@ -4,7 +4,7 @@
 
 #include "tool.h"
 
-/* Intervals, sets and the curve of abstention, where the model knows of them. False: err says why. */
+/* Intervals, sets and the curve of abstention, if the model has them. False: err has the reason. */
 static int judge_certainty(judged_target *judged, const tool *t, const karma_model *model, size_t target,
                            const karma_table *table, const double *scores, int with_curve, karma_error *err) {
     static const double shares[] = {1.0, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5};
@@ -111,9 +111,8 @@ const tool_command command_eval = {
         "--row-weight rows count by their weights. The scores of a constant prediction are printed for comparison. "
         "Where the model keeps rows that were left out of learning, also the coverage and the width of intervals or "
         "sets, over all rows and by the number of observed columns, and how good the most certain predictions are. "
-        "With --abstain "
-        "rows "
-        "about which the model knows too little are left out, and coverage is the share that remains.",
+        "With --abstain, rows about which the model knows too little are left out, and coverage is the share that "
+        "remains.",
     .example = "  karma eval patients.karma held-out.csv\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],

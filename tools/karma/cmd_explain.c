@@ -41,9 +41,8 @@ static int explain_overlap(tool *t, const karma_model *model, const karma_table 
 }
 
 static int run(tool *t) {
-    if (t->options.importance && t->options.overlap)
-        return fail_usage(t, "--importance and --overlap are two reports: ask for one of them");
-    if (t->options.overlap && t->options.top) return fail_usage(t, "--top has nothing to choose from in --overlap");
+    if (t->options.importance && t->options.overlap) return fail_usage(t, "use --importance or --overlap, not both");
+    if (t->options.overlap && t->options.top) return fail_usage(t, "--top does not apply to --overlap");
     karma_model *model;
     karma_table *table;
     int code = load_inputs(t, &model, &table);
@@ -80,20 +79,17 @@ const tool_command command_explain = {
     .min_arguments = 2,
     .max_arguments = 2,
     .summary = "show what each column adds to a score, and which columns matter",
-    .description =
-        "Writes a CSV with one line for every row of DATA, score and observed column: what the column contributes to "
-        "the score, the largest first, and (bias), the rest; together they sum to the score. With two "
-        "classes a positive score means the second one. If every kernel of the model has one factor, without an outer "
-        "map and not of a subspace, the parts are exact. Otherwise they are Shapley values, where a column that is "
-        "left out is missing: exact for rows with at most 10 observed columns, otherwise sampled, with standard "
-        "errors.\n"
-        "--importance shows instead how much accuracy (or R2) is lost when the observed cells of a column are "
-        "permuted among its rows, the mean over --repeats with its standard error; DATA need labels and should not be "
-        "the "
-        "training rows. --overlap shows for every row how many columns it has, how many support rows have at least "
-        "half "
-        "of them, and a warning level: 1 thin (fewer than 30 rows, or 1% of all), 2 very thin (fewer than 5, or 0.1%), "
-        "3 nothing observed.",
+    .description = "Writes a CSV with one line for every row of DATA, score and observed column: the contribution of "
+                   "the column to the score, the largest first, and (bias), the rest; together they sum to the score. "
+                   "With two classes a positive score means the second one. If every kernel of the model has one "
+                   "factor, without an outer map and not of a subspace, the contributions are exact. Otherwise they "
+                   "are Shapley values, in which a column that is left out is missing: exact for rows with at most 10 "
+                   "observed columns, otherwise sampled, with standard errors.\n"
+                   "--importance shows instead how much accuracy (or R2) is lost when the observed cells of a column "
+                   "are permuted among its rows, the mean over --repeats with its standard error; DATA need labels and "
+                   "should not be the training rows. --overlap shows for every row how many columns it has, how many "
+                   "support rows have at least half of them, and a warning level: 1 thin (fewer than 30 rows, or 1% of "
+                   "all), 2 very thin (fewer than 5, or 0.1%), 3 nothing observed.",
     .example = "  karma explain patients.karma new.csv --id patient --top 5 -o parts.csv\n"
                "  karma explain patients.karma held-out.csv --importance\n"
                "  karma explain patients.karma new.csv --overlap -o overlap.csv\n",

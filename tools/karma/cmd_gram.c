@@ -136,12 +136,9 @@ const tool_command command_gram = {
     .description =
         "Writes the Gram matrix of the rows of DATA as plain numbers, one CSV line per row, for use with any tool that "
         "takes a precomputed kernel; with --json and no -o the matrix is in the object. Without a bias (the default "
-        "here) a row with nothing observed has zeros. Name "
-        "labels with --target and weights with --row-weight to keep them out of the kernel. With --against FILE, the "
-        "line of a row of DATA holds its values with every row of FILE, under the kernel learned from FILE's rows: "
-        "what "
-        "predict "
-        "needs for a model that was trained with --gram.",
+        "here) a row with nothing observed has zeros. Name labels with --target and weights with --row-weight to keep "
+        "them out of the kernel. With --against FILE, the line of a row of DATA holds its values with every row of "
+        "FILE, under the kernel learned from FILE's rows: what predict needs for a model that was trained with --gram.",
     .example = "  karma gram patients.csv --target outcome --gamma 3 -o gram.csv\n"
                "  karma gram new.csv --against patients.csv --target outcome --gamma 3 -o new-gram.csv\n",
     .groups = groups,

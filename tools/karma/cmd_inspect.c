@@ -8,7 +8,7 @@
 
 enum { MOST_PATTERNS = 10, MOST_NAMES = 6, MOST_COLUMNS = 300, MOST_CLASSES = 8, MOST_FINDINGS = 20 };
 
-/* A model starts with the length of its header and a brace; no text file does. A pipe cannot be looked into. */
+/* A model starts with the length of its header and a brace; no text file does. A pipe cannot be inspected. */
 static int looks_like_model(const char *path) {
     unsigned char head[9];
     struct stat info;
@@ -110,7 +110,7 @@ static void print_patterns(const table_view *v) {
     }
 }
 
-/* How many rows each class has: the commonest ones. */
+/* How many rows each class has: the most common ones. */
 static void print_classes(const karma_table *table, size_t target) {
     size_t n_classes = karma_table_n_classes(table, target), n_rows = karma_table_n_rows(table), shown = 0;
     size_t *count = calloc(n_classes + 1, sizeof *count);
@@ -128,7 +128,7 @@ static void print_classes(const karma_table *table, size_t target) {
     free(count);
 }
 
-/* Numbers: their range, or how often each of two occurs, for train takes these as classes. */
+/* Numbers: their range, or the counts of two values, which train takes as classes. */
 static void print_number_target(const karma_table *table, size_t target) {
     double low = INFINITY, high = -INFINITY, value;
     size_t n = 0, n_low = 0, n_high = 0;
@@ -426,8 +426,8 @@ static int inspect_model(tool *t, const char *path) {
 static int run(tool *t) {
     const char *path = t->arguments[0];
     int is_model = looks_like_model(path);
-    if (t->options.lowrank && is_model) return fail_usage(t, "--lowrank is about tables, and %s is a model", path);
-    if (t->options.output && !t->options.lowrank) return fail_usage(t, "-o goes with --lowrank");
+    if (t->options.lowrank && is_model) return fail_usage(t, "--lowrank needs a table, but %s is a model", path);
+    if (t->options.output && !t->options.lowrank) return fail_usage(t, "-o needs --lowrank");
     if (t->options.lowrank) return inspect_lowrank(t, path);
     return is_model ? inspect_model(t, path) : inspect_table(t, path);
 }
@@ -451,15 +451,12 @@ const tool_command command_inspect = {
     .summary = "show what a table or a model contains",
     .description =
         "For a table: its columns, their types and missing rates, the most common patterns of missing values, what is "
-        "worth a look, and whether its "
-        "rows keep the paper's assumption on their norm. For a model: what it predicts, from which columns, and how "
-        "it was learned.\n\n"
+        "worth a look, and whether its rows satisfy the paper's assumption on their norm. For a model: what it "
+        "predicts, from which columns, and how it was learned.\n\n"
         "With --lowrank: whether the rows of a table lie near a subspace of few dimensions. The rank and the ranks "
-        "that "
-        "were tried, the spectrum, how well completions predict hidden cells; how much of the subspace each row shows "
-        "(lambda), the gamma that follows for epsilon, and the columns on which rows depend most. -o FILE writes row, "
-        "observed "
-        "cells, lambda and whether the row is reconstructible.",
+        "that were tried, the spectrum, how well completions predict hidden cells; how much of the subspace each row "
+        "shows (lambda), the gamma that follows for epsilon, and the columns on which rows depend most. -o FILE writes "
+        "row, observed cells, lambda and whether the row is reconstructible.",
     .example = "  karma inspect patients.csv --target outcome\n"
                "  karma inspect patients.csv --target outcome --lowrank -o rows.csv\n"
                "  karma inspect patients.karma\n",

@@ -139,13 +139,13 @@ const tool_command command_next = {
     .max_arguments = 2,
     .summary = "say which missing cells of a row are worth measuring",
     .description =
-        "Writes a CSV with the missing cells of every row of DATA, those first whose value is expected to make the "
-        "prediction most certain for their cost (--cost COL=NUMBER, otherwise 1). The values that a cell may have, "
-        "given the observed cells of its row, come from the model's subspace: karma train --kernel union or --kernel "
-        "subspace makes such models. gain is the expected fall of the uncertainty: of the entropy of the classes in "
-        "bits; of a number, the variance of the predictions over these values. change is the probability that the "
-        "predicted class changes, or the mean absolute change of the number. With several targets the first one "
-        "counts. One step ahead: measure the best cell, and ask again.",
+        "Writes a CSV with the missing cells of every row of DATA, best first: those that are expected to reduce the "
+        "uncertainty of the prediction most for their cost (--cost COL=NUMBER, 1 by default). The values that a cell "
+        "may have, given the observed cells of its row, come from the model's subspace: karma train --kernel union or "
+        "--kernel subspace makes such models. gain is the expected decrease of the uncertainty: of the entropy of the "
+        "classes in bits; of a number, the variance of the predictions over these values. change is the probability "
+        "that the predicted class changes, or the mean absolute change of the number. With several targets the first "
+        "one is used. The gain is that of one cell alone: measure the best cell, then run the command again.",
     .example = "  karma train patients.csv --target outcome --kernel union --probabilities sigmoid -o patients.karma\n"
                "  karma next patients.karma new.csv --id patient --cost troponin=20 --cost crp=5 --top 3\n",
     .groups = groups,

@@ -76,7 +76,7 @@ static void write_answer(FILE *stream, const karma_model *model, size_t target, 
         fputs(karma_number_text(text, karma_model_number(model, target, scores)), stream);
 }
 
-/* Of a row without an answer the prediction is empty; what it would have come from is there. */
+/* A row without an answer has an empty prediction; its scores are still written. */
 static void write_target(FILE *stream, const predictions *p, size_t row, size_t target) {
     char text[KARMA_NUMBER_SIZE];
     const double *scores = scores_of(p, row);
@@ -190,7 +190,7 @@ static int write_json_rows(FILE *stream, const predictions *p, int is_first) {
         json_t *row = row_json(p, i, &next);
         if (!row) return 0;
         fputs(is_first && i == 0 ? "\n    " : ",\n    ", stream);
-        int ok = json_dumpf(row, stream, 0) == 0 || ferror(stream); /* what cannot be written is told at the end */
+        int ok = json_dumpf(row, stream, 0) == 0 || ferror(stream); /* a write error is reported at the end */
         json_decref(row);
         if (!ok) return 0;
     }
@@ -249,7 +249,7 @@ static int score_part(work *w, const karma_table *table) {
         if (!w->scores) return fail_memory(w);
         w->capacity = n;
     }
-    /* what there is to note of the columns is noted with the first rows */
+    /* notices about columns are printed with the first rows only */
     const karma_hooks *hooks = w->n_rows ? NULL : &w->t->hooks;
     if (karma_predict(w->scores, w->model, table, (size_t)w->t->fit.threads, hooks, &err) == KARMA_OK) return EXIT_DONE;
     return fail_part(w, table, &err);
@@ -297,7 +297,7 @@ static int answer_rows(work *w, karma_row_stream *rows) {
         code = answer_part(w, table);
         karma_table_free(table);
     }
-    /* Ctrl-C in a pipe ends its other programs too: the last row that came need not be the last one. */
+    /* Ctrl-C in a pipe ends the other programs too: the last row that arrived need not be the last row. */
     if (code == EXIT_DONE && is_interrupted())
         return fail(w->t->arguments[1], &(karma_error){KARMA_ERR_CANCELLED, "interrupted before the last row"});
     if (code == EXIT_DONE && w->json) {
@@ -308,18 +308,18 @@ static int answer_rows(work *w, karma_row_stream *rows) {
     return code;
 }
 
-/* Why rows are left open: no threshold keeps the accuracy of some target, the rows are below it, or they share too
+/* Why rows are left empty: no threshold keeps the accuracy of some target, the rows are below it, or they share too
  * little with the training rows. */
 static const char *reason_of_abstention(const work *w) {
     abstention_rule rule;
     double threshold = 0.0;
     if (parse_abstention(&rule, w->t) != EXIT_DONE || rule.kind == ABSTAIN_OVERLAP)
-        return "the model knows too little of such rows";
+        return "the model knows too little about such rows";
     for (size_t k = 0; rule.kind == ABSTAIN_ACCURACY && k < karma_model_n_targets(w->model); k++)
         if (karma_abstention_threshold(&threshold, w->model, k, KARMA_ABSTAIN_ACCURACY, rule.value, NULL) == KARMA_OK &&
             isinf(threshold))
             return "no level of confidence kept this accuracy on the rows that were left out of learning";
-    return "the model is not certain enough of such rows";
+    return "the model is not certain enough about such rows";
 }
 
 static void note_abstention(const work *w) {
@@ -422,18 +422,15 @@ const tool_command command_predict = {
         "Writes a CSV with one line per row of DATA, in the same order: the id columns, the prediction, and the score "
         "(with more than two classes one score:CLASS each; in a regression the score is the prediction, and several "
         "quantiles have columns q:QUANTILE instead). A model with probabilities adds p:CLASS for every class. "
-        "--intervals adds low and high, between which the label of "
-        "a new row lies with this probability, and --sets the set of classes; a model that was trained with these "
-        "options "
-        "adds them by itself. With "
-        "several targets all these names go with the target's: prediction:TARGET. Columns "
-        "that the model does not know are ignored; columns of the model that DATA lacks count as missing. Rows may "
-        "have any pattern of missing values. With --abstain rows about which the model knows too little get an empty "
-        "prediction: so many percent of the rows, or as few as keep an accuracy on rows that were left out of "
-        "learning. A notice counts the cells with categories that the training rows did not have and with numbers "
-        "outside "
-        "their range; --flags names them row by row. DATA and the output may be tables of databases "
-        "(sqlite:FILE?table=NAME); the output is then written in one transaction.",
+        "--intervals adds low and high, between which the label of a new row lies with this probability, and --sets "
+        "the set of classes; a model that was trained with these options adds them without being asked. With several "
+        "targets all these names contain the target's: prediction:TARGET. Columns that the model does not know are "
+        "ignored; columns of the model that DATA lacks count as missing. Rows may have any pattern of missing values. "
+        "With --abstain, rows about which the model knows too little get an empty prediction: a share of the rows, or "
+        "as few as needed for an accuracy, measured on rows that were left out of learning. A notice counts the cells "
+        "with categories that the training rows did not have and with numbers outside their range; --flags names them "
+        "row by row. DATA and the output may be tables of databases (sqlite:FILE?table=NAME); the output is then "
+        "written in one transaction.",
     .example = "  karma predict patients.karma new.csv --id patient -o predictions.csv\n"
                "  zcat new.csv.gz | karma predict patients.karma - | head\n",
     .groups = groups,

@@ -41,15 +41,12 @@ const tool_command command_report = {
     .min_arguments = 1,
     .max_arguments = 2,
     .summary = "write a web page that shows how far a model can be trusted",
-    .description = "Writes one HTML file that needs no network: how good the model is on the rows of DATA, by number "
-                   "of observed columns "
-                   "too, which columns matter and what single values do, the rows it is least sure of and why, the "
-                   "data and their missing "
-                   "values, whether the low-rank assumption holds, and how the model was chosen. DATA should be rows "
-                   "that the model has not "
-                   "seen; without labels the quality is left out, and without DATA the page shows what the model alone "
-                   "knows. Large tables "
-                   "are judged by a sample of their rows, and the page says so.",
+    .description =
+        "Writes one HTML file that needs no network: how good the model is on the rows of DATA, by number of observed "
+        "columns too, which columns matter and what single values do, the least certain rows and why, the data and "
+        "their missing values, whether the low-rank assumption holds, and how the model was chosen. DATA should be "
+        "rows that the model has not seen; without labels the quality is left out, and without DATA the page shows "
+        "what the model alone knows. Large tables are judged by a sample of their rows, and the page says so.",
     .example = "  karma report patients.karma held-out.csv --id patient -o report.html\n"
                "  karma report patients.karma -o model.html\n",
     .groups = groups,

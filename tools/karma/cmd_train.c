@@ -9,7 +9,7 @@ static double missing_share(const karma_table *table) {
     return cells > 0.0 ? 1.0 - (double)karma_table_n_observed(table) / cells : 0.0;
 }
 
-/* Share of training rows outside the commonest class. */
+/* Share of training rows outside the most common class. */
 static double majority_error(const karma_model *model, size_t target, const char **class_name) {
     size_t best = 0, total = 0;
     for (size_t k = 0; k < karma_model_n_classes(model, target); k++) {
@@ -79,7 +79,7 @@ static void print_online(const karma_model *model) {
     }
     const char *name, *of = karma_model_n_targets(model) > 1 ? " about " : "";
     double error = majority_error(model, 0, &name);
-    printf("  errors         %s of the decisions%s%s taken before each update; always saying '%s': %s\n",
+    printf("  errors         %s of the decisions%s%s taken before each update; always predicting '%s': %s\n",
            percent(a, info->error_rate), of, *of ? karma_model_target_name(model, 0) : "", name, percent(b, error));
 }
 
@@ -95,7 +95,8 @@ static void print_batch(const karma_model *model, int is_verbose) {
     puts(info->stop == KARMA_STOP_LIMIT ? " (stopped before --tolerance was reached; see --passes)" : "");
 }
 
-/* A model that was not chosen: what it is; how the solver got there only where it is asked for or went wrong. */
+/* A model that was not chosen by a search: its kernel; the solver's figures only if requested or if it failed to
+ * converge. */
 static void print_fit(const tool *t, const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     fputs("  kernel         ", stdout);
@@ -111,7 +112,7 @@ static void print_certainty(const tool *t, const karma_model *model) {
         if (karma_model_level_is_given(model, target) || t->options.verbose) print_left_out_coverage(model, target);
 }
 
-/* Whoever has the file has these rows. */
+/* The file contains these rows. */
 static void print_kept_rows(const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     size_t n = karma_model_n_rows_kept(model);
@@ -123,7 +124,7 @@ static void print_kept_rows(const karma_model *model) {
 static void print_next_steps(const tool *t) {
     const char *words[] = {t->options.output, t->arguments[0], t->options.output};
     const char *texts[] = {"  Next: karma predict ", " NEW; karma cv ",
-                           " with the same options, a score without optimism; karma explain "};
+                           " with the same options, for a score that is not optimistic; karma explain "};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         fputs(texts[i], stdout);
         put_shell_word(stdout, words[i]);
@@ -203,7 +204,7 @@ static int run(tool *t) {
         code = fail_usage(t, "name the column of the label with --target COL%s",
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if ((code = make_compact(t, table)) != EXIT_DONE)
-        ; /* it has said why */
+        ; /* the reason was printed */
     else if ((code = check_memory(t, table, 0.0)) != EXIT_DONE)
         ;
     else if (start_clock(t, started), karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
@@ -231,13 +232,13 @@ const tool_command command_train = {
     .max_arguments = 1,
     .summary = "learn a model from a table with missing values",
     .description =
-        "Learns a classifier or a regressor from the rows of DATA that have a label, and writes it to MODEL. DATA is "
-        "a CSV, TSV or LIBSVM file, or one of ratings (--format ratings), gzipped or not; - is standard input. Cells "
-        "may be missing in any pattern: they "
-        "are never filled in. Ctrl-C stops early and keeps the model learned so far.\n\n"
-        "Unless options of the kernel or the solver are given, kernels and values of C are tried by "
-        "cross-validation, and the model is the average of those that do as well as the best (--effort, --time, "
-        "--goal, --choose). Options given together with --effort are kept, and the rest is chosen.",
+        "Learns a classifier or a regressor from the rows of DATA that have a label, and writes it to MODEL. DATA is a "
+        "CSV, TSV, ARFF or LIBSVM file or a file of ratings (--format ratings), gzipped or not, or a table of a "
+        "database (sqlite:FILE?table=NAME); - is standard input. Cells may be missing in any pattern: they are never "
+        "filled in. Ctrl-C stops early and keeps the model learned so far.\n\n"
+        "Unless options of the kernel or the solver are given, kernels and values of C are tried by cross-validation, "
+        "and the model is the average of those that do as well as the best (--effort, --time, --goal, --choose). "
+        "Options given together with --effort are kept, and the rest is chosen.",
     .example = "  karma train patients.csv --target outcome --id patient -o patients.karma\n"
                "  karma train patients.csv --target outcome --probabilities sigmoid -o patients.karma\n"
                "  karma train patients.csv --target stay --loss pinball --quantile 0.1,0.5,0.9 -o stay.karma\n"

@@ -4,7 +4,7 @@
  * for is often not running, and the one that spins takes the processor from it: two threads took many times the time of
  * one. Threads of the tool sleep instead (OMP_WAIT_POLICY=passive), unless the user has chosen otherwise.
  *
- * OpenBLAS. Its constructor maps a buffer of 128 MB for every thread, and tries for ever if it cannot have one. Under a
+ * OpenBLAS. Its constructor maps a buffer of 128 MB for every thread, and tries forever if it cannot have one. Under a
  * limit on address space it gets one (OMP_NUM_THREADS=1; the tool's own threads are those of --threads), and if not
  * even one buffer fits, the tool ends with a sentence.
  *

@@ -87,7 +87,7 @@ void print_overview(FILE *stream) {
           stream);
 }
 
-/* `karma` alone: what most people need, not everything there is. */
+/* `karma` alone: what most people need, not all commands. */
 void print_start(FILE *stream) {
     fprintf(stream,
             "karma %s: learns from tables with missing cells, without filling them in.\n\n"

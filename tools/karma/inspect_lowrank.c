@@ -1,4 +1,4 @@
-/* karma inspect --lowrank: does a table keep the paper's low-rank assumption, and what follows if it does. */
+/* karma inspect --lowrank: does a table satisfy the paper's low-rank assumption, and what follows if it does. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ typedef struct lowrank_view {
     int norms_known;
     karma_norm_check norms;
     double epsilon;
-    size_t n_critical; /* attributes that some row hangs on, the most needed first */
+    size_t n_critical; /* attributes that some row depends on, the most important first */
     size_t critical[MOST_CRITICAL];
 } lowrank_view;
 
@@ -71,11 +71,11 @@ static void print_verdict(const lowrank_view *v) {
         "The low-rank assumption does not hold here: completions predict hidden cells hardly better than the\n"
         "  columns' means. Neither --kernel subspace nor a large gamma has much to gain.",
         "The low-rank assumption holds in part: completions predict hidden cells better than the columns' means,\n"
-        "  but much stays open. --kernel union can use what there is.",
+        "  but not well. --kernel union can use what there is.",
         "The low-rank assumption holds: completions predict hidden cells well. --kernel union, or subspace if many\n"
         "  cells are missing, should learn more from fewer rows.",
-        "Within groups of columns that rows show together completions predict hidden cells. But for most missing\n"
-        "  cells nothing can be known: the data never show their columns together with those their rows have.",
+        "Within groups of columns that rows show together, completions predict hidden cells. But most missing\n"
+        "  cells cannot be predicted: their columns are never observed together with those that their rows have.",
     };
     char text[16];
     printf("\n  %s of the variance of hidden cells is explained by the subspace (holds from %.0f%%, partly from "
@@ -91,7 +91,7 @@ static void print_linkage(const lowrank_view *v) {
     if (r->n_pairs)
         printf("\n  %zu of %zu pairs of columns are seen together in some row.\n", r->n_pairs_together, r->n_pairs);
     if (r->n_groups < 2) return;
-    printf("  The rows link the columns into %zu groups; how columns of different groups go together is not known.\n",
+    printf("  The rows link the columns into %zu groups; how columns of different groups are related is not known.\n",
            r->n_groups);
     for (size_t g = 0, shown = 0; g < r->n_groups && g < MOST_CRITICAL; g++, shown = 0) {
         printf("    group %zu:", g + 1);
@@ -113,8 +113,8 @@ static void print_gamma_advice(const lowrank_view *v) {
             "  complete rows; rows with a smaller lambda gain less from the same gamma.\n",
             median);
     else
-        printf("  Half of the rows would need a gamma above %d, the largest there is: gamma alone will not reach\n"
-               "  epsilon here, and the subspace kernels are the better way.\n",
+        printf("  Half of the rows would need a gamma above %d, the largest allowed: gamma alone will not reach\n"
+               "  epsilon here, and the subspace kernels are better.\n",
                LARGEST_GAMMA);
 }
 
@@ -134,7 +134,7 @@ static void print_regularity(const lowrank_view *v) {
 
 static void print_critical(const lowrank_view *v) {
     if (v->n_critical == 0) return;
-    printf("\n  Columns that rows hang on: hidden, they make rows unreconstructible.\n");
+    printf("\n  Columns that rows depend on: without them, rows are not reconstructible.\n");
     for (size_t k = 0; k < v->n_critical; k++) {
         fputs("  ", stdout);
         print_field(karma_table_attribute_name(v->table, v->critical[k]), 24);
@@ -152,7 +152,7 @@ static void print_lowrank(const lowrank_view *v, const char *path) {
     print_regularity(v);
     print_critical(v);
     if (v->norms_known)
-        printf("\n  %s of the rows have a norm above 1, which the paper's bounds assume they have not%s.\n",
+        printf("\n  %s of the rows have a norm above 1, and the paper's bounds assume at most 1%s.\n",
                percent(share, share_of_rows(v, v->norms.n_above_one)),
                v->norms.n_above_one ? " (--unit-ball on shrinks them)" : "");
 }

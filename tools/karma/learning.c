@@ -5,10 +5,10 @@
 #include "tool.h"
 
 enum { MOST_NOTICES = 8 };
-/* Less needs no word. */
+/* Less is not worth a notice. */
 #define NOTEWORTHY_BYTES 1e9
 
-/* What is likely to spoil a model has a notice each; the others share one. */
+/* Findings that are likely to spoil a model have a notice each; the others share one. */
 static int is_serious(karma_finding_kind kind) {
     switch (kind) {
     case KARMA_FINDING_ID:
@@ -47,7 +47,7 @@ static void list_columns(char *out, size_t size, const char *title, const karma_
     if (n > MOST_NAMES && used < size) (void)snprintf(out + used, size - used, " and %zu more", n - MOST_NAMES);
 }
 
-/* One line for what is good to know: karma inspect has the sentences. */
+/* One line for minor findings: karma inspect has the sentences. */
 static void note_rest(const tool *t, const karma_review *review, const karma_table *table) {
     char list[700] = "", sentence[800];
     list_columns(list, sizeof list, "constant:", review, table, KARMA_FINDING_CONSTANT, KARMA_FINDING_CONSTANT);
@@ -58,7 +58,7 @@ static void note_rest(const tool *t, const karma_review *review, const karma_tab
     list_columns(list, sizeof list, "categories that differ in case only:", review, table, KARMA_FINDING_SPELLINGS,
                  KARMA_FINDING_SPELLINGS);
     if (!*list) return;
-    (void)snprintf(sentence, sizeof sentence, "columns worth a look (karma inspect says more): %s", list);
+    (void)snprintf(sentence, sizeof sentence, "columns worth a look (karma inspect shows more): %s", list);
     t->hooks.notice(t->hooks.payload, sentence);
 }
 
@@ -95,7 +95,7 @@ static void note_memory(const tool *t, const karma_table *table) {
     double bytes = estimate_bytes(t, table);
     if (bytes < NOTEWORTHY_BYTES && !t->options.verbose) return;
     (void)snprintf(sentence, sizeof sentence,
-                   "this may take up to about %.2g GB of memory; option 'memory' limits the part of kernel values",
+                   "this may take up to about %.2g GB of memory; option 'memory' limits the share of kernel values",
                    bytes / 1e9);
     t->hooks.notice(t->hooks.payload, sentence);
 }

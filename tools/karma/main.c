@@ -37,7 +37,7 @@ static int is_standard_input(const struct stat *file) {
     return fstat(STDIN_FILENO, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
 }
 
-/* Writing over what is being read loses it: never what was meant. */
+/* Overwriting the input would lose it. */
 static int is_an_input(const tool *t, const char *path) {
     struct stat output;
     for (size_t i = 0; path && !t->read.query && i < t->n_arguments; i++) /* what a query reads is not known here */
@@ -78,14 +78,15 @@ static int run_command(const tool_command *command, int argc, char **argv) {
     return code;
 }
 
-/* Where 0, 1 or 2 is closed the next file opened would take its number and receive the messages for stderr. The null
- * device is put there, opened the wrong way round so that using it is still an error. */
+/* If descriptor 0, 1 or 2 is closed, the next file opened would take its number and receive the messages for stderr.
+ * The null device is put there, opened the wrong way round so that using it is still an error. */
 static void reserve_standard_streams(void) {
     for (int file = 0; file <= 2; file++)
         if (fcntl(file, F_GETFD) < 0) (void)open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
 }
 
-/* What is written for people fits: a write that fails then does so where its reason is asked for, in finish_stdout. */
+/* The buffer holds everything that is written for people, so a failed write shows in finish_stdout, which reports the
+ * reason. */
 enum { STDOUT_BUFFER = 1 << 20 };
 
 int main(int argc, char **argv) {

@@ -16,7 +16,7 @@ void outcome_clear(outcome *o) {
     *o = (outcome){0};
 }
 
-/* Room for all rows; whether there is. */
+/* Allocates for all rows; false: out of memory. */
 static int allocate(outcome *o, size_t n, int has_interval) {
     size_t K = o->n_classes;
     o->row = malloc((n + 1) * sizeof *o->row);

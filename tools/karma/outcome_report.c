@@ -1,10 +1,10 @@
-/* What matters of a search, first: how good the model is, beside a constant answer and 0-imputation, in words. */
+/* The summary of a search: how good the model is, compared with a constant prediction and 0-imputation. */
 #include <math.h>
 #include <string.h>
 
 #include "tool.h"
 
-/* A difference counts from so many standard errors on. */
+/* A difference counts from this many standard errors on. */
 static const double CLEAR = 2.0;
 
 /* "0.8123 +- 0.0150", or without an error where there is one fold only. */
@@ -23,7 +23,7 @@ void print_score_line(const char *name, double score, double error, const char *
     printf(" %-18s%s%s\n", with_error(text, score, error), *remark ? "  " : "", remark);
 }
 
-/* The classes by their number of rows, the commonest first. */
+/* The classes by their number of rows, the most common first. */
 static void print_class_counts(const karma_model *model, size_t target) {
     enum { MOST = 6 };
     size_t K = karma_model_n_classes(model, target), last = SIZE_MAX, last_class = 0;
@@ -54,7 +54,7 @@ void print_target_line(const karma_model *model, size_t target) {
 }
 
 static const char *constant_words(const karma_model *model, size_t target) {
-    if (karma_model_task(model, target) == KARMA_TASK_CLASSIFY) return "always the commonest class";
+    if (karma_model_task(model, target) == KARMA_TASK_CLASSIFY) return "always the most common class";
     return karma_model_n_quantiles(model, target) ? "always the same quantiles" : "always the mean";
 }
 
@@ -81,14 +81,14 @@ static int helped(const karma_search_info *info, const char *one, const char *ot
     return 0;
 }
 
-/* Scores of a constant answer have no error of their own. */
+/* Scores of a constant prediction have no error of their own. */
 static int beats_constant(const karma_search_info *info) {
     double sign = karma_goal_is_loss(info->goal) ? -1.0 : 1.0;
     double margin = sign * (info->score - info->constant_score);
     return isfinite(info->error) ? margin > CLEAR * info->error : margin > 0.0;
 }
 
-/* " (by 0.0123 +- 0.0100)"; of several targets the mean difference says nothing to people. */
+/* " (by 0.0123 +- 0.0100)"; for several targets the mean difference is not meaningful. */
 static void print_difference(const karma_search_info *info, double difference, double error) {
     char text[64];
     if (info->n_targets < 2) printf(" (by %s)", with_error(text, difference, error));
@@ -97,20 +97,19 @@ static void print_difference(const karma_search_info *info, double difference, d
 static void print_verdict(const karma_search_info *info, double missing) {
     double difference, error;
     if (!beats_constant(info)) {
-        puts("  Not clearly better than a constant answer: these columns do not predict the target, or there are too "
-             "few "
-             "rows.");
+        puts("  Not clearly better than a constant prediction: these columns do not predict the target, or there are "
+             "too few rows.");
         return;
     }
-    if (info->n_checked) { /* what a sample's folds say of 0-imputation need not hold for so many rows */
-        printf("  Trust the check: the other scores are of models learned from about %zu rows.\n",
+    if (info->n_checked) { /* the comparison with 0-imputation on the sample need not hold for so many rows */
+        printf("  Rely on the check: the other scores are those of models learned from about %zu rows.\n",
                info->n_rows_tried - info->n_rows_tried / info->n_folds);
         return;
     }
     if (!info->has_zero_imputation) return;
     compare_with_zero(&difference, &error, info);
     if (!isfinite(error)) {
-        puts("  One fold only: whether it is better than 0-imputation cannot be told.");
+        puts("  With one fold it cannot be compared with 0-imputation.");
         return;
     }
     int is_better = difference > CLEAR * error;
@@ -124,12 +123,13 @@ static void print_verdict(const karma_search_info *info, double missing) {
         ": %s.\n",
         !is_better && missing == 0.0 ? "no cell is missing, and the kernels did not matter here"
         : !is_better                 ? "neither the missing values nor the kernels mattered here"
-        : holes && kernels ? "both the treatment of missing values (gamma > 1, subspace) and the kernels (ranks, outer "
-                             "maps) mattered"
-        : holes            ? "the treatment of missing values mattered (gamma > 1, subspace), other kernels did not"
-        : kernels          ? missing == 0.0 ? "the kernels mattered; no cell is missing"
-                                            : "the kernels mattered (ranks, outer maps), the treatment of missing values did not"
-                  : "kernels and the treatment of missing values can stand in for each other here, none matters alone");
+        : holes && kernels
+            ? "both the treatment of missing values (gamma > 1, subspace) and the kernels (ranks, outer maps) mattered"
+        : holes ? "the treatment of missing values mattered (gamma > 1, subspace), other kernels did not"
+        : kernels
+            ? missing == 0.0 ? "the kernels mattered; no cell is missing"
+                             : "the kernels mattered (ranks, outer maps), the treatment of missing values did not"
+            : "the kernels and the treatment of missing values can replace each other here; neither matters alone");
 }
 
 /* Where kernels were chosen on a sample: the choice, learned from the other rows, on that sample. */

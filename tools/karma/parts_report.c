@@ -1,4 +1,4 @@
-/* What the scores of rows are made of: as CSV, one line a part; as JSON. */
+/* Contributions to scores: as CSV, one line per part; as JSON. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static int by_size(const void *a, const void *b) {
     return (x->attribute > y->attribute) - (x->attribute < y->attribute);
 }
 
-/* Sorts the parts of a score into r->parts and gives how many are to be shown; the others become *other: errors are
- * added as if all went the same way, which is the most that they can be. */
+/* Sorts the parts of a score into r->parts and returns how many are to be shown; the others are summed in *other: their
+ * errors are added, which is an upper bound. */
 static size_t sort_parts(const parts_report *r, size_t row, size_t output, shown *other) {
     size_t first = r->e->start[row], n = r->e->start[row + 1] - first, K = r->e->n_outputs;
     for (size_t k = 0; k < n; k++)

@@ -75,8 +75,9 @@ static void draw_roc(report *r, const outcome *o, const curves *c, size_t n, con
     figure_begin(
         &f, &r->page,
         &(figure_spec){.title = "ROC curve",
-                       .caption = n > 1 ? "Each class against all others; the more to the upper left, the better."
-                                        : "The more to the upper left, the better; the dashed line is guessing.",
+                       .caption =
+                           n > 1 ? "Each class against all others; the closer to the upper left corner, the better."
+                                 : "The closer to the upper left corner, the better; the dashed line is guessing.",
                        .x = {.label = "false positive rate", .high = 1.0},
                        .y = {.label = "true positive rate", .high = 1.0},
                        .series = names,
@@ -86,18 +87,20 @@ static void draw_roc(report *r, const outcome *o, const curves *c, size_t n, con
     figure_end(&f);
     figure_begin(
         &f, &r->page,
-        &(figure_spec){.title = "Precision and recall",
-                       .caption = "Of the rows called positive the share that are, by the share of positives found.",
-                       .x = {.label = "recall", .high = 1.0},
-                       .y = {.label = "precision", .high = 1.0},
-                       .series = names,
-                       .n_series = n});
+        &(figure_spec){
+            .title = "Precision and recall",
+            .caption =
+                "The share of true positives among the rows predicted positive, by the share of positives found.",
+            .x = {.label = "recall", .high = 1.0},
+            .y = {.label = "precision", .high = 1.0},
+            .series = names,
+            .n_series = n});
     if (n == 1) figure_rule_y(&f, (double)c[0].n_positive / (double)o->n_rows, "guessing");
     for (size_t i = 0; i < n; i++) figure_line(&f, i, c[i].recall + 1, c[i].precision + 1, c[i].n - 1, LINE_STEPS);
     figure_end(&f);
 }
 
-/* The classes with most rows. Of two classes one curve says all: that of the second. */
+/* The classes with most rows. For two classes one curve is enough: that of the second. */
 static size_t choose_classes(size_t chosen[MOST_CURVES], const size_t *counts, size_t K) {
     size_t n = 0;
     if (K == 2) {
@@ -124,7 +127,7 @@ static void draw_curves(report *r, const outcome *o, const size_t *counts, curve
         names[i] = o->classes[chosen[i]];
     }
     if (n == 1)
-        page_paragraph(&r->page, "AUC %.3f; average precision %.3f for %s, which %.1f%% of the rows are.", c[0].auc,
+        page_paragraph(&r->page, "AUC %.3f; average precision %.3f for %s, the class of %.1f%% of the rows.", c[0].auc,
                        c[0].average_precision, o->classes[1], 100.0 * (double)c[0].n_positive / (double)o->n_rows);
     draw_roc(r, o, c, n, names);
 }
@@ -154,12 +157,12 @@ static void draw_calibration(report *r, const outcome *o) {
     figure_begin(&f, &r->page,
                  &(figure_spec){.title = "Calibration",
                                 .caption = o->n_classes == 2
-                                               ? "How often it happened, by the probability that was given. On the "
+                                               ? "How often the class occurred, by its predicted probability. On the "
                                                  "dashed line both agree; lines are standard errors."
-                                               : "How often the answer was right, by its probability. On the "
+                                               : "How often the prediction was right, by its probability. On the "
                                                  "dashed line both agree; lines are standard errors.",
                                 .x = {.label = "probability given", .high = 1.0},
-                                .y = {.label = "share that happened", .high = 1.0},
+                                .y = {.label = "share that occurred", .high = 1.0},
                                 .extra = "rows"});
     figure_diagonal(&f);
     for (size_t b = 0; b < N_BINS; b++) {
@@ -181,15 +184,16 @@ static void draw_confusion(report *r, const outcome *o, const size_t *confusion,
     figure f;
     figure_begin(
         &f, &r->page,
-        &(figure_spec){.title = "Confusion matrix",
-                       .caption = K > n ? "The first 50 classes. Colour: share of the rows of the true class."
-                                        : "Rows are the truth, columns the answers. Colour: share of the rows of the "
-                                          "true class.",
-                       .x = {.label = "answer", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
-                       .y = {.label = "truth", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
-                       .extra = "rows",
-                       .width = size,
-                       .height = size * 0.85});
+        &(figure_spec){
+            .title = "Confusion matrix",
+            .caption = K > n ? "The first 50 classes. Colour: share of the rows of the true class."
+                             : "Rows are the true classes, columns the predictions. Colour: share of the rows of the "
+                               "true class.",
+            .x = {.label = "answer", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
+            .y = {.label = "truth", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
+            .extra = "rows",
+            .width = size,
+            .height = size * 0.85});
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) {
             char text[40], value[80];

@@ -6,7 +6,7 @@
 
 enum { MOST_POINTS = 1000, N_BINS = 24 };
 
-/* Every so many of the rows are drawn. */
+/* Rows are drawn at regular intervals. */
 static size_t thinned(const outcome *o) {
     return (o->n_rows + MOST_POINTS - 1) / MOST_POINTS;
 }
@@ -78,14 +78,13 @@ static void write_interval(report *r, const outcome *o, double *widths) {
         inside += o->truth[i] >= o->low[i] && o->truth[i] <= o->high[i];
     }
     double share = inside / n, error = sqrt(share * (1.0 - share) / n);
-    page_paragraph(
-        &r->page,
-        "The interval between the outer quantiles should cover %.0f%% of the rows; it covers %.1f%% \xC2\xB1 "
-        "%.1f, and is %s wide on average.%s",
-        100.0 * o->nominal, 100.0 * share, 100.0 * error, short_number(text, mean),
-        share < o->nominal - 2.0 * error ? " That is too few: the intervals are too narrow." : "");
+    page_paragraph(&r->page,
+                   "The interval between the outer quantiles should cover %.0f%% of the rows; it covers %.1f%% "
+                   "\xC2\xB1 %.1f, and is %s wide on average.%s",
+                   100.0 * o->nominal, 100.0 * share, 100.0 * error, short_number(text, mean),
+                   share < o->nominal - 2.0 * error ? " That is too few: the intervals are too narrow." : "");
     draw_histogram(r, widths, o->n_rows, "Width of the intervals",
-                   "Rows about which the model is unsure have wide intervals.", "width");
+                   "Rows about which the model is uncertain have wide intervals.", "width");
 }
 
 static void write_scores(report *r, const outcome *o, const double *residuals) {
@@ -98,11 +97,11 @@ static void write_scores(report *r, const outcome *o, const double *residuals) {
         squares += residuals[i] * residuals[i] / n;
         total += (o->truth[i] - mean) * (o->truth[i] - mean) / n;
     }
-    page_paragraph(
-        &r->page,
-        "R\xC2\xB2 %.3f; mean absolute error %s; root mean square error %s; the truth is on average %s above "
-        "the prediction (%zu rows).",
-        1.0 - squares / total, short_number(a, mae), short_number(b, sqrt(squares)), short_number(c, bias), o->n_rows);
+    page_paragraph(&r->page,
+                   "R\xC2\xB2 %.3f; mean absolute error %s; root mean square error %s; the truth is on average %s "
+                   "above the prediction (%zu rows).",
+                   1.0 - squares / total, short_number(a, mae), short_number(b, sqrt(squares)), short_number(c, bias),
+                   o->n_rows);
 }
 
 karma_status write_number_quality(report *r, const outcome *o, karma_error *err) {

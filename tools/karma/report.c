@@ -39,7 +39,7 @@ static int check_output(const tool *t, const char *path) {
     karma_error err;
     karma_output *output = NULL;
     if (!path || strcmp(path, "-") == 0) return EXIT_DONE;
-    /* to open a pipe or a device is an event for who is at its other end */
+    /* opening a pipe or a device would be noticed at its other end */
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
     if (karma_output_open_table(&output, path, t->options.replace, &err) != KARMA_OK) return fail(path, &err);
     karma_output_discard(output);
@@ -245,7 +245,7 @@ static json_t *quantiles_json(const karma_model *model, size_t target, const kar
     return rows;
 }
 
-/* Of classes, what a constant answer reaches comes after the metric; of numbers, after all metrics. */
+/* Of classes, what a constant prediction reaches comes after the metric; of numbers, after all metrics. */
 static void add_values_json(json_t *object, const karma_metrics *m, karma_task task) {
     int constants_are_last = task == KARMA_TASK_REGRESS;
     for (int pass = 0; pass < 2; pass++)

@@ -8,7 +8,7 @@
 /* Larger tables are judged by a sample of their rows, and the page says so. */
 enum { MOST_JUDGED = 50000, MOST_NOTES = 50 };
 
-/* A program may have the state that a library must not. */
+/* A program may have global state; a library must not. */
 static char *notes[MOST_NOTES];
 static size_t n_notes;
 static karma_notice_fn shown_by;
@@ -33,7 +33,7 @@ void forget_notes(void) {
     while (n_notes) free(notes[--n_notes]);
 }
 
-/* Nobody can tell for certain, but the same number of rows with the same labels is no accident. */
+/* This is not certain, but the same number of rows with the same labels is hardly a coincidence. */
 static int looks_like_training(const karma_model *model, const karma_table *table, const outcome *o) {
     size_t n = o->n_rows;
     double mean = 0.0;
@@ -135,7 +135,7 @@ int report_model(tool *t, const karma_model *model, const karma_table *table, co
     return code;
 }
 
-/* How well a model answers the rows that it has learned by heart says nothing: such figures are left out. */
+/* Quality on the training rows is not informative: such figures are left out. */
 int report_training(tool *t, const karma_model *model, const karma_table *table) {
     report r = {.t = t, .model = model, .table = table, .rows = table, .data = t->arguments[0], .is_training = 1};
     return t->options.report ? write_model_page(&r, t->options.report) : EXIT_DONE;

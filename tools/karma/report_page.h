@@ -1,4 +1,4 @@
-/* The report page: what a person looks at who must decide whether to trust a model.
+/* The report page: for a person who must decide whether to trust a model.
  *
  * A page has sections, one file each (section_*.c), in the order of the list in report_page.c. A section that has
  * nothing to show says so by `applies` and is left out. */
@@ -16,7 +16,7 @@ typedef struct outcome {
     size_t n_rows, n_unknown; /* unknown: rows left out because training never saw their class */
     size_t *row;              /* of the table */
     double *truth, *answer;   /* numbers of classes, or numbers */
-    double *likely;           /* of classes: likely[i * n_classes + k], the more the likelier; NULL for numbers */
+    double *likely;           /* of classes: likely[i * n_classes + k], larger is more likely; NULL for numbers */
     int has_probabilities;    /* `likely` are probabilities */
     double *low, *high;       /* the outer quantiles, or NULL */
     double nominal;           /* the share that they should cover */

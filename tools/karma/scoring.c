@@ -67,7 +67,7 @@ static int flag_overlap(unsigned char *flags, double level, const karma_model *m
     size_t n = karma_table_n_rows(table);
     karma_overlap *overlaps = calloc(n + 1, sizeof *overlaps);
     *err = (karma_error){KARMA_ERR_MEMORY, "out of memory"};
-    /* what there is to note of the columns was noted with the scores */
+    /* notices about columns were printed with the scores */
     int ok = overlaps && karma_measure_overlap(overlaps, model, table, NULL, err) == KARMA_OK;
     for (size_t i = 0; ok && i < n; i++) flags[i] = overlaps[i].level >= (karma_overlap_level)level;
     free(overlaps);

@@ -89,7 +89,7 @@ static void print_folds(const karma_search_info *info) {
     puts(info->n_values > most ? "  ..." : "");
 }
 
-/* Ingredients are words of the library; short ones are explained here. */
+/* Ingredients as the library names them; short names are explained here. */
 static const char *words_for(const char *ingredient) {
     static const struct {
         const char *ingredient, *words;

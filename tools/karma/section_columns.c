@@ -1,4 +1,4 @@
-/* Which columns matter, and what the model makes of the values of single columns. */
+/* Which columns matter, and the effects of single columns. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void draw_importance(report *r, const karma_importances *all, size_t targ
     (void)snprintf(
         caption, sizeof caption,
         "What %s loses when the values of a column are exchanged among the rows, on %zu rows; lines are standard "
-        "errors. Columns that can replace each other share what they are worth.%s",
+        "errors. Columns that can replace each other share their importance.%s",
         is_class ? "accuracy" : "R\xC2\xB2", n_rows, all->n_attributes > n ? " The 30 largest." : "");
     figure_spec spec = {.title = "Importance of the columns",
                         .caption = caption,
@@ -99,7 +99,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Levels: the commonest; numbers: quantiles from 2% to 98%. */
+/* Levels: the most common; numbers: quantiles from 2% to 98%. */
 static int fill_grid(grid *g, const karma_table *rows, size_t column) {
     size_t n = 0, n_rows = karma_table_n_rows(rows);
     double *values = malloc((n_rows + 1) * sizeof *values);
@@ -207,8 +207,8 @@ static void draw_effect(report *r, const karma_table *rows, size_t column, const
     int is_category = karma_table_attribute_kind(rows, column) == KARMA_COLUMN_CATEGORY;
     char words[160];
     figure_spec spec = {.title = name,
-                        .caption = n_levels ? "Mean answer if all rows had this level; the last mark: missing."
-                                            : "Mean answer if all rows had this value; dashed: if it were missing.",
+                        .caption = n_levels ? "Mean prediction if all rows had this level; the last mark: missing."
+                                            : "Mean prediction if all rows had this value; dashed: if it were missing.",
                         .x = {.label = name},
                         .y = {.label = response_words(words, r->model), .low = low, .high = high},
                         .width = 300.0,
@@ -259,12 +259,11 @@ static karma_status write_effects(report *r, const size_t *order, karma_error *e
     if (st == KARMA_OK && total) {
         padded_range_of(&low, &high, ends, total);
         page_heading(&r->page, "Effects of single columns");
-        page_paragraph(
-            &r->page,
-            "One column is set to the same value in %zu rows while the others stay as they are, and the answers are "
-            "averaged. All figures have the same scale. Values that do not go together with the others of a row "
-            "are tried too, so this describes the model, not the world.",
-            karma_table_n_rows(rows));
+        page_paragraph(&r->page,
+                       "One column is set to the same value in %zu rows while the others stay as they are, and the "
+                       "predictions are averaged. All figures have the same scale. This includes combinations of "
+                       "values that no real row has, so it describes the model, not the world.",
+                       karma_table_n_rows(rows));
         for (size_t i = 0; i < n; i++)
             if (effects[i].g.n > 2) draw_effect(r, rows, columns[i], &effects[i], low, high);
     }

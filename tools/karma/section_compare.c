@@ -1,4 +1,4 @@
-/* Methods side by side, with the differences that are real. */
+/* Methods side by side, with the significant differences. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -39,14 +39,15 @@ static void draw_methods(report *r, const karma_comparison *c, const size_t *ord
         ends[2 * i + 1] = m->mean + error;
     }
     ends[2 * n] = isfinite(constant) ? constant : 0.0;
-    figure_spec spec = {.title = "Methods",
-                        .caption = karma_goal_is_loss(c->goal)
-                                       ? "Mean over the parts, shorter is better; lines are standard errors."
-                                       : "Mean over the parts, longer is better; lines are standard errors. "
-                                         "The axis may not begin at 0.",
-                        .x = {.label = karma_goal_name(c->goal)},
-                        .y = {.label = "method", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
-                        .extra = "standard error"};
+    figure_spec spec = {
+        .title = "Methods",
+        .caption =
+            karma_goal_is_loss(c->goal)
+                ? "Mean over the folds, shorter is better; lines are standard errors."
+                : "Mean over the folds, longer is better; lines are standard errors. The axis may not begin at 0.",
+        .x = {.label = karma_goal_name(c->goal)},
+        .y = {.label = "method", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
+        .extra = "standard error"};
     padded_range_of(&spec.x.low, &spec.x.high, ends, 2 * n + 1);
     figure f;
     figure_begin(&f, &r->page, &spec);
@@ -86,13 +87,12 @@ static karma_status write_section(report *r, karma_error *err) {
     double constant = 0.0;
     (void)err;
     for (size_t f = 0; f < c->n_done; f++) constant += c->constant[f] / (double)c->n_done;
-    page_paragraph(
-        &r->page,
-        "%zu rows, in %zu folds that were left out in turn, %zu time%s. The strength of every method was chosen on the "
-        "training rows of each part. %s",
-        c->n_rows, c->n_folds, c->n_rounds, c->n_rounds == 1 ? "" : "s",
-        "A star and the second colour mark methods that are worse than the best beyond chance (paired test, "
-        "corrected for the number of methods).");
+    page_paragraph(&r->page,
+                   "%zu rows, in %zu folds that were left out in turn, %zu time%s. The strength of every method was "
+                   "chosen on the training rows of each fold. %s",
+                   c->n_rows, c->n_folds, c->n_rounds, c->n_rounds == 1 ? "" : "s",
+                   "A star and the second colour mark methods that are significantly worse than the best (paired test, "
+                   "corrected for the number of methods).");
     if (n) {
         draw_methods(r, c, order, n, constant);
         write_methods(r, c, order, n);

@@ -1,4 +1,4 @@
-/* Cross-validation: the goal part by part, and every metric. */
+/* Cross-validation: the goal fold by fold, and every metric. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static int applies(const report *r) {
 
 static void draw_folds(report *r, const karma_cv_target *target, size_t n) {
     char texts[MOST_FOLDS][24];
-    const char *names[MOST_FOLDS], *series[] = {"the model", "a constant answer"};
+    const char *names[MOST_FOLDS], *series[] = {"the model", "a constant prediction"};
     double ends[2 * MOST_FOLDS + 1];
     if (n > MOST_FOLDS) n = MOST_FOLDS;
     for (size_t i = 0; i < n; i++) {
@@ -22,8 +22,8 @@ static void draw_folds(report *r, const karma_cv_target *target, size_t n) {
         ends[2 * i + 1] = target->majority[i];
     }
     ends[2 * n] = 0.0;
-    figure_spec spec = {.title = "Part by part",
-                        .caption = "Each mark is a part of the rows that was left out; the line is the mean.",
+    figure_spec spec = {.title = "Fold by fold",
+                        .caption = "Each mark is one fold that was left out; the line is the mean.",
                         .x = {.label = "part", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
                         .y = {.label = karma_goal_name(target->goal)},
                         .series = series,
@@ -56,13 +56,12 @@ static void write_metrics(report *r, const karma_cv_target *target) {
 static karma_status write_section(report *r, karma_error *err) {
     const karma_cv *cv = r->cv;
     (void)err;
-    page_paragraph(
-        &r->page,
-        "%zu rows were left out in turn, in %zu folds, %zu time%s. Every choice was made without the rows that it is "
-        "judged on, so these numbers are what can be expected of new rows like these.",
-        cv->n_rows, cv->n_folds, cv->n_repeats, cv->n_repeats == 1 ? "" : "s");
+    page_paragraph(&r->page,
+                   "%zu rows were left out in turn, in %zu folds, %zu time%s. Every model was chosen without the rows "
+                   "that it is judged on, so these numbers can be expected on new rows like these.",
+                   cv->n_rows, cv->n_folds, cv->n_repeats, cv->n_repeats == 1 ? "" : "s");
     if (cv->n_done < cv->n_folds * cv->n_repeats)
-        page_warning(&r->page, "It was interrupted after %zu parts.", cv->n_done);
+        page_warning(&r->page, "It was interrupted after %zu folds.", cv->n_done);
     for (size_t t = 0; t < cv->n_targets; t++) {
         const karma_cv_target *target = &cv->targets[t];
         char error[40] = "";

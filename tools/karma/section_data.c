@@ -110,7 +110,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Bands of the map: the commonest patterns, those of few missing values first. */
+/* Bands of the map: the most common patterns, those of few missing values first. */
 static int by_missing(const void *a, const void *b) {
     const karma_pattern *x = a, *y = b;
     if (x->n_missing != y->n_missing) return x->n_missing < y->n_missing ? -1 : 1;
@@ -196,9 +196,8 @@ static void draw_pairs(const view *v, const unsigned char *flags, size_t n_rows,
     double size = fmin(560.0, 200.0 + 20.0 * (double)n);
     figure_begin(&f, &v->r->page,
                  &(figure_spec){.title = "Columns that are missing together",
-                                .caption =
-                                    "Correlation of being missing: strong blue means together, red means one or the "
-                                    "other.",
+                                .caption = "Correlation of being missing: blue means missing together, red means that "
+                                           "one is missing where the other is not.",
                                 .x = {.label = "column", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
                                 .y = {.label = "column", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
                                 .extra = "correlation",

@@ -84,25 +84,22 @@ static const char *verdict_words(karma_lowrank_verdict verdict) {
         return "The assumption holds: the observed cells of a row predict its missing ones well.";
     case KARMA_LOWRANK_PARTLY:
         return "The assumption holds in part: the observed cells predict missing ones better than the column's mean "
-               "does, "
-               "but much stays open.";
+               "does, but not well.";
     case KARMA_LOWRANK_NO:
         return "The assumption does not hold: a subspace predicts missing cells hardly better than the column's mean.";
     default:
-        return "It cannot be known: most missing cells are in columns that are never observed together with those "
-               "their "
-               "rows show.";
+        return "It cannot be known: most missing cells are in columns that are never observed together with those that "
+               "their rows have.";
     }
 }
 
 static void write_lowrank(report *r, karma_lowrank *l) {
     page_paragraph(&r->page, "%s %.0f%% of the variance of hidden cells is explained by %zu dimension%s.",
                    verdict_words(l->verdict), fmax(0.0, 100.0 * l->explained), l->rank, l->rank == 1 ? "" : "s");
-    page_paragraph(
-        &r->page,
-        "%zu of %zu rows observe enough to determine their place in the subspace; %zu see nothing of it. The "
-        "model does not need the assumption, but what the theory promises does.",
-        l->n_reconstructible, l->n_rows, l->n_blind);
+    page_paragraph(&r->page,
+                   "%zu of %zu rows observe enough to determine their place in the subspace; %zu observe nothing of "
+                   "it. The model does not need the assumption, but the guarantees of the theory do.",
+                   l->n_reconstructible, l->n_rows, l->n_blind);
     draw_trials(r, l);
     draw_spectrum(r, l);
     draw_lambda(r, l);

@@ -73,10 +73,10 @@ static void draw_bins(report *r, const outcome *o, const bin *bins, size_t n) {
     figure_end(&f);
 }
 
-/* The poorest rows beside the richest, in a sentence. */
+/* Rows with the fewest observed columns compared with those with the most, in a sentence. */
 static void compare_ends(report *r, const outcome *o, const bin *bins, size_t n) {
     if (n < 2) {
-        page_paragraph(&r->page, "All rows observe about as many columns.");
+        page_paragraph(&r->page, "All rows have about the same number of observed columns.");
         return;
     }
     int is_class = o->n_classes > 0;
@@ -85,7 +85,7 @@ static void compare_ends(report *r, const outcome *o, const bin *bins, size_t n)
     int is_worse = is_class ? high - low > 2.0 * error : low - high > 2.0 * error;
     page_paragraph(&r->page, "%s",
                    is_worse ? "Rows with few observed columns are predicted clearly worse: look at how many a row has "
-                              "before relying on its answer."
+                              "before relying on its prediction."
                             : "Rows with few observed columns are not predicted clearly worse than those with many.");
 }
 

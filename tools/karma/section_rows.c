@@ -1,4 +1,4 @@
-/* The rows that the model is least sure of, and why. */
+/* The rows about which the model is least certain, and why. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int by_certainty(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Of classes the distance between the two likeliest; of quantiles minus the width; of other numbers the share of the
+/* Of classes the distance between the two most likely; of quantiles minus the width; of other numbers the share of the
  * support rows that observe the same columns. */
 static double certainty_of(const report *r, const double *scores, const karma_overlap *overlap, double *room) {
     const karma_model *model = r->model;
@@ -47,7 +47,7 @@ static double certainty_of(const report *r, const double *scores, const karma_ov
 
 static const char *const level_words[] = {"", "few training rows have its columns; ",
                                           "hardly any training row has its columns; ",
-                                          "nothing that the model knows is observed; "};
+                                          "no column of the model is observed;  "};
 
 static size_t count_flags_of(const report *r, size_t row) {
     size_t n = 0;
@@ -127,7 +127,7 @@ static const char *certainty_words(const karma_model *model) {
 static void write_rows(report *r, const unsure *list, size_t n, const karma_explanations *e) {
     const table_column columns[] = {{"row", 0},   {"answer", 0},           {certainty_words(r->model), 1},
                                     {"truth", 0}, {"observed columns", 1}, {"why", 0}};
-    page_table_begin(&r->page, "The rows that the model is least sure of", columns, 6);
+    page_table_begin(&r->page, "The rows about which the model is least certain", columns, 6);
     for (size_t i = 0; i < n; i++) {
         char name[160];
         size_t row = list[i].row;
@@ -176,4 +176,4 @@ static karma_status write_section(report *r, karma_error *err) {
     return st;
 }
 
-const report_section section_rows = {"rows", "The least sure rows", applies, write_section};
+const report_section section_rows = {"rows", "The least certain rows", applies, write_section};

@@ -1,4 +1,4 @@
-/* How the model was chosen: scores by gamma and by C, what each ingredient is worth, and what was taken. */
+/* How the model was chosen: scores by gamma and by C, the gain from each ingredient, and the choice. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +139,8 @@ static void draw_gains(report *r, const karma_search_info *info) {
     char label[80];
     (void)snprintf(label, sizeof label, "gain in %s", karma_goal_name(info->goal));
     figure_spec spec = {.title = "What each ingredient adds",
-                        .caption = "The choice with it, minus the choice without it; lines are standard errors. "
-                                   "An ingredient that can be replaced by another adds little.",
+                        .caption = "The score with it, minus the score without it; lines are standard errors. An "
+                                   "ingredient that can be replaced by another adds little.",
                         .x = {.label = label},
                         .y = {.label = "ingredient", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
                         .extra = "standard error"};
@@ -197,12 +197,12 @@ static karma_status write_section(report *r, karma_error *err) {
     draw_gains(r, info);
     const figure_spec gammas = {
         .title = "Score by \xCE\xB3",
-        .caption = "\xCE\xB3 = 1 takes missing values as 0. Each kernel at its best C; the best kernels.",
+        .caption = "\xCE\xB3 = 1 takes missing values as 0. The best kernels, each at its best C.",
         .x = {.label = "\xCE\xB3"},
     };
     const figure_spec weights = {
         .title = "Score by C",
-        .caption = "C is the weight of the losses, as a multiple of its default; the best kernels.",
+        .caption = "The best kernels. C is the weight of the loss, as a multiple of its default.",
         .x = {.label = "multiple of C", .kind = AXIS_LOG},
     };
     draw_paths(r, info, paths, by_gamma, &gammas);

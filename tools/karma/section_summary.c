@@ -1,4 +1,4 @@
-/* At a glance: what the model is, how good it is, and what speaks against trusting it. */
+/* At a glance: what the model is, how good it is, and warnings. */
 #include <math.h>
 
 #include "report_page.h"
@@ -34,7 +34,7 @@ static double mean_loss(const outcome *o) {
     return sum;
 }
 
-/* The commonest class, or the mean, of the training rows for every row. */
+/* The most common class, or the mean, of the training rows for every row. */
 static double constant_loss(const report *r, const outcome *o, size_t target) {
     double sum = 0.0, mean = karma_model_target_mean(r->model, target);
     size_t best = 0;
@@ -54,11 +54,11 @@ static void show_outcome(report *r, const outcome *o, size_t target) {
         (void)snprintf(text, sizeof text, "%.1f%% \xC2\xB1 %.1f", 100.0 * share, 100.0 * error);
         page_card(&r->page, text, "accuracy for %s on %s (%zu)", o->target, rows, o->n_rows);
         (void)snprintf(text, sizeof text, "%.1f%%", 100.0 * (1.0 - constant));
-        page_card(&r->page, text, "always answering the commonest class");
+        page_card(&r->page, text, "always predicting the most common class");
     } else {
         page_card(&r->page, short_number(number, loss), "mean absolute error for %s on %s (%zu)", o->target, rows,
                   o->n_rows);
-        page_card(&r->page, short_number(number, constant), "always answering the mean of the training rows");
+        page_card(&r->page, short_number(number, constant), "always predicting the mean of the training rows");
     }
 }
 
@@ -68,9 +68,9 @@ static void show_search(report *r, const karma_search_info *info) {
               karma_goal_name(info->goal), karma_goal_is_loss(info->goal) ? " (less is better)" : "");
     if (info->has_zero_imputation)
         page_card(&r->page, with_error(text, info->zero_score, info->zero_error),
-                  "the same of 0-imputation: a linear model, missing values as 0");
+                  "the same for 0-imputation: a linear model, missing values as 0");
     if (isfinite(info->constant_score))
-        page_card(&r->page, with_error(text, info->constant_score, NAN), "the same of a constant answer");
+        page_card(&r->page, with_error(text, info->constant_score, NAN), "the same for a constant prediction");
 }
 
 static void show_table(report *r) {
@@ -91,12 +91,13 @@ static void warn_of_thin_rows(report *r) {
         nothing += r->overlaps[i].level == KARMA_OVERLAP_NOTHING;
     }
     if (nothing)
-        page_warning(&r->page, "%zu of %zu rows have no value that the model knows: their answers are a constant.",
-                     nothing, n);
+        page_warning(&r->page,
+                     "%zu of %zu rows have no value in the model's columns: their predictions are a constant.", nothing,
+                     n);
     if (thin > nothing)
         page_warning(&r->page,
                      "%zu of %zu rows have a combination of observed columns that few training rows share: their "
-                     "answers rest on little. karma predict --abstain 1 leaves them open.",
+                     "predictions are based on little data. karma predict --abstain 1 leaves them empty.",
                      thin - nothing, n);
 }
 
@@ -106,7 +107,7 @@ static void warn_of_outcome(report *r, const outcome *o, size_t target) {
         page_warning(&r->page, "%zu rows have a label of %s that no training row had; they are left out.", o->n_unknown,
                      o->target);
     if (!(loss < constant))
-        page_warning(&r->page, "For %s the model is not better than a constant answer on these rows.", o->target);
+        page_warning(&r->page, "For %s the model is not better than a constant prediction on these rows.", o->target);
 }
 
 static void write_warnings(report *r) {
@@ -115,13 +116,13 @@ static void write_warnings(report *r) {
     if (r->is_training && r->n_outcomes)
         page_warning(&r->page,
                      "These are the rows that the model was learned from, or look like them: as many, with the same "
-                     "labels. Whatever is measured on them is better than it will be on new rows. Make this report "
-                     "with rows that were kept apart, or use karma cv.");
+                     "labels. Scores on them are better than scores on new rows will be. Make this report with rows "
+                     "that were held out, or use karma cv.");
     if (info->solver != KARMA_SOLVER_ONLINE && info->stop != KARMA_STOP_CONVERGED && info->gap > 0.02)
         page_warning(&r->page, "Training stopped before it converged; a model with more time may be better.");
     if (search && !karma_goal_is_loss(search->goal) && isfinite(search->error) &&
         !(search->score - search->constant_score > 2.0 * search->error))
-        page_warning(&r->page, "In cross-validation the model was not clearly better than a constant answer.");
+        page_warning(&r->page, "In cross-validation the model was not clearly better than a constant prediction.");
     for (size_t i = 0; i < r->n_outcomes; i++) warn_of_outcome(r, &r->outcomes[i], i);
     if (r->overlaps) warn_of_thin_rows(r);
 }
@@ -139,13 +140,12 @@ static karma_status write_section(report *r, karma_error *err) {
         page_paragraph(
             &r->page,
             "The score is cross-validated, but the same folds chose the model, so it is somewhat optimistic: karma cv "
-            "with the same options repeats the choice inside every fold. With rows that were kept apart, karma report "
-            "MODEL DATA shows quality, calibration and the least sure rows.");
+            "with the same options repeats the choice inside every fold. With rows that were held out, karma report "
+            "MODEL DATA shows quality, calibration and the least certain rows.");
     if (!r->table)
         page_paragraph(&r->page,
                        "This page shows what the model file alone knows. With rows that the model has not seen, karma "
-                       "report MODEL DATA also shows its quality, the columns that matter and the rows it is least "
-                       "sure of.");
+                       "report MODEL DATA also shows its quality, the columns that matter and the least certain rows.");
     return KARMA_OK;
 }
 

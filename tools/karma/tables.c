@@ -38,7 +38,7 @@ int write_tables(const tool *t, const karma_table *table, const char *path, cons
 int check_second_output(const tool *t, const char *flag, const char *path) {
     if (path && karma_is_database(path)) return fail_usage(t, "--%s is written to a file, not to a database", flag);
     if (!path || strcmp(path, "-") != 0 || !(t->options.json || writes_stdout(t))) return EXIT_DONE;
-    return fail_usage(t, "--%s - needs standard output for itself: use -o FILE, and no --json", flag);
+    return fail_usage(t, "--%s - needs standard output: use -o FILE, and no --json", flag);
 }
 
 static json_t *attribute_json(const karma_table *table, size_t row, size_t attribute) {

@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-/* A program may have the state that a library must not. */
+/* A program may have global state; a library must not. */
 static volatile sig_atomic_t interrupted;
 static int line_is_open;
 static double started, last_shown;
@@ -17,7 +17,7 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
-/* The first Ctrl-C is a wish, the second ends the program. Reads and writes that it meets go on. */
+/* The first Ctrl-C asks to stop, the second ends the program. Interrupted reads and writes continue. */
 static void listen_to_interrupts(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -54,8 +54,8 @@ static int watch_interrupt(void *payload, const char *stage, size_t done, size_t
     return interrupted;
 }
 
-/* What is left of a stage, by how long its parts took so far. A new guess is made when a part is done; between guesses
- * time runs down. Stages within stages have totals of their own, and start anew. */
+/* The time left of a stage, from the time its parts took so far. The estimate is renewed when a part is done and counts
+ * down in between. Nested stages have their own totals. */
 typedef struct time_guess {
     size_t total, first, done; /* first: parts that were done when the clock started */
     double start, at, left;    /* left: seconds from `at` on; negative: not known yet */

@@ -107,7 +107,7 @@ int has_option(const tool *t, const char *name);
 extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
 /* What train and cv read: also matrices of kernel values. */
 extern const char *const learning_file_option_names[];
-/* Remembers an option of the kernel or the solver: what was given is not chosen. */
+/* Records that an option of the kernel or the solver was given, so that the search keeps it. */
 int note_given(tool *t, const char *name);
 /* Options that describe a kernel; and those of what is learned, with which it is chosen all the same. */
 extern const char *const kernel_option_names[], *const task_option_names[];
@@ -141,7 +141,7 @@ void end_progress(void);
 /* The library names options as option 'gamma' or option 'gamma=2'; users of the tool know them as --gamma 2. Rewrites
  * `text` in place and returns it. */
 char *with_flags(char *text);
-/* Prints a sentence of the library so rewritten. */
+/* Prints a sentence of the library, rewritten in this way. */
 void print_with_flags(FILE *stream, const char *sentence);
 /* Seconds since some fixed moment, on a clock that never jumps. */
 double now(void);
@@ -171,7 +171,7 @@ void clear_trees(tree_methods *trees);
 int load_inputs(tool *t, karma_model **model, karma_table **table);
 /* Cells unlike the training rows, with one notice of them; `out` may be NULL. */
 int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table);
-/* Does that, predicts, notes cells that are unlike the training rows, hands all to `then` and frees it. */
+/* Loads both, predicts, reports cells that are unlike the training rows, passes all to `then` and frees it. */
 int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores,
                                      const karma_cell_flags *flags));
 
@@ -248,7 +248,7 @@ int report_overlap(tool *t, const karma_model *model, const karma_table *table, 
 int inspect_lowrank(tool *t, const char *path);
 
 /* tables.c: tables as output. */
-/* Both or none; a table that is NULL goes nowhere. The first path may be a database (--replace). */
+/* Both or none; a table that is NULL is not written. The first path may be a database (--replace). */
 int write_tables(const tool *t, const karma_table *table, const char *path, const karma_table *second,
                  const char *second_path);
 /* EXIT_DONE, or EXIT_USAGE after saying why: a second table, which --flag sends to `path`, cannot share standard
@@ -268,7 +268,7 @@ int check_outputs(const tool *t);
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);
 json_t *options_json(const karma_option_table *table, const void *options);
-/* What the solver did: certificate of a batch run, account of an online one. */
+/* The solver's figures: the certificate of a batch run, the losses of an online run. */
 /* The first line of a report on a model that is far from its optimum; nothing otherwise. */
 void print_warning(const karma_model *model);
 json_t *solver_json(const karma_model *model);
@@ -280,7 +280,8 @@ void print_outcome(const karma_model *model, double missing);
 void print_target_line(const karma_model *model, size_t target);
 /* "accuracy       0.8100 +- 0.0150  a remark"; an error that is not finite is left out. */
 void print_score_line(const char *name, double score, double error, const char *remark);
-/* fields.c: columns of a table on the screen. A text in so many columns, filled up on the right or left, or cut. */
+/* fields.c: columns of a table on the screen. A text in a given number of columns, padded on the right or left, or cut.
+ */
 void print_field(const char *text, size_t width);
 void print_field_right(const char *text, size_t width);
 size_t screen_width(const char *text);
@@ -301,7 +302,7 @@ typedef struct judged_target {
 } judged_target;
 int report_metrics(tool *t, const karma_model *model, const judged_target *judged, const abstention *left_out,
                    size_t n_rows);
-/* Id columns of a CSV, each with a comma behind; and of a JSON object. */
+/* Id columns of a CSV, each followed by a comma; and of a JSON object. */
 void write_id_names(FILE *stream, const karma_table *table);
 void write_ids(FILE *stream, const karma_table *table, size_t row);
 void add_ids_json(json_t *object, const karma_table *table, size_t row);
@@ -309,7 +310,7 @@ void add_ids_json(json_t *object, const karma_table *table, size_t row);
 int write_output(const tool *t, void (*write)(FILE *stream, const void *what), const void *what);
 /* "12.3%" */
 const char *percent(char text[16], double share);
-/* A number given by its natural logarithm: plain while it can be read, else as a power of ten. */
+/* A number given by its natural logarithm: plain if it is readable, otherwise as a power of ten. */
 const char *number_of_log(char text[64], double log_value);
 /* Flushes stdout; failing to is an error like any other. */
 int finish_stdout(void);

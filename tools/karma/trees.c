@@ -1,5 +1,5 @@
-/* Gradient-boosted trees for comparisons: Python learns them in a process of its own, which is asked over a socket.
- * trees.py is the other side and describes what is sent. */
+/* Gradient-boosted trees for comparisons: Python learns them in a separate process, over a socket. trees.py is the
+ * other side and describes the protocol. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -62,7 +62,7 @@ static char **make_environment(char setting[40], int64_t threads) {
     return copy;
 }
 
-/* Starts Python with the socket as its standard input and output, and nothing to complain to. */
+/* Starts Python with the socket as its standard input and output, without standard error. */
 static int spawn_with(pid_t *pid, const char *python, const char *argument, int fd, int64_t threads) {
     char setting[40], **environment = make_environment(setting, threads);
     char *const arguments[] = {(char *)python, (char *)"-c", (char *)trees_py, (char *)argument, NULL};
@@ -266,7 +266,7 @@ static karma_status run_trees(void *payload, double *scores, karma_contest_resul
 
 /* --- which there are ------------------------------------------------------------------------------------ */
 
-/* Stops a Python that does not say anything, or all where the user wants so. */
+/* Stops a Python that does not respond, or everything if the user asks. */
 typedef struct probe_watch {
     const karma_hooks *hooks;
     double deadline;
@@ -324,14 +324,14 @@ int find_trees(tree_methods *out, const tool *t) {
     const char *given = t->options.python;
     int code = EXIT_DONE;
     *out = (tree_methods){.count = 0};
-    if (!t->options.with_trees) return given ? fail_usage(t, "--python goes with --with-trees") : EXIT_DONE;
+    if (!t->options.with_trees) return given ? fail_usage(t, "--python needs --with-trees") : EXIT_DONE;
     if (given) code = take_python(out, t, given);
     for (size_t i = 0; !given && code == EXIT_DONE && out->count == 0 && i < sizeof usual / sizeof usual[0]; i++)
         code = take_python(out, t, usual[i]);
     if (code == EXIT_DONE && out->count == 0 && t->hooks.notice) {
         char sentence[300];
         (void)snprintf(sentence, sizeof sentence,
-                       "gradient-boosted trees are left out: %.100s has neither scikit-learn nor xgboost%s",
+                       "gradient-boosted trees are not compared: %.100s has neither scikit-learn nor xgboost%s",
                        given ? given : "no Python that was found (python3, /usr/bin/python3, python)",
                        given ? "" : "; option 'python' names another");
         t->hooks.notice(t->hooks.payload, sentence);

@@ -399,7 +399,7 @@ class KarmaRegressor(RegressorMixin, KarmaEstimator):
     def predict_intervals(self, X: Any, level: Optional[float] = None) -> np.ndarray:
         """Two columns: the ends of an interval in which the number of a new row lies with a probability of at least `level`.
 
-        level None: the option intervals, what the outer quantiles leave between them, or 0.9. Ends are infinite where the rows
+        level None: the option intervals, the share between the outer quantiles, or 0.9. Ends are infinite where the rows
         that were left out of learning are too few for the level.
         """
         check_is_fitted(self, "model_")

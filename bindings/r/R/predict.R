@@ -45,7 +45,7 @@ predict.karma <- function(object, newdata, type = c("response", "class", "prob",
   if (!is.data.frame(newdata) && !is.matrix(newdata))
     stop(sprintf("newdata is of class %s; it has to be a data frame or a matrix", class(newdata)[1]), call. = FALSE)
   if (!is.numeric(threads) || length(threads) != 1 || is.na(threads) || threads < 0)
-    stop("threads: a whole number, 0 for as many as there are processors", call. = FALSE)
+    stop("threads: a whole number, 0 for one per processor", call. = FALSE)
   is_class <- object$info$task == "classify"
   check_type(object, type, is_class)
   names <- if (is.data.frame(newdata)) row.names(newdata) else rownames(newdata)
