@@ -93,7 +93,7 @@ class Certainty(Learned):
             self.assertTrue(0 < len(answered) < len(rows))
             self.assertGreaterEqual(min(sure[i] for i in answered), max(p for i, p in enumerate(sure) if i not in answered))
             self.assertTrue(all(rows[i]["prediction"] == plain[i]["prediction"] for i in answered))
-        self.ok("predict", "m.karma", "new.csv", "--abstain", "30%", notes=["is not certain enough of such rows .--abstain 30%"])
+        self.ok("predict", "m.karma", "new.csv", "--abstain", "30%", notes=["is not certain enough about such rows .--abstain 30%"])
         self.ok("predict", "m.karma", "new.csv", "--abstain", "accuracy=0.9999",
                 notes=["150 of 150 predictions are left empty: no level of confidence kept this accuracy"])
         for text in ("accuracy=1.5", "100%", "0%", "accuracy=", "often"):
