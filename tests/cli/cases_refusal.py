@@ -124,7 +124,7 @@ class BadInput(Case):
         packed = gzip.compress(b"a,y\n" + b"1,u\n2,v\n" * 500)
         self.bad(packed[:len(packed) // 2], "d.csv.gz: .*cut short", name="d.csv.gz")
         self.bad(packed[:20] + bytes([packed[20] ^ 255]) + packed[21:], "d.csv.gz: .*gzip", name="d.csv.gz")
-        self.bad(packed + b"more", "d.csv.gz: something follows", name="d.csv.gz")
+        self.bad(packed + b"more", "d.csv.gz: there is more after", name="d.csv.gz")
 
     def test_prediction_data_lack_every_attribute(self):
         self.trained(n=30)
