@@ -5,9 +5,9 @@
  *
  * for classes with p their probabilities and U the entropy: the mutual information of class and cell, as the model's
  * own probabilities have it. For numbers it is Var[f(x_o, x_j) | x_o], by how much the variance of the label falls if f
- * is its conditional mean. Neither is below 0. U(p(x_o)) is not used: the probabilities of a row with one cell more
- * differ from those of the row as it is even in the mean, as a kernel counts cells, and that difference is no
- * information. The expectation is a sum over a few values of x_j. */
+ * is its conditional mean. Neither is below 0. U(p(x_o)) in place of U(E[p | x_o]) would
+ * also count how far the mean of the probabilities with this cell is off those of the row as it is, which is no
+ * information about the class. The expectation is a sum over a few values of x_j. */
 #include "karma/next.h"
 
 #include <math.h>
