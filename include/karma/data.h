@@ -221,7 +221,11 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_CLASS_SPELLINGS, /* the same for the classes of a target, number `column` */
     KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, a share of `value` */
     KARMA_FINDING_TOTAL,           /* the last row looks like a total */
-    KARMA_FINDING_NO_LABEL         /* a target, number `column`, without a label in `value` rows */
+    KARMA_FINDING_NO_LABEL,        /* a target, number `column`, without a label in `value` rows */
+    KARMA_FINDING_CODE,     /* a column of numbers with `value`, 99 for example, in `other` rows, far from all others */
+    KARMA_FINDING_DATES,    /* a column of categories that look like dates, but not in one form */
+    KARMA_FINDING_HEADER,   /* the first row has texts where all other rows have numbers, in `value` columns */
+    KARMA_FINDING_ONE_CLASS /* a target, number `column`, with the same class in all rows */
 } karma_finding_kind;
 
 typedef struct karma_finding {

@@ -130,8 +130,6 @@ static double half(const karma_i_judged *j) {
 
 /* --- classes: from probabilities ----------------------------------------------------------------------- */
 
-static const double LEAST_PROBABILITY = 1e-15;
-
 /* The mean of -ln p(truth). Unknown classes count with the smallest probability. */
 static double log_loss(const karma_i_judged *j) {
     size_t K = j->head->labels.n_classes;
@@ -139,7 +137,7 @@ static double log_loss(const karma_i_judged *j) {
     if (!j->probabilities) return NAN;
     for (size_t i = 0; i < j->n_rows; i++) {
         double p = j->truth[i] < K ? j->probabilities[i * K + j->truth[i]] : 0.0;
-        if (j->weights[i] > 0.0) sum -= j->weights[i] * log(fmax(p, LEAST_PROBABILITY));
+        if (j->weights[i] > 0.0) sum -= j->weights[i] * log(fmax(p, KARMA_I_LEAST_PROBABILITY));
     }
     return sum / j->total;
 }
@@ -148,7 +146,8 @@ static double surprise(const karma_i_head *head, size_t truth, double label, con
     size_t K = head->labels.n_classes;
     double *p = karma_i_alloc(K, sizeof *p), loss = 0.0;
     (void)label;
-    if (p && truth < K && karma_i_head_probabilities(p, head, scores)) loss = -log(fmax(p[truth], LEAST_PROBABILITY));
+    if (p && truth < K && karma_i_head_probabilities(p, head, scores))
+        loss = -log(fmax(p[truth], KARMA_I_LEAST_PROBABILITY));
     karma_i_free(p);
     return loss;
 }

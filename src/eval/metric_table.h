@@ -13,6 +13,9 @@ typedef enum karma_i_metric_needs {
     KARMA_I_NEEDS_QUANTILES
 } karma_i_metric_needs;
 
+/* What log loss takes a smaller probability for. */
+#define KARMA_I_LEAST_PROBABILITY 1e-15
+
 typedef struct karma_i_metric {
     karma_metric about;
     karma_goal goal; /* that it serves; KARMA_GOAL_AUTO: none */

@@ -1,5 +1,6 @@
 #include "io/numeral.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -148,6 +149,13 @@ int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t l
     *how = 0;
     if (decimal_mark == '.' && karma_i_number_parse(out, text, length)) return 1;
     if (length >= sizeof plain) return 0;
+    if (length > 2 && *text == '(' && text[length - 1] == ')') {
+        if (text[1] == '(' || !karma_i_numeral_parse(out, how, text + 1, length - 2, decimal_mark)) return 0;
+        if (signbit(*out) || text[1] == '+' || *how & KARMA_I_NUMERAL_CENSORED) return 0;
+        *out = -*out;
+        *how |= KARMA_I_NUMERAL_ACCOUNTING;
+        return 1;
+    }
     size_t bound = bound_length(text, length);
     text += bound;
     length = strip_unit(&found, text, length - bound);

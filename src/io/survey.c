@@ -141,6 +141,7 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
         s->n_percent += how & KARMA_I_NUMERAL_PERCENT ? 1 : 0;
         s->n_currency += how & KARMA_I_NUMERAL_CURRENCY ? 1 : 0;
         s->currencies |= how & KARMA_I_NUMERAL_CURRENCY;
+        s->n_accounting += how & KARMA_I_NUMERAL_ACCOUNTING ? 1 : 0;
         if (how & KARMA_I_NUMERAL_GROUPED && s->style.doubts_commas && has_other_mark(s, text, length)) {
             s->n_comma_groups++;
             sight(&s->first_group, text, length, line);
@@ -195,6 +196,7 @@ static void merge_counts(karma_i_survey *into, const karma_i_survey *part) {
     into->n_censored += part->n_censored;
     into->n_percent += part->n_percent;
     into->n_currency += part->n_currency;
+    into->n_accounting += part->n_accounting;
     into->currencies |= part->currencies;
     into->n_comma_groups += part->n_comma_groups;
     into->n_other_mark += part->n_other_mark;
@@ -353,6 +355,12 @@ static void notice_signs(const karma_i_survey *s, const char *file, const char *
     else if (s->n_currency)
         karma_i_notice(hooks, "%s: column '%s' is numbers: the currency sign of %zu cell%s is left out", file, name,
                        s->n_currency, s->n_currency == 1 ? "" : "s");
+    if (s->n_accounting)
+        karma_i_notice(
+            hooks,
+            "%s: column '%s' is numbers: %zu cell%s in parentheses %s read as negative. Use option 'category' "
+            "'%s' if they are names",
+            file, name, s->n_accounting, s->n_accounting == 1 ? "" : "s", s->n_accounting == 1 ? "is" : "are", name);
     if (s->n_comma_groups)
         karma_i_notice(hooks,
                        "%s: column '%s' is numbers: %zu cell%s such as '%s' %s read with a separator of thousands, not "

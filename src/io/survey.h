@@ -50,6 +50,7 @@ typedef struct karma_i_survey {
     int incomplete; /* it turned out too late that they should: feed all texts to karma_i_survey_collect */
     size_t n_plain, n_grouped, n_censored; /* numbers, by how they are written */
     size_t n_percent, n_currency;          /* those of them with a percent sign, with that of a currency */
+    size_t n_accounting;                   /* those in parentheses */
     unsigned currencies;                   /* bits of numeral.h: which ones */
     size_t n_comma_groups;                 /* those with groups of thousands that may be decimal commas: 1,234 */
     size_t n_other_mark;                   /* of the others, those that are numbers with the other decimal mark */

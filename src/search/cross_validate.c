@@ -98,6 +98,43 @@ static karma_status judge_constant_quantiles(double *out, const karma_i_task *ta
     return st;
 }
 
+/* The log loss of always giving the shares p of the classes among the training rows: the mean of -ln p(truth). Classes
+ * that no training row has count as the least probability, as in the metric. */
+static karma_status judge_class_shares(double *out, const karma_i_task *task, size_t t, const karma_i_fold *fold,
+                                       karma_error *err) {
+    const karma_i_labels *labels = &task->heads[t].labels;
+    const karma_table *tables[] = {fold->train, fold->test};
+    size_t K = labels->n_classes;
+    double *share = karma_i_zalloc(K + 1, sizeof *share), known = 0.0, sum = 0.0, judged = 0.0;
+    karma_status st = share ? KARMA_OK : karma_i_fail_memory(err);
+    for (int p = 0; st == KARMA_OK && p < 2; p++) {
+        size_t n = tables[p]->n_rows, *truth = karma_i_alloc(n, sizeof *truth);
+        st = truth ? karma_i_labels_classes(truth, labels, &tables[p]->targets[t], n, err) : karma_i_fail_memory(err);
+        for (size_t i = 0; st == KARMA_OK && i < n; i++) {
+            double weight = karma_table_row_weight(tables[p], i);
+            if (isnan(tables[p]->targets[t].value[i]) || !(weight > 0.0)) continue;
+            if (p == 0)
+                share[truth[i]] += weight, known += weight;
+            else {
+                double of_class = truth[i] < K ? share[truth[i]] / known : 0.0;
+                sum -= weight * log(fmax(of_class, KARMA_I_LEAST_PROBABILITY));
+                judged += weight;
+            }
+        }
+        karma_i_free(truth);
+    }
+    if (st == KARMA_OK) *out = sum / judged;
+    karma_i_free(share);
+    return st;
+}
+
+/* Constant answers that models do not keep. */
+static karma_status judge_constant(double *out, const karma_i_task *task, size_t t, karma_goal goal,
+                                   const karma_i_fold *fold, karma_error *err) {
+    if (goal == KARMA_GOAL_LOG_LOSS) return judge_class_shares(out, task, t, fold, err);
+    return goal == KARMA_GOAL_PINBALL ? judge_constant_quantiles(out, task, t, goal, fold, err) : KARMA_OK;
+}
+
 static karma_status judge_fold(karma_cv *cv, covered *cover, const karma_model *model, const karma_i_fold *fold,
                                size_t threads, karma_error *err) {
     const karma_table *test = fold->test;
@@ -110,15 +147,21 @@ static karma_status judge_fold(karma_cv *cv, covered *cover, const karma_model *
         if (!karma_i_goal_has_labels(test, t)) continue;
         st = karma_evaluate(&metrics, model, t, test, scores, err);
         if (st != KARMA_OK) break;
+        if (cv->targets[t].goal == KARMA_GOAL_LOG_LOSS && isnan(metrics.values[goal])) {
+            karma_metrics_clear(&metrics);
+            st = karma_i_fail(err, KARMA_ERR_OPTION,
+                              "option 'goal': log loss needs probabilities, which these options do not learn: set "
+                              "option 'probabilities=sigmoid', or leave the choice to a search (option 'effort')");
+            break;
+        }
         cv->targets[t].values[cv->n_done] = metrics.values[goal];
         cv->targets[t].majority[cv->n_done] = metrics.constants[goal];
         add_goals(&cv->targets[t], &metrics);
         karma_metrics_clear(&metrics);
         st = cover_fold(&cover[t], model, t, test, scores, err);
         cv->coverages[t].level = karma_model_level(model, t);
-        if (st == KARMA_OK && cv->targets[t].goal == KARMA_GOAL_PINBALL)
-            st = judge_constant_quantiles(&cv->targets[t].majority[cv->n_done], &model->task, t, KARMA_GOAL_PINBALL,
-                                          fold, err);
+        if (st == KARMA_OK)
+            st = judge_constant(&cv->targets[t].majority[cv->n_done], &model->task, t, cv->targets[t].goal, fold, err);
     }
     karma_i_free(scores);
     return st;

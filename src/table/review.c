@@ -12,6 +12,7 @@
 enum {
     LEAST_ROWS = 20,                /* fewer rows prove nothing */
     LONG_UNIT = 12,                 /* bytes of a unit, at most */
+    LEAST_CODES = 3,                /* rows with the same number, if it is a code */
     LEAST_LEVELS = 5,               /* fewer numbers with a unit may as well be names */
     LONG_TEXT = 25,                 /* letters on average from which levels are free text */
     MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
@@ -101,14 +102,15 @@ static int has_unit(const karma_i_column *column) {
     return 1;
 }
 
+static int is_number(const char *text) {
+    size_t digits = strcspn(text, "0123456789"), length = strlen(text);
+    return digits < length && strspn(text, "+-0123456789.,eE") == length;
+}
+
 /* The share of the levels that are numbers: high for a column of numbers that a few texts turned into categories. */
 static double share_of_numbers(const karma_i_column *column) {
     size_t n = 0;
-    for (size_t l = 0; l < column->n_levels; l++) {
-        const char *text = column->levels[l];
-        size_t digits = strcspn(text, "0123456789"), length = strlen(text);
-        n += digits < length && strspn(text, "+-0123456789.,eE") == length;
-    }
+    for (size_t l = 0; l < column->n_levels; l++) n += is_number(column->levels[l]) ? 1 : 0;
     return column->n_levels ? (double)n / (double)column->n_levels : 0.0;
 }
 
@@ -131,6 +133,54 @@ static karma_status review_spellings(review_state *s, const karma_i_column *colu
     return find(s, kind, number, a, (double)b, err);
 }
 
+/* 31/12/2023, 2023-12-31, 31.12.23: three groups of digits. Dates of one form were read as dates. */
+static int looks_like_date(const char *text) {
+    size_t at = 0;
+    for (int group = 0; group < 3; group++) {
+        size_t n = strspn(text + at, "0123456789");
+        if (n < 1 || n > 4 || (group < 2 && !strchr("/-.", text[at + n]))) return 0;
+        at += n;
+        if (group < 2 && text[at++] == '\0') return 0;
+    }
+    return text[at] == '\0' || text[at] == ' ' || text[at] == 'T';
+}
+
+static int has_dates(const karma_i_column *column) {
+    size_t n = 0;
+    for (size_t l = 0; l < column->n_levels; l++) n += looks_like_date(column->levels[l]) ? 1 : 0;
+    return column->n_levels >= LEAST_LEVELS && 2 * n > column->n_levels;
+}
+
+/* Numbers that surveys and instruments write for a value that is missing. */
+static int is_code(double value) {
+    static const double codes[] = {9,     88, 98,  99,  888, 998,  999,   9998,  9999,
+                                   99999, -9, -88, -98, -99, -999, -9999, -99999};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        if (value == codes[i]) return 1;
+    return 0;
+}
+
+/* The code that is farther from the other values than these are from each other; false: there is none. */
+static int find_code(double *code, size_t *count, const double *values, size_t n) {
+    double least = INFINITY, most = -INFINITY, farthest = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(values[i]) || is_code(values[i])) continue;
+        least = fmin(least, values[i]);
+        most = fmax(most, values[i]);
+    }
+    *count = 0;
+    if (!(most > least)) return 0;
+    for (size_t i = 0; i < n; i++) {
+        double distance = fmax(values[i] - most, least - values[i]); /* NaN: missing */
+        if (distance > farthest && distance >= most - least && is_code(values[i])) {
+            farthest = distance;
+            *code = values[i];
+        }
+    }
+    for (size_t i = 0; farthest > 0.0 && i < n; i++) *count += values[i] == *code;
+    return *count >= LEAST_CODES;
+}
+
 static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     const karma_i_column *column = &s->table->attributes[j];
     column_facts f = look_at(s->column, s->table->n_rows);
@@ -139,6 +189,7 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     if (f.n_observed < LEAST_ROWS) return KARMA_OK;
     if (column->kind == KARMA_COLUMN_CATEGORY) {
         double share = (double)column->n_levels / (double)f.n_observed;
+        if (has_dates(column)) return find(s, KARMA_FINDING_DATES, j, 0, share, err);
         if (has_unit(column)) return find(s, KARMA_FINDING_UNITS, j, 0, share, err);
         if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
         double numbers = share_of_numbers(column);
@@ -147,6 +198,10 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
     } else if (f.is_rising && f.is_whole && f.n_observed == s->table->n_rows)
         return find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
+    double code = NAN;
+    size_t count;
+    if (column->kind == KARMA_COLUMN_NUMBER && find_code(&code, &count, s->column, s->table->n_rows))
+        return find(s, KARMA_FINDING_CODE, j, count, code, err);
     return KARMA_OK;
 }
 
@@ -425,13 +480,30 @@ const char *karma_i_table_total(const karma_table *table) {
     return NULL;
 }
 
+/* Columns of numbers but for a text in the first row. */
+static size_t count_titles(const karma_table *table) {
+    size_t n = 0;
+    double value;
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        const karma_i_column *column = &table->attributes[j];
+        if (column->kind != KARMA_COLUMN_CATEGORY || column->n_levels < LEAST_LEVELS) continue;
+        if (!karma_table_cell(table, 0, j, &value) || is_number(column->levels[(size_t)value])) continue;
+        n += share_of_numbers(column) * (double)column->n_levels + 1.5 > (double)column->n_levels;
+    }
+    return n;
+}
+
 static karma_status review_rows(review_state *s, karma_error *err) {
     const karma_table *table = s->table;
+    size_t n_titles = table->n_rows >= LEAST_ROWS ? count_titles(table) : 0;
+    if (n_titles > 1) KARMA_TRY(find(s, KARMA_FINDING_HEADER, 0, 0, (double)n_titles, err));
     if (table->n_rows > 1 && karma_i_table_total(table)) KARMA_TRY(find(s, KARMA_FINDING_TOTAL, 0, 0, 0.0, err));
     for (size_t t = 0; t < table->n_targets; t++) {
         size_t n = 0;
         for (size_t i = 0; i < table->n_rows; i++) n += isnan(table->targets[t].value[i]) ? 1 : 0;
         if (n) KARMA_TRY(find(s, KARMA_FINDING_NO_LABEL, t, 0, (double)n, err));
+        if (look_at(table->targets[t].value, table->n_rows).is_constant && n + 1 < table->n_rows)
+            KARMA_TRY(find(s, KARMA_FINDING_ONE_CLASS, t, 0, 0.0, err));
         KARMA_TRY(review_spellings(s, &table->targets[t].column, KARMA_FINDING_CLASS_SPELLINGS, t, err));
     }
     return KARMA_OK;

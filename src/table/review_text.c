@@ -9,7 +9,15 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
     if (finding->kind == KARMA_FINDING_TOTAL)
         return snprintf(text, size, "the last row looks like a total ('%.30s'). Remove it if it is one",
                         karma_i_table_total(table));
+    if (finding->kind == KARMA_FINDING_HEADER)
+        return snprintf(text, size,
+                        "the first row looks like a second line of the header: it has texts where %.0f columns have "
+                        "numbers otherwise. Remove it, or the line above it",
+                        finding->value);
     const karma_i_column *target = &table->targets[finding->column].column;
+    if (finding->kind == KARMA_FINDING_ONE_CLASS)
+        return snprintf(text, size, "target '%.60s': all rows have the same label, so there is nothing to learn",
+                        target->name);
     if (finding->kind == KARMA_FINDING_SINGLE_CLASS)
         return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
                         target->name, finding->value, finding->value > 1.0 ? "es have" : " has");
@@ -24,10 +32,13 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                     table->n_rows, finding->value == 1.0 ? "has" : "have");
 }
 
+static int is_of_target_or_rows(karma_finding_kind kind) {
+    return kind == KARMA_FINDING_SINGLE_CLASS || kind == KARMA_FINDING_CLASS_SPELLINGS || kind == KARMA_FINDING_TOTAL ||
+           kind == KARMA_FINDING_NO_LABEL || kind == KARMA_FINDING_HEADER || kind == KARMA_FINDING_ONE_CLASS;
+}
+
 int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
-    if (finding->kind == KARMA_FINDING_SINGLE_CLASS || finding->kind == KARMA_FINDING_CLASS_SPELLINGS ||
-        finding->kind == KARMA_FINDING_TOTAL || finding->kind == KARMA_FINDING_NO_LABEL)
-        return target_text(text, size, finding, table);
+    if (is_of_target_or_rows(finding->kind)) return target_text(text, size, finding, table);
     const char *name = karma_table_attribute_name(table, finding->column);
     switch (finding->kind) {
     case KARMA_FINDING_EMPTY:
@@ -78,7 +89,19 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_CLASS_SPELLINGS:
     case KARMA_FINDING_TOTAL:
     case KARMA_FINDING_NO_LABEL:
+    case KARMA_FINDING_HEADER:
+    case KARMA_FINDING_ONE_CLASS:
         break;
+    case KARMA_FINDING_CODE:
+        return snprintf(text, size,
+                        "column '%.60s' has %g in %zu rows, far from all its other values. If it stands for a missing "
+                        "value, use option 'missing' '%g', which counts in all columns",
+                        name, finding->value, finding->other, finding->value);
+    case KARMA_FINDING_DATES:
+        return snprintf(text, size,
+                        "column '%.60s' looks like dates, but not in one form, and is read as categories. Write all of "
+                        "them as 2023-12-31",
+                        name);
     case KARMA_FINDING_UNITS:
         return snprintf(text, size,
                         "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which "

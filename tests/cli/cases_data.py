@@ -631,6 +631,51 @@ class FirstLook(Case):
         self.save([line.replace("-", "\u2212") for line in self.lines()])
         self.check_numbers()
 
+    def test_negative_numbers_in_parentheses(self):
+        """Accounting: (1,234.50) is -1234.5. A sign inside, nothing or another pair inside is no number."""
+        form = lambda x: f'"({-x:,.2f})"' if x < 0 else f"{x:.2f}"
+        draw = random.Random(8)
+        values = [draw.gauss(0, 2000) for _ in range(60)]
+        self.save(["id,b,out"] + [f"{i},{form(x)},{'yes' if x > 0 else 'no'}" for i, x in enumerate(values)])
+        n = sum(form(x).startswith('"') for x in values)
+        columns, _ = self.columns("--id", "id", notes=[rf"'b' is numbers: {n} cells in parentheses are read as negative\. Use --category 'b'"])
+        self.assertEqual(columns["b"]["type"], "number")
+        self.close_to(columns["b"]["min"], min(float(f"{x:.2f}") for x in values), 1e-9, "the least")
+        for text in ("(-5)", "()", "((5))", "(+5)", "(<5)", "(x)"):
+            self.save(["id,b,out"] + [f"{i},{text if i % 2 else i},{'yes' if i % 3 else 'no'}" for i in range(60)])
+            self.assertEqual(self.columns("--id", "id", notes=["'b' is read as categories"])[0]["b"]["type"], "category")
+
+    def test_codes_for_missing_values(self):
+        draw = random.Random(9)
+        answer = lambda i, code: code if i % 9 == 0 else draw.randint(1, 5)
+        rows = [[answer(i, 99), draw.gauss(50, 20), i % 2 and 9 or draw.randint(0, 8), "yes" if i % 3 else "no"] for i in range(90)]
+        self.write_csv("d.csv", ["q", "age", "count", "out"], rows)
+        found = self.columns()[1]
+        self.assertIn("column 'q' has 99 in 10 rows, far from all its other values", found)
+        self.assertIn("'missing' '99'", found)
+        self.assertNotRegex(found, "'(age|count)' has")
+        run = self.run_karma("train", "d.csv", "--target", "out", "--effort", "off", "-o", "m.karma")
+        self.assertRegex(run.err, "note: column 'q' has 99 in 10 rows")
+        self.assertNotRegex(self.columns("--missing", "99")[1], "far from all")
+
+    def test_dates_of_several_forms(self):
+        forms = ["2023-{m:02d}-{d:02d}", "{d:02d}/{m:02d}/2023", "{m}/{d}/23"]
+        rows = [[forms[i % 3].format(m=1 + i % 12, d=1 + i % 28), i % 7, "yes" if i % 5 else "no"] for i in range(90)]
+        self.write_csv("d.csv", ["when", "a", "out"], rows)
+        self.assertIn("column 'when' looks like dates, but not in one form", self.columns()[1])
+        self.write_csv("d.csv", ["when", "a", "out"], [[f"10.0.{i % 9}.{i % 30}", i % 7, y] for i, (_, _, y) in enumerate(rows)])
+        self.assertNotRegex(self.columns()[1], "looks like dates")
+
+    def test_two_lines_of_header(self):
+        self.save(["Patient,,Blood,Outcome"] + ["id,age,sodium,dead"] + self.lines()[1:])
+        notes = ["'Patient' is read as", "'c2' is read as", "'Blood' is read as"]
+        found = " ".join(self.ok("inspect", "d.csv", "--target", "Outcome", "--json", notes=notes).json()["findings"])
+        self.assertIn("the first row looks like a second line of the header: it has texts where 3 columns", found)
+
+    def test_one_class(self):
+        self.save([line.replace("yes", "no") for line in self.lines()])
+        self.assertIn("target 'out': all rows have the same label", self.columns()[1])
+
     def test_what_is_worth_a_look(self):
         self.save(self.lines() + ["Total,2640,3.5,"])
         _, found = self.columns(notes=["'id' is read as categories: 60 cells are numbers, but 1 is not"])

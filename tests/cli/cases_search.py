@@ -210,6 +210,21 @@ class Searching(Case):
         self.assertRegex(self.ok("cv", "price.csv", "--target", "price", "--quantile", "0.2,0.8", "--effort", "off",
                                  "--quiet").out, r"pinball loss .*a constant prediction: \d+\.\d+, less is better\n")
 
+    def test_log_loss_has_a_baseline(self):
+        """Always giving the shares of the classes: in cv those of the training rows, on the rows that are left out."""
+        rows = self.three_classes(n=90)
+        command = ("three.csv", "--target", "tree", "--goal", "log-loss", "--effort", "off")
+        run = self.ok("cv", *command, "--probabilities", "sigmoid")
+        said = re.search(r"log loss +(\d\.\d+) .*a constant answer: (\d\.\d+), less is better", run.out)
+        shares = [sum(row[-1] == kind for row in rows) / len(rows) for kind in {row[-1] for row in rows}]
+        entropy = -sum(p * math.log(p) for p in shares)
+        self.close_to(float(said.group(2)), entropy, 0.02, "stratified folds have the shares of all rows, almost")
+        self.assertLess(float(said.group(1)), entropy)
+        self.fails("cv", *command, code=2, says="log loss needs probabilities, which these options do not learn: set --probabilities sigmoid")
+        run = self.searched(*QUICK, "--goal", "log-loss", table="three.csv", target="tree")
+        said = re.search(r"baseline +(\d\.\d+) +always the shares of the classes", run.out)
+        self.close_to(float(said.group(1)), entropy, 1e-3, "of the training rows")
+
     def test_json_of_a_search(self):
         self.quantity(n=60)
         got = self.searched(*QUICK, "--json", table="price.csv", target="price").json()

@@ -18,10 +18,14 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_UNITS:
     case KARMA_FINDING_CLASS_SPELLINGS:
     case KARMA_FINDING_TOTAL:
+    case KARMA_FINDING_CODE:
+    case KARMA_FINDING_DATES:
+    case KARMA_FINDING_HEADER:
         return 1;
-    case KARMA_FINDING_EMPTY:    /* the learner says so */
-    case KARMA_FINDING_NO_LABEL: /* and so it does here */
-    case KARMA_FINDING_NUMBERS:  /* the reader does */
+    case KARMA_FINDING_ONE_CLASS: /* the learner refuses it */
+    case KARMA_FINDING_EMPTY:     /* the learner says so */
+    case KARMA_FINDING_NO_LABEL:  /* and so it does here */
+    case KARMA_FINDING_NUMBERS:   /* the reader does */
     case KARMA_FINDING_CONSTANT:
     case KARMA_FINDING_COPY:
     case KARMA_FINDING_PART_COPY:

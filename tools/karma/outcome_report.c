@@ -53,7 +53,9 @@ void print_target_line(const karma_model *model, size_t target) {
         printf(Q > 1 ? "%zu quantiles of a number\n" : "a number\n", Q);
 }
 
-static const char *constant_words(const karma_model *model, size_t target) {
+static const char *constant_words(const karma_model *model, size_t target, karma_goal goal) {
+    if (goal == KARMA_GOAL_LOG_LOSS) return "always the shares of the classes";
+    if (goal == KARMA_GOAL_AUC) return "the same score for all rows";
     if (karma_model_task(model, target) == KARMA_TASK_CLASSIFY) return "always the most common class";
     return karma_model_n_quantiles(model, target) ? "always the same quantiles" : "always the mean";
 }
@@ -150,7 +152,7 @@ static void print_one_target(const karma_model *model, const karma_search_info *
                          ? "cross-validated, less is better; optimistic: the same folds chose it (see cv)"
                          : "cross-validated; optimistic: the same folds chose it (see cv)");
     fputs("  ", stdout);
-    print_score_line("baseline", info->constant_score, NAN, constant_words(model, 0));
+    print_score_line("baseline", info->constant_score, NAN, constant_words(model, 0, info->goal));
     print_check(info);
     if (!info->has_zero_imputation) return;
     fputs("  ", stdout);
