@@ -53,7 +53,8 @@ static karma_status read_bytes(size_t *got, karma_i_feed *f, void *to, size_t ro
 
 /* Room for `more` bytes and a '\0'. */
 static karma_status make_room(karma_i_feed *f, size_t more, karma_error *err) {
-    size_t limit = karma_i_memory_limit();
+    enum { SMALL = 1 << 24 }; /* rows may come one by one, and asking the system takes longer than reading one */
+    size_t limit = f->length < SMALL && more < SMALL ? PTRDIFF_MAX : karma_i_memory_limit();
     if (more >= limit || f->length >= limit - more ||
         !karma_i_reserve(&f->bytes, &f->capacity, f->length + more + 1, 1))
         return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: the file does not fit in memory", f->name);

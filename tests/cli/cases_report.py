@@ -2,6 +2,7 @@
 can break out of it. test_browser.py opens such pages in a browser."""
 import hashlib
 import base64
+import html
 import html.parser
 import random
 import re
@@ -128,6 +129,51 @@ class Report(Case):
         self.assertEqual(sum(int(line[2]) for line in bins), 150)
         self.assertIn("birch, white", self.read("page.html").decode())
 
+    def rows_below(self, text, caption):
+        """The table with a caption that starts so, as lists of texts."""
+        part = text[text.index(caption):]
+        body = re.search(r"<tbody>(.*?)</tbody>", part, re.S).group(1)
+        return [[html.unescape(cell) for cell in re.findall(r"<t[dh][^>]*>([^<]*)", line)] for line in body.strip().split("\n<tr>") if line]
+
+    def test_coverage_is_that_of_eval(self):
+        self.two_classes()
+        self.two_classes("new.csv", n=90, seed=9)
+        self.ok("train", "two.csv", "--target", "answer", "--effort", "off", "--sets", "0.8", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "new.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        judged = self.ok("eval", "m.karma", "new.csv", "--json", "--quiet").json()["certainty"]
+        groups = [judged, *(judged["by_observed"] if len(judged["by_observed"]) > 1 else [])]
+        wanted = [[str(group["rows"]), f"{100 * group['coverage']:.1f}%", f"{group['size']:.2f}"] for group in groups]
+        self.assertEqual([line[1:] for line in self.rows_below(text, "answer: sets that should hold the truth in 80% of all rows, on the rows")], wanted)
+        left_out = self.rows_below(text, "answer: sets that should hold the truth in 80% of all rows, on rows that were left out")
+        self.assertEqual(left_out[0][:2], ["all rows", "120"])
+
+    def test_next_cells_are_those_of_next(self):
+        self.two_classes(ids=True)
+        self.two_classes("new.csv", n=50, seed=9, ids=True)
+        self.ok("train", "two.csv", "--target", "answer", "--id", "who", "--kernel", "union", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "new.csv", "--id", "who", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        names, *cells = self.ok("next", "m.karma", "new.csv", "--id", "who").rows()
+        cells = [dict(zip(names, cell)) for cell in cells]
+        for column, missing, best, gain, change in self.rows_below(text, "Columns by what knowing a missing cell"):
+            own = [cell for cell in cells if cell["column"] == column]
+            self.assertEqual((int(missing), int(best)), (len(own), sum(cell["place"] == "1" for cell in own)))
+            self.assertAlmostEqual(float(gain), sum(float(cell["gain"]) for cell in own) / len(own), delta=0.006 * float(gain))
+            self.assertAlmostEqual(float(change[:-1]), 100 * sum(float(cell["change"]) for cell in own) / len(own), delta=0.051)
+        first = max((cell for cell in cells if cell["place"] == "1"), key=lambda cell: float(cell["gain"]))
+        top = self.rows_below(text, "The cells with the largest gain")[0]
+        self.assertTrue(top[0].startswith(first["who"] + " "), top)
+        self.assertEqual(top[1], first["column"])
+
+    def test_no_subspace(self):
+        draw = random.Random(5)
+        self.write_csv("noise.csv", ["a", "b", "c", "y"], [[draw.gauss(0, 1), draw.gauss(0, 1), draw.gauss(0, 1), "uv"[i % 2]] for i in range(80)])
+        self.ok("train", "noise.csv", "--target", "y", "--kernel", "linear", "-o", "m.karma", "--quiet", "--report", "page.html")
+        text, _ = self.page()
+        self.assertIn("No subspace was found", text)
+        self.assertNotIn("0 dimensions", text)
+
     def test_regression_and_quantiles(self):
         self.quantity()
         self.ok("train", "price.csv", "--target", "price", "--effort", "off", "--quantile", "0.1,0.5,0.9", "-o", "m.karma", "--quiet")
@@ -145,7 +191,8 @@ class Report(Case):
         self.ok("train", "two.csv", "--target", "answer", "--effort", "quick", "-o", "m.karma", "--quiet")
         self.ok("report", "m.karma", "-o", "page.html", "--quiet")
         text, _ = self.page()
-        self.assertEqual(self.headings(text), ["At a glance", "How the model was chosen", "How to make this page again"])
+        self.assertEqual(self.headings(text), ["At a glance", "How certain it is: intervals and sets", "How the model was chosen",
+                                               "How to make this page again"])
         self.assertIn("What each ingredient adds", self.figures(text))
         rows = self.read_rows("two.csv")
         self.write_csv("bare.csv", rows[0][:3], [row[:3] for row in rows[1:40]])

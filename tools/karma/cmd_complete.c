@@ -31,20 +31,16 @@ static int complete(tool *t, const karma_model *model, const karma_table *table,
 }
 
 static int run(tool *t) {
-    const char *model_path = t->arguments[0], *path = t->arguments[1];
-    karma_error err;
-    karma_model *model = NULL;
-    karma_table *table = NULL;
+    karma_model *model;
+    karma_table *table;
     int code = check_second_output(t, "errors", t->options.errors);
     if (code != EXIT_DONE) return code;
     if (t->options.output && t->options.errors && strcmp(t->options.output, t->options.errors) == 0)
         return fail_usage(t, "-o and --errors name the same file");
-    if (karma_model_load(&model, model_path, &err) != KARMA_OK)
-        code = fail(model_path, &err);
-    else if (karma_model_read_table(&table, model, path, &t->read, &t->hooks, &err) != KARMA_OK)
-        code = fail(path, &err);
-    else if ((code = find_flags(NULL, t, model, table)) == EXIT_DONE)
-        code = complete(t, model, table, path);
+    code = load_inputs(t, &model, &table);
+    if (code != EXIT_DONE) return code;
+    code = find_flags(NULL, t, model, table);
+    if (code == EXIT_DONE) code = complete(t, model, table, t->arguments[1]);
     karma_table_free(table);
     karma_model_free(model);
     return code;

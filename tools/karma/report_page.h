@@ -52,7 +52,8 @@ typedef struct report_section {
 } report_section;
 
 extern const report_section section_summary, section_online, section_compare, section_cv, section_quality,
-    section_observed, section_columns, section_rows, section_data, section_lowrank, section_search, section_about;
+    section_observed, section_certainty, section_columns, section_rows, section_next, section_data, section_lowrank,
+    section_search, section_about;
 
 /* report_page.c */
 /* Writes the page to `path`, whole or not at all; EXIT_DONE or a failure that was printed. */

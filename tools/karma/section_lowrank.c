@@ -94,6 +94,15 @@ static const char *verdict_words(karma_lowrank_verdict verdict) {
 }
 
 static void write_lowrank(report *r, karma_lowrank *l) {
+    if (l->rank == 0) {
+        page_paragraph(&r->page,
+                       "%s No subspace was found: the mean of its column predicts a hidden cell as well as any "
+                       "subspace of the observed ones. The model does not need the assumption, but what the "
+                       "theory promises does.",
+                       verdict_words(l->verdict));
+        draw_trials(r, l);
+        return;
+    }
     page_paragraph(&r->page, "%s %.0f%% of the variance of hidden cells is explained by %zu dimension%s.",
                    verdict_words(l->verdict), fmax(0.0, 100.0 * l->explained), l->rank, l->rank == 1 ? "" : "s");
     page_paragraph(&r->page,
