@@ -143,19 +143,13 @@ static size_t strip_unit(unsigned *how, const char *text, size_t length) {
     return length;
 }
 
-int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
+/* A number without parentheses. */
+static int parse_bare(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
     char plain[MOST_BYTES];
     unsigned found = 0;
     *how = 0;
     if (decimal_mark == '.' && karma_i_number_parse(out, text, length)) return 1;
     if (length >= sizeof plain) return 0;
-    if (length > 2 && *text == '(' && text[length - 1] == ')') {
-        if (text[1] == '(' || !karma_i_numeral_parse(out, how, text + 1, length - 2, decimal_mark)) return 0;
-        if (signbit(*out) || text[1] == '+' || *how & KARMA_I_NUMERAL_CENSORED) return 0;
-        *out = -*out;
-        *how |= KARMA_I_NUMERAL_ACCOUNTING;
-        return 1;
-    }
     size_t bound = bound_length(text, length);
     text += bound;
     length = strip_unit(&found, text, length - bound);
@@ -163,6 +157,15 @@ int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t l
     size_t used = make_plain(plain, &found, text, length, decimal_mark);
     if (used == 0 || !karma_i_number_parse(out, plain, used)) return 0;
     *how = found | (bound ? KARMA_I_NUMERAL_CENSORED : 0);
+    return 1;
+}
+
+int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
+    if (length < 3 || *text != '(' || text[length - 1] != ')') return parse_bare(out, how, text, length, decimal_mark);
+    if (!parse_bare(out, how, text + 1, length - 2, decimal_mark)) return 0;
+    if (signbit(*out) || text[1] == '+' || *how & KARMA_I_NUMERAL_CENSORED) return 0;
+    *out = -*out;
+    *how |= KARMA_I_NUMERAL_ACCOUNTING;
     return 1;
 }
 
