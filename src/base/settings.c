@@ -145,7 +145,8 @@ static const karma_option fit_records[] = {
          "weight of the rows of each class; balanced: all classes have the same total weight"),
     CHOICE(F, probabilities, "probabilities", KARMA_CALIBRATE_AUTO, calibration_words,
            "calibrate probabilities on cross-validated scores; auto: sigmoid if a search has such scores and every "
-           "class has at least 5 rows, or if option 'sets' needs them"),
+           "class has at least 5 rows, or if option 'sets' needs them, with one "
+           "slope for all classes unless cross-validation shows that more is needed"),
     CHOICE(F, certainty, "certainty", KARMA_CERTAINTY_AUTO, certainty_words,
            "keep cross-validated errors in the model, for intervals, sets and abstention; auto: if a search or other "
            "options have computed them"),

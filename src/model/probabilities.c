@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "model/out_of_fold.h"
+#include "solve/calibrate_choice.h"
 
 /* The head's own scores, side by side, and its classes; weights as in learning, so that probabilities are those of the
  * population that was learned. */
@@ -26,7 +27,10 @@ static karma_status calibrate_head(karma_i_head *head, karma_calibration kind, c
                              ? class_weights[classes[i]] * karma_table_row_weight(table, i)
                              : 0.0;
         }
-        st = karma_i_calibration_learn(&head->calibration, kind, own, classes, weights, n, head->labels.n_classes, err);
+        st = options->probabilities == KARMA_CALIBRATE_AUTO && kind == KARMA_CALIBRATE_SIGMOID
+                 ? karma_i_calibration_choose(&head->calibration, own, classes, weights, n, head->labels.n_classes, err)
+                 : karma_i_calibration_learn(&head->calibration, kind, own, classes, weights, n, head->labels.n_classes,
+                                             err);
     }
     karma_i_free(own);
     karma_i_free(weights);
