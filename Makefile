@@ -67,6 +67,7 @@ bench: all
 bench-large: all
 	@dev/install-packages python3 python3-pandas python3-sklearn
 	@bench/large --tuned
+	@bench/stream all
 
 experiments: all
 	@dev/install-packages python3

@@ -296,7 +296,9 @@ static karma_status check_targets(const karma_i_task *task, const karma_table *t
     for (size_t t = 0; t < task->n_heads; t++) {
         const karma_i_head *head = &task->heads[t];
         if (t >= table->n_targets || strcmp(table->targets[t].column.name, head->name) != 0)
-            return karma_i_fail(err, KARMA_ERR_DATA, "the rows have no column '%s', which is the label to learn",
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "the rows have no column '%s', which is the label to learn; does the first line name "
+                                "the columns?",
                                 head->name);
         const karma_i_column *column = &table->targets[t].column;
         if (head->labels.task == KARMA_TASK_REGRESS && column->kind != KARMA_COLUMN_NUMBER)
@@ -397,7 +399,11 @@ static karma_status show_state(karma_model *model, const karma_i_stream_state *s
     return KARMA_OK;
 }
 
+/* Class weights that go by the counts of classes stay those of the first rows, and so do the counts. */
 static void fill_info(karma_model *model, const karma_online_account *account) {
+    const karma_i_stream_part *p = model->stream;
+    if (!model->task.options.class_weight)
+        for (size_t k = 0; k < p->n_classes; k++) model->task.heads[0].labels.class_count[k] = p->class_seen[k];
     const karma_i_factor *factor = &model->members[0].kernel.factors[0];
     model->info = (karma_fit_info){.solver = KARMA_SOLVER_ONLINE,
                                    .stop = KARMA_STOP_FINISHED,

@@ -50,7 +50,8 @@ class Online(Case):
         self.write("new.csv", HEADER + "".join(lines(300, first=1500)))
         judged = self.ok("eval", "m.karma", "new.csv", "--json").json()
         self.assertGreater(judged["accuracy"], 1 - 1.3 * got["progressive_error"])
-        self.assertIn("online", self.ok("inspect", "m.karma").out)
+        counts = self.ok("inspect", "m.karma", "--json").json()["targets"][0]["classes"]
+        self.assertEqual(sum(counts.values()) if isinstance(counts, dict) else sum(one["rows"] for one in counts), got["judged"])
 
     def test_the_account_is_that_of_predictions_before_learning(self):
         """Models that have seen the rows of whole blocks predict the next block: these are the errors that are counted."""
@@ -88,6 +89,18 @@ class Online(Case):
                     whole["model"] = got["model"]
                     whole["seconds"] = got["seconds"]
                     self.assertEqual(got, whole)
+
+    def test_train_goes_on_too(self):
+        rows = lines(700)
+        self.learn("--target", "answer", "--warm-up", "100", "-o", "whole.karma", rows=rows)
+        self.learn("--target", "answer", "--warm-up", "100", "-o", "part.karma", rows=rows[:300])
+        self.write("rest.csv", HEADER + "".join(rows[300:]))
+        how = ["train", "rest.csv", "--continue", "part.karma", "-o", "both.karma"]
+        self.ok(*how, "--solver", "online", notes=[GOES_ON])
+        self.assertEqual(self.read("both.karma"), self.read("whole.karma"))
+        self.fails(*how, code=2, says="--solver online")
+        self.fails(*how, "--solver", "online", "--gamma", "3", code=2, says="--gamma cannot be changed")
+        self.fails(*how, "--solver", "online", "--time", "3", code=2, says="--time cannot be changed")
 
     def test_the_division_of_a_pipe_changes_nothing(self):
         rows = lines(900)
@@ -198,7 +211,7 @@ class Online(Case):
         for wrong in ("0", "-5", "ten", "5m", "1.5", "nan", "0s"):
             self.fails("online", "d.csv", "--target", "answer", "--checkpoint", wrong, "-o", "m.karma", code=2, says="--checkpoint")
         self.fails("online", "d.csv", "--target", "answer", "-o", "nowhere/m.karma", says="nowhere")
-        self.fails("online", "d.csv", "--target", "answer", "--report", "r.html", code=2, says="--regret")
+        self.fails("online", "d.csv", "--target", "answer", "--report", "r.html", code=2, says="--report")
         self.fails("online", "--target", "answer", stdin=b"", says="empty")
         self.fails("online", "--target", "answer", stdin=HEADER, says="no row|no data|rows")
         self.fails("online", "--target", "answer", stdin=HEADER + "1,2,red,yes\n" * 30, says="only one class")

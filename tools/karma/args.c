@@ -41,7 +41,9 @@ static const karma_option tool_records[] = {
     {"checkpoint", KARMA_OPTION_TEXT, offsetof(tool_options, checkpoint), 0, 0, 0, NULL, "ROWS|SECONDSs",
      "write the model to -o every so many rows (10000) or seconds (30s); a file is whole or as it was", NULL},
     {"continue", KARMA_OPTION_TEXT, offsetof(tool_options, go_on), 0, 0, 0, NULL, "MODEL",
-     "go on with the learner of this model; the rows are those that come next", NULL},
+     "go on with the learner of this model of karma online; the rows are those that come next. train needs --solver "
+     "online",
+     NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
      "write the standard errors of the completed cells to this file", NULL},
     {"report", KARMA_OPTION_TEXT, offsetof(tool_options, report), 0, 0, 0, NULL, "FILE",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report_page.h"
+#include "stream_run.h"
 
 static double missing_share(const karma_table *table) {
     double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
@@ -195,6 +196,7 @@ static int run(tool *t) {
     if (!t->options.output) return fail_usage(t, "name the model file with -o MODEL");
     if (strcmp(t->options.output, "-") == 0)
         return fail_usage(t, "a model is written to a file, not to standard output");
+    if (t->options.go_on) return continue_training(t);
     int code;
     resolve_effort(t);
     collect_notes(t);
@@ -219,7 +221,7 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"output", "report", "compact", "verbose", "json", "quiet", NULL};
+static const char *const tool_names[] = {"output", "continue", "report", "compact", "verbose", "json", "quiet", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     LEARNING_GROUPS,

@@ -60,7 +60,7 @@ static int parse_checkpoint(stream_run *r) {
 
 static int check_options(const tool *t) {
     static const char *const decided[] = {"task", "loss", "kernel", "class-weight", "budget", "warm-up", "seed", NULL};
-    if (t->options.report) return fail_usage(t, "--report is for --regret");
+    if (t->options.report) return fail_usage(t, "--report is not for a stream");
     if (t->options.output && strcmp(t->options.output, "-") == 0)
         return fail_usage(t, "a model is written to a file, not to standard output");
     if (!t->options.go_on) return EXIT_DONE;
@@ -68,6 +68,25 @@ static int check_options(const tool *t) {
         if (was_given(t, decided[i]))
             return fail_usage(t, "--%s cannot be changed with --continue: the model has its own", decided[i]);
     return EXIT_DONE;
+}
+
+/* An option of a new model is refused rather than ignored. */
+static int refuse_all(const tool *t, const karma_option_table *table) {
+    for (size_t i = 0; i < table->count; i++) {
+        const char *name = table->options[i].name;
+        if (strcmp(name, "solver") != 0 && strcmp(name, "threads") != 0 && was_given(t, name))
+            return fail_usage(t, "--%s cannot be changed with --continue: the model has its own", name);
+    }
+    return EXIT_DONE;
+}
+
+int continue_training(tool *t) {
+    if (t->fit.solver != KARMA_SOLVER_ONLINE) return fail_usage(t, "--continue needs --solver online");
+    if (t->options.compact) return fail_usage(t, "--compact is for a new model, and not for --continue");
+    int code = refuse_all(t, karma_fit_option_table());
+    if (code == EXIT_DONE) code = refuse_all(t, karma_search_option_table());
+    t->regret.threads = t->fit.threads;
+    return code == EXIT_DONE ? run_stream(t) : code;
 }
 
 /* --- checkpoints --------------------------------------------------------------------------------------- */
@@ -122,9 +141,9 @@ static void print_line(stream_run *r, const karma_online_account *a) {
     double errors = a->error_rate * judged, rows = judged - (double)r->line_rows;
     char share[16], recent[16];
     if (!r->has_title && r->classifies)
-        printf("%12s %10s %9s %21s %10s\n", "rows", "loss", "errors", "errors of these rows", "landmarks");
+        printf("%12s %10s %9s %21s %10s\n", "rows", "loss", "errors", "since last line", "landmarks");
     else if (!r->has_title)
-        printf("%12s %10s %19s %10s\n", "rows", "loss", "loss of these rows", "landmarks");
+        printf("%12s %10s %19s %10s\n", "rows", "loss", "since last line", "landmarks");
     r->has_title = 1;
     if (r->classifies)
         printf("%12.0f %10.4g %9s %21s %10zu\n", judged, a->mean_loss, percent(share, a->error_rate),
@@ -158,10 +177,12 @@ static void print_end(const stream_run *r, const karma_model *model, const karma
     if (r->classifies)
         printf("  errors         %s; always saying the most frequent class: %s\n", percent(errors, a->error_rate),
                percent(majority, a->majority_error));
-    printf("  loss           %.4g on average (%s)\n", a->mean_loss, karma_model_loss_name(model, 0));
+    printf("  loss           %.4g on average (%s%s)\n", a->mean_loss, karma_model_loss_name(model, 0),
+           r->classifies ? "" : ", target in standard deviations");
     fputs("  kernel         ", stdout);
     print_kernel(model);
-    printf("  landmarks      %zu rows of the stream, which the model contains\n", a->n_landmarks);
+    printf("  landmarks      %zu row%s of the stream, which the model contains\n", a->n_landmarks,
+           a->n_landmarks == 1 ? "" : "s");
     if (!r->t->options.output) {
         puts("  The model was not kept: name a file with -o MODEL.");
         return;
@@ -243,7 +264,7 @@ static karma_status learn_all(stream_run *r, karma_error *err) {
 /* What was learned before an error is kept. */
 static int end_with_error(stream_run *r, const karma_error *err) {
     int code = fail(r->path, err);
-    if (!r->t->options.output || r->n_rows == 0 || save(r, 1) != EXIT_DONE) return code;
+    if (!r->t->options.output || r->n_rows == r->saved_rows || save(r, 1) != EXIT_DONE) return code;
     fprintf(stderr, "karma: %s has the %zu rows before the error\n", r->t->options.output, r->n_rows);
     return code;
 }

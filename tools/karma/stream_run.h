@@ -5,5 +5,7 @@
 #include "tool.h"
 
 int run_stream(tool *t);
+/* train --solver online --continue MODEL: the rows of a table are the next of the stream. */
+int continue_training(tool *t);
 
 #endif
