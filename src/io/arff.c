@@ -31,7 +31,7 @@ typedef struct arff_file {
     karma_i_missing missing;
 } arff_file;
 
-/* A piece of one line. */
+/* Part of one line. */
 typedef struct span {
     const char *p, *end;
 } span;
@@ -113,7 +113,7 @@ static karma_status take_field(char **out, arff_file *f, span *s, const char *st
 
 /* --- the header ---------------------------------------------------------------------------------------- */
 
-/* {A, B, C}, behind the opening brace. */
+/* {A, B, C}, after the opening brace. */
 static karma_status read_levels(arff_attribute *a, arff_file *f, span *s, karma_error *err) {
     for (;;) {
         char *level = NULL;
@@ -190,7 +190,7 @@ static karma_status put_field(arff_file *f, const char *text, int is_first, karm
     return put(f, "\"", 1, err);
 }
 
-/* The names stand in the first line, and empty lines up to the first row. */
+/* The names are in the first line, followed by empty lines up to the first row. */
 static karma_status put_names(arff_file *f, karma_error *err) {
     for (size_t j = 0; j < f->n_attributes; j++) KARMA_TRY(put_field(f, f->attributes[j].name, j == 0, err));
     KARMA_TRY(put(f, "\n", 1, err));

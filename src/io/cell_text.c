@@ -12,7 +12,7 @@ void karma_i_cell_text_clear(karma_i_cell_text *text) {
     *text = (karma_i_cell_text){0};
 }
 
-/* Room for a cell of so many bytes, its quotes and what follows it. */
+/* Reserves memory for a cell of this many bytes, its quotes and what follows it. */
 static int reserve(karma_i_cell_text *t, size_t length) {
     return length < SIZE_MAX / 2 - t->length && karma_i_reserve(&t->bytes, &t->capacity, t->length + length + 4, 1);
 }

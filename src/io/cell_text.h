@@ -1,5 +1,5 @@
-/* Cells of a database as delimited text. Rows that come in cells take the way of CSV files from here on: what is a
- * number, a date or a category is decided in one place, and a table and its export give the same model. */
+/* Cells of a database as delimited text. From here on such rows are read like CSV files: types are inferred in one
+ * place, and a table and its export give the same model. */
 #ifndef KARMA_I_CELL_TEXT_H
 #define KARMA_I_CELL_TEXT_H
 

@@ -132,7 +132,7 @@ static karma_status check_weights(const karma_i_csv_file *file, karma_error *err
                         karma_i_excerpt(excerpt, name, strlen(name)));
 }
 
-/* What the survey says; *again: the rows must be read a second time. */
+/* Applies the result of the survey; *again: the rows must be read a second time. */
 static karma_status judge_columns(int *again, karma_i_csv_file *file, karma_error *err) {
     *again = 0;
     if (file->n_rows == 0) return karma_i_csv_fail_no_rows(&file->records, err);
@@ -287,7 +287,7 @@ static karma_status count_mark_row(void *payload, karma_error *err) {
     return KARMA_OK;
 }
 
-/* In the first rows. What is wrong with them is found once more when they are read. */
+/* In the first rows. Their errors are reported later, when they are read. */
 static karma_status look_at_marks(karma_i_csv_file *file, mark_count *count, karma_error *err) {
     karma_error fault = {0};
     karma_status st = karma_i_csv_walk(&file->records, count_mark, count_mark_row, count, &fault);

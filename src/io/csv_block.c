@@ -1,8 +1,8 @@
 /* One block of delimited text to rows. Blocks are parsed at the same time by several threads, so a block touches
  * nothing but itself: it has surveys of its own, and codes of its own for texts.
  *
- * Most cells are empty or plain numbers that end at a delimiter: these are read in one go. All others take the way over
- * karma_i_csv_next, which knows quotes, blanks and errors. */
+ * Most cells are empty or plain numbers that end at a delimiter: these are read in one go. All others go through
+ * karma_i_csv_next, which handles quotes, blanks and errors. */
 #include <math.h>
 #include <string.h>
 
@@ -84,7 +84,7 @@ static void put_value(karma_i_csv_block *b, const karma_i_csv_file *file, const 
         put_cell(b, column->place, value);
 }
 
-/* The text is not what a model's column holds. */
+/* The text cannot be read as a value of the model's column. */
 static karma_status put_text(karma_i_csv_block *b, const karma_i_csv_column *column, karma_error *err) {
     if (column->role != ROLE_ATTRIBUTE) return KARMA_OK;
     if (!karma_i_reserve(&b->texts, &b->text_capacity, b->n_texts + 1, sizeof *b->texts))
@@ -197,7 +197,7 @@ static int is_quick_column(const karma_i_csv_file *file, const karma_i_csv_colum
            mode != KARMA_I_SURVEY_MODEL_DATE;
 }
 
-/* The byte behind a plain number or an empty cell and its delimiter or line feed; NULL: it is something else. */
+/* The byte after a plain number or an empty cell and its delimiter or line feed; NULL: it is something else. */
 static inline const char *take_quickly(karma_i_csv_block *b, const karma_i_csv_file *file, size_t number,
                                        karma_i_csv_scan *scan, int *last) {
     const char *p = scan->next, *end = scan->source->text + scan->source->length;

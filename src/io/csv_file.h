@@ -75,7 +75,7 @@ karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const 
 /* What options and a model say of the columns: roles, and how they are surveyed. */
 karma_status karma_i_csv_assign_roles(karma_i_csv_file *file, karma_error *err);
 
-/* Finds columns, spellings and roles from the first lines of request->source. To be ended also when this fails. */
+/* Finds columns, spellings and roles from the first lines of request->source. End it even if this fails. */
 karma_status karma_i_csv_begin(karma_i_csv_file *file, const karma_i_read_request *request, karma_error *err);
 void karma_i_csv_end(karma_i_csv_file *file);
 /* How numbers and dates are written, by options or by the first rows behind records.first_row. */
@@ -101,7 +101,7 @@ typedef struct karma_i_csv_block {
     size_t *id_end; /* one per id and row */
     size_t id_used;
     size_t row_capacity, owner_capacity, value_capacity, label_capacity, weight_capacity, id_capacity, id_end_capacity;
-    karma_i_text_cell *texts; /* cells whose text is of no use; their rows count from 0 */
+    karma_i_text_cell *texts; /* cells whose text cannot be read; their rows count from 0 */
     size_t n_texts, text_capacity;
     double largest_weight;
     karma_i_survey *surveys;           /* one per column */
@@ -122,7 +122,7 @@ karma_status karma_i_csv_block_parse(karma_i_csv_block *block, const karma_i_csv
 /* Moves the window of a feed on by `passed` bytes. If these are 0 it becomes larger: a record did not fit. */
 karma_status karma_i_csv_load_window(karma_i_csv_window *window, karma_i_feed *feed, size_t passed, int patient,
                                      karma_error *err);
-/* Adds all rows of the window to the builder, and what they tell to the surveys. It stops before a record that the
+/* Adds all rows of the window to the builder and to the surveys. It stops before a record that the
  * window cuts. */
 karma_status karma_i_csv_read_window(karma_i_csv_file *file, karma_i_csv_window *window, karma_error *err);
 void karma_i_csv_free_blocks(karma_i_csv_file *file);

@@ -32,7 +32,7 @@ karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const 
     const char *nearest = karma_i_dictionary_nearest(names, name);
     (void)karma_i_excerpt(asked, name, strlen(name));
     if (nearest)
-        return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'; is '%s' meant?", file, what, asked,
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'; did you mean '%s'?", file, what, asked,
                             karma_i_excerpt(meant, nearest, strlen(nearest)));
     all[0] = '\0';
     if (strcmp(what, "column") == 0 && names->count) list_names(all, sizeof all, names);
@@ -106,8 +106,7 @@ static int named_delimiter(const karma_i_source *source) {
     return length == 5 && memcmp(source->text, "sep=", 4) == 0 ? source->text[4] : 0;
 }
 
-/* Moves the scan behind comments (# in front). The last of them is the header if it has as many fields as the line
- * behind it. */
+/* Skips comment lines (# in front). The last of them is the header if it has as many fields as the line after it. */
 static karma_status skip_comments(karma_i_csv_records *records, int *delimiter, const karma_hooks *hooks,
                                   karma_error *err) {
     karma_i_csv_scan *scan = &records->scan;
@@ -141,7 +140,7 @@ karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_r
     karma_i_csv_scan_init(&records->scan, source, delimiter);
     records->scan.next = first;
     records->scan.line = line;
-    if (request->is_database) { /* "row 1" is behind the header */
+    if (request->is_database) { /* "row 1" follows the header */
         records->scan.line = 0;
         records->scan.counts_records = 1;
     }

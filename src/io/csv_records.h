@@ -16,7 +16,7 @@ typedef struct karma_i_csv_records {
 } karma_i_csv_records;
 
 /* Settles the delimiter and reads the names: the first record that is no empty line names the columns or,
- * without a header, counts them. To be closed also when this fails. */
+ * without a header, counts them. Close it even if this fails. */
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err);
 /* A notice if the names of columns are numbers in no order, and so probably a row: wavelengths, years and item numbers
  * rise or fall. */
@@ -38,7 +38,7 @@ karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t 
                                      karma_error *err);
 /* "FILE: no rows" */
 karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_error *err);
-/* "FILE: no column 'nme'; is 'name' meant?" where `what` is "column" and one of `names` comes near. */
+/* "FILE: no column 'nme'; did you mean 'name'?" where `what` is "column" and one of `names` is similar. */
 karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const char *name,
                                       const karma_i_dictionary *names, karma_error *err);
 

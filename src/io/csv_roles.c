@@ -57,7 +57,7 @@ static karma_status say_target(karma_i_csv_file *file, const char *name, karma_e
     return add_target(file, column, err);
 }
 
-/* A value of `target` that is no column's name is several names: names may have commas too. */
+/* A value of `target` that is not the name of a column is a list of names: names may contain commas too. */
 static karma_status say_targets(karma_i_csv_file *file, const char *value, karma_error *err) {
     if (karma_i_csv_find_column(file, value)) return say_target(file, value, err);
     char *list = karma_i_strdup(value);
@@ -71,7 +71,7 @@ static karma_status say_targets(karma_i_csv_file *file, const char *value, karma
     return st;
 }
 
-/* Only a target may be said to be two things: a target, and of a kind. */
+/* Only a target may have two options: target, and its kind. */
 static karma_status check_said(const karma_i_csv_file *file, const karma_i_csv_column *column, karma_error *err) {
     for (unsigned a = 0; a < N_SAID; a++) {
         for (unsigned b = a + 1; b < N_SAID; b++) {

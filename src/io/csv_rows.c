@@ -1,7 +1,7 @@
 /* All rows of delimited text, block by block in parallel.
  *
  * A window of the text is cut into blocks at line feeds, all blocks are parsed at once, and what they found is put
- * together in their order: the result does not depend on the number of threads. A line feed inside quotes is no end of
+ * together in their order: the result does not depend on the number of threads. A line feed inside quotes does not end
  * a record; a block that was cut there is parsed again from where the block before it really ended. Lines of a block
  * count from 1, because the lines before it are counted at the same time; an error is found again with the right line.
  */
@@ -67,7 +67,7 @@ static karma_status parse_block(const pass *p, karma_i_csv_block *b, size_t firs
     return karma_i_csv_block_parse(b, p->file, &p->window->text, p->window->is_cut, first_line, err);
 }
 
-/* What quotes have carried beyond the limit, and with it beyond the check. */
+/* Text that quotes have carried beyond the limit, and so beyond the check. */
 static karma_status check_overrun(const pass *p, const karma_i_csv_block *b, size_t line, karma_error *err) {
     if (b->end <= b->limit) return KARMA_OK;
     return karma_i_check_text(p->file->name, b->start, (size_t)(b->end - b->start), line, err);
@@ -83,7 +83,7 @@ static karma_status settle_block(const pass *p, karma_i_csv_block *b, const char
     }
     if (b->status == KARMA_OK) return check_overrun(p, b, line, err);
     KARMA_TRY(parse_block(p, b, line, err));
-    return karma_i_fail_memory(err); /* it succeeds now: only memory comes and goes */
+    return karma_i_fail_memory(err); /* it succeeds now: only memory can have failed */
 }
 
 /* --- putting together ---------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static karma_status place_blocks(pass *p, karma_error *err) {
     return failed ? karma_i_fail_memory(err) : KARMA_OK;
 }
 
-/* The blocks in their order; those behind a record that the window cuts are left for the next one. */
+/* The blocks in their order; those after a record that the window cuts are left for the next one. */
 static karma_status merge_blocks(pass *p, karma_error *err) {
     karma_i_csv_window *w = p->window;
     size_t k = 0;

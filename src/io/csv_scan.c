@@ -39,7 +39,7 @@ static int ends_field(const karma_i_csv_scan *scan, const char *p) {
     return scan->delimiter_length == 1 || *p != scan->delimiter || p[1] == *p;
 }
 
-/* `p` stands behind a field; takes in the delimiter or the end of the line. */
+/* `p` is after a field; skips the delimiter or the end of the line. */
 static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p, karma_error *err) {
     const char *end = scan->source->text + scan->source->length;
     field->last = p == end || *p != scan->delimiter;
@@ -75,7 +75,7 @@ static karma_status undouble(karma_i_csv_field *field, karma_i_csv_scan *scan, c
     return KARMA_OK;
 }
 
-/* `p` stands behind the opening quote. */
+/* `p` is after the opening quote. */
 static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p, karma_error *err) {
     const char *first = p, *end = scan->source->text + scan->source->length;
     int doubled = 0;

@@ -9,11 +9,11 @@ typedef struct karma_i_csv_scan {
     const char *next;
     size_t line; /* of `next`, from 1 */
     char delimiter;
-    size_t delimiter_length;       /* 2: it stands twice in a row */
+    size_t delimiter_length;       /* 2: it is two characters */
     unsigned char ends_field[256]; /* the delimiter, CR, LF and the '\0' behind the text */
     char *unquoted;                /* the last field that had doubled quotes */
     size_t unquoted_capacity;
-    int counts_records; /* a line feed inside quotes is no end of a line */
+    int counts_records; /* a line feed inside quotes does not end a line */
     int ran_out;        /* the text ended before a closing quote */
 } karma_i_csv_scan;
 

@@ -11,7 +11,7 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* Beside what RFC 4180 demands: blanks at the ends, which a reader would trim, and the other delimiters,
+/* In addition to what RFC 4180 requires: blanks at the ends, which a reader would trim, and the other delimiters,
  * which might mislead one that guesses. */
 static int needs_quotes(const char *text) {
     size_t length = strlen(text);

@@ -43,7 +43,7 @@ static void put(char *out, size_t size, size_t *used, const char *text, size_t l
     out[*used] = '\0';
 }
 
-/* Between the scheme and the parameters: what stands between a : and the last @ is a password. */
+/* Between the scheme and the parameters: the text between a : and the last @ is a password. */
 static void put_place(char *out, size_t size, size_t *used, const char *place, size_t length) {
     const char *at = NULL, *colon = NULL;
     if (memchr(place, '=', length)) { /* keywords, which are not understood here and may be secret */
@@ -95,7 +95,7 @@ char *karma_source_text(char *text, size_t size, const char *path) {
     }
     size_t scheme = strcspn(path, ":") + 1, place = scheme;
     while (path[place] == '/') place++;
-    /* rather too little is shown than a password: all up to the last @ is the place */
+    /* better to show too little than a password: everything up to the last @ is hidden */
     const char *at = strrchr(path, '@');
     size_t from = at ? (size_t)(at - path) : place, end = from + strcspn(path + from, "?");
     put(text, size, &used, path, place);
@@ -282,7 +282,7 @@ karma_status karma_i_fail_no_table(const karma_i_uri *uri, char *const *tables, 
     (void)karma_i_excerpt(asked, uri->table, strlen(uri->table));
     const char *nearest = karma_nearest_word(uri->table, names, n);
     if (nearest)
-        return karma_i_fail(err, KARMA_ERR_DATA, "%s: no table '%s'; is '%s' meant?", uri->name, asked,
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: no table '%s'; did you mean '%s'?", uri->name, asked,
                             karma_i_excerpt(meant, nearest, strlen(nearest)));
     return karma_i_fail(err, KARMA_ERR_DATA, "%s: no table '%s'; the database has %s", uri->name, asked, list);
 }

@@ -57,7 +57,7 @@ extern const karma_i_driver karma_i_sqlite_driver, karma_i_postgres_driver;
 const karma_i_driver *karma_i_find_driver(const char *path);
 /* Refuses a URI of a kind that is not known, where a file is to be named. */
 karma_status karma_i_check_file_name(const char *path, karma_error *err);
-/* To be cleared also if it fails. */
+/* Clear it even if this fails. */
 karma_status karma_i_uri_parse(karma_i_uri *out, const char *path, karma_error *err);
 void karma_i_uri_clear(karma_i_uri *uri);
 
@@ -66,7 +66,7 @@ void karma_i_uri_clear(karma_i_uri *uri);
 karma_status karma_i_database_feed(karma_i_feed **out, karma_i_uri *uri, const char *path,
                                    const karma_read_options *options, const karma_hooks *hooks, karma_error *err);
 
-/* "NAME: no table 'T'; is 'U' meant?", or with the list of all `n` there are. */
+/* "NAME: no table 'T'; did you mean 'U'?", or with the list of all `n` there are. */
 karma_status karma_i_fail_no_table(const karma_i_uri *uri, char *const *tables, size_t n, karma_error *err);
 /* "this build of karma has no support for it" */
 karma_status karma_i_fail_not_built(const karma_i_uri *uri, karma_error *err);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Copies stand in blocks that never move, so that entries may point at them. */
+/* Copies are in blocks that never move, so that entries may point at them. */
 typedef struct karma_i_block {
     struct karma_i_block *next;
     size_t used, size;

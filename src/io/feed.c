@@ -110,7 +110,7 @@ static karma_status next_member(karma_i_feed *f, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Unpacks what it can into `room` bytes behind the window. */
+/* Unpacks what it can into `room` bytes after the window. */
 static karma_status unpack(karma_i_feed *f, size_t room, karma_error *err) {
     if (!f->in_member) return next_member(f, err);
     KARMA_TRY(read_packed(f, 1, err));
@@ -144,7 +144,7 @@ static karma_status start_gzip(karma_i_feed *f, karma_error *err) {
 
 /* --- the window ---------------------------------------------------------------------------------------- */
 
-/* More text behind the window, perhaps none. */
+/* Reads more text after the window, perhaps none. */
 static karma_status read_some(karma_i_feed *f, size_t room, karma_error *err) {
     if (f->is_gzip) return unpack(f, room, err);
     if (f->used < f->packed_length) { /* what the look at the start has read */

@@ -1,4 +1,4 @@
-/* The text of a file as it comes: a window that moves on, unpacked where the file is gzip. */
+/* The text of a file as it arrives: a moving window, unpacked if the file is gzip. */
 #ifndef KARMA_I_FEED_H
 #define KARMA_I_FEED_H
 
@@ -8,7 +8,7 @@
 
 typedef struct karma_i_feed karma_i_feed;
 
-/* Where the text of a feed comes from, if it is no file. */
+/* The source of a feed, if it is not a file. */
 typedef struct karma_i_supply {
     /* Puts up to `room` bytes, of which there are some, at `to`; *got is how many, 0 at the end. */
     karma_status (*read)(void *self, size_t *got, char *to, size_t room, karma_error *err);
@@ -23,7 +23,7 @@ karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error
 /* The same of a supply, which the feed closes, also if this fails. `name` must outlive the feed. */
 karma_status karma_i_feed_open_supply(karma_i_feed **out, const char *name, karma_i_supply supply, karma_error *err);
 void karma_i_feed_close(karma_i_feed *feed);
-/* What messages call it: the path or "standard input". */
+/* Its name in messages: the path or "standard input". */
 const char *karma_i_feed_name(const karma_i_feed *feed);
 
 /* All text is kept from now on, so that karma_i_feed_rewind works with what cannot be read twice. */
@@ -31,7 +31,7 @@ void karma_i_feed_hold(karma_i_feed *feed);
 /* Whether the file can be read twice without that. */
 int karma_i_feed_is_seekable(const karma_i_feed *feed);
 karma_status karma_i_feed_rewind(karma_i_feed *feed, karma_error *err);
-/* At the start of the text: so many bytes are no part of it, also after rewinding. */
+/* At the start of the text: this many bytes are not part of it, even after rewinding. */
 void karma_i_feed_skip(karma_i_feed *feed, size_t length);
 
 /* The text that is there and not yet passed, which ends in a '\0' that does not count. Reading and passing invalidate

@@ -187,7 +187,7 @@ static karma_status check_names(const svm_file *file, const karma_names *names, 
     return KARMA_OK;
 }
 
-/* An ignored attribute has no place in the table, and those behind it move up. */
+/* An ignored attribute is not in the table, and those after it move up. */
 static karma_status assign_places(svm_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
     size_t index;
@@ -267,8 +267,8 @@ static karma_status survey_lines(svm_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* One line can ask for two thousand million attributes. What clearly cannot fit is refused by name instead of
- * leaving it to the system to kill the process. */
+/* One line can ask for two thousand million attributes. A table that clearly cannot fit in memory is refused with a
+ * message, before the system would kill the process. */
 static karma_status check_size(const svm_file *file, karma_error *err) {
     const size_t attribute_bytes = sizeof(karma_i_column) + 32; /* and its name on the heap */
     const size_t cell_bytes = sizeof(uint32_t) + sizeof(double);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* In lower case: any case of them is meant. */
+/* In lower case; compared without regard to case. */
 static const char *const usual_tokens[] = {"na", "n/a", "nan", "null", "#n/a", "#na", "<na>", "?", "(null)"};
 static const char *const number_tokens[] = {
     "-",       "--",   "---", ".",       "..",      "missing", "unknown", "unk",  "none", "nil", "not available",

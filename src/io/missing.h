@@ -20,7 +20,7 @@ static inline int karma_i_is_missing(const karma_i_missing *missing, const char 
     return length == 0 || (missing->starts[(unsigned char)*text] && karma_i_missing_has_token(missing, text, length));
 }
 
-/* Missing in a column of numbers, but perhaps a category elsewhere: - -- . missing unknown none and their kin. */
+/* Missing in a column of numbers, but perhaps a category elsewhere: - -- . missing unknown none and similar texts. */
 int karma_i_is_missing_number(const char *text, size_t length);
 
 #endif

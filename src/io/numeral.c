@@ -29,7 +29,7 @@ static size_t count_digits(const char *text, size_t length) {
 }
 
 /* Copies the whole part without its separators: one to three digits, then groups of three, all separated alike.
- * Returns the bytes read; 0 if the text is not so grouped. */
+ * Returns the bytes read; 0 if the text has no such groups. */
 static size_t copy_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
     size_t first = count_digits(text, length), at = first;
     size_t width = separator_length(text + at, length - at, decimal_mark);

@@ -7,9 +7,9 @@
 /* How a number was written, beyond the plain way: bits that may be set together. */
 enum {
     KARMA_I_NUMERAL_GROUPED = 1,  /* with separators between thousands */
-    KARMA_I_NUMERAL_CENSORED = 2, /* with < or > in front or + behind: the number is a bound */
-    KARMA_I_NUMERAL_PERCENT = 4,  /* with % behind, which is left out: 12% is 12 */
-    KARMA_I_NUMERAL_DOLLAR = 8,   /* with a sign of a currency in front or behind, which is left out */
+    KARMA_I_NUMERAL_CENSORED = 2, /* with < or > before it or + after it: the number is a bound */
+    KARMA_I_NUMERAL_PERCENT = 4,  /* with % after it, which is left out: 12% is 12 */
+    KARMA_I_NUMERAL_DOLLAR = 8,   /* with a currency sign before or after it, which is left out */
     KARMA_I_NUMERAL_EURO = 16,
     KARMA_I_NUMERAL_POUND = 32,
     KARMA_I_NUMERAL_YEN = 64,

@@ -17,7 +17,7 @@ typedef struct postgres_rows {
     int ended;
 } postgres_rows;
 
-/* The end of COPY: what went wrong in the middle is told here. */
+/* The end of COPY: errors in the middle are reported here. */
 static karma_status end_copy(postgres_rows *r, karma_error *err) {
     PGresult *result = PQgetResult(r->server);
     karma_status st =

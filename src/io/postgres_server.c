@@ -56,7 +56,7 @@ karma_status karma_i_postgres_run(PGconn *server, const karma_i_uri *uri, const 
     return st;
 }
 
-/* Every part is quoted before the server looks at it, so that no name is more than a name. */
+/* Every part is quoted, so that no name can contain SQL. */
 karma_status karma_i_postgres_find(char **out, char *kind, PGconn *server, const karma_i_uri *uri, karma_error *err) {
     static const char sql[] =
         "SELECT c.oid::regclass::text, c.relkind FROM pg_class c WHERE c.oid = coalesce(to_regclass(quote_ident($1)), "

@@ -1,6 +1,7 @@
-/* One row a user, one attribute an item. The users of the users file come first, in its order, then those that only
+/* One row per user, one attribute per item. The users of the users file come first, in its order, then those that only
  * have ratings, as they appear: row i is entry i of one dictionary. The ratings are read once, in any order, and
- * brought into that of the table by two stable counting sorts, so that all costs what the ratings cost. */
+ * brought into that of the table by two stable counting sorts, so that the cost is proportional to the number of
+ * ratings. */
 #include "io/reader.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ typedef struct item {
     const char *id;
     double number;  /* the ID, if all IDs are numbers */
     uint32_t entry; /* in the dictionary */
-    int taken_out;  /* it is no attribute */
+    int taken_out;  /* it is not an attribute */
     uint32_t attribute;
 } item;
 
@@ -163,7 +164,7 @@ static const char *column_name(const ratings_file *file, size_t column) {
     return file->records.names.entries[column].text;
 }
 
-/* A header whose third name is a number was hardly meant as one. */
+/* A header whose third name is a number is probably not a header. */
 static karma_status open_ratings(ratings_file *file, karma_error *err) {
     double value;
     KARMA_TRY(karma_i_csv_open(&file->records, file->request, err));
@@ -412,7 +413,7 @@ static karma_status make_columns(ratings_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Of the same user for the same item the last rating counts, also if it is missing. */
+/* If a user rated an item several times, the last rating counts, even if it is missing. */
 static int is_repeated(const ratings_file *file, size_t i) {
     const rating *r = &file->ratings[i];
     return i + 1 < file->n_ratings && r[1].row == r->row && r[1].item == r->item;

@@ -26,7 +26,7 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Does name[0..length) end so, whatever the case? */
+/* Whether name[0..length) has this ending, in any case. */
 static int ends_in(const char *name, size_t length, const char *ending) {
     size_t n = strlen(ending);
     if (n > length) return 0;

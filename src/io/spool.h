@@ -20,7 +20,7 @@ typedef struct karma_i_spool_columns {
     size_t count, capacity, kind_capacity;
 } karma_i_spool_columns;
 
-/* The columns of the text, from its start to its end. To be cleared also if it fails. */
+/* The columns of the text, from its start to its end. Clear it even if this fails. */
 karma_status karma_i_spool_survey(karma_i_spool_columns *out, const char *name, FILE *text, karma_error *err);
 void karma_i_spool_clear(karma_i_spool_columns *columns);
 

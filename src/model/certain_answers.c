@@ -1,4 +1,4 @@
-/* Intervals, sets and confidence of new rows, from what rows that were left out say (model/certainty_rows.h).
+/* Intervals, sets and confidence of new rows, from the errors of rows that were left out (model/certainty_rows.h).
  *
  * With E = y - q the errors of an output on rows that were left out, the upper end of an interval is q + E', E' the
  * conformal quantile of E at 1 - alpha/2, and its lower end likewise: conformalised quantile regression with both tails

@@ -16,10 +16,11 @@ karma_status karma_i_count_observed(size_t *observed, const karma_model *model, 
 karma_status karma_i_group_rows(size_t *groups, const karma_model *model, size_t target, const karma_table *table,
                                 karma_error *err);
 
-/* Adds what rows that were left out correct the quantiles of a target by, to outputs[row * n_outputs + output]. */
+/* Adds the corrections of the quantiles of a target, learned from left-out rows, to outputs[row * n_outputs + output].
+ */
 karma_status karma_i_add_corrections(double *outputs, const karma_model *model, size_t target, const karma_table *table,
                                      karma_error *err);
-/* Quantiles become what rows that were left out make of them: scores of karma_predict, before the correction. */
+/* Corrects quantiles by the errors of rows that were left out: scores of karma_predict, before the correction. */
 karma_status karma_i_correct_quantiles(double *scores, const karma_model *model, const karma_table *table,
                                        karma_error *err);
 

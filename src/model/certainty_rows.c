@@ -109,7 +109,7 @@ static size_t group_of_row(const karma_i_certainty *c, size_t row) {
     return karma_i_group_of(c->group_most, c->n_groups, c->observed[row]);
 }
 
-/* What a row is judged by: a column of its values, or (column == n_values) what its true class lacks of certainty. */
+/* The value of a row: a column of its values, or (column == n_values) 1 minus the probability of its true class. */
 static karma_i_weighted weighted_row(const karma_i_certainty *c, size_t row, size_t column) {
     const double *values = c->values + row * c->n_values;
     double value = column < c->n_values ? values[column] : 1.0 - values[(size_t)values[c->n_values - 1]];

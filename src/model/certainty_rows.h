@@ -1,4 +1,4 @@
-/* What rows that were left out of learning say about how far predictions can be trusted: the errors of numbers and the
+/* How far predictions can be trusted, from rows that were left out of learning: the errors of numbers and the
  * probabilities of classes, from which intervals, sets and levels of abstention of any level are computed. */
 #ifndef KARMA_I_CERTAINTY_ROWS_H
 #define KARMA_I_CERTAINTY_ROWS_H
@@ -7,7 +7,7 @@
 #include "karma/base.h"
 #include "solve/conformal.h"
 
-/* A group of rows is judged by its own rows from this number on; by fewer and others beside them. */
+/* A group with at least this many rows is judged by its own rows only; a smaller group also by others. */
 enum { KARMA_I_LEAST_GROUP_ROWS = 100, KARMA_I_MOST_GROUPS = 4 };
 
 typedef struct karma_i_certainty {

@@ -19,7 +19,7 @@ typedef struct karma_i_head {
     /* two classes and a number: 1; more classes: one each; quantiles: one each */
     size_t n_outputs;
     karma_i_calibration calibration;
-    karma_i_certainty certainty; /* what rows that were left out say */
+    karma_i_certainty certainty; /* errors of rows that were left out */
 } karma_i_head;
 
 /* Everything but its outputs' place. */

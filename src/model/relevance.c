@@ -1,12 +1,12 @@
-/* An attribute matters as much as its absence would be felt. With a machine f learned on some rows,
+/* The weight of an attribute is the effect of its absence. With a machine f learned on some rows,
  *
  *     a_j = root of the mean over rows of |f(x) - f(x without j)|²
  *
  * and Σ_j a_j κ_j instead of Σ_j κ_j in the next machine; a few rounds of that, from a_j = 1. Irrelevant columns, which
- * blur all distances, fade; where all matter alike little changes. The idea of recursive feature machines
- * (Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
- * backpropagation-free machine learning models, 2024), with hidden cells in place of gradients: κ need not be
- * differentiable, and hiding is what these kernels know best.
+ * add noise to all distances, get small weights; if all matter equally, little changes. The idea of recursive feature
+ * machines (Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
+ * backpropagation-free machine learning models, 2024), with hidden cells instead of gradients: κ need not be
+ * differentiable, and these kernels handle hidden cells well.
  *
  * The machine is kernel ridge regression on exp(-D/s), D the squared distance under Σ_j a_j κ_j:
  * f = K α, (K + λI) α = y - mean y. Hiding j in x takes a_j κ_j off the products of x with all others and itself. */
@@ -140,7 +140,7 @@ static double absence(const machine *m, size_t j, double weight, float *row) {
     return sum;
 }
 
-/* The next weights, with a mean of 1. False where none of them would be felt. */
+/* The next weights, with a mean of 1. False if all of them have no effect. */
 static karma_status weigh(double *a, const machine *m, int *is_felt, karma_error *err) {
     size_t n = m->n, d = m->n_attributes;
     double total = 0.0;

@@ -1,4 +1,4 @@
-/* Rows for a model from cells in memory. They become delimited text and take the way of files: a cell means the same
+/* Rows for a model from cells in memory. They become delimited text and are read like files: a cell means the same
  * wherever it comes from. */
 #include <string.h>
 

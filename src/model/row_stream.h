@@ -1,4 +1,4 @@
-/* What a model wants to know of the rows that it is given. */
+/* What a model expects of the rows that it is given. */
 #ifndef KARMA_I_ROW_STREAM_H
 #define KARMA_I_ROW_STREAM_H
 

@@ -11,7 +11,7 @@
 static const double MATRIX_ROWS = 5000.0;
 
 void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one) {
-    if (sum->rounds == 0) { /* what cannot be added is taken from the first */
+    if (sum->rounds == 0) { /* fields that cannot be added come from the first */
         sum->C = one->C;
         sum->rho = one->rho;
         sum->mean_loss = one->mean_loss;

@@ -12,7 +12,7 @@ karma_status karma_i_solve_grid(double *coefficients, karma_fit_info *info, cons
                                 const karma_i_problem *problem, const karma_fit_options *options,
                                 const karma_hooks *hooks, karma_error *err);
 
-/* What several solvers did, taken together: certificates and work add up, and the worst end is the end. */
+/* Combines the figures of several solvers: certificates and work add up, and the worst end is the result. */
 void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one);
 
 #endif

@@ -81,7 +81,7 @@ static karma_status draw_sample(labelled_sample *s, size_t most, const karma_i_t
 
 static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
                                  const karma_table *table, const karma_hooks *hooks, karma_error *err) {
-    (void)hooks; /* it takes no time worth asking */
+    (void)hooks; /* it is too quick to ask the hooks */
     size_t n = recipe->n_attributes;
     labelled_sample sample = {0};
     karma_i_rows *rows = NULL;
@@ -124,7 +124,7 @@ static int asks_hooks(size_t which, karma_kernel_kind kind) {
     return which == 0 || karma_i_kind_of(kind)->is_slow;
 }
 
-/* Recipes do not know of one another: a subspace is estimated while columns are weighed. */
+/* Recipes do not know of one another: a subspace is estimated while columns are weighted. */
 static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
                               const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                               const karma_hooks *hooks, karma_error *err) {

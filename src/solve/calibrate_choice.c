@@ -100,7 +100,7 @@ static double best_slope(const slope_fit *f) {
     return slope;
 }
 
-/* Puts one slope in the place of all slopes and offsets; the bounds stay. */
+/* Puts one slope in place of all slopes and offsets; the bounds stay. */
 static karma_status set_one_slope(karma_i_calibration *c, const sample *s, karma_error *err) {
     slope_fit fit = {.s = s, .bounds = c, .class_weight = karma_i_zalloc(s->n_classes, sizeof(double))};
     if (!fit.class_weight) return karma_i_fail_memory(err);

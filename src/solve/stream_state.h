@@ -39,7 +39,7 @@ typedef struct karma_i_stream_task {
     int threads;
 } karma_i_stream_task;
 
-/* Nothing learned; `like` has the columns of the rows to come. To be cleared also when it fails. */
+/* Nothing learned; `like` has the columns of the rows to come. Clear it even if this fails. */
 karma_status karma_i_stream_state_init(karma_i_stream_state *out, const karma_i_rows *like, karma_error *err);
 void karma_i_stream_state_clear(karma_i_stream_state *state);
 

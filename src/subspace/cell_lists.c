@@ -15,7 +15,7 @@ karma_status karma_i_cell_lists_init(karma_i_cell_lists *cells, size_t n_attribu
         karma_i_cell_lists_clear(cells);
         return karma_i_fail_memory(err);
     }
-    /* the row itself, attribute n_attributes, stands in the last range */
+    /* the row itself, attribute n_attributes, is in the last range */
     for (size_t k = 0; k < n_ranges; k++) cells->range_end[k] = (uint32_t)((n_attributes + 1) * (k + 1) / n_ranges);
     return KARMA_OK;
 }
@@ -30,7 +30,7 @@ void karma_i_cell_lists_clear(karma_i_cell_lists *cells) {
     *cells = (karma_i_cell_lists){0};
 }
 
-/* Where the list of a row may start so that no two rows share a place; behind its attributes is the row itself. */
+/* Where the list of a row may start so that no two rows share a place; after its attributes comes the row itself. */
 static size_t attribute_place(karma_i_view batch, size_t row) {
     return karma_i_rows_most_cells(batch.rows, batch.first, row).cells + row;
 }
@@ -62,7 +62,7 @@ static size_t count_below(const uint32_t *list, size_t n, size_t bound) {
     return first;
 }
 
-/* Both lists cut where the ranges end; the last range ends behind everything. */
+/* Both lists cut where the ranges end; the last range ends after everything. */
 static void cut_lists(karma_i_cell_lists *cells, const karma_i_rows *rows, size_t row, karma_i_cell_range attributes,
                       karma_i_cell_range features) {
     size_t *attribute_cut = cells->attribute_cut + row * (cells->n_ranges + 1);

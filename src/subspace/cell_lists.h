@@ -2,7 +2,7 @@
  * knows no masks. A cell of attribute j has its feature values, centred by the mean. Attributes without features
  * (ranked numbers) are left out.
  *
- * Behind its attributes a row that observes anything has one more, number n_attributes: the row itself. What is summed
+ * After its attributes, a row that observes anything has one more, number n_attributes: the row itself. What is summed
  * over the rows of each attribute is thereby also summed over all rows that observe anything.
  *
  * The attributes are cut into ranges, each the work of one thread at a time. */
@@ -17,7 +17,7 @@ typedef struct karma_i_cell_lists {
     uint32_t *range_end; /* n_ranges: the first attribute beyond each range, ascending */
     uint32_t *attribute, *feature;
     double *x; /* beside `feature` */
-    /* (n_ranges + 1) a row: range k has the attributes, and the features, from cut k to cut k + 1 */
+    /* (n_ranges + 1) per row: range k has the attributes, and the features, from cut k to cut k + 1 */
     size_t *attribute_cut, *feature_cut;
     size_t attribute_capacity, feature_capacity, x_capacity;
 } karma_i_cell_lists;

@@ -42,7 +42,7 @@ static karma_status for_each_group(group_fn *act, void *outputs, const karma_i_s
     return st;
 }
 
-/* ẑ, behind the 1 that stands before it. */
+/* ẑ, after the 1 that precedes it. */
 static const double *place_of(const karma_i_estep *estep, size_t row) {
     return estep->posterior.z + row * estep->posterior.z_stride + 1;
 }

@@ -27,7 +27,7 @@ void karma_i_estep_set(karma_i_estep *estep, const karma_i_subspace *subspace);
 double *karma_i_estep_scratch(const karma_i_estep *estep);
 
 /* Lists the cells and computes the posterior of rows first to first + KARMA_I_LANES of the batch (fewer at its end),
- * for which karma_i_cell_lists_reserve has been called. Tells how many they are. Different groups may go to different
+ * for which karma_i_cell_lists_reserve has been called. Returns how many they are. Different groups may go to different
  * threads. */
 size_t karma_i_estep_group(karma_i_estep *estep, karma_i_view batch, size_t first, karma_i_second second);
 

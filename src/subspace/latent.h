@@ -18,7 +18,7 @@ typedef struct karma_i_latent {
 /* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err);
-/* The rank that it would choose, in large steps: cheaper, for a search that has to know it only about. */
+/* The rank that it would choose, in large steps: cheaper, for a search that needs it only approximately. */
 karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 /* At most options->refine gradient steps on the labels of the same rows; a notice reports the result. */

@@ -61,9 +61,9 @@ typedef struct growth {
     const sightings *s;
     size_t rank;
     size_t *group;              /* SIZE_MAX: none yet */
-    size_t *member;             /* of the group at hand, in the order of joining */
+    size_t *member;             /* of the current group, in the order of joining */
     size_t n_members, features; /* of the group at hand */
-    size_t *n_checked;          /* by attribute: members that it was held against */
+    size_t *n_checked;          /* by attribute: members that it was compared with */
     size_t *linked;             /* by attribute: features of those that it was seen together with */
     uint64_t *shown;            /* a bit per row: does it observe a member? */
 } growth;
@@ -82,7 +82,7 @@ static int has_enough_rows(const growth *g, size_t attribute) {
     return count >= needed;
 }
 
-/* Holds an attribute against further members until it has enough links. */
+/* Compares an attribute with further members until it has enough links. */
 static int may_join(growth *g, size_t attribute) {
     size_t needed = g->rank < g->features ? g->rank : g->features;
     if (needed == 0) needed = 1;

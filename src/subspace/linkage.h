@@ -1,7 +1,7 @@
 /* Which attributes the rows determine together. A subspace of rank r is estimated from the covariances of pairs of
  * features: σ_fg = w_f·w_g. If two attributes are never observed in the same row, their covariance is known only
  * through others: given the loadings of r features g that f was observed with, r equations determine w_f. Without them
- * the estimate says something about the pair, but not because of the data.
+ * the estimate for the pair is not determined by the data.
  *
  * Attributes are put into groups: one joins a group if it was observed together with attributes of the group that have
  * at least r features, or with all of them while the group is smaller, and with any of them in at least
@@ -22,7 +22,7 @@ typedef struct karma_i_linkage {
  * Rows that would need more than 128 MB of bits are not gone through: n_groups is 0. */
 karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, size_t rank, karma_error *err);
 void karma_i_linkage_clear(karma_i_linkage *linkage);
-/* Whether the rows determine how two attributes go together. */
+/* Whether the rows determine how two attributes are related. */
 static inline int karma_i_linkage_joins(const karma_i_linkage *linkage, size_t a, size_t b) {
     return !linkage->group || linkage->group[a] == linkage->group[b];
 }

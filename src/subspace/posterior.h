@@ -8,8 +8,8 @@
  *     ln p(x_o) = -½ [ |o| ln 2πσ² + ln det C⁻¹ + c·(c - W_oẑ)/σ² ]
  *
  * (c·(c - W_oẑ) = |c - W_oẑ|² + σ²|ẑ|², which is what is computed where the left side would cancel.) Everything scaled
- * by σ², the matrix to be factorised has pivots of at least 1, whatever o: rows with fewer cells than r, or none, are
- * no exception.
+ * by σ², the matrix to be factorised has pivots of at least 1, whatever o: rows with fewer cells than r, or none, need
+ * no special case.
  *
  * W_oᵀW_o is the sum of the outer products of W's rows, packed (linalg/packed.h): one sum over the observed cells, of
  * vectors that the registers hold. Matrix products over zero-filled rows would take the missing cells along.
@@ -66,10 +66,9 @@ typedef struct karma_i_posterior_path {
      * aligned to a cache line and has room for karma_i_posterior_scratch(rank) numbers. */
     void (*estimate)(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch);
-    /* For the attributes and the features of one range, over the first n_rows rows in their order, each starting from
-     * what stands there:
-     *     second_j += Σ_{i observes j} E[z̃ z̃ᵀ]        (n_attributes + 1) × second_stride
-     *     cross_f  += Σ_{i observes f} c_f (1, ẑ)      n_features × z_stride                                       */
+    /* For the attributes and the features of one range, over the first n_rows rows in their order, each added to its
+     * current value: second_j += Σ_{i observes j} E[z̃ z̃ᵀ]        (n_attributes + 1) × second_stride cross_f  += Σ_{i
+     * observes f} c_f (1, ẑ)      n_features × z_stride                                       */
     void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior,
                        const karma_i_cell_lists *cells, size_t n_rows, size_t range);
 } karma_i_posterior_path;

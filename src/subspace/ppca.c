@@ -9,10 +9,10 @@
  *
  * Expanded parameters (PX-EM; Liu, Rubin, Wu 1998). Were z ~ N(m, S), the same step would also set m and S to mean and
  * covariance of E[z] and E[zzᵀ] over the rows. That model is ours with mean + W m for mean and W S^½ for W. So the
- * likelihood still never falls, and it rises much faster: W need not creep to its length.
+ * likelihood still never falls, and it rises much faster: the length of W need not converge slowly.
  *
- * The statistics are sums over rows. They are taken row by row in each entry, whatever thread does it, so neither
- * batches nor threads show in the result. */
+ * The statistics are sums over rows. They are taken row by row in each entry, whatever thread does it, so the result
+ * depends neither on batches nor on threads. */
 #include "subspace/ppca.h"
 
 #include <math.h>
@@ -300,7 +300,8 @@ karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_
         return st;
     }
     subspace->least_sigma2 = LEAST_SHARE * subspace->sigma2;
-    /* as long as the data: from a short W weak components would take many passes to show, and look like the end */
+    /* as long as the data: from a short W weak components would need many passes to appear, which looks like
+     * convergence */
     karma_i_subspace_nudge(subspace, sqrt(subspace->sigma2), 1);
     *out = subspace;
     return KARMA_OK;
@@ -338,8 +339,8 @@ static karma_status improve(karma_i_subspace *subspace, karma_i_view rows, const
  * is looked for among few rows, the first passes are over some more, the next over THINNING times as many, until few
  * passes over all of them are left to do. */
 
-/* The rows in random order; samples are its beginnings. Drawn and not counted off: what comes in turns would be seen on
- * one side only. NULL: out of memory. */
+/* The rows in random order; samples are its beginnings. Drawn at random, since rows may be in a periodic order. NULL:
+ * out of memory. */
 static size_t *shuffled(karma_i_view rows) {
     size_t *index = karma_i_alloc(rows.count, sizeof *index);
     karma_i_rng rng;

@@ -1,18 +1,18 @@
 /* A start for EM that is near the best end, by annealing.
  *
  * Where rows show few cells, the likelihood has many local maxima: σ² falls as soon as a part of the columns is
- * described well, and a small σ² freezes how the parts stand to one another. So σ² is kept above a floor that falls
+ * described well, and a small σ² freezes their relation to the others. So σ² is kept above a floor that falls
  * slowly from several times the variance of the cells: directions appear one after the other, the strongest first, and
  * turn to one another while that still costs little (deterministic annealing, as Ueda and Nakano 1998 do for mixtures).
  *
- * A few directions too many help on the way: what would have to pass through a worse place goes around it in the
- * added dimensions. They are dropped before the floor has fallen so far that they are of use for the wrong thing.
+ * A few directions too many help on the way: a path that would pass through a worse point goes around it in the added
+ * dimensions. They are dropped before the floor is so low that they would fit noise.
  *
  * Measured on rows without noise whose cells are hidden by their own values or in blocks (`karma synth`, 800 rows, 20
  * and 100 columns of rank 3 and 5, three quarters and nine tenths missing): from a random start EM found the subspace
  * in 6 of 20 tables and stayed at a σ of 0.1 to 0.4 in the others, from this one in 39 of 40, with a σ of 0.03 in the
- * last. Without the added directions it was 9 of 20, with two of them 36 of 40. Cooling by a fifth a pass loses nine of
- * the ten tables of 100 columns in blocks. */
+ * last. Without the added directions it was 9 of 20, with two of them 36 of 40. Cooling by a fifth per pass loses nine
+ * of the ten tables of 100 columns in blocks. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 #include "subspace/ppca.h"
 
 /* The floor, in units of the variance of the cells: where it begins, where the added directions go, and where it ends.
- * It falls by COOLING a pass. */
+ * It falls by COOLING per pass. */
 #define HOTTEST 5.0
 #define NARROW  0.01
 #define COLDEST 0.001

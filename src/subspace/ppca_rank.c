@@ -23,7 +23,7 @@ enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10, FEW_ROWS = 256, CERTAIN_RAN
 /* In large steps they differ by more. */
 #define COARSE_TOLERANCE 10.0
 
-/* What a value's log density may differ by for nothing: rows without noise have ranks that differ in the rounding
+/* Differences of the log density per value that do not count: rows without noise have ranks that differ in the rounding
  * errors of a σ² that is as small as it may be. */
 #define NEGLIGIBLE 0.01
 
@@ -177,7 +177,7 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
 
 /* ---- the search ---- */
 
-/* Where the best so far stands; of equals, but for what is negligible, the smallest. */
+/* The index of the best so far; of nearly equal ones the smallest. */
 static size_t best_of(const karma_i_rank_choice *choice) {
     double top = choice->scores[0].score;
     size_t best = SIZE_MAX;
@@ -211,9 +211,9 @@ static size_t smallest_good(const karma_i_rank_choice *choice, const trial *t) {
 }
 
 /* 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row, or once by more than its
- * error: the ranks that would come next are the dearest. Where rows are few they are cheap, and a rank below the right
- * one often is worse than none, since what it leaves out pulls at its few directions: some are tried in any case. A
- * coarse choice also ends where ranks cost too much. */
+ * error: the next ranks would cost the most. With few rows they are cheap, and a rank below the right one is often
+ * worse than rank 0, because the omitted directions distort its few directions: some ranks are always tried. A coarse
+ * choice also ends where ranks cost too much. */
 static karma_status climb(karma_i_rank_choice *choice, trial *t, size_t most, karma_error *err) {
     size_t falls = 0, certain = t->kept->n_rows < FEW_ROWS ? CERTAIN_RANK : 0;
     double n_values = (double)karma_i_rows_most_cells(t->kept, 0, t->kept->n_rows).features;

@@ -111,7 +111,7 @@ static double head_objective(double *gradient, const task *t, size_t k, const do
     return sum + 0.5 * t->ridge * dot(head + 1, head + 1, r);
 }
 
-/* No smoothed loss bends more than 1/t, so that F's part bends no more than Σ s z̃z̃ᵀ/(t Σ s) + ridge: its Cholesky
+/* The curvature of a smoothed loss is at most 1/t, so that of F's part is at most Σ s z̃z̃ᵀ/(t Σ s) + ridge: its Cholesky
  * factor. */
 static void curvature_bound(double *factor, const task *t, size_t k) {
     size_t r = t->r;

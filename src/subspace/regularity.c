@@ -1,10 +1,10 @@
-/* An eigenvalue decomposition G = U_oᵀU_o = V diag(λ) Vᵀ a row, and for attributes the leverage: hiding attribute j
+/* An eigenvalue decomposition G = U_oᵀU_o = V diag(λ) Vᵀ per row, and for attributes the leverage: hiding attribute j
  * leaves
  *
  *     G_j = G - Σ_{f of j} u_f u_fᵀ  ⪰  (1 - h_j) G,     h_j = Σ_{f of j} u_fᵀ G⁻¹ u_f,
  *
  * so that all of its eigenvalues are at least (1 - h_j) λ: nothing more needs to be computed for most attributes. For
- * the others it is asked whether G_j - least I is positive definite. */
+ * the others it is tested whether G_j - least I is positive definite. */
 #include "subspace/regularity.h"
 
 #include <math.h>

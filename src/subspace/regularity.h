@@ -16,7 +16,7 @@ enum { KARMA_I_N_QUARTILES = 5 };
 
 typedef struct karma_i_regularity {
     size_t n_rows, n_attributes;
-    double *lambda;                       /* by row; 0: no positive eigenvalue, the row sees nothing of E */
+    double *lambda;                       /* by row; 0: no positive eigenvalue, the row observes nothing of E */
     unsigned char *is_reconstructible;    /* by row */
     size_t n_reconstructible;             /* rows */
     size_t n_blind;                       /* rows with λ = 0 */

@@ -87,7 +87,7 @@ class BadInput(Case):
 
     def test_no_target_column(self):
         self.bad("a,b,outcome\n1,2,u\n", "d.csv: no column 'y'")
-        self.bad("a,b,outcome\n1,2,u\n", "d.csv: no column 'outcom'; is 'outcome' meant", target="outcom")
+        self.bad("a,b,outcome\n1,2,u\n", "d.csv: no column 'outcom'; did you mean 'outcome'", target="outcom")
         self.fails("train", "--effort", "off", "d.csv", "--target", "outcome", "--id", "nr", "-o", "m.karma", says="d.csv: no column 'nr'")
 
     def test_one_class_only(self):

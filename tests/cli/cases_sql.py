@@ -239,7 +239,7 @@ class Refusals(Sqlite):
         self.refused("sqlite:none.db?table=t", says="^karma: sqlite:none.db[?]table=t: there is no such file$")
         self.refused("sqlite:.?table=t", says="is a directory, not a file")
         self.refused("sqlite:/dev/zero?table=t", says="is not a regular file")
-        self.refused("sqlite:t.db?table=othr", says="no table 'othr'; is 'other' meant[?]$")
+        self.refused("sqlite:t.db?table=othr", says="no table 'othr'; did you mean 'other'[?]$")
         self.refused("sqlite:t.db?table=zzzzzz", says="no table 'zzzzzz'; the database has 'broken', 'other', 't'$")
         self.refused("sqlite:t.db", says="which table[?] The database has 'broken', 'other', 't'; add [?]table=NAME, or use --query", code=2)
         self.refused("sqlite:t.db?table=broken", says="no such table: main.nowhere")

@@ -311,12 +311,12 @@ static void test_unknown_columns(void **state) {
     const char *text = "height,weight,sex\n1,2,f\n";
     karma_read_options o = read_defaults();
     o.target = (karma_names)NAMES("wieght");
-    refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; did you mean 'weight'?");
     o.target = (karma_names)NAMES("colour");
     refuse(text, &o, KARMA_ERR_DATA, "no column 'colour'; the columns are 'height', 'weight', 'sex'");
     o.target = (karma_names){0};
     o.ignore = (karma_names)NAMES("Sex");
-    refuse(text, &o, KARMA_ERR_DATA, "no column 'Sex'; is 'sex' meant?");
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'Sex'; did you mean 'sex'?");
 }
 
 static void test_contradictions(void **state) {
@@ -399,7 +399,7 @@ static void test_bad_targets(void **state) {
     const char *text = "height,weight,sex\n1,2,f\n";
     karma_read_options o = read_defaults();
     o.target = (karma_names)NAMES("sex,wieght");
-    refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
+    refuse(text, &o, KARMA_ERR_DATA, "no column 'wieght'; did you mean 'weight'?");
     o.target = (karma_names)NAMES("sex,");
     refuse(text, &o, KARMA_ERR_DATA, "no column ''; the columns are 'height', 'weight', 'sex'");
     o.target = (karma_names)NAMES("sex,weight,sex");
@@ -451,7 +451,7 @@ static void test_bad_row_weights(void **state) {
     refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT, "line 2: 3 fields, header has 2"); /* explains more */
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'w'; the columns are 'a', 'weight'");
     o.row_weight = "wieght";
-    refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'wieght'; is 'weight' meant?");
+    refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'wieght'; did you mean 'weight'?");
     o.row_weight = "a";
     o.id = (karma_names)NAMES("a");
     refuse("a,b\n1,2\n", &o, KARMA_ERR_OPTION, "column 'a' cannot be both option 'row-weight' and option 'id'");

@@ -276,7 +276,7 @@ static void test_like_of_users(void **state) {
 static void test_unknown_item(void **state) {
     (void)state;
     karma_read_options o = liking("itly", 4.0);
-    refuse("u,i,r\n1,italy,5\n1,spain,2\n", &o, KARMA_ERR_DATA, "no item 'itly'; is 'italy' meant?");
+    refuse("u,i,r\n1,italy,5\n1,spain,2\n", &o, KARMA_ERR_DATA, "no item 'itly'; did you mean 'italy'?");
     o.item = "peru";
     refuse("u,i,r\n1,italy,5\n1,spain,2\n", &o, KARMA_ERR_DATA, "no item 'peru'");
 }
@@ -319,7 +319,7 @@ static void test_id_column(void **state) {
     assert_string_equal(level_of(&r, 1, 1), "50");
     assert_string_equal(id_of(&r, 0), "9");
     reading_clear(&r);
-    refuse_users(sample, "sex,ID\nf,9\n", &o, KARMA_ERR_DATA, "no column 'id'; is 'ID' meant?", NULL);
+    refuse_users(sample, "sex,ID\nf,9\n", &o, KARMA_ERR_DATA, "no column 'id'; did you mean 'ID'?", NULL);
     o.id = (karma_names)NAMES("id", "sex");
     read_both(&r, sample, people, &o, NULL, NULL);
     assert_refused(&r, KARMA_ERR_OPTION,
@@ -495,7 +495,7 @@ static void test_bad_targets_and_weights(void **state) {
     (void)state;
     karma_read_options o = rating_options();
     o.target = (karma_names)NAMES("sex,agee");
-    refuse_users(sample, weighed, &o, KARMA_ERR_DATA, "no column 'agee'; is 'age' meant?", NULL);
+    refuse_users(sample, weighed, &o, KARMA_ERR_DATA, "no column 'agee'; did you mean 'age'?", NULL);
     o.target = (karma_names)NAMES("sex", "age,sex");
     refuse_users(sample, weighed, &o, KARMA_ERR_OPTION, "column 'sex' is named twice by option 'target'", NULL);
     o = rating_options();
@@ -573,10 +573,10 @@ static void test_unknown_names(void **state) {
     karma_read_options o = rating_options();
     reading r;
     o.ignore = (karma_names)NAMES("1000");
-    refuse(sample, &o, KARMA_ERR_DATA, "no item '1000'; is '100' meant?");
+    refuse(sample, &o, KARMA_ERR_DATA, "no item '1000'; did you mean '100'?");
     o.ignore = (karma_names)NAMES("sexx");
     read_both(&r, sample, people, &o, NULL, NULL);
-    assert_refused(&r, KARMA_ERR_DATA, "no item or column of users 'sexx'; is 'sex' meant?");
+    assert_refused(&r, KARMA_ERR_DATA, "no item or column of users 'sexx'; did you mean 'sex'?");
     o = rating_options();
     o.numeric = (karma_names)NAMES("weight");
     read_both(&r, sample, people, &o, NULL, NULL);
