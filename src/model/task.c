@@ -154,8 +154,9 @@ karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, 
     if (n == 0)
         st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
     else if (n < table->n_rows) {
-        karma_i_notice(hooks, "%zu of %zu rows have no label in column '%s'%s and are left out of training",
-                       table->n_rows - n, table->n_rows, name, more);
+        karma_i_notice(hooks, "%zu of %zu rows %s no label in column '%s'%s and %s left out of training",
+                       table->n_rows - n, table->n_rows, table->n_rows - n == 1 ? "has" : "have", name, more,
+                       table->n_rows - n == 1 ? "is" : "are");
         st = karma_table_select(out, table, rows, n, err);
     }
     karma_i_free(rows);

@@ -94,8 +94,13 @@ static karma_status merge_option(const karma_option *option, karma_read_options 
     int unset = is_same(option, out, plain), silent = is_same(option, remembered, plain);
     int same = is_same(option, out, remembered);
     if (unset < 0 || silent < 0 || same < 0) return karma_i_fail_memory(err);
-    if (same || silent) return KARMA_OK;
     int is_role = strcmp(option->name, "id") == 0 || strcmp(option->name, "ignore") == 0;
+    if (!same && silent && strcmp(option->name, "missing") == 0) {
+        char text[96];
+        (void)karma_option_text(option, out, text, sizeof text);
+        karma_i_notice(hooks, "option 'missing' is '%s' here, but was not set when the model was learned", text);
+    }
+    if (same || silent) return KARMA_OK;
     if (is_role) return remember_roles(option, out, names_of(option, remembered), err);
     int is_hint = strcmp(option->name, "decimal") == 0; /* the reader looks at the file first */
     if (unset) return is_hint ? KARMA_OK : copy_option(option, out, remembered, err);

@@ -227,6 +227,13 @@ class Learning(Case):
         self.write_csv("more.csv", ["a", "b", "colour", "answer"], rows)
         self.assertEqual(self.ok("train", "--effort", "off", "more.csv", "--target", "answer", "-o", "m.karma", "--json").json()["rows"], 121)
 
+    def test_the_share_of_missing_cells_is_of_the_columns_learned(self):
+        """A column at the end of every line that has no cell is not learned from and does not count."""
+        lines = ["a,b,y,"] + [f"{i % 7},{'' if i % 4 == 0 else i % 5},{'p' if i * 13 % 11 > 5 else 'q'}," for i in range(60)]
+        self.write("d.csv", "\n".join(lines) + "\n")
+        run = self.ok("train", "d.csv", "--target", "y", "--effort", "off", "-o", "m.karma", notes=["without an observed cell are left out: 'c4'"])
+        self.assertIn("learned from 60 rows and 2 columns, 12.5% of the cells missing", run.out)
+
     def test_column_without_observed_cells(self):
         rows = self.two_classes()
         self.write_csv("more.csv", ["a", "b", "empty", "colour", "answer"], [r[:2] + [None] + r[2:] for r in rows])
@@ -523,6 +530,8 @@ class Reading(Case):
         self.assertEqual(self.ok("predict", "m.karma", "s.csv", "--ignore", "who", notes=[]).out.splitlines(), scores)
         self.ok("predict", "m.karma", "s.csv", "--missing", "7",
                 notes=["--missing is '7' here, but was '-999' when the model was learned"])
+        self.ok("train", "--effort", "off", "s.csv", "--target", "y", "-o", "m.karma", "--quiet", *read[2:])
+        self.ok("predict", "m.karma", "s.csv", *read[:2], notes=["--missing is '-999' here, but was not set when the model was learned"])
 
     def test_decimal_commas_are_remembered(self):
         lines = ["a;b;y"] + [f"{i % 7},{i % 10};{i % 3};{'up' if i % 7 > 3 else 'down'}" for i in range(60)]
@@ -539,6 +548,9 @@ class Reading(Case):
                       notes=["column 'a' has 1 cell that is not a number .'many'., read as missing"])
         self.write("hole.csv", "a,b,colour\n1,2,red\n,2,red\n")
         self.assertEqual(run.out, self.ok("predict", "m.karma", "hole.csv").out)
+        self.fails("predict", "m.karma", "new.csv", "--strict", says="line 3, column 'a': 'many' is not a number")
+        self.fails("predict", "m.karma", "--strict", "--quiet", "new.csv", says="line 3, column 'a': 'many' is not a number")
+        self.fails("predict", "m.karma", "--strict", "new.csv", code=2, says="--strict takes on|--strict.* cannot be 'new.csv'")
         self.fails("predict", "m.karma", "new.csv", "--strict", "on",
                    says="new.csv: line 3, column 'a': 'many' is not a number")
 
@@ -786,7 +798,7 @@ class Ratings(Case):
 
     def test_label_of_users(self):
         given = (*self.reading, "--users", "users.csv")
-        run = self.ok("train", "--effort", "off", "r.csv", *given, "--target", "sex", "-o", "m.karma", notes=["1 of 91 rows have no label"])
+        run = self.ok("train", "--effort", "off", "r.csv", *given, "--target", "sex", "-o", "m.karma", notes=["1 of 91 rows has no label"])
         self.assertIn(f"learned from 90 rows and {self.items + 1} columns", run.out)
         columns = self.ok("inspect", "m.karma", "--json").json()["columns"]
         self.assertEqual([c["name"] for c in columns], ["age"] + [str(i + 1) for i in range(self.items)])

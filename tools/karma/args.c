@@ -183,7 +183,8 @@ static int unknown_option(const tool *t, const char *name) {
     return fail_usage(t, "unknown option --%s", name);
 }
 
-/* Bare switches of the tool (--json) take no value; everything else takes one, after = or as the next word. */
+/* Bare switches of the tool (--json) take no value; everything else takes one, after = or as the next word. A switch
+ * that ends the line or stands before another option is on. */
 static int set_option(tool *t, const char *word, int argc, char **argv, int *next) {
     char name[64];
     const char *equals = strchr(word, '=');
@@ -197,7 +198,8 @@ static int set_option(tool *t, const char *word, int argc, char **argv, int *nex
     int bare = option->kind == KARMA_OPTION_SWITCH && group->table() == &tool_table;
     const char *value = equals ? equals + 1 : NULL;
     if (bare && value) return fail_usage(t, "--%s takes no value", name);
-    if (bare) value = "on";
+    int ends = *next >= argc || strncmp(argv[*next], "--", 2) == 0;
+    if (bare || (!value && ends && option->kind == KARMA_OPTION_SWITCH)) value = "on";
     if (!value) {
         if (*next >= argc) return fail_usage(t, "--%s needs a value", name);
         value = argv[(*next)++];

@@ -5,8 +5,9 @@
 #include "report_page.h"
 #include "stream_run.h"
 
-static double missing_share(const karma_table *table) {
-    double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
+/* Of the columns that were learned from: those without an observed cell were left out. */
+static double missing_share(const karma_model *model, const karma_table *table) {
+    double cells = (double)karma_table_n_rows(table) * (double)karma_model_n_attributes(model);
     return cells > 0.0 ? 1.0 - (double)karma_table_n_observed(table) / cells : 0.0;
 }
 
@@ -49,7 +50,7 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
         add_target_json(own, "name", model, target);
         (void)json_array_append_new(targets, own);
     }
-    double missing = karma_model_is_precomputed(model) ? NAN : missing_share(table);
+    double missing = karma_model_is_precomputed(model) ? NAN : missing_share(model, table);
     json_t *o =
         json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:o}", "model", t->options.output, "rows",
                   (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
@@ -142,9 +143,10 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
     if (karma_model_is_precomputed(model))
         puts("their kernel values");
     else
-        printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s", percent(a, missing_share(table)));
+        printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s",
+               percent(a, missing_share(model, table)));
     if (karma_model_search_info(model)) {
-        print_outcome(model, karma_model_is_precomputed(model) ? 0.0 : missing_share(table));
+        print_outcome(model, karma_model_is_precomputed(model) ? 0.0 : missing_share(model, table));
         if (t->options.verbose) print_search(karma_model_search_info(model));
     } else {
         for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target_line(model, target);
