@@ -124,14 +124,16 @@ const tool_command command_online = {
         "--checkpoint writes the model again and again, and --continue goes on with it. Given the rows that came "
         "next, the result has the bytes it would have had without the interruption. DATA is delimited text, gzipped or "
         "not. Ctrl-C and SIGTERM end the stream and "
-        "keep the model.\n\n"
+        "keep the model. On a stream --kernel is rank and --loss logistic (huber for numbers) unless they are "
+        "given.\n\n"
         "With --regret, makes a sequence of rows with missing cells that is regular in the sense of the paper, runs "
         "Algorithm 1 on it, row by row, and reports at logarithmic checkpoints its cumulative loss, that of the best "
         "predictor in hindsight which knows the subspace, and the bound of theorem regret on the difference. "
         "The order of the rows is random or adversarial: of the next 256 rows always the one on which the learner "
         "loses most comes first.",
-    .example = "  tail -n +1 -f sensors.csv | karma online --target alarm --checkpoint 60s -o alarm.karma\n"
-               "  karma online --continue alarm.karma more.csv -o alarm.karma\n"
+    .example = "  karma online sensors.csv --target alarm --checkpoint 10000 -o alarm.karma\n"
+               "  karma online more.csv --continue alarm.karma -o alarm.karma\n"
+               "  tail -n +1 -f sensors.csv | karma online --target alarm --checkpoint 60s -o alarm.karma\n"
                "  karma online --regret --dim 5 --rank 2 --lambda 0.3 --gamma 2 --rounds 1000 --order adversarial\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
