@@ -50,8 +50,7 @@ static void print_verdict(const karma_regret *regret) {
     char bound[64], share[64];
     size_t n_above = count_above(regret);
     if (n_above)
-        printf("The learner's regret is above the bound at %zu of %zu checkpoints: by the theorem this cannot "
-               "be.\n",
+        printf("The learner's regret is above the bound at %zu of %zu checkpoints, which contradicts the theorem.\n",
                n_above, regret->n_points);
     else
         printf("The learner's regret is within the bound at every checkpoint: after %zu rounds it is %.6g, and\n"

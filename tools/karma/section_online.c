@@ -72,7 +72,7 @@ static karma_status write_section(report *r, karma_error *err) {
         "rounds, \xCE\xB3 = %zu, %.1f%% of the cells missing. The regret is above the bound at %zu of %zu "
         "checkpoints%s.",
         n ? regret->points[n - 1].rounds : 0, regret->gamma, 100.0 * regret->missing, above, n,
-        above ? ", which by the theorem cannot be" : "");
+        above ? ", which contradicts the theorem" : "");
     if (n > 1) {
         draw_losses(r, regret, x, x + n, x + 2 * n);
         draw_regret(r, regret, x, x + n, x + 2 * n);
