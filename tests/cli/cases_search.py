@@ -215,7 +215,7 @@ class Searching(Case):
         rows = self.three_classes(n=90)
         command = ("three.csv", "--target", "tree", "--goal", "log-loss", "--effort", "off")
         run = self.ok("cv", *command, "--probabilities", "sigmoid")
-        said = re.search(r"log loss +(\d\.\d+) .*a constant answer: (\d\.\d+), less is better", run.out)
+        said = re.search(r"log loss +(\d\.\d+) .*a constant prediction: (\d\.\d+), less is better", run.out)
         shares = [sum(row[-1] == kind for row in rows) / len(rows) for kind in {row[-1] for row in rows}]
         entropy = -sum(p * math.log(p) for p in shares)
         self.close_to(float(said.group(2)), entropy, 0.02, "stratified folds have the shares of all rows, almost")
