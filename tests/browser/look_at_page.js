@@ -62,6 +62,10 @@ const hovering = async (page) => {
   if (!(await mark.count())) return null;
   await mark.hover({ force: true });
   const tip = page.locator("#tip");
+  for (let i = 0; i < 100 && !(await tip.isVisible()); i++) { // scrolling to the mark hides it again, on a busy machine later
+    await page.waitForTimeout(50);
+    await mark.hover({ force: true });
+  }
   const byPointer = (await tip.isVisible()) ? await tip.innerText() : "";
   await page.mouse.move(1, 1);
   const svg = page.locator(".drawing svg").first();

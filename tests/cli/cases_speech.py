@@ -187,6 +187,23 @@ class Speaking(Case):
         self.assertEqual(self.files(), ["d.csv"])
 
 
+    def test_bars_are_for_terminals(self):
+        self.write("d.csv", "x,z,y\n" + "".join(f"{i if i % 4 else ''},{i},{'ab'[i % 2]}\n" for i in range(40)))
+        try:
+            main, other = os.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminals here: {error}")
+        done = subprocess.run([KARMA, "inspect", "d.csv"], cwd=self.dir, stdout=other, timeout=HUNG, check=False)
+        os.close(other)
+        text = os.read(main, 1 << 16).decode()
+        os.close(main)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(text, r"  x +number +25.0% ###[.]{7}   1 to 39")
+        self.assertRegex(text, r"  z +number +0.0% [.]{10}   0 to 39")
+        self.assertNotIn("\033", text)
+        self.assertRegex(self.ok("inspect", "d.csv").out, r"  x +number +25.0%   1 to 39")
+
+
 class Usage(Case):
     def setUp(self):
         super().setUp()

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -74,18 +75,33 @@ static void print_levels(const karma_table *table, size_t j) {
     puts(n > 2 ? ", ..." : "");
 }
 
+enum { BAR = 10 };
+
+/* A share as a bar, for eyes: on a terminal only, so that programs read the same lines as ever. */
+static const char *bar(char text[BAR + 2], double value) {
+    text[0] = '\0';
+    if (!isatty(STDOUT_FILENO)) return text;
+    size_t filled = (size_t)ceil(value * BAR); /* little is not nothing */
+    for (size_t i = 0; i < BAR; i++) text[1 + i] = i < filled ? '#' : '.';
+    text[0] = ' ';
+    text[BAR + 1] = '\0';
+    return text;
+}
+
 static void print_columns(const table_view *v) {
     const karma_table *table = v->table;
     size_t n_rows = karma_table_n_rows(table);
     if (karma_table_n_attributes(table) == 0) return;
-    printf("\n  %-24s %-9s %8s   %s\n", "column", "type", "missing", "values");
+    printf("\n  %-24s %-9s %8s%*s   %s\n", "column", "type", "missing", isatty(STDOUT_FILENO) ? BAR + 1 : 0, "",
+           "values");
     size_t d = karma_table_n_attributes(table), shown = d < MOST_COLUMNS ? d : MOST_COLUMNS;
     for (size_t j = 0; j < shown; j++) {
-        char text[16], low[40], high[40], mean[40];
+        char text[16], low[40], high[40], mean[40], drawn[BAR + 2];
+        double missing = share(n_rows - v->summaries[j].n_observed, n_rows);
         fputs("  ", stdout);
         print_field(karma_table_attribute_name(table, j), 24);
-        printf(" %-9s %8s   ", type_name(karma_table_attribute_kind(table, j), karma_table_n_levels(table, j)),
-               percent(text, share(n_rows - v->summaries[j].n_observed, n_rows)));
+        printf(" %-9s %8s%s   ", type_name(karma_table_attribute_kind(table, j), karma_table_n_levels(table, j)),
+               percent(text, missing), bar(drawn, missing));
         if (v->summaries[j].n_observed == 0)
             puts("none observed");
         else if (karma_table_n_levels(table, j) == 0)
