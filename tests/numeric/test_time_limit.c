@@ -82,7 +82,8 @@ static void more_time_is_not_worse_than_quick(void **state) {
     karma_table *table = draw_product();
     outcome quick = search_in(table, KARMA_EFFORT_QUICK, 0.0);
     show("quick", 0.0, &quick);
-    for (double share = 0.5; share < 20.0; share *= 1.5) {
+    for (int i = 0; i < 10; i++) {
+        double share = 0.5 * pow(1.5, i);
         double limit = share * quick.spent;
         outcome o = search_in(table, KARMA_EFFORT_NORMAL, limit);
         show("limit", limit, &o);
