@@ -61,7 +61,7 @@ static void time_passes(const karma_i_rows *rows, size_t rank, size_t repeats, i
         double start = now();
         karma_i_ppca_begin(stats, subspace);
         check(karma_i_ppca_add_rows(stats, karma_i_rows_all(rows), &err), &err);
-        karma_i_ppca_finish(subspace, stats);
+        karma_i_ppca_finish(subspace, stats, 0);
         print_seconds("pass", now() - start, k, repeats);
     }
     karma_i_ppca_stats_free(stats);

@@ -94,6 +94,10 @@ extern "C" {
     X(KARMA_CERTAINTY_OFF, "off")
 
 /* For which rows intervals and sets reach their level. */
+#define KARMA_NOISE_LIST(X)                                                                                            \
+    X(KARMA_NOISE_AUTO, "auto")                                                                                        \
+    X(KARMA_NOISE_EQUAL, "equal")                                                                                      \
+    X(KARMA_NOISE_COLUMN, "column")
 #define KARMA_COVERAGE_BY_LIST(X)                                                                                      \
     X(KARMA_COVERAGE_BY_ALL, "all")                                                                                    \
     X(KARMA_COVERAGE_BY_MISSING, "missing")
@@ -145,6 +149,7 @@ typedef enum karma_date_order { KARMA_DATE_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_D
 typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MECHANISMS } karma_mechanism;
 typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
 typedef enum karma_certainty { KARMA_CERTAINTY_LIST(KARMA_ENUM_ITEM) KARMA_N_CERTAINTIES } karma_certainty;
+typedef enum karma_noise { KARMA_NOISE_LIST(KARMA_ENUM_ITEM) KARMA_N_NOISES } karma_noise;
 typedef enum karma_coverage_by { KARMA_COVERAGE_BY_LIST(KARMA_ENUM_ITEM) KARMA_N_COVERAGE_BYS } karma_coverage_by;
 typedef enum karma_order { KARMA_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_ORDERS } karma_order;
 typedef enum karma_effort { KARMA_EFFORT_LIST(KARMA_ENUM_ITEM) KARMA_N_EFFORTS } karma_effort;
@@ -213,6 +218,7 @@ typedef struct karma_fit_options {
     double mu;             /* weight of the subspace in the kernel "union" */
     int64_t subspace_rank; /* or KARMA_AUTO: chosen by held-out cells */
     int64_t refine;        /* gradient steps that improve the subspace on the task; 0: none */
+    int subspace_noise;    /* karma_noise: about the subspace; auto: equal in kernels, by column in karma_lowrank_new */
     int standardise;       /* centre and scale observed cells, and the target of a regression */
     int unit_ball;         /* shrink rows so that |P_o x| <= 1, as the paper assumes */
     int loss;              /* karma_loss_kind */

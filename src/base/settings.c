@@ -14,6 +14,7 @@ static const karma_option_word rank_form_words[] = {KARMA_RANK_FORM_LIST(WORD) E
 static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORDS};
 static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
 static const karma_option_word certainty_words[] = {KARMA_CERTAINTY_LIST(WORD) END_OF_WORDS};
+static const karma_option_word noise_words[] = {KARMA_NOISE_LIST(WORD) END_OF_WORDS};
 static const karma_option_word coverage_by_words[] = {KARMA_COVERAGE_BY_LIST(WORD) END_OF_WORDS};
 static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
@@ -122,6 +123,11 @@ static const karma_option fit_records[] = {
     REAL(F, mu, "mu", 1, 0, 1e6, NULL, "weight of the subspace in option 'kernel=union'"),
     {"subspace-rank", KARMA_OPTION_INTEGER, FIELD(F, subspace_rank), KARMA_AUTO, 0, 1000, auto_words, NULL,
      "dimension of the hidden subspace; auto: the one that predicts held-out cells best", NULL},
+    CHOICE(
+        F, subspace_noise, "subspace-noise", KARMA_NOISE_AUTO, noise_words,
+        "noise about the hidden subspace: equal in all columns (principal components) or one size per column (factor "
+        "analysis), better for filling in missing values; auto: equal, except for reports on the low-rank "
+        "assumption"),
     {"refine", KARMA_OPTION_INTEGER, FIELD(F, refine), 0, 0, 100000, NULL, "STEPS",
      "gradient steps that fit the hidden subspace to the labels; kept only if held-out rows are predicted better",
      NULL},

@@ -147,6 +147,7 @@ karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table, co
                                const karma_hooks *hooks, karma_error *err) {
     karma_fit_options own;
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
+    if (own.subspace_noise == KARMA_NOISE_AUTO) own.subspace_noise = KARMA_NOISE_COLUMN;
     options = &own;
     karma_i_recipe *recipe = NULL;
     KARMA_TRY(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_SUBSPACE, options, hooks, err));

@@ -82,16 +82,16 @@ static void quadratic_forms(double out[KARMA_I_LANES], const double *covariance,
 }
 
 /* From w·C w to the standard error. The features of a row are listed in their order. */
-static void finish_errors(double *errors, size_t n_features, const karma_i_cell_lists *cells, size_t row,
-                          double sigma2) {
+static void finish_errors(double *errors, const karma_i_subspace *subspace, const karma_i_cell_lists *cells,
+                          size_t row) {
     karma_i_cell_range run = karma_i_row_features(cells, row);
     const uint32_t *observed = cells->feature + run.first;
     size_t seen = 0;
-    for (size_t f = 0; f < n_features; f++) {
+    for (size_t f = 0; f < subspace->n_features; f++) {
         int is_observed = seen < run.count && observed[seen] == f;
         seen += (size_t)is_observed;
         double variance = errors[f] > 0.0 ? errors[f] : 0.0;
-        errors[f] = sqrt(is_observed ? variance : variance + sigma2);
+        errors[f] = sqrt(is_observed ? variance : variance + karma_i_subspace_noise(subspace, f));
     }
 }
 
@@ -111,7 +111,7 @@ static void complete_group(void *outputs, const karma_i_subspace *subspace, cons
         }
     }
     for (size_t l = 0; to->standard_error && l < count; l++)
-        finish_errors(to->standard_error + (offset + first + l) * d, d, &estep->cells, first + l, subspace->sigma2);
+        finish_errors(to->standard_error + (offset + first + l) * d, subspace, &estep->cells, first + l);
 }
 
 karma_status karma_i_complete(double *completed, double *standard_error, const karma_i_subspace *subspace,

@@ -1,7 +1,7 @@
 /* What a subspace predicts for incomplete rows: the completion of class F₀, its standard errors, and coordinates whose
  * inner product is that of the completions.
  *
- *     x̂ = mean + W ẑ,     ẑ = (σ²I + W_oᵀW_o)⁻¹ W_oᵀ (x_o - mean_o)
+ *     x̂ = mean + W ẑ,     ẑ = (σ²I + W_oᵀV_o⁻¹W_o)⁻¹ W_oᵀV_o⁻¹ (x_o - mean_o),     V = diag(v)
  *
  * As σ² → 0, and if o determines z, x̂ - mean = Q P_oᵀ Q_oo^† P_o (x - mean) with Q the projection onto the columns of
  * W, and w·x̂ is the paper's f_{w,Q} (definition `F0`, lemma `lintof0`). */
@@ -10,7 +10,7 @@
 
 #include "subspace/ppca.h"
 
-/* Of every row, all features: the completion, and its standard error sqrt(w_f·C w_f + [f is missing] σ²), C the
+/* Of every row, all features: the completion, and its standard error sqrt(w_f·C w_f + [f is missing] σ² v_f), C the
  * posterior covariance of z. For an observed feature both are of W z without the noise. Either may be NULL; each is
  * rows.count × n_features. */
 karma_status karma_i_complete(double *completed, double *standard_error, const karma_i_subspace *subspace,

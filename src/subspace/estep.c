@@ -33,17 +33,33 @@ void karma_i_estep_clear(karma_i_estep *estep) {
 }
 
 void karma_i_estep_set(karma_i_estep *estep, const karma_i_subspace *subspace) {
-    karma_i_loadings_set(&estep->loadings, subspace->mean, subspace->W, subspace->sigma2);
+    karma_i_loadings_set(&estep->loadings, subspace->mean, subspace->W, subspace->sigma2, subspace->noise);
 }
 
 double *karma_i_estep_scratch(const karma_i_estep *estep) {
     return estep->scratch + (size_t)omp_get_thread_num() * estep->scratch_stride;
 }
 
+/* The listed values of a row, divided by √v; gives Σ ½ ln v over them. */
+static double scale_row(karma_i_cell_lists *cells, size_t row, const karma_i_loadings *loadings) {
+    karma_i_cell_range run = karma_i_row_features(cells, row);
+    double half_log = 0.0;
+    for (size_t c = run.first; c < run.first + run.count; c++) {
+        cells->x[c] *= loadings->scale[cells->feature[c]];
+        half_log += loadings->half_log[cells->feature[c]];
+    }
+    return half_log;
+}
+
 size_t karma_i_estep_group(karma_i_estep *estep, karma_i_view batch, size_t first, karma_i_second second) {
     size_t left = batch.count - first, count = left < KARMA_I_LANES ? left : KARMA_I_LANES;
-    for (size_t l = 0; l < count; l++) karma_i_cell_lists_fill(&estep->cells, batch, first + l, estep->loadings.mean);
+    double half_log[KARMA_I_LANES] = {0};
+    for (size_t l = 0; l < count; l++) {
+        karma_i_cell_lists_fill(&estep->cells, batch, first + l, estep->loadings.mean);
+        if (estep->loadings.is_scaled) half_log[l] = scale_row(&estep->cells, first + l, &estep->loadings);
+    }
     estep->path->estimate(&estep->posterior, &estep->loadings, &estep->cells, first, count, second,
                           karma_i_estep_scratch(estep));
+    for (size_t l = 0; l < count; l++) estep->posterior.log_density[first + l] -= half_log[l];
     return count;
 }

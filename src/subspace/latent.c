@@ -44,6 +44,7 @@ karma_status karma_i_latent_archive(karma_i_archive *a, karma_i_latent **latent,
     KARMA_TRY(karma_i_archive_size(a, "rank", &s->rank, 0, SIZE_MAX));
     KARMA_TRY(karma_i_archive_size(a, "coordinates", &n_coordinates, 0, s->rank < n_features ? s->rank : n_features));
     KARMA_TRY(karma_i_archive_number(a, "sigma2", &s->sigma2, LEAST_NOISE, LARGEST_NOISE));
+    KARMA_TRY(karma_i_archive_f64(a, "noise", &s->noise, karma_i_vector_shape(n_features), LARGEST));
     KARMA_TRY(karma_i_archive_f64(a, "W", &s->W, karma_i_matrix_shape(n_features, s->rank), LARGEST));
     KARMA_TRY(
         karma_i_archive_f64(a, "basis", &b->to_coordinates, karma_i_matrix_shape(n_coordinates, s->rank), LARGEST));
@@ -51,6 +52,9 @@ karma_status karma_i_latent_archive(karma_i_archive *a, karma_i_latent **latent,
     KARMA_TRY(karma_i_linkage_archive(a, &(*latent)->linkage));
     karma_i_archive_leave(a);
     if (!karma_i_archive_is_reading(a)) return KARMA_OK;
+    for (size_t f = 0; f < n_features; f++)
+        if (!(s->noise[f] >= LEAST_NOISE))
+            return karma_i_archive_fail(a, "its subspace: %g is no size of a noise", s->noise[f]);
     s->n_features = b->n_features = n_features;
     s->least_sigma2 = s->sigma2;
     b->rank = n_coordinates;
@@ -67,6 +71,7 @@ karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karm
     karma_i_ppca_options ppca = karma_i_ppca_defaults(LARGEST_CHOSEN_RANK);
     ppca.threads = choose_threads(rows, options);
     ppca.hooks = hooks;
+    ppca.has_own_noise = options->subspace_noise == KARMA_NOISE_COLUMN;
     return ppca;
 }
 

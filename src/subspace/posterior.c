@@ -1,6 +1,7 @@
 /* Memory and layout for the loops of posterior_body.h, and which of them this machine can run. */
 #include "subspace/posterior.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -33,8 +34,11 @@ karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_row
     loadings->W = karma_i_alloc_aligned(d, loadings->W_stride * sizeof *loadings->W);
     loadings->outer = karma_i_alloc_aligned(n_attributes, loadings->outer_stride * sizeof *loadings->outer);
     loadings->mean = karma_i_alloc(d, sizeof *loadings->mean);
+    loadings->scale = karma_i_alloc(d, sizeof *loadings->scale);
+    loadings->half_log = karma_i_alloc(d, sizeof *loadings->half_log);
     loadings->feature_start = karma_i_alloc(n_attributes + 1, sizeof *loadings->feature_start);
-    if (!loadings->W || !loadings->outer || !loadings->mean || !loadings->feature_start) {
+    if (!loadings->W || !loadings->outer || !loadings->mean || !loadings->scale || !loadings->half_log ||
+        !loadings->feature_start) {
         karma_i_loadings_clear(loadings);
         return karma_i_fail_memory(err);
     }
@@ -46,6 +50,8 @@ void karma_i_loadings_clear(karma_i_loadings *loadings) {
     karma_i_free(loadings->W);
     karma_i_free(loadings->outer);
     karma_i_free(loadings->mean);
+    karma_i_free(loadings->scale);
+    karma_i_free(loadings->half_log);
     karma_i_free(loadings->feature_start);
     *loadings = (karma_i_loadings){0};
 }
@@ -56,17 +62,30 @@ static void add_outer(double *outer, const double *w, size_t rank, double sigma2
         for (size_t l = 0; l <= k; l++) *outer++ += w[k] * w[l] / sigma2;
 }
 
-void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2) {
+static void set_scales(karma_i_loadings *loadings, const double *noise) {
+    loadings->is_scaled = 0;
+    for (size_t f = 0; f < loadings->n_features; f++) {
+        double v = noise ? noise[f] : 1.0;
+        loadings->scale[f] = 1.0 / sqrt(v);
+        loadings->half_log[f] = 0.5 * log(v);
+        loadings->is_scaled |= v != 1.0;
+    }
+}
+
+void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2,
+                          const double *noise) {
     size_t r = loadings->rank;
+    set_scales(loadings, noise);
     loadings->sigma2 = sigma2;
     memcpy(loadings->mean, mean, loadings->n_features * sizeof *mean);
     memset(loadings->W, 0, loadings->n_features * loadings->W_stride * sizeof *W);
     memset(loadings->outer, 0, loadings->n_attributes * loadings->outer_stride * sizeof *W);
     for (size_t f = 0; f < loadings->n_features; f++)
-        for (size_t k = 0; k < r; k++) loadings->W[f * loadings->W_stride + k] = W[f * r + k] / sigma2;
+        for (size_t k = 0; k < r; k++)
+            loadings->W[f * loadings->W_stride + k] = loadings->scale[f] * W[f * r + k] / sigma2;
     for (size_t j = 0; j < loadings->n_attributes; j++)
         for (size_t f = loadings->feature_start[j]; f < loadings->feature_start[j + 1]; f++)
-            add_outer(loadings->outer + j * loadings->outer_stride, W + f * r, r, sigma2);
+            add_outer(loadings->outer + j * loadings->outer_stride, W + f * r, r, noise ? sigma2 * noise[f] : sigma2);
 }
 
 karma_status karma_i_posterior_init(karma_i_posterior *posterior, size_t rank, size_t most_rows, karma_error *err) {

@@ -1,6 +1,10 @@
 /* The posterior of a row's place z in the subspace, given its observed cells, and the sums over rows that update the
  * subspace.
  *
+ * Noise of one size, noise ~ N(0, σ² I). A feature f whose noise has the variance σ² v_f is first divided by √v_f, and
+ * so are its mean and its row of W: then its noise has the variance σ² too, and only the density changes, by the factor
+ * Π_{f in o} v_f^-½. So all the rest is about equal noise.
+ *
  * Model: x = mean + W z + noise, z ~ N(0, I_r), noise ~ N(0, σ² I). With o the observed features of a row, W_o and
  * c = x_o - mean_o their rows of W and their centred values:
  *
@@ -35,6 +39,9 @@ typedef struct karma_i_loadings {
     double *W;             /* by feature: w_f / σ² */
     double *outer;         /* by attribute: Σ over its features of w_f w_fᵀ / σ², packed */
     double *mean;          /* by feature */
+    double *scale;         /* by feature: 1/√v_f */
+    double *half_log;      /* by feature: ½ ln v_f */
+    int is_scaled;         /* v is not 1 everywhere */
     size_t *feature_start; /* n_attributes + 1 */
     double sigma2;
 } karma_i_loadings;
@@ -42,8 +49,9 @@ typedef struct karma_i_loadings {
 /* For rows with the columns of `like`. */
 karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_rows *like, size_t rank, karma_error *err);
 void karma_i_loadings_clear(karma_i_loadings *loadings);
-/* W: n_features × rank. */
-void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2);
+/* W: n_features × rank. noise: v, or NULL where all are 1. */
+void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2,
+                          const double *noise);
 
 /* What is known of z after each row of a batch. With z̃ = (1, z) and packed (r+1) × (r+1) matrices. */
 typedef struct karma_i_posterior {

@@ -7,6 +7,11 @@
  *
  * one matrix for all features of an attribute j, and σ² = (Σ c² - Σ_f (μ_f, w_f)·g_f) / number of values.
  *
+ * Factor analysis: the same difference, taken over the features of one attribute, is the variance of its noise. It is
+ * shrunk towards that of all attributes, as if PRIOR_VALUES more values with the common noise had been seen: few values
+ * must not show a noise near 0, which would pull the directions to this one column. The values come divided by √v
+ * (posterior.h), so (μ_f, w_f) is multiplied by √v_f, and the new variance by v_f.
+ *
  * Expanded parameters (PX-EM; Liu, Rubin, Wu 1998). Were z ~ N(m, S), the same step would also set m and S to mean and
  * covariance of E[z] and E[zzᵀ] over the rows. That model is ours with mean + W m for mean and W S^½ for W. So the
  * likelihood still never falls, and it rises much faster: the length of W need not converge slowly.
@@ -31,6 +36,9 @@
  * would stay forever. */
 #define NUDGE 0.01
 
+/* Values with the common noise that every attribute has beside its own. */
+#define PRIOR_VALUES 10.0
+
 enum {
     MOST_BATCH = 8192,     /* rows */
     BATCH_BYTES = 1 << 23, /* of moments and cells: they stay in cache until they are added up */
@@ -50,6 +58,7 @@ struct karma_i_ppca_stats {
     double *second;      /* A_j; the last, n_attributes, is over all rows that observe anything */
     double *cross;       /* g_f */
     double *explained;   /* (μ_f, w_f)·g_f */
+    double *own_square;  /* Σ c² of each attribute */
     double square;       /* Σ c² */
     double log_likelihood;
 };
@@ -67,6 +76,7 @@ void karma_i_subspace_free(karma_i_subspace *subspace) {
     if (!subspace) return;
     karma_i_free(subspace->mean);
     karma_i_free(subspace->W);
+    karma_i_free(subspace->noise);
     karma_i_free(subspace);
 }
 
@@ -78,10 +88,12 @@ static karma_status new_subspace(karma_i_subspace **out, size_t n_features, size
     subspace->sigma2 = 1.0;
     subspace->mean = karma_i_zalloc(n_features, sizeof *subspace->mean);
     subspace->W = karma_i_zalloc(n_features, rank * sizeof *subspace->W);
-    if (!subspace->mean || !subspace->W) {
+    subspace->noise = karma_i_alloc(n_features, sizeof *subspace->noise);
+    if (!subspace->mean || !subspace->W || !subspace->noise) {
         karma_i_subspace_free(subspace);
         return karma_i_fail_memory(err);
     }
+    for (size_t f = 0; f < n_features; f++) subspace->noise[f] = 1.0;
     *out = subspace;
     return KARMA_OK;
 }
@@ -101,6 +113,7 @@ void karma_i_ppca_stats_free(karma_i_ppca_stats *stats) {
     karma_i_free(stats->second);
     karma_i_free(stats->cross);
     karma_i_free(stats->explained);
+    karma_i_free(stats->own_square);
     karma_i_free(stats);
 }
 
@@ -129,7 +142,8 @@ static karma_status make_room(karma_i_ppca_stats *stats, const karma_i_rows *lik
     stats->second = karma_i_alloc_aligned(second_size(stats), sizeof *stats->second);
     stats->cross = karma_i_alloc_aligned(cross_size(stats), sizeof *stats->cross);
     stats->explained = karma_i_alloc(stats->n_features, sizeof *stats->explained);
-    if (stats->second && stats->cross && stats->explained) return KARMA_OK;
+    stats->own_square = karma_i_alloc(stats->n_attributes, sizeof *stats->own_square);
+    if (stats->second && stats->cross && stats->explained && stats->own_square) return KARMA_OK;
     return karma_i_fail_memory(err);
 }
 
@@ -153,7 +167,23 @@ void karma_i_ppca_begin(karma_i_ppca_stats *stats, const karma_i_subspace *subsp
     karma_i_estep_set(&stats->estep, subspace);
     memset(stats->second, 0, second_size(stats) * sizeof *stats->second);
     memset(stats->cross, 0, cross_size(stats) * sizeof *stats->cross);
+    memset(stats->own_square, 0, stats->n_attributes * sizeof *stats->own_square);
     stats->square = stats->log_likelihood = 0.0;
+}
+
+/* Σ c² of the attributes of a range, over the rows of a batch in their order. */
+static void add_squares(karma_i_ppca_stats *stats, size_t n_rows, size_t range) {
+    const karma_i_cell_lists *cells = &stats->estep.cells;
+    const size_t *start = stats->estep.loadings.feature_start;
+    for (size_t i = 0; i < n_rows; i++) {
+        karma_i_cell_range attributes = karma_i_range_attributes(cells, i, range);
+        const double *x = cells->x + karma_i_range_features(cells, i, range).first;
+        for (size_t c = 0; c < attributes.count; c++) {
+            size_t j = cells->attribute[attributes.first + c];
+            if (j == stats->n_attributes) break; /* the row itself */
+            for (size_t f = start[j]; f < start[j + 1]; f++, x++) stats->own_square[j] += *x * *x;
+        }
+    }
 }
 
 /* A batch: first each row alone, then each attribute over the rows. */
@@ -165,8 +195,10 @@ static void add_batch(karma_i_ppca_stats *stats, karma_i_view batch) {
         for (size_t i = 0; i < batch.count; i += KARMA_I_LANES)
             (void)karma_i_estep_group(estep, batch, i, KARMA_I_MOMENTS);
 #pragma omp for schedule(dynamic)
-        for (size_t range = 0; range < estep->cells.n_ranges; range++)
+        for (size_t range = 0; range < estep->cells.n_ranges; range++) {
             estep->path->accumulate(stats->second, stats->cross, &estep->posterior, &estep->cells, batch.count, range);
+            add_squares(stats, batch.count, range);
+        }
     }
     for (size_t i = 0; i < batch.count; i++) {
         stats->log_likelihood += estep->posterior.log_density[i];
@@ -203,6 +235,7 @@ size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats) {
 void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *other) {
     for (size_t k = 0; k < second_size(stats); k++) stats->second[k] += other->second[k];
     for (size_t k = 0; k < cross_size(stats); k++) stats->cross[k] += other->cross[k];
+    for (size_t j = 0; j < stats->n_attributes; j++) stats->own_square[j] += other->own_square[j];
     stats->square += other->square;
     stats->log_likelihood += other->log_likelihood;
 }
@@ -224,19 +257,47 @@ static void regress(karma_i_subspace *subspace, karma_i_ppca_stats *stats, size_
         memcpy(solution, g, (r + 1) * sizeof *solution);
         karma_i_packed_solve(solution, factor, r + 1);
         for (size_t k = 0; k <= r; k++) stats->explained[f] += solution[k] * g[k];
-        subspace->mean[f] = old->mean[f] + solution[0];
-        memcpy(subspace->W + f * r, solution + 1, r * sizeof *solution);
+        subspace->mean[f] = old->mean[f] + solution[0] / old->scale[f];
+        for (size_t k = 0; k < r; k++) subspace->W[f * r + k] = solution[k + 1] / old->scale[f];
     }
 }
 
 /* σ² = what is left of the squares, per value. */
-static void set_sigma2(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
+static void set_equal_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
     double left = stats->square;
     for (size_t f = 0; f < stats->n_features; f++) left -= stats->explained[f];
     size_t n = karma_i_ppca_n_values(stats);
     if (n == 0) return;
     double sigma2 = left / (double)n;
     subspace->sigma2 = sigma2 > subspace->least_sigma2 ? sigma2 : subspace->least_sigma2;
+}
+
+/* What is left of the squares of attribute j, in the units of the data, and how many values they are of. */
+static double left_of(double *n_values, const karma_i_ppca_stats *stats, size_t j) {
+    const karma_i_loadings *old = &stats->estep.loadings;
+    size_t first = old->feature_start[j], end = old->feature_start[j + 1];
+    double left = stats->own_square[j];
+    *n_values = *second_of(stats, j) * (double)(end - first);
+    if (!(*n_values > 0.0)) return 0.0;
+    for (size_t f = first; f < end; f++) left -= stats->explained[f];
+    return fmax(left, 0.0) / (old->scale[first] * old->scale[first]);
+}
+
+/* σ² = what is left of all squares per value, σ² v_j = the same of attribute j, shrunk towards it. */
+static void set_own_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
+    const size_t *start = stats->estep.loadings.feature_start;
+    double total = 0.0, n_total = 0.0, n;
+    for (size_t j = 0; j < stats->n_attributes; j++) {
+        total += left_of(&n, stats, j);
+        n_total += n;
+    }
+    if (!(n_total > 0.0)) return;
+    subspace->sigma2 = fmax(total / n_total, subspace->least_sigma2);
+    for (size_t j = 0; j < stats->n_attributes; j++) {
+        double left = left_of(&n, stats, j), own = (left + PRIOR_VALUES * subspace->sigma2) / (n + PRIOR_VALUES);
+        for (size_t f = start[j]; f < start[j + 1]; f++)
+            subspace->noise[f] = fmax(own, subspace->least_sigma2) / subspace->sigma2;
+    }
 }
 
 /* Expanded parameters: mean + W m and W S^½, m and S mean and covariance of z over the rows. */
@@ -262,10 +323,13 @@ static void absorb_latent(karma_i_subspace *subspace, const karma_i_ppca_stats *
     }
 }
 
-void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats) {
+void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, int has_own_noise) {
 #pragma omp parallel for num_threads(stats->threads) schedule(static)
     for (size_t j = 0; j < stats->n_attributes; j++) regress(subspace, stats, j);
-    set_sigma2(subspace, stats);
+    if (has_own_noise)
+        set_own_noise(subspace, stats);
+    else
+        set_equal_noise(subspace, stats);
     absorb_latent(subspace, stats);
 }
 
@@ -283,7 +347,7 @@ static karma_status set_moments(karma_i_subspace *subspace, karma_i_view rows, i
         karma_i_ppca_begin(stats, &plain);
         st = karma_i_ppca_add_rows(stats, rows, err);
         plain.sigma2 = 0.0;
-        if (st == KARMA_OK) karma_i_ppca_finish(&plain, stats);
+        if (st == KARMA_OK) karma_i_ppca_finish(&plain, stats, 0);
         if (!(plain.sigma2 > 0.0)) plain.sigma2 = 1.0; /* nothing observed, or nothing varies */
     }
     karma_i_ppca_stats_free(stats);
@@ -327,7 +391,7 @@ static karma_status improve(karma_i_subspace *subspace, karma_i_view rows, const
         if (subspace->is_converged || pass + 1 >= options->most_passes ||
             karma_i_progress(options->hooks, "subspace", pass + 1, options->most_passes))
             break;
-        if (st == KARMA_OK) karma_i_ppca_finish(subspace, stats);
+        if (st == KARMA_OK) karma_i_ppca_finish(subspace, stats, options->has_own_noise);
     }
     karma_i_ppca_stats_free(stats);
     return st;

@@ -1,6 +1,9 @@
 /* Probabilistic principal components of incomplete rows, by EM: the hidden subspace of the paper, estimated.
  *
- *     x = mean + W z + noise,     z ~ N(0, I_r),     noise ~ N(0, σ² I_d)
+ *     x = mean + W z + noise,     z ~ N(0, I_r),     noise ~ N(0, σ² diag(v))
+ *
+ * v is 1 for principal components; in factor analysis every attribute has its own, common to its features, and the
+ * mean of σ²v over the observed values is σ².
  *
  * Only observed cells count; nothing is filled in. The columns of W span the subspace E of definition `regularity`. */
 #ifndef KARMA_I_PPCA_H
@@ -14,6 +17,7 @@ typedef struct karma_i_subspace {
     double *mean; /* n_features */
     double *W;    /* n_features × rank */
     double sigma2;
+    double *noise;         /* v, n_features; NULL: all are 1 */
     double least_sigma2;   /* σ² is kept from falling below: a small share of the cells' variance */
     double log_likelihood; /* of the observed cells */
     size_t n_values;       /* feature values observed */
@@ -21,12 +25,18 @@ typedef struct karma_i_subspace {
     int is_converged;
 } karma_i_subspace;
 
+/* The variance of a feature's noise. */
+static inline double karma_i_subspace_noise(const karma_i_subspace *subspace, size_t feature) {
+    return subspace->noise ? subspace->sigma2 * subspace->noise[feature] : subspace->sigma2;
+}
+
 void karma_i_subspace_free(karma_i_subspace *subspace);
 
 typedef struct karma_i_ppca_options {
     size_t rank;        /* may be 0, and larger than the number of features or of rows */
     size_t most_passes; /* at least 1 */
     double tolerance;   /* ends when a pass adds less than this to the log likelihood per observed value */
+    int has_own_noise;  /* factor analysis: a size of the noise per attribute */
     int threads;
     const karma_hooks *hooks; /* NULL: none. A progress hook that asks to stop leaves the subspace as it then is. */
     int is_coarse;            /* of a choice of ranks: 0, 1, 2, 3, 5, 8, 13, ... will do, nothing between them */
@@ -60,8 +70,9 @@ double karma_i_ppca_log_likelihood(const karma_i_ppca_stats *stats);
 size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats);
 /* Adds the statistics of another pass under the same subspace, over other rows. */
 void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *other);
-/* The M-step: the subspace that follows. Its log likelihood is not known before the next pass. */
-void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats);
+/* The M-step: the subspace that follows. Its log likelihood is not known before the next pass. Own noise: `subspace`
+ * has an array for its noise, unless that is equal for all attributes. */
+void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, int has_own_noise);
 
 /* A first subspace for such passes: mean and variance of these rows, and pseudo-random W. */
 karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads, karma_error *err);

@@ -45,7 +45,7 @@ static karma_status cool(karma_i_subspace *subspace, double *floor, double last,
         karma_i_subspace_nudge(subspace, NUDGE * sqrt(*floor), pass);
         karma_i_ppca_begin(stats, subspace);
         st = karma_i_ppca_add_rows(stats, rows, err);
-        if (st == KARMA_OK) karma_i_ppca_finish(subspace, stats);
+        if (st == KARMA_OK) karma_i_ppca_finish(subspace, stats, 0);
         *floor *= COOLING;
     }
     karma_i_ppca_stats_free(stats);

@@ -5,7 +5,9 @@
  *
  *     ∂F/∂w_f = e_f u - (w_f·u) ẑ,     ∂F/∂mean_f = -w_f·u        for the observed features f of the row:
  *
- * one more solve with a matrix that the posterior has factorised already (G⁻¹ is its covariance over σ²).
+ * one more solve with a matrix that the posterior has factorised already (G⁻¹ is its covariance over σ²). Where the
+ * noise of a feature has the variance σ² v_f, its w_f and c_f count divided by √v_f, and both derivatives are divided
+ * by √v_f once more.
  *
  * The loss is made smooth by its Moreau envelope, ℓ̃(z) = min over ζ of ℓ(ζ) + (ζ - z)²/2t, whose derivative is
  * (z - prox)/t: hinges and absolute values get gradients that depend on the distance to the kink, the same way for all
@@ -224,7 +226,8 @@ static void push(const slope *s, size_t n_rows, size_t range) {
         karma_i_cell_range run = karma_i_range_features(cells, i, range);
         for (size_t c = run.first; c < run.first + run.count; c++) {
             size_t f = cells->feature[c];
-            const double *w = s->subspace->W + f * r, along = dot(w, u, r), rest = cells->x[c] - dot(w, z, r);
+            const double *w = s->subspace->W + f * r, scale = s->estep.loadings.scale[f];
+            double along = scale * scale * dot(w, u, r), rest = scale * (cells->x[c] - scale * dot(w, z, r));
             for (size_t l = 0; l < r; l++) s->by_W[f * r + l] += rest * u[l] - along * z[l];
             s->by_mean[f] -= along;
         }

@@ -68,7 +68,7 @@ static karma_status init_survey(survey *s, const karma_i_basis *basis, const kar
     if (st == KARMA_OK) st = karma_i_loadings_init(&s->loadings, rows, r, err);
     if (st == KARMA_OK) st = karma_i_cell_lists_init(&s->cells, rows->n_attributes, MOST_ROWS, 1, err);
     if (st == KARMA_OK) {
-        karma_i_loadings_set(&s->loadings, origin, basis->U, 1.0);
+        karma_i_loadings_set(&s->loadings, origin, basis->U, 1.0, NULL);
         s->scratch = karma_i_alloc_aligned((size_t)threads, s->scratch_stride * sizeof *s->scratch);
         if (!s->scratch) st = karma_i_fail_memory(err);
     }

@@ -244,6 +244,14 @@ class Lowrank(Subspace):
         self.assertEqual((report["rank"], report["verdict"], report["explained"]), (0, "no", 0))
         self.assertIsNone(report["regularity"]["median"]["lambda"])
 
+    def test_the_rank_of_standardised_columns(self):
+        """Equal noise in columns of other lengths is unequal after standardising: with a noise per column the rank is right."""
+        self.ok("synth", "--rows", "400", "--dim", "12", "--rank", "2", "--noise", "0.05", "--missing", "0.5", "--seed", "1",
+                "-o", "unequal.csv")
+        report = ["inspect", "unequal.csv", "--target", "target", "--lowrank", "--json"]
+        self.assertEqual(self.ok(*report).json()["rank"], 2)
+        self.assertGreater(self.ok(*report, "--subspace-noise", "equal").json()["rank"], 2)
+
     def test_refusals_of_lowrank(self):
         self.synth()
         self.train("linear")

@@ -155,7 +155,8 @@ static inline void slow_condition(slow_row *out, const karma_i_subspace *s, cons
     for (size_t a = 0; a < out->n; a++) {
         out->white[a] -= s->mean[out->feature[a]];
         for (size_t b = 0; b < out->n; b++)
-            out->L[a * out->n + b] = signal_covariance(s, out->feature[a], out->feature[b]) + (a == b) * s->sigma2;
+            out->L[a * out->n + b] = signal_covariance(s, out->feature[a], out->feature[b]) +
+                                     (a == b) * karma_i_subspace_noise(s, out->feature[a]);
     }
     slow_cholesky(out->L, out->n);
     slow_forward(out->white, out->L, out->n);

@@ -40,7 +40,8 @@ static void check_completions(const karma_i_subspace *s, const karma_i_rows *row
             for (size_t a = 0; a < g.n; a++) is_observed |= g.feature[a] == f;
             slow_completion(&mean, &variance, s, &g, f);
             check_close(completed[i * d + f], mean, 1e-8, "completion");
-            check_close(errors[i * d + f], sqrt(variance + (is_observed ? 0.0 : s->sigma2)), 1e-7, "standard error");
+            check_close(errors[i * d + f], sqrt(variance + (is_observed ? 0.0 : karma_i_subspace_noise(s, f))), 1e-7,
+                        "standard error");
         }
     }
     free(completed);
@@ -57,6 +58,8 @@ static void completions_are_conditional_means(void **state) {
         karma_i_rows *rows = draw_rows(&shape, &rng);
         karma_i_subspace *s = fitted_tightly(rows, ranks[k], 5);
         for (int threads = 1; threads <= 3; threads++) check_completions(s, rows, threads);
+        for (size_t f = 0; f < s->n_features; f++) s->noise[f] = 0.5 + karma_i_rng_uniform(&rng);
+        check_completions(s, rows, 2);
         karma_i_subspace_free(s);
         karma_i_rows_free(rows);
     }

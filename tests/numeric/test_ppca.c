@@ -96,7 +96,7 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     assert_non_null(scratch);
     double *second = scratch + karma_i_padded(scratch_size), *cross = second + second_size;
     memset(second, 0, (second_size + cross_size) * sizeof *second);
-    karma_i_loadings_set(&loadings, s->mean, s->W, s->sigma2);
+    karma_i_loadings_set(&loadings, s->mean, s->W, s->sigma2, s->noise);
     for (size_t i = 0; i < n; i++) karma_i_cell_lists_fill(&cells, all, i, s->mean);
     for (size_t i = 0; i < n; i += KARMA_I_LANES)
         path->estimate(&p, &loadings, &cells, i, n - i < KARMA_I_LANES ? n - i : KARMA_I_LANES, KARMA_I_MOMENTS,
@@ -250,6 +250,52 @@ static void the_likelihood_is_the_gaussians_and_never_falls(void **state) {
     }
 }
 
+/* Factor analysis: the likelihood is that of the Gaussian with a noise per attribute, the variances are those that the
+ * rows were made with, and standard errors of hidden cells hold what they promise. */
+static void a_noise_per_attribute_is_found(void **state) {
+    (void)state;
+    enum { D = 14, R = 2, N = 3000 };
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        low_rank p = draw_low_rank(N, D, R, 0.0, 0.3, seed);
+        karma_i_ppca_options options = karma_i_ppca_defaults(R);
+        karma_i_rng rng;
+        double v[D], mean = 0.0;
+        karma_i_subspace truth = {.n_features = D, .rank = R, .sigma2 = 1.0, .mean = p.mean, .W = p.basis, .noise = v};
+        karma_i_rng_init(&rng, seed);
+        for (size_t f = 0; f < D; f++) v[f] = pow(0.3 + 0.05 * (double)f, 2.0);
+        for (size_t i = 0; i < N * D; i++)
+            karma_i_dense_of(p.rows)->values[i] += (float)(sqrt(v[i % D]) * karma_i_rng_normal(&rng));
+        options.has_own_noise = 1;
+        options.tolerance = 1e-8;
+        karma_i_subspace *s = fitted(p.rows, &options);
+        check_close(s->log_likelihood, slow_log_likelihood(s, p.rows), 1e-9, "log likelihood");
+        assert_true(s->log_likelihood > slow_log_likelihood(&truth, p.rows));
+        for (size_t f = 0; f < D; f++) {
+            double found = karma_i_subspace_noise(s, f);
+            mean += found / D;
+            if (!(fabs(sqrt(found / v[f]) - 1.0) < 0.1)) fail_msg("noise %g where it is %g", sqrt(found), sqrt(v[f]));
+        }
+        check_close(mean, s->sigma2, 0.05, "mean of the noise");
+        karma_i_subspace_free(s);
+        free_low_rank(&p);
+    }
+}
+
+/* Few values show no noise of their own: a column of three values has nearly the common noise. */
+static void few_values_have_the_common_noise(void **state) {
+    (void)state;
+    enum { D = 6, N = 200 };
+    low_rank p = draw_low_rank(N, D, 2, 0.3, 0.0, 5);
+    karma_i_ppca_options options = karma_i_ppca_defaults(2);
+    for (size_t i = 3; i < N; i++) karma_i_mask_clear(karma_i_rows_mask(p.rows, i), D - 1);
+    options.has_own_noise = 1;
+    karma_i_subspace *s = fitted(p.rows, &options);
+    assert_true(s->noise[D - 1] > 0.5 && s->noise[D - 1] < 2.0);
+    for (size_t f = 0; f < D; f++) assert_true(isfinite(s->noise[f]) && s->noise[f] > 0.0);
+    karma_i_subspace_free(s);
+    free_low_rank(&p);
+}
+
 /* A mean that is off along W, and W that is too long: plain EM would creep, but the expanded parameters take both in
  * one pass. */
 static void a_pass_undoes_shift_and_length(void **state) {
@@ -270,7 +316,7 @@ static void a_pass_undoes_shift_and_length(void **state) {
         karma_i_ppca_begin(stats, &s);
         assert_int_equal(karma_i_ppca_add_rows(stats, karma_i_rows_all(p.rows), NULL), KARMA_OK);
         check_close(karma_i_ppca_log_likelihood(stats), before, 1e-11, "log likelihood");
-        karma_i_ppca_finish(&s, stats);
+        karma_i_ppca_finish(&s, stats, 0);
         double after = slow_log_likelihood(&s, p.rows);
         karma_i_subspace *best = fitted_tightly(p.rows, 2, 500);
         double share = (after - before) / (best->log_likelihood - before);
@@ -485,7 +531,7 @@ static karma_i_subspace *one_pass(const karma_i_rows *rows, const karma_i_rows *
             assert_int_equal(karma_i_ppca_add_rows(stats, view, NULL), KARMA_OK);
         }
         *log_likelihood = karma_i_ppca_log_likelihood(stats);
-        karma_i_ppca_finish(s, stats);
+        karma_i_ppca_finish(s, stats, 0);
     }
     karma_i_ppca_stats_free(stats);
     return s;
@@ -528,8 +574,8 @@ static void statistics_of_parts_can_be_merged(void **state) {
     karma_i_ppca_merge(parts[0], parts[1]);
     assert_int_equal(karma_i_ppca_n_values(parts[0]), karma_i_ppca_n_values(all));
     check_close(karma_i_ppca_log_likelihood(parts[0]), karma_i_ppca_log_likelihood(all), 1e-13, "log likelihood");
-    karma_i_ppca_finish(start, all);
-    karma_i_ppca_finish(again, parts[0]);
+    karma_i_ppca_finish(start, all, 0);
+    karma_i_ppca_finish(again, parts[0], 0);
     check_close(again->sigma2, start->sigma2, 1e-12, "sigma2");
     for (size_t k = 0; k < p.d * 3; k++) check_close(again->W[k], start->W[k], 1e-10, "W");
     karma_i_ppca_stats_free(all);
@@ -694,6 +740,8 @@ int main(void) {
         cmocka_unit_test(complete_rows_give_the_closed_form),
         cmocka_unit_test(small_noise_costs_no_digits),
         cmocka_unit_test(the_likelihood_is_the_gaussians_and_never_falls),
+        cmocka_unit_test(a_noise_per_attribute_is_found),
+        cmocka_unit_test(few_values_have_the_common_noise),
         cmocka_unit_test(a_pass_undoes_shift_and_length),
         cmocka_unit_test(the_gradient_vanishes_at_the_end),
         cmocka_unit_test(the_truth_is_less_likely_than_the_maximum),

@@ -68,17 +68,18 @@ static void free_labels(labelled *l) {
 
 /* ---- the slow twin ---- */
 
-/* ẑ = (W_oᵀW_o + σ²I)⁻¹ W_oᵀ(x_o - mean_o) by elimination with pivots. */
+/* ẑ = (W_oᵀV⁻¹W_o + σ²I)⁻¹ W_oᵀV⁻¹(x_o - mean_o), V the noise in units of σ², by elimination with pivots. */
 static void slow_place(double *z, const karma_i_subspace *s, const karma_i_rows *rows, size_t row) {
     size_t r = s->rank, feature[MOST_FEATURES], n;
-    double x[MOST_FEATURES], A[8][9] = {{0}};
+    double x[MOST_FEATURES], v[MOST_FEATURES], A[8][9] = {{0}};
     assert_true(r <= 8);
     n = observed_features(feature, x, rows, row);
+    for (size_t o = 0; o < n; o++) v[o] = s->noise ? s->noise[feature[o]] : 1.0;
     for (size_t a = 0; a < r; a++) {
         for (size_t b = 0; b < r; b++)
-            for (size_t o = 0; o < n; o++) A[a][b] += s->W[feature[o] * r + a] * s->W[feature[o] * r + b];
+            for (size_t o = 0; o < n; o++) A[a][b] += s->W[feature[o] * r + a] * s->W[feature[o] * r + b] / v[o];
         A[a][a] += s->sigma2;
-        for (size_t o = 0; o < n; o++) A[a][r] += s->W[feature[o] * r + a] * (x[o] - s->mean[feature[o]]);
+        for (size_t o = 0; o < n; o++) A[a][r] += s->W[feature[o] * r + a] * (x[o] - s->mean[feature[o]]) / v[o];
     }
     for (size_t a = 0; a < r; a++) {
         size_t pivot = a;
@@ -141,8 +142,11 @@ static void the_gradient_equals_differences(void **state) {
         size_t d = rows->n_features;
         double mean[MOST_FEATURES], W[MOST_FEATURES * R], by_W[MOST_FEATURES * R], by_mean[MOST_FEATURES];
         double heads[K * (R + 1)], value, unused;
-        karma_i_subspace s = {.n_features = d, .rank = R, .mean = mean, .W = W, .sigma2 = 0.3};
+        double noise[MOST_FEATURES];
+        karma_i_subspace s = {
+            .n_features = d, .rank = R, .mean = mean, .W = W, .sigma2 = 0.3, .noise = share == 1 ? noise : NULL};
         labelled l = new_labels(N, K);
+        for (size_t f = 0; f < d; f++) noise[f] = 0.3 + (double)(f % 4);
         for (size_t f = 0; f < d; f++) mean[f] = 0.3 * karma_i_rng_normal(&rng);
         for (size_t k = 0; k < d * R; k++) W[k] = karma_i_rng_normal(&rng);
         for (size_t k = 0; k < K * (R + 1); k++) heads[k] = karma_i_rng_normal(&rng);

@@ -20,7 +20,7 @@ OWN = ("subspace_rank", "standardise", "seed", "threads")
 class SubspaceImputer(TransformerMixin, BaseEstimator):
     """Completes missing cells: a number becomes its conditional mean given the observed cells of its row, a category its most
     probable level. Rows are taken as points of a low-dimensional subspace with noise, which is learned from the incomplete
-    rows themselves (probabilistic PCA). Memory does not depend on the number of rows to fill in: there are no donors.
+    rows themselves (factor analysis). Memory does not depend on the number of rows to fill in: there are no donors.
 
     Columns without one observed cell in training are left out, as scikit-learn's imputers do.
 
@@ -54,7 +54,7 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
         # this one is nothing, and one pass over the rows is enough for it.
         data.add_numbers(np.arange(data.n_rows) % 2)
         options = pairs(FIT, {**{key: getattr(self, key) for key in OWN}, "task": "regress", "kernel": "subspace", "passes": 1,
-                              "solver": "online"})
+                              "solver": "online", "subspace_noise": "column"})
         self.model_ = Model.learn(data.table, options, [], self.verbose)
         self._names = [name for name, _ in self.model_.info["attributes"]]
         self.rank_ = _karma.complete(self.model_._capsule, data.table, False, int(self.threads or 0))[3]
