@@ -116,7 +116,7 @@ static void put_warning(char *text, size_t size, const karma_model *model) {
 
 void print_warning(const karma_model *model) {
     char text[300];
-    if (!is_far_from_optimum(model) || karma_model_search_info(model)) return; /* a search has said it */
+    if (!is_far_from_optimum(model)) return;
     put_warning(text, sizeof text, model);
     printf("warning: %s\n", text);
 }
