@@ -111,6 +111,7 @@ static void lambda_is_that_of_the_definition(void **state) {
     (void)state;
     karma_table *table = low_rank_table(3, 0.1, 0.6);
     karma_fit_options o = plain_options(3);
+    o.subspace_noise = KARMA_NOISE_COLUMN; /* what the report takes by itself, and a recipe does not */
     karma_lowrank *report = report_of(table, &o);
     double Q[COLUMNS * COLUMNS], lambda, ignored;
     size_t n_reconstructible = 0, n_critical[COLUMNS] = {0};
