@@ -484,8 +484,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
         st = finish_verdict(out, &v, f, split.train, rows, is_short, err);
         if (st == KARMA_OK) record_check(info, &v.check, f);
     } else if (st == KARMA_OK) {
-        record_check(info, &first.check, f);
-        tell_refusal(f, &first.check);
+        tell_refusal(f, &first.check); /* no check is recorded: it is not that of the model that is kept */
         karma_model *of_sample = NULL;
         st = fit_sample(&of_sample, f, err);
         if (st == KARMA_OK) st = calibrate(of_sample, f, NULL, err);
