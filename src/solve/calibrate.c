@@ -26,16 +26,13 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "solve/calibrate_sample.h"
 #include "solve/multinomial.h"
 
 #define LARGEST_TERM 1e290
 #define MOST_WEIGHT  0x1.0p53 /* up to here (n + 1)/(n + 2) < 1 in double precision, and numbers of rows are exact */
 
 /* --- the object ---------------------------------------------------------------------------------------- */
-
-static size_t n_outputs_of(size_t n_classes) {
-    return n_classes == 2 ? 1 : n_classes;
-}
 
 void karma_i_calibration_clear(karma_i_calibration *c) {
     karma_i_free(c->slope);
@@ -52,7 +49,7 @@ karma_status karma_i_calibration_new(karma_i_calibration *out, karma_calibration
                                      karma_error *err) {
     karma_i_calibration c = {.kind = kind};
     int whole = 1;
-    if (kind != KARMA_CALIBRATE_OFF) c.n_outputs = n_outputs_of(n_classes);
+    if (kind != KARMA_CALIBRATE_OFF) c.n_outputs = karma_i_calibration_outputs(n_classes);
     if (kind == KARMA_CALIBRATE_SIGMOID) {
         c.slope = karma_i_zalloc(c.n_outputs, c.n_outputs * sizeof *c.slope);
         c.offset = karma_i_zalloc(c.n_outputs, sizeof *c.offset);
@@ -110,7 +107,7 @@ static karma_status validate_isotonic(const karma_i_calibration *c, karma_error 
 
 karma_status karma_i_calibration_validate(const karma_i_calibration *c, size_t n_classes, karma_error *err) {
     int off = c->kind == KARMA_CALIBRATE_OFF;
-    if (c->n_outputs != (off ? 0 : n_outputs_of(n_classes)) || (!off && n_classes < 2))
+    if (c->n_outputs != (off ? 0 : karma_i_calibration_outputs(n_classes)) || (!off && n_classes < 2))
         return karma_i_fail(err, KARMA_ERR_FORMAT, "a calibration of %zu outputs for %zu classes", c->n_outputs,
                             n_classes);
     switch (c->kind) {
@@ -151,7 +148,7 @@ karma_status karma_i_calibration_archive(karma_i_archive *a, karma_i_calibration
     KARMA_TRY(karma_i_archive_word(a, "kind", &kind, kinds, KARMA_N_CALIBRATIONS));
     if (karma_i_archive_is_reading(a)) {
         c->kind = (karma_calibration)kind;
-        c->n_outputs = n_outputs_of(n_classes);
+        c->n_outputs = karma_i_calibration_outputs(n_classes);
     }
     KARMA_TRY(archive_arrays(a, c));
     if (karma_i_calibration_validate(c, n_classes, &fault) != KARMA_OK)
@@ -251,12 +248,7 @@ size_t karma_i_calibration_decide(const karma_i_calibration *c, const double *sc
 
 /* --- blocks of rows ------------------------------------------------------------------------------------ */
 
-typedef struct sample {
-    const double *scores;
-    const size_t *classes;
-    const double *weights; /* or NULL */
-    size_t n_rows, n_classes, n_outputs;
-} sample;
+typedef karma_i_calibration_sample sample;
 
 typedef struct block {
     double low, high; /* the scores of its rows lie between these */
@@ -264,17 +256,12 @@ typedef struct block {
     double positive;  /* of those among them that are of the output's class; never more than weight */
 } block;
 
-static double weight_of(const sample *s, size_t row) {
-    if (s->classes[row] >= s->n_classes) return 0.0;
-    return s->weights ? s->weights[row] : 1.0;
-}
-
 static karma_status check_sample(const sample *s, karma_error *err) {
     double total = 0.0;
     if (s->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "probabilities need two classes or more, not %zu", s->n_classes);
     for (size_t i = 0; i < s->n_rows; i++) {
-        double weight = weight_of(s, i);
+        double weight = karma_i_calibration_weight(s, i);
         if (!(weight >= 0.0 && isfinite(weight)))
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: %g is not a weight", i + 1, weight);
         for (size_t o = 0; weight > 0.0 && o < s->n_outputs; o++)
@@ -326,7 +313,8 @@ static size_t pool(block *blocks, size_t n, int (*must_join)(const block *before
 static size_t blocks_of_output(block *blocks, const sample *s, size_t output) {
     size_t n = 0, own_class = s->n_outputs == 1 ? 1 : output;
     for (size_t i = 0; i < s->n_rows; i++) {
-        double weight = weight_of(s, i), score = s->scores[i * s->n_outputs + output] + 0.0; /* -0 becomes 0 */
+        double weight = karma_i_calibration_weight(s, i),
+               score = s->scores[i * s->n_outputs + output] + 0.0; /* -0 becomes 0 */
         if (weight > 0.0) blocks[n++] = (block){score, score, weight, s->classes[i] == own_class ? weight : 0.0};
     }
     qsort(blocks, n, sizeof *blocks, by_score);
@@ -557,8 +545,8 @@ static karma_status learn_together(karma_i_calibration *c, const sample *s, karm
     size_t n = 0;
     if (!rows) return karma_i_fail_memory(err);
     for (size_t i = 0; i < s->n_rows; i++)
-        if (weight_of(s, i) > 0.0)
-            rows[n++] = (karma_i_scored){s->scores + i * s->n_outputs, s->classes[i], weight_of(s, i)};
+        if (karma_i_calibration_weight(s, i) > 0.0)
+            rows[n++] = (karma_i_scored){s->scores + i * s->n_outputs, s->classes[i], karma_i_calibration_weight(s, i)};
     karma_status st = karma_i_multinomial_fit(c->slope, c->offset, rows, n, s->n_classes, err);
     karma_i_free(rows);
     return st;
@@ -567,7 +555,7 @@ static karma_status learn_together(karma_i_calibration *c, const sample *s, karm
 karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibration kind, const double *scores,
                                        const size_t *classes, const double *weights, size_t n_rows, size_t n_classes,
                                        karma_error *err) {
-    sample s = {scores, classes, weights, n_rows, n_classes, n_outputs_of(n_classes)};
+    sample s = {scores, classes, weights, n_rows, n_classes, karma_i_calibration_outputs(n_classes)};
     karma_i_calibration c;
     if (kind != KARMA_CALIBRATE_OFF) KARMA_TRY(check_sample(&s, err));
     KARMA_TRY(karma_i_calibration_new(&c, kind, n_classes, 0, err));

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "solve/calibrate_sample.h"
 
 enum { FOLDS = 5, LEAST_ROWS = 2 * FOLDS, MOST_STEPS = 100 };
 
@@ -24,17 +25,7 @@ enum { FOLDS = 5, LEAST_ROWS = 2 * FOLDS, MOST_STEPS = 100 };
 /* Of the slope, relative. */
 #define CLOSE_ENOUGH 1e-12
 
-typedef struct sample {
-    const double *scores;
-    const size_t *classes;
-    const double *weights; /* or NULL */
-    size_t n_rows, n_classes, n_outputs;
-} sample;
-
-static double weight_of(const sample *s, size_t row) {
-    if (s->classes[row] >= s->n_classes) return 0.0;
-    return s->weights ? s->weights[row] : 1.0;
-}
+typedef karma_i_calibration_sample sample;
 
 /* --- one slope ----------------------------------------------------------------------------------------- */
 
@@ -63,7 +54,8 @@ static double derivative(double *second, const slope_fit *f, double slope) {
     double first = 0.0, total = 0.0;
     *second = 0.0;
     for (size_t i = 0; i < f->s->n_rows; i++) {
-        double weight = weight_of(f->s, i), largest = -INFINITY, sum = 0.0, mean = 0.0, square = 0.0, wanted = 0.0;
+        double weight = karma_i_calibration_weight(f->s, i), largest = -INFINITY, sum = 0.0, mean = 0.0, square = 0.0,
+               wanted = 0.0;
         if (!(weight > 0.0)) continue;
         for (size_t k = 0; k < f->s->n_classes; k++) largest = fmax(largest, score_of(f, i, k));
         for (size_t k = 0; k < f->s->n_classes; k++) {
@@ -84,7 +76,7 @@ static double derivative(double *second, const slope_fit *f, double slope) {
 static double best_slope(const slope_fit *f) {
     double widest = 0.0, second, low = 0.0;
     for (size_t i = 0; i < f->s->n_rows; i++)
-        for (size_t k = 0; weight_of(f->s, i) > 0.0 && k < f->s->n_classes; k++)
+        for (size_t k = 0; karma_i_calibration_weight(f->s, i) > 0.0 && k < f->s->n_classes; k++)
             widest = fmax(widest, fabs(score_of(f, i, k)));
     if (!(widest > 0.0 && isfinite(1.0 / widest)) || derivative(&second, f, 0.0) >= 0.0) return 0.0;
     double high = 1.0 / widest, slope;
@@ -105,7 +97,7 @@ static karma_status set_one_slope(karma_i_calibration *c, const sample *s, karma
     slope_fit fit = {.s = s, .bounds = c, .class_weight = karma_i_zalloc(s->n_classes, sizeof(double))};
     if (!fit.class_weight) return karma_i_fail_memory(err);
     for (size_t i = 0; i < s->n_rows; i++)
-        if (weight_of(s, i) > 0.0) fit.class_weight[s->classes[i]] += weight_of(s, i);
+        if (karma_i_calibration_weight(s, i) > 0.0) fit.class_weight[s->classes[i]] += karma_i_calibration_weight(s, i);
     double slope = best_slope(&fit);
     for (size_t k = 0; k < c->n_outputs; k++) {
         c->offset[k] = 0.0;
@@ -129,7 +121,7 @@ static karma_status learn_one(karma_i_calibration *out, const sample *s, karma_e
 
 static sample sample_of(const double *scores, const size_t *classes, const double *weights, size_t n_rows,
                         size_t n_classes) {
-    return (sample){scores, classes, weights, n_rows, n_classes, n_classes == 2 ? 1 : n_classes};
+    return (sample){scores, classes, weights, n_rows, n_classes, karma_i_calibration_outputs(n_classes)};
 }
 
 karma_status karma_i_calibration_learn_slope(karma_i_calibration *out, const double *scores, const size_t *classes,
@@ -157,7 +149,7 @@ static double judge(int *is_right, double *probabilities, const karma_i_calibrat
 static void add_row(tally *t, double *probabilities, const karma_i_calibration *larger, const karma_i_calibration *one,
                     const sample *s, size_t row) {
     int is_right = 0, is_right_by_one = 0;
-    double weight = weight_of(s, row), loss = judge(&is_right, probabilities, larger, s, row);
+    double weight = karma_i_calibration_weight(s, row), loss = judge(&is_right, probabilities, larger, s, row);
     double gain = judge(&is_right_by_one, probabilities, one, s, row) - loss;
     t->weight += weight;
     t->gain += weight * gain;
@@ -172,7 +164,7 @@ static karma_status judge_fold(tally *t, double *weights, double *probabilities,
     sample part = *s;
     double learned = 0.0;
     for (size_t i = 0; i < s->n_rows; i++) {
-        weights[i] = fold[i] == held_out ? 0.0 : weight_of(s, i);
+        weights[i] = fold[i] == held_out ? 0.0 : karma_i_calibration_weight(s, i);
         learned += weights[i];
     }
     if (!(learned > 0.0)) return KARMA_OK;
@@ -180,7 +172,8 @@ static karma_status judge_fold(tally *t, double *weights, double *probabilities,
     KARMA_TRY(learn_all(&larger, &part, err));
     karma_status st = learn_one(&one, &part, err);
     for (size_t i = 0; st == KARMA_OK && i < s->n_rows; i++)
-        if (fold[i] == held_out && weight_of(s, i) > 0.0) add_row(t, probabilities, &larger, &one, s, i);
+        if (fold[i] == held_out && karma_i_calibration_weight(s, i) > 0.0)
+            add_row(t, probabilities, &larger, &one, s, i);
     karma_i_calibration_clear(&larger);
     karma_i_calibration_clear(&one);
     return st;
@@ -193,7 +186,7 @@ static size_t deal(int *fold, size_t *order, const sample *s) {
     karma_i_rng_init(&rng, 1);
     for (size_t i = 0; i < s->n_rows; i++) {
         fold[i] = FOLDS;
-        if (weight_of(s, i) > 0.0) order[n++] = i;
+        if (karma_i_calibration_weight(s, i) > 0.0) order[n++] = i;
     }
     karma_i_rng_shuffle(&rng, order, n);
     for (size_t i = 0; i < n; i++) fold[order[i]] = (int)(i % FOLDS);
