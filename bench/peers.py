@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The peers that live in Python: bench/run starts one process a comparison and reads the JSON it prints.
+"""The peers that live in Python: bench/run starts one process per comparison and reads the JSON it prints.
 
     peers.py batch  ENGINE CSV C REPEATS          SVC(kernel="precomputed") and its Gram matrix, beside karma_fit
     peers.py sparse ENGINE DIR ROWS REPEATS THREADS   scipy's sparse product, beside the library's sparse block

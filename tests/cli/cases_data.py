@@ -812,7 +812,7 @@ class Ratings(Case):
         self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="column of the label 'sex': --users FILE")
 
     def test_same_as_a_wide_table(self):
-        """The table of ratings is that of a CSV with one column an item."""
+        """The table of ratings is that of a CSV with one column per item."""
         wide = {str(person[0]): {} for person in self.people}
         for user, item, rating in self.triplets:
             wide[str(user)][item] = rating

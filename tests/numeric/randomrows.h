@@ -40,7 +40,7 @@ static inline karma_i_rows *draw_rows(const row_shape *shape, karma_i_rng *rng) 
     return rows;
 }
 
-/* One row with one feature an attribute, from values and flags. */
+/* One row with one feature per attribute, from values and flags. */
 static inline void put_row(karma_i_rows *rows, size_t row, const double *x, const unsigned char *observed) {
     memset(karma_i_rows_mask(rows, row), 0, karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
     for (size_t j = 0; j < rows->n_attributes; j++) {

@@ -75,7 +75,7 @@ static inline void hide(karma_i_rows *rows, size_t row, size_t j) {
         karma_i_rows_values(rows, row)[f] = 0.0F;
 }
 
-/* The same rows as lists of cells; one feature an attribute. */
+/* The same rows as lists of cells; one feature per attribute. */
 static inline karma_i_rows *as_sparse(const karma_i_rows *rows) {
     karma_i_rows *sparse = NULL;
     assert_int_equal(karma_i_rows_new_sparse(&sparse, rows->n_attributes, rows->n_rows, NULL), KARMA_OK);

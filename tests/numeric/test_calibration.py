@@ -47,7 +47,7 @@ def calibrated(kind, scores, classes, weights, n_classes, queries):
 
 
 def draw(seed, n_classes=2):
-    """Scores (a column an output), classes and weights; some problems are small, tied, weighted, one-sided or reversed."""
+    """Scores (one column per output), classes and weights; some problems are small, tied, weighted, one-sided or reversed."""
     rng = numpy.random.default_rng(seed)
     n = int(rng.choice([5, 20, 100, 1000]))
     classes = (rng.random((n,)) ** rng.choice([0.3, 1, 3]) * n_classes).astype(int)

@@ -255,7 +255,7 @@ static void a_users_steps_follow_the_recursion(void **state) {
         {0.5, 1.7, 1.0, 0},  /* negative factors at first */
         {0.5, 1.5, 0.0, 0},  /* always -1/2 */
         {0.5, 0.5, 0.0, 0},  /* halves: 2^-600 within the rounds */
-        {0.5, 0.99, 0.0, 0}, /* 1e-2 a round: folds all the time */
+        {0.5, 0.99, 0.0, 0}, /* 1e-2 per round: folds all the time */
     };
     for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++)
         for (int average = 0; average < 2; average++) {

@@ -98,7 +98,7 @@ static void check_close(double got, double wanted, double tolerance, const char 
 
 /* ---- numbers ---- */
 
-/* What the row was divided by, from the table's own cells. One feature a number, or the two of the polar encoding. */
+/* What the row was divided by, from the table's own cells. One feature per number, or the two of the polar encoding. */
 static double divisor_of(const karma_i_recipe *r, const karma_table *table, size_t row) {
     double sum = 0.0;
     if (!(r->radius > 0.0)) return 1.0;

@@ -1,4 +1,4 @@
-"""What a fitted estimator tells of itself and of rows: frames, figures, a summary for notebooks."""
+"""Reports on a fitted estimator and on rows: frames, figures, a summary for notebooks."""
 from __future__ import annotations
 
 import html

@@ -114,7 +114,7 @@ state <- .Random.seed
 again <- karma(y ~ . - z, d, gamma = 2, probabilities = "sigmoid", seed = 3)
 stopifnot(identical(state, .Random.seed), identical(predict(again, d, type = "prob"), prob))
 
-## --- the search, and what is said of it ---
+## --- the search and its report ---
 searched <- karma(y ~ a + b + f, d, effort = "quick")
 account <- summary(searched)
 stopifnot(is.data.frame(account$candidates), any(account$candidates$chosen), near(sum(coef(searched)$weight), 1),
