@@ -215,17 +215,20 @@ typedef enum karma_finding_kind {
                          */
     KARMA_FINDING_TELLING_HOLES, /* missing rates that differ between labels by `value` */
     KARMA_FINDING_SINGLE_CLASS,  /* a target, number `column`, with `value` classes of one row */
-    KARMA_FINDING_UNITS,         /* a column of categories that are numbers with the same unit: "12 kg" */
+    KARMA_FINDING_UNITS,     /* a column of categories that are numbers with units, "12 kg": the same, or that of level
+                                `other` differs from that of level 0 */
     KARMA_FINDING_PART_COPY, /* a column with the cells of column `other` wherever both are observed: `value` rows */
     KARMA_FINDING_SPELLINGS, /* a column in which levels `other` and `value` differ in upper and lower case only */
     KARMA_FINDING_CLASS_SPELLINGS, /* the same for the classes of a target, number `column` */
     KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, a share of `value` */
     KARMA_FINDING_TOTAL,           /* the last row looks like a total */
     KARMA_FINDING_NO_LABEL,        /* a target, number `column`, without a label in `value` rows */
-    KARMA_FINDING_CODE,     /* a column of numbers with `value`, 99 for example, in `other` rows, far from all others */
-    KARMA_FINDING_DATES,    /* a column of categories that look like dates, but not in one form */
-    KARMA_FINDING_HEADER,   /* the first row has texts where all other rows have numbers, in `value` columns */
-    KARMA_FINDING_ONE_CLASS /* a target, number `column`, with the same class in all rows */
+    KARMA_FINDING_CODE,   /* a column of numbers with `value`, 99 for example, in `other` rows, far from all others */
+    KARMA_FINDING_DATES,  /* a column of categories that look like dates, but not in a form that is read */
+    KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns */
+    KARMA_FINDING_ONE_CLASS, /* a target, number `column`, with the same class in all rows */
+    KARMA_FINDING_DURATIONS, /* a column of categories that are durations: 30:05:20 */
+    KARMA_FINDING_EMPTY_ROWS /* `value` rows without a cell and without a label */
 } karma_finding_kind;
 
 typedef struct karma_finding {

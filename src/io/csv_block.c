@@ -182,11 +182,12 @@ static karma_status take_cell(karma_i_csv_block *b, const karma_i_csv_file *file
 
 /* --- records ------------------------------------------------------------------------------------------- */
 
-/* Whether plain numbers may be read in one go: nothing but a number can be meant by one. */
+/* Whether plain numbers may be read in one go: nothing but a number can be meant by one. Of blanks, several may be one
+ * delimiter. */
 static int is_quick(const karma_i_csv_file *file) {
     const karma_i_csv_scan *scan = &file->records.scan;
     return file->style.decimal_mark == '.' && scan->delimiter_length == 1 &&
-           !strchr("0123456789+-.eE", scan->delimiter);
+           !strchr("0123456789+-.eE ", scan->delimiter);
 }
 
 static int is_quick_column(const karma_i_csv_file *file, const karma_i_csv_column *column) {
@@ -205,6 +206,7 @@ static inline const char *take_quickly(karma_i_csv_block *b, const karma_i_csv_f
     *last = 0;
     if (*p == scan->delimiter) return p + 1;
     if (file->missing.starts[(unsigned char)*p]) return NULL;
+    if (*p == '0' && p[1] >= '0' && p[1] <= '9') return NULL; /* may be a code: the survey counts it */
     const char *behind = karma_i_number_scan(&value, p, end);
     if (!behind) return NULL;
     if (*behind != scan->delimiter) {
@@ -233,7 +235,7 @@ static karma_status end_row(karma_i_csv_block *b, const karma_i_csv_file *file, 
 static karma_status parse_record(karma_i_csv_block *b, const karma_i_csv_file *file, const unsigned char *quick,
                                  karma_i_csv_scan *scan, karma_error *err) {
     size_t line = scan->line, n_columns = file->n_columns, n = 0, n_ids = 0;
-    int last = 0;
+    int last = 0, ends_empty = 0;
     if (!reserve_row(b, file)) return karma_i_fail_memory(err);
     for (size_t k = 0; k < file->n_targets; k++) b->labels[b->n_rows * file->n_targets + k] = NAN;
     for (;; n++) {
@@ -246,10 +248,11 @@ static karma_status parse_record(karma_i_csv_block *b, const karma_i_csv_file *f
             if (n == 0 && n_columns > 1 && karma_i_csv_is_empty_line(&field)) return KARMA_OK;
             if (n < n_columns) KARMA_TRY(take_cell(b, file, n, &n_ids, &field, err));
             last = field.last;
+            ends_empty = field.length == 0;
         }
         if (last) break;
     }
-    if (n + 1 != n_columns) return karma_i_csv_fail_ragged(&file->records, line, n + 1, err);
+    if (n + 1 != n_columns) return karma_i_csv_fail_ragged(&file->records, line, n + 1, ends_empty, err);
     return end_row(b, file, err);
 }
 

@@ -10,6 +10,21 @@ karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_
     return karma_i_fail(err, KARMA_ERR_DATA, "%s: no rows", records->file);
 }
 
+/* Names that the header left empty. */
+static size_t count_unnamed(const karma_i_dictionary *names) {
+    size_t n = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        char generated[32];
+        size_t length = (size_t)snprintf(generated, sizeof generated, "c%zu", i + 1);
+        n += names->entries[i].length == length && memcmp(names->entries[i].text, generated, length) == 0;
+    }
+    return n;
+}
+
+static int is_mostly_unnamed(const karma_i_dictionary *names) {
+    return names->count >= 3 && 2 * count_unnamed(names) > names->count;
+}
+
 /* "; the columns are 'a', 'b', 'c' and 4 more" */
 static void list_names(char *out, size_t size, const karma_i_dictionary *names) {
     enum { MOST_NAMES = 6 };
@@ -21,9 +36,12 @@ static void list_names(char *out, size_t size, const karma_i_dictionary *names) 
     if (names->count > MOST_NAMES && used < size)
         (void)snprintf(out + used, size - used, " and %zu more", names->count - MOST_NAMES);
     if (names->count == 1 && used < size)
-        (void)snprintf(out + used, size - used,
-                       ". If the fields are separated by something else, set option 'delimiter'; if lines above the "
-                       "header describe the file, remove them");
+        (void)snprintf(
+            out + used, size - used,
+            ". If the fields are separated by something else, set option 'delimiter' ('space' for blanks); if "
+            "lines above the header describe the file, remove them");
+    else if (is_mostly_unnamed(names) && used < size)
+        (void)snprintf(out + used, size - used, ". If lines above the header describe the file, remove them");
 }
 
 karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const char *name,
@@ -80,6 +98,9 @@ static karma_status read_names(karma_i_csv_records *records, karma_error *err) {
 
 void karma_i_csv_notice_header(const karma_i_csv_records *records, const karma_hooks *hooks) {
     size_t n_numbers = 0, n = records->names.count;
+    if (records->header && is_mostly_unnamed(&records->names))
+        karma_i_notice(hooks, "%s: most columns have no name; if lines above the header describe the file, remove them",
+                       records->file);
     double value, last = 0.0;
     int rises = 1, falls = 1;
     for (size_t i = 0; i < n; i++) {
@@ -154,11 +175,19 @@ void karma_i_csv_close(karma_i_csv_records *records) {
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields,
+static const char *ragged_hint(const karma_i_csv_records *records, size_t n_fields, int ends_empty) {
+    size_t n = records->names.count;
+    if (!records->header) return "";
+    if (n == 1) return "; if lines above the header describe the file, remove them";
+    if (n_fields < n) return "; if the line is not a row of the table, remove it";
+    if (n_fields == n + 1 && ends_empty)
+        return "; the line ends in a delimiter: remove it, or add one to the end of the header";
+    return "; a text that contains the delimiter must be in double quotes";
+}
+
+karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields, int ends_empty,
                                      karma_error *err) {
-    const char *hint = records->header && records->names.count == 1
-                           ? "; if lines above the header describe the file, remove them"
-                           : "";
+    const char *hint = ragged_hint(records, n_fields, ends_empty);
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu%s", records->file, line, n_fields,
                         n_fields == 1 ? "" : "s", records->header ? "header" : "the first record", records->names.count,
                         hint);
@@ -180,7 +209,7 @@ karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn 
             if (field.last) break;
             KARMA_TRY(karma_i_csv_next(&field, scan, err));
         }
-        if (n + 1 != n_columns) return karma_i_csv_fail_ragged(records, line, n + 1, err);
+        if (n + 1 != n_columns) return karma_i_csv_fail_ragged(records, line, n + 1, field.length == 0, err);
         KARMA_TRY(end_row(payload, err));
     }
     return KARMA_OK;

@@ -34,7 +34,7 @@ karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn 
                               void *payload, karma_error *err);
 
 /* "FILE: line L: 3 fields, header has 4" */
-karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields,
+karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields, int ends_empty,
                                      karma_error *err);
 /* "FILE: no rows" */
 karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_error *err);

@@ -13,6 +13,7 @@ void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source,
     scan->delimiter = (char)delimiter;
     if (delimiter == KARMA_COLONS) scan->delimiter = ':', scan->delimiter_length = 2;
     scan->ends_field[(unsigned char)scan->delimiter] = 1;
+    scan->ends_field['\t'] |= delimiter == ' ';
     scan->ends_field['\r'] = scan->ends_field['\n'] = scan->ends_field['\0'] = 1;
 }
 
@@ -23,7 +24,30 @@ void karma_i_csv_scan_clear(karma_i_csv_scan *scan) {
 }
 
 static int is_blank(const karma_i_csv_scan *scan, char c) {
-    return (c == ' ' || c == '\t') && c != scan->delimiter;
+    return (c == ' ' || c == '\t') && !scan->ends_field[(unsigned char)c];
+}
+
+/* Blanks and no-break spaces, which spreadsheets and web pages leave around cells. */
+static const char *skip_blanks(const karma_i_csv_scan *scan, const char *p) {
+    for (;;) {
+        if (is_blank(scan, *p))
+            p++;
+        else if ((unsigned char)p[0] == 0xc2 && (unsigned char)p[1] == 0xa0)
+            p += 2;
+        else
+            return p;
+    }
+}
+
+static const char *skip_blanks_back(const karma_i_csv_scan *scan, const char *first, const char *end) {
+    for (;;) {
+        if (end > first && is_blank(scan, end[-1]))
+            end--;
+        else if (end - first >= 2 && memcmp(end - 2, "\xc2\xa0", 2) == 0)
+            end -= 2;
+        else
+            return end;
+    }
 }
 
 /* Counted in characters from 1, as an editor shows it. */
@@ -39,16 +63,26 @@ static int ends_field(const karma_i_csv_scan *scan, const char *p) {
     return scan->delimiter_length == 1 || *p != scan->delimiter || p[1] == *p;
 }
 
+/* Where blanks are the delimiter, any number of blanks and tabs is one, and at the end of a line they are none. */
+static const char *skip_separator(const karma_i_csv_scan *scan, const char *p) {
+    if (scan->delimiter != ' ') return p;
+    const char *behind = p;
+    while (*behind == ' ' || *behind == '\t') behind++;
+    int ends_line = *behind == '\r' || *behind == '\n' || behind == scan->source->text + scan->source->length;
+    return ends_line || behind == p ? behind : behind - 1;
+}
+
 /* `p` is after a field; skips the delimiter or the end of the line. */
 static karma_status end_field(karma_i_csv_field *field, karma_i_csv_scan *scan, const char *p, karma_error *err) {
     const char *end = scan->source->text + scan->source->length;
-    field->last = p == end || *p != scan->delimiter;
+    p = skip_separator(scan, p);
+    field->last = p == end || (*p != scan->delimiter && !(scan->delimiter == ' ' && *p == '\t'));
     if (*p == '\r') {
         p++;
         if (p != end && *p != '\n')
             return karma_i_fail(err, KARMA_ERR_FORMAT,
                                 "%s: line %zu, column %zu: a carriage return without a line feed; lines must "
-                                "end in LF or CRLF",
+                                "end in LF or CRLF. Convert the file, for example by tr '\\r' '\\n'",
                                 scan->source->name, scan->line, column_of(scan, p - 1));
     }
     if (!field->last)
@@ -92,8 +126,7 @@ static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *sca
     field->text = first;
     field->length = (size_t)(p - first);
     if (doubled) KARMA_TRY(undouble(field, scan, first, p, err));
-    do p++;
-    while (is_blank(scan, *p));
+    p = skip_blanks(scan, p + 1);
     if (!ends_field(scan, p))
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu, column %zu: text after a closing quote",
                             scan->source->name, scan->line, column_of(scan, p));
@@ -103,12 +136,12 @@ static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *sca
 karma_status karma_i_csv_next(karma_i_csv_field *out, karma_i_csv_scan *scan, karma_error *err) {
     const char *p = scan->next;
     out->line = scan->line;
-    while (is_blank(scan, *p)) p++;
+    if (scan->delimiter == ' ') p += strspn(p, " \t"); /* only the first field of a line has some */
+    p = skip_blanks(scan, p);
     if (*p == '"') return quoted_field(out, scan, p + 1, err);
     const char *first = p;
     while (!ends_field(scan, p)) p++;
-    const char *end = p;
-    while (end > first && is_blank(scan, end[-1])) end--;
+    const char *end = skip_blanks_back(scan, first, p);
     out->quoted = 0;
     out->text = first;
     out->length = (size_t)(end - first);

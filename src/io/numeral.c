@@ -28,22 +28,42 @@ static size_t count_digits(const char *text, size_t length) {
     return n;
 }
 
-/* Copies the whole part without its separators: one to three digits, then groups of three, all separated alike.
- * Returns the bytes read; 0 if the text has no such groups. */
+/* Copies the whole part without its separators to out: one to three digits, then groups of three, all separated alike.
+ * Returns the bytes read, and *used grows by those written; 0 if the text has no such groups. */
 static size_t copy_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
-    size_t first = count_digits(text, length), at = first;
+    size_t first = count_digits(text, length), at = first, n = first;
     size_t width = separator_length(text + at, length - at, decimal_mark);
     if (first < 1 || first > 3 || width == 0 || *text == '0') return 0; /* 0,125 is not 125 */
     const char *separator = text + at;
-    memcpy(out + *used, text, first);
-    *used += first;
+    memcpy(out, text, first);
     while (length - at >= width + 3 && memcmp(text + at, separator, width) == 0) {
         if (count_digits(text + at + width, length - at - width) != 3) return 0;
-        memcpy(out + *used, text + at + width, 3);
-        *used += 3;
+        memcpy(out + n, text + at + width, 3);
+        n += 3;
         at += width + 3;
     }
-    return at > first ? at : 0;
+    if (at == first) return 0;
+    *used += n;
+    return at;
+}
+
+/* 12,34,567: one or two digits, groups of two, and the last group of three. Returns the bytes read; 0 if the text has
+ * no such groups. */
+static size_t copy_indian_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
+    size_t at = count_digits(text, length), n = at;
+    if (decimal_mark != '.' || at < 1 || at > 2 || *text == '0') return 0;
+    memcpy(out, text, at);
+    while (at < length && text[at] == ',') {
+        size_t group = count_digits(text + at + 1, length - at - 1);
+        if (group != 2 && group != 3) return 0;
+        memcpy(out + n, text + at + 1, group);
+        n += group;
+        at += 1 + group;
+        if (group == 2) continue;
+        *used += n;
+        return at;
+    }
+    return 0;
 }
 
 /* The bytes of a + or a minus sign, typographic ones included, at the start of the text; *sign is it in plain form. */
@@ -55,22 +75,39 @@ static size_t sign_length(char *sign, const char *text, size_t length) {
     return 1;
 }
 
-/* The bytes of a sign of a currency at the start of the text, and its bit. */
-static size_t currency_length(unsigned *how, const char *text, size_t length) {
-    static const struct {
-        const char *sign;
-        unsigned bit;
-    } currencies[] = {{"$", KARMA_I_NUMERAL_DOLLAR},
-                      {"\xe2\x82\xac", KARMA_I_NUMERAL_EURO},
-                      {"\xc2\xa3", KARMA_I_NUMERAL_POUND},
-                      {"\xc2\xa5", KARMA_I_NUMERAL_YEN}};
-    for (size_t i = 0; i < sizeof currencies / sizeof currencies[0]; i++) {
-        size_t n = strlen(currencies[i].sign);
-        if (length < n || memcmp(text, currencies[i].sign, n) != 0) continue;
-        *how |= currencies[i].bit;
+typedef struct named_currency {
+    const char *sign;
+    unsigned bit;
+} named_currency;
+
+/* The bytes of the currency at the start of the text, and its bit. */
+static size_t find_currency(unsigned *how, const char *text, size_t length, const named_currency *list, size_t n_list) {
+    for (size_t i = 0; i < n_list; i++) {
+        size_t n = strlen(list[i].sign);
+        if (length < n || memcmp(text, list[i].sign, n) != 0) continue;
+        *how |= list[i].bit;
         return n;
     }
     return 0;
+}
+
+static size_t currency_length(unsigned *how, const char *text, size_t length) {
+    static const named_currency signs[] = {{"$", KARMA_I_NUMERAL_DOLLAR},
+                                           {"\xe2\x82\xac", KARMA_I_NUMERAL_EURO},
+                                           {"\xc2\xa3", KARMA_I_NUMERAL_POUND},
+                                           {"\xc2\xa5", KARMA_I_NUMERAL_YEN},
+                                           {"\xe2\x82\xb9", KARMA_I_NUMERAL_RUPEE}};
+    return find_currency(how, text, length, signs, sizeof signs / sizeof signs[0]);
+}
+
+/* The same of a currency that is named by letters, which a blank must part from the number: EUR5 may be a name. */
+static size_t currency_code_length(unsigned *how, const char *text, size_t length) {
+    static const named_currency codes[] = {
+        {"USD", KARMA_I_NUMERAL_DOLLAR}, {"EUR", KARMA_I_NUMERAL_EURO},  {"GBP", KARMA_I_NUMERAL_POUND},
+        {"JPY", KARMA_I_NUMERAL_YEN},    {"INR", KARMA_I_NUMERAL_RUPEE}, {"Rs.", KARMA_I_NUMERAL_RUPEE},
+        {"Rs", KARMA_I_NUMERAL_RUPEE},   {"CHF", KARMA_I_NUMERAL_FRANC}, {"Fr.", KARMA_I_NUMERAL_FRANC},
+        {"kr.", KARMA_I_NUMERAL_KRONE},  {"kr", KARMA_I_NUMERAL_KRONE}};
+    return find_currency(how, text, length, codes, sizeof codes / sizeof codes[0]);
 }
 
 static size_t blanks_length(const char *text, size_t length) {
@@ -85,10 +122,14 @@ static size_t copy_front(char *out, size_t *used, unsigned *how, const char *tex
     char sign;
     size_t at = sign_length(&sign, text, length);
     if (at) out[(*used)++] = sign;
-    size_t currency = currency_length(how, text + at, length - at);
-    if (currency == 0) return at;
-    at += currency;
-    at += blanks_length(text + at, length - at);
+    unsigned own = 0;
+    size_t currency = currency_length(&own, text + at, length - at), blanks;
+    int is_code = currency == 0;
+    if (is_code) currency = currency_code_length(&own, text + at, length - at);
+    blanks = blanks_length(text + at + currency, length - at - currency);
+    if (currency == 0 || (is_code && blanks == 0)) return at;
+    *how |= own;
+    at += currency + blanks;
     if (*used) return at;
     size_t second = sign_length(&sign, text + at, length - at);
     if (second) out[(*used)++] = sign;
@@ -99,7 +140,8 @@ static size_t copy_front(char *out, size_t *used, unsigned *how, const char *tex
 static size_t make_plain(char *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
     size_t used = 0, at = copy_front(out, &used, how, text, length);
     if (at < length && (text[at] == '-' || text[at] == '+')) return 0; /* one sign is enough */
-    size_t grouped = copy_groups(out, &used, text + at, length - at, decimal_mark);
+    size_t grouped = copy_groups(out + used, &used, text + at, length - at, decimal_mark);
+    if (!grouped) grouped = copy_indian_groups(out + used, &used, text + at, length - at, decimal_mark);
     if (grouped) *how |= KARMA_I_NUMERAL_GROUPED;
     at += grouped;
     for (; at < length; at++) {
@@ -138,8 +180,14 @@ static size_t strip_unit(unsigned *how, const char *text, size_t length) {
         *how |= KARMA_I_NUMERAL_PERCENT;
         return strip_blanks(text, length - 1);
     }
-    for (size_t n = 1; n <= 3 && n < length; n++)
-        if (currency_length(how, text + length - n, n) == n) return strip_blanks(text, length - n);
+    for (size_t n = 1; n <= 3 && n < length; n++) {
+        unsigned own = 0;
+        size_t before = strip_blanks(text, length - n);
+        if (currency_length(how, text + length - n, n) == n) return before;
+        if (before == length - n || currency_code_length(&own, text + length - n, n) != n) continue;
+        *how |= own;
+        return before;
+    }
     return length;
 }
 
@@ -160,8 +208,22 @@ static int parse_bare(double *out, unsigned *how, const char *text, size_t lengt
     return 1;
 }
 
+/* 1.234,50-, as accounting systems write it, also before a currency. */
+static int parse_minus_behind(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
+    unsigned found = 0;
+    size_t end = strip_unit(&found, text, length);
+    if (end < 2 || end >= MOST_BYTES || text[end - 1] != '-' || !is_digit(text[end - 2])) return 0;
+    if (!parse_bare(out, how, text, end - 1, decimal_mark)) return 0;
+    if (signbit(*out) || *text == '+' || *how & (KARMA_I_NUMERAL_CENSORED | found)) return 0;
+    *out = -*out;
+    *how |= found | KARMA_I_NUMERAL_ACCOUNTING;
+    return 1;
+}
+
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
-    if (length < 3 || *text != '(' || text[length - 1] != ')') return parse_bare(out, how, text, length, decimal_mark);
+    if (length < 3 || *text != '(' || text[length - 1] != ')')
+        return parse_bare(out, how, text, length, decimal_mark) ||
+               parse_minus_behind(out, how, text, length, decimal_mark);
     if (!parse_bare(out, how, text + 1, length - 2, decimal_mark)) return 0;
     if (signbit(*out) || text[1] == '+' || *how & KARMA_I_NUMERAL_CENSORED) return 0;
     *out = -*out;

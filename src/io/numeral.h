@@ -13,14 +13,18 @@ enum {
     KARMA_I_NUMERAL_EURO = 16,
     KARMA_I_NUMERAL_POUND = 32,
     KARMA_I_NUMERAL_YEN = 64,
-    KARMA_I_NUMERAL_CURRENCY = 8 | 16 | 32 | 64,
-    KARMA_I_NUMERAL_ACCOUNTING = 128 /* in parentheses, which stand for a minus sign: (5) is -5 */
+    KARMA_I_NUMERAL_RUPEE = 128,
+    KARMA_I_NUMERAL_FRANC = 256,
+    KARMA_I_NUMERAL_KRONE = 512,
+    KARMA_I_NUMERAL_CURRENCY = 8 | 16 | 32 | 64 | 128 | 256 | 512,
+    KARMA_I_NUMERAL_ACCOUNTING = 1024 /* in parentheses, or with the minus sign behind: (5) and 5- are -5 */
 };
 
 /* True and *out if the text is a number. The decimal mark is '.' or ','; the other one may then separate thousands, as
  * may a space, a no-break space or an apostrophe, if every group but the first has three digits and the first does not
- * start with 0. A sign < > <= >= in front, or a + or % behind, is left out, and so is $, €, £ or ¥ on either side.
- * Parentheses around a number without a sign make it negative.
+ * start with 0; in 1,23,456 the last group has three digits and those before it two, as in India. A sign < > <= >= in
+ * front, or a + or % behind, is left out, and so is $, €, £, ¥ or ₹ on either side, or a code such as EUR and a blank.
+ * Parentheses around a number without a sign make it negative, and so does a minus sign behind it.
  * *how gets the bits above. */
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark);
 

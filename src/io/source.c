@@ -117,10 +117,24 @@ static karma_status check_format(const char *name, const char *text, size_t leng
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is JSON; convert it to CSV", name);
 }
 
+static karma_status fail_utf16(const char *name, const char *bytes_order, karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_FORMAT,
+                        "%s: line 1: the text is UTF-16; convert the file to UTF-8, for example by iconv -f utf-16%s "
+                        "-t utf-8",
+                        name, bytes_order);
+}
+
+/* Every second byte of plain letters is 0: the first one, or the second. */
+static int is_bare_utf16(const char *text, size_t length, size_t zero) {
+    return length >= 4 && !text[zero] && !text[zero + 2] && text[1 - zero] && text[3 - zero];
+}
+
 karma_status karma_i_check_start(size_t *skipped, const char *name, const char *text, size_t length, karma_error *err) {
     const unsigned char *start = (const unsigned char *)text;
     if (length >= 2 && ((start[0] == 0xff && start[1] == 0xfe) || (start[0] == 0xfe && start[1] == 0xff)))
-        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line 1: the text is UTF-16; convert the file to UTF-8", name);
+        return fail_utf16(name, "", err);
+    if (is_bare_utf16(text, length, 0)) return fail_utf16(name, "be", err);
+    if (is_bare_utf16(text, length, 1)) return fail_utf16(name, "le", err);
     static const char sqlite[] = "SQLite format 3"; /* and a NUL byte */
     if (length >= sizeof sqlite && memcmp(text, sqlite, sizeof sqlite) == 0)
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is a SQLite database; name it sqlite:FILE?table=NAME",

@@ -131,6 +131,14 @@ static int is_long_label(const karma_i_survey *s, double value, const char *text
     return n_digits == length || (n_digits + 1 == length && (text[0] == '-' || text[0] == '+'));
 }
 
+/* 01234 may be a code, which is no quantity; 0.5 and 0 are numbers. */
+static int starts_with_zero(const char *text, size_t length) {
+    if (length < 2 || text[0] != '0') return 0;
+    size_t n_digits = 0;
+    while (n_digits < length && text[n_digits] >= '0' && text[n_digits] <= '9') n_digits++;
+    return n_digits == length;
+}
+
 /* The cell's number, or NaN. */
 static double classify_cell(karma_i_survey *s, const char *text, size_t length, size_t line) {
     double value;
@@ -142,6 +150,10 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
         s->n_currency += how & KARMA_I_NUMERAL_CURRENCY ? 1 : 0;
         s->currencies |= how & KARMA_I_NUMERAL_CURRENCY;
         s->n_accounting += how & KARMA_I_NUMERAL_ACCOUNTING ? 1 : 0;
+        if (starts_with_zero(text, length)) {
+            s->n_zero_first++;
+            sight(&s->first_zero, text, length, line);
+        }
         if (how & KARMA_I_NUMERAL_GROUPED && s->style.doubts_commas && has_other_mark(s, text, length)) {
             s->n_comma_groups++;
             sight(&s->first_group, text, length, line);
@@ -197,6 +209,7 @@ static void merge_counts(karma_i_survey *into, const karma_i_survey *part) {
     into->n_percent += part->n_percent;
     into->n_currency += part->n_currency;
     into->n_accounting += part->n_accounting;
+    into->n_zero_first += part->n_zero_first;
     into->currencies |= part->currencies;
     into->n_comma_groups += part->n_comma_groups;
     into->n_other_mark += part->n_other_mark;
@@ -223,6 +236,7 @@ karma_status karma_i_survey_merge(karma_i_survey *survey, uint32_t *codes, const
     merge_sighting(&s->first_infinite, &part->first_infinite, first_line);
     merge_sighting(&s->first_hole, &part->first_hole, first_line);
     merge_sighting(&s->first_group, &part->first_group, first_line);
+    merge_sighting(&s->first_zero, &part->first_zero, first_line);
     for (size_t i = 0; i < part->n_examples; i++) keep_example(s, part->examples[i], strlen(part->examples[i]));
     if (keeps_texts(s) && (!s->collects || !part->collects)) {
         karma_i_dictionary_clear(&s->texts);
@@ -358,8 +372,8 @@ static void notice_signs(const karma_i_survey *s, const char *file, const char *
     if (s->n_accounting)
         karma_i_notice(
             hooks,
-            "%s: column '%s' is numbers: %zu cell%s in parentheses %s read as negative. Use option 'category' "
-            "'%s' if they are names",
+            "%s: column '%s' is numbers: %zu cell%s in parentheses or with a minus sign behind %s read as negative. "
+            "Use option 'category' '%s' if they are names",
             file, name, s->n_accounting, s->n_accounting == 1 ? "" : "s", s->n_accounting == 1 ? "is" : "are", name);
     if (s->n_comma_groups)
         karma_i_notice(hooks,
@@ -367,6 +381,21 @@ static void notice_signs(const karma_i_survey *s, const char *file, const char *
                        "with a decimal comma. See option 'decimal'",
                        file, name, s->n_comma_groups, s->n_comma_groups == 1 ? "" : "s", s->first_group.text,
                        s->n_comma_groups == 1 ? "is" : "are");
+}
+
+enum { MOST_CLASS_CODES = 30 };
+
+/* Postal codes, numbers of patients: read as quantities, unless the user decides. */
+static void notice_zeros(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
+    if (s->n_zero_first == 0 || s->mode != KARMA_I_SURVEY_INFER) return;
+    if (s->is_target && s->collects && s->texts.count <= MOST_CLASS_CODES)
+        return; /* classes, named as they are written */
+    karma_i_notice(
+        hooks,
+        "%s: column '%s' is read as numbers, but %zu cell%s such as '%s' start%s with 0, as codes do. If they "
+        "are codes, use option 'category' '%s'; if quantities, option 'numeric' '%s'",
+        file, name, s->n_zero_first, s->n_zero_first == 1 ? "" : "s", s->first_zero.text,
+        s->n_zero_first == 1 ? "s" : "", name, name);
 }
 
 static void notice_numbers(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
@@ -381,6 +410,7 @@ static void notice_numbers(const karma_i_survey *s, const char *file, const char
         karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cell%s such as '%s' %s read as missing", file, name,
                        s->n_holes, s->n_holes == 1 ? "" : "s", s->first_hole.text, s->n_holes == 1 ? "is" : "are");
     notice_signs(s, file, name, hooks);
+    notice_zeros(s, file, name, hooks);
     if (s->n_censored)
         karma_i_notice(hooks, "%s: column '%s' is numbers: %zu cell%s with <, > or + %s read as the number itself",
                        file, name, s->n_censored, s->n_censored == 1 ? "" : "s", s->n_censored == 1 ? "is" : "are");

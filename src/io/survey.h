@@ -50,7 +50,8 @@ typedef struct karma_i_survey {
     int incomplete; /* it turned out too late that they should: feed all texts to karma_i_survey_collect */
     size_t n_plain, n_grouped, n_censored; /* numbers, by how they are written */
     size_t n_percent, n_currency;          /* those of them with a percent sign, with that of a currency */
-    size_t n_accounting;                   /* those in parentheses */
+    size_t n_accounting;                   /* those in parentheses or with a minus sign behind */
+    size_t n_zero_first;                   /* those of digits alone that start with 0, as codes do: 01234 */
     unsigned currencies;                   /* bits of numeral.h: which ones */
     size_t n_comma_groups;                 /* those with groups of thousands that may be decimal commas: 1,234 */
     size_t n_other_mark;                   /* of the others, those that are numbers with the other decimal mark */
@@ -61,7 +62,7 @@ typedef struct karma_i_survey {
     size_t n_dates, n_times;               /* cells with a date, with a time of day */
     size_t n_collected;                    /* cells whose text went to the dictionary */
     karma_i_dictionary texts;
-    karma_i_sighting first_other, first_infinite, first_hole, first_group;
+    karma_i_sighting first_other, first_infinite, first_hole, first_group, first_zero;
     char examples[KARMA_I_MOST_EXAMPLES][KARMA_I_EXCERPT_SIZE]; /* distinct other texts */
     size_t n_examples;
 } karma_i_survey;

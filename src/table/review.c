@@ -8,12 +8,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "table/review.h"
+#include "table/review_levels.h"
 
 enum {
     LEAST_ROWS = 20,                /* fewer rows prove nothing */
-    LONG_UNIT = 12,                 /* bytes of a unit, at most */
     LEAST_CODES = 3,                /* rows with the same number, if it is a code */
-    LEAST_LEVELS = 5,               /* fewer numbers with a unit may as well be names */
     LONG_TEXT = 25,                 /* letters on average from which levels are free text */
     MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
     SAMPLE_ROWS = 256,              /* in which pairs of columns are compared first */
@@ -75,45 +74,6 @@ static double mean_length(const karma_i_column *column) {
     return column->n_levels ? sum / (double)column->n_levels : 0.0;
 }
 
-/* "12 kg" or "$12": where the number begins and ends. False if the text has another form. A currency may come before
- * the number, a short unit without digits after it. */
-static int find_number(const char *text, size_t *first, size_t *end) {
-    static const char *const currencies[] = {"$", "\xe2\x82\xac", "\xc2\xa3", "\xc2\xa5"}; /* $ € £ ¥ */
-    *first = 0;
-    for (size_t i = 0; i < sizeof currencies / sizeof currencies[0]; i++)
-        if (strncmp(text, currencies[i], strlen(currencies[i])) == 0) *first = strlen(currencies[i]);
-    *end = *first + strspn(text + *first, "+-0123456789.,' ");
-    while (*end > *first && text[*end - 1] == ' ') (*end)--;
-    size_t digits = strcspn(text + *first, "0123456789");
-    return digits < *end - *first && strcspn(text + *end, "0123456789") == strlen(text + *end) &&
-           strlen(text + *end) <= LONG_UNIT;
-}
-
-/* Whether every level is a number with the same text around it. */
-static int has_unit(const karma_i_column *column) {
-    size_t first, end, own_first, own_end;
-    if (column->n_levels < LEAST_LEVELS || !find_number(column->levels[0], &first, &end)) return 0;
-    const char *unit = column->levels[0] + end;
-    if (first == 0 && *unit == '\0') return 0;
-    for (size_t l = 1; l < column->n_levels; l++)
-        if (!find_number(column->levels[l], &own_first, &own_end) || own_first != first ||
-            strncmp(column->levels[l], column->levels[0], first) != 0 || strcmp(column->levels[l] + own_end, unit) != 0)
-            return 0;
-    return 1;
-}
-
-static int is_number(const char *text) {
-    size_t digits = strcspn(text, "0123456789"), length = strlen(text);
-    return digits < length && strspn(text, "+-0123456789.,eE") == length;
-}
-
-/* The share of the levels that are numbers: high for a column of numbers that a few texts turned into categories. */
-static double share_of_numbers(const karma_i_column *column) {
-    size_t n = 0;
-    for (size_t l = 0; l < column->n_levels; l++) n += is_number(column->levels[l]) ? 1 : 0;
-    return column->n_levels ? (double)n / (double)column->n_levels : 0.0;
-}
-
 /* The first two of the levels that differ in case only; false: there are none. */
 static int find_spellings(size_t *first, size_t *second, const karma_i_column *column) {
     if (column->n_levels > MOST_SPELLINGS) return 0;
@@ -131,24 +91,6 @@ static karma_status review_spellings(review_state *s, const karma_i_column *colu
     size_t a, b;
     if (column->kind != KARMA_COLUMN_CATEGORY || !find_spellings(&a, &b, column)) return KARMA_OK;
     return find(s, kind, number, a, (double)b, err);
-}
-
-/* 31/12/2023, 2023-12-31, 31.12.23: three groups of digits. Dates of one form were read as dates. */
-static int looks_like_date(const char *text) {
-    size_t at = 0;
-    for (int group = 0; group < 3; group++) {
-        size_t n = strspn(text + at, "0123456789");
-        if (n < 1 || n > 4 || (group < 2 && !strchr("/-.", text[at + n]))) return 0;
-        at += n;
-        if (group < 2 && text[at++] == '\0') return 0;
-    }
-    return text[at] == '\0' || text[at] == ' ' || text[at] == 'T';
-}
-
-static int has_dates(const karma_i_column *column) {
-    size_t n = 0;
-    for (size_t l = 0; l < column->n_levels; l++) n += looks_like_date(column->levels[l]) ? 1 : 0;
-    return column->n_levels >= LEAST_LEVELS && 2 * n > column->n_levels;
 }
 
 /* Numbers that surveys and instruments write for a value that is missing. */
@@ -189,11 +131,14 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     if (f.n_observed < LEAST_ROWS) return KARMA_OK;
     if (column->kind == KARMA_COLUMN_CATEGORY) {
         double share = (double)column->n_levels / (double)f.n_observed;
-        if (has_dates(column)) return find(s, KARMA_FINDING_DATES, j, 0, share, err);
-        if (has_unit(column)) return find(s, KARMA_FINDING_UNITS, j, 0, share, err);
+        size_t other;
+        if (karma_i_levels_are_dates(column)) return find(s, KARMA_FINDING_DATES, j, 0, share, err);
+        if (karma_i_levels_are_durations(column)) return find(s, KARMA_FINDING_DURATIONS, j, 0, share, err);
+        if (karma_i_levels_have_units(&other, column, share > 0.2))
+            return find(s, KARMA_FINDING_UNITS, j, other, share, err);
         if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
-        double numbers = share_of_numbers(column);
-        if (numbers >= 0.5 && column->n_levels >= LEAST_LEVELS && share > 0.2)
+        double numbers = karma_i_share_of_numbers(column);
+        if (numbers >= 0.5 && column->n_levels >= KARMA_I_LEAST_LEVELS && share > 0.2)
             return find(s, KARMA_FINDING_NUMBERS, j, 0, numbers, err);
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
     } else if (f.is_rising && f.is_whole && f.n_observed == s->table->n_rows)
@@ -486,9 +431,20 @@ static size_t count_titles(const karma_table *table) {
     double value;
     for (size_t j = 0; j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
-        if (column->kind != KARMA_COLUMN_CATEGORY || column->n_levels < LEAST_LEVELS) continue;
-        if (!karma_table_cell(table, 0, j, &value) || is_number(column->levels[(size_t)value])) continue;
-        n += share_of_numbers(column) * (double)column->n_levels + 1.5 > (double)column->n_levels;
+        if (column->kind != KARMA_COLUMN_CATEGORY || column->n_levels < KARMA_I_LEAST_LEVELS) continue;
+        if (!karma_table_cell(table, 0, j, &value) || karma_i_level_is_number(column->levels[(size_t)value])) continue;
+        n += karma_i_share_of_numbers(column) * (double)column->n_levels + 1.5 > (double)column->n_levels;
+    }
+    return n;
+}
+
+/* Rows of nothing but delimiters, as spreadsheets write them below a table. */
+static size_t count_empty_rows(const karma_table *table) {
+    size_t n = 0;
+    for (size_t i = 0; i < table->n_rows; i++) {
+        int any = table->row_start[i + 1] > table->row_start[i];
+        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
+        n += any ? 0 : 1;
     }
     return n;
 }
@@ -497,6 +453,8 @@ static karma_status review_rows(review_state *s, karma_error *err) {
     const karma_table *table = s->table;
     size_t n_titles = table->n_rows >= LEAST_ROWS ? count_titles(table) : 0;
     if (n_titles > 1) KARMA_TRY(find(s, KARMA_FINDING_HEADER, 0, 0, (double)n_titles, err));
+    size_t n_empty = count_empty_rows(table);
+    if (n_empty && n_empty < table->n_rows) KARMA_TRY(find(s, KARMA_FINDING_EMPTY_ROWS, 0, 0, (double)n_empty, err));
     if (table->n_rows > 1 && karma_i_table_total(table)) KARMA_TRY(find(s, KARMA_FINDING_TOTAL, 0, 0, 0.0, err));
     for (size_t t = 0; t < table->n_targets; t++) {
         size_t n = 0;

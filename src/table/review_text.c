@@ -9,6 +9,11 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
     if (finding->kind == KARMA_FINDING_TOTAL)
         return snprintf(text, size, "the last row looks like a total ('%.30s'). Remove it if it is one",
                         karma_i_table_total(table));
+    if (finding->kind == KARMA_FINDING_EMPTY_ROWS)
+        return snprintf(text, size,
+                        "%.0f of %zu rows %s empty: no cell and no label. Remove %s if %s not rows of the table",
+                        finding->value, table->n_rows, finding->value == 1.0 ? "is" : "are",
+                        finding->value == 1.0 ? "it" : "them", finding->value == 1.0 ? "it is" : "they are");
     if (finding->kind == KARMA_FINDING_HEADER)
         return snprintf(text, size,
                         "the first row looks like a second line of the header: it has texts where %.0f columns have "
@@ -34,7 +39,8 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
 
 static int is_of_target_or_rows(karma_finding_kind kind) {
     return kind == KARMA_FINDING_SINGLE_CLASS || kind == KARMA_FINDING_CLASS_SPELLINGS || kind == KARMA_FINDING_TOTAL ||
-           kind == KARMA_FINDING_NO_LABEL || kind == KARMA_FINDING_HEADER || kind == KARMA_FINDING_ONE_CLASS;
+           kind == KARMA_FINDING_NO_LABEL || kind == KARMA_FINDING_HEADER || kind == KARMA_FINDING_ONE_CLASS ||
+           kind == KARMA_FINDING_EMPTY_ROWS;
 }
 
 int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
@@ -91,6 +97,7 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_NO_LABEL:
     case KARMA_FINDING_HEADER:
     case KARMA_FINDING_ONE_CLASS:
+    case KARMA_FINDING_EMPTY_ROWS:
         break;
     case KARMA_FINDING_CODE:
         return snprintf(text, size,
@@ -98,11 +105,23 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
                         "value, use option 'missing' '%g', which counts in all columns",
                         name, finding->value, finding->other, finding->value);
     case KARMA_FINDING_DATES:
+        return snprintf(
+            text, size,
+            "column '%.60s' looks like dates ('%.30s'), but not all in a form that is read as dates, and is "
+            "read as categories. Write all of them as 2023-12-31",
+            name, karma_table_level(table, finding->column, 0));
+    case KARMA_FINDING_DURATIONS:
         return snprintf(text, size,
-                        "column '%.60s' looks like dates, but not in one form, and is read as categories. Write all of "
-                        "them as 2023-12-31",
-                        name);
+                        "column '%.60s' looks like durations ('%.30s'), but is read as categories, which have no "
+                        "order. Write them as numbers, of minutes for example",
+                        name, karma_table_level(table, finding->column, 0));
     case KARMA_FINDING_UNITS:
+        if (finding->other)
+            return snprintf(text, size,
+                            "column '%.60s' looks like numbers with several units ('%.30s', '%.30s'), but is read as "
+                            "categories, which have no order. Convert them to one unit and remove it",
+                            name, karma_table_level(table, finding->column, 0),
+                            karma_table_level(table, finding->column, finding->other));
         return snprintf(text, size,
                         "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which "
                         "have no order. Remove the unit",

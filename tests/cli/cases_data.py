@@ -650,7 +650,7 @@ class FirstLook(Case):
         values = [draw.gauss(0, 2000) for _ in range(60)]
         self.save(["id,b,out"] + [f"{i},{form(x)},{'yes' if x > 0 else 'no'}" for i, x in enumerate(values)])
         n = sum(form(x).startswith('"') for x in values)
-        columns, _ = self.columns("--id", "id", notes=[rf"'b' is numbers: {n} cells in parentheses are read as negative\. Use --category 'b'"])
+        columns, _ = self.columns("--id", "id", notes=[rf"'b' is numbers: {n} cells in parentheses or with a minus sign behind are read as negative\. Use --category 'b'"])
         self.assertEqual(columns["b"]["type"], "number")
         self.close_to(columns["b"]["min"], min(float(f"{x:.2f}") for x in values), 1e-9, "the least")
         for text in ("(-5)", "()", "((5))", "(+5)", "(<5)", "(x)"):
@@ -674,7 +674,7 @@ class FirstLook(Case):
         forms = ["2023-{m:02d}-{d:02d}", "{d:02d}/{m:02d}/2023", "{m}/{d}/23"]
         rows = [[forms[i % 3].format(m=1 + i % 12, d=1 + i % 28), i % 7, "yes" if i % 5 else "no"] for i in range(90)]
         self.write_csv("d.csv", ["when", "a", "out"], rows)
-        self.assertIn("column 'when' looks like dates, but not in one form", self.columns()[1])
+        self.assertIn("column 'when' looks like dates ('01/05/2023'), but not all in a form that is read as dates", self.columns()[1])
         self.write_csv("d.csv", ["when", "a", "out"], [[f"10.0.{i % 9}.{i % 30}", i % 7, y] for i, (_, _, y) in enumerate(rows)])
         self.assertNotRegex(self.columns()[1], "looks like dates")
 

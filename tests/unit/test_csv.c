@@ -67,7 +67,8 @@ static void test_line_ends(void **state) {
         reading_clear(&r);
     }
     refuse("a,b\n1,2\r3,4\r", NULL, KARMA_ERR_FORMAT,
-           "line 2, column 4: a carriage return without a line feed; lines must end in LF or CRLF");
+           "line 2, column 4: a carriage return without a line feed; lines must end in LF or CRLF. Convert the file, "
+           "for example by tr '\\r' '\\n'");
 }
 
 static void test_quotes(void **state) {
@@ -139,8 +140,10 @@ static void test_delimiters(void **state) {
     check_names("std::a::b,c\n1,2\n", NULL, "std::a::b,c");
     check_names("std::a::b,c\nx::y::z,2\n", NULL, "std::a::b,c");
     check_names("a::b, c::d\n1::2::3\n", NULL, "a,b, c,d");
-    refuse("a::b::c\n1::2::3\n4::5\n", NULL, KARMA_ERR_FORMAT, "line 3: 2 fields, header has 3");
-    refuse("a;b\n1;2\n3\n", NULL, KARMA_ERR_FORMAT, "line 3: 1 field, header has 2");
+    refuse("a::b::c\n1::2::3\n4::5\n", NULL, KARMA_ERR_FORMAT,
+           "line 3: 2 fields, header has 3; if the line is not a row of the table, remove it");
+    refuse("a;b\n1;2\n3\n", NULL, KARMA_ERR_FORMAT,
+           "line 3: 1 field, header has 2; if the line is not a row of the table, remove it");
     karma_read_options o = read_defaults();
     o.delimiter = '\t';
     check_names(" a \tb c\n1\t2\n", &o, "a,b c");
@@ -192,11 +195,14 @@ static void test_header(void **state) {
 
 static void test_ragged(void **state) {
     (void)state;
-    refuse("a,b\n1,2\n1,2,3\n", NULL, KARMA_ERR_FORMAT, "line 3: 3 fields, header has 2");
-    refuse("a,b\n\"1\n\",2\n\n1\n", NULL, KARMA_ERR_FORMAT, "line 5: 1 field, header has 2");
+    refuse("a,b\n1,2\n1,2,3\n", NULL, KARMA_ERR_FORMAT,
+           "line 3: 3 fields, header has 2; a text that contains the delimiter must be in double quotes");
+    refuse("a,b\n\"1\n\",2\n\n1\n", NULL, KARMA_ERR_FORMAT,
+           "line 5: 1 field, header has 2; if the line is not a row of the table, remove it");
     karma_read_options o = read_defaults();
     o.numeric = (karma_names)NAMES("a", "b");
-    refuse("a,b\nx,1,2\n", &o, KARMA_ERR_FORMAT, "line 2: 3 fields, header has 2");
+    refuse("a,b\nx,1,2\n", &o, KARMA_ERR_FORMAT,
+           "line 2: 3 fields, header has 2; a text that contains the delimiter must be in double quotes");
 }
 
 static void test_no_rows(void **state) {
@@ -213,10 +219,12 @@ static void test_encoding(void **state) {
     (void)state;
     refuse("\xff\xfe"
            "ab",
-           NULL, KARMA_ERR_FORMAT, "line 1: the text is UTF-16; convert the file to UTF-8");
+           NULL, KARMA_ERR_FORMAT,
+           "line 1: the text is UTF-16; convert the file to UTF-8, for example by iconv -f utf-16 -t utf-8");
     refuse("\xfe\xff"
            "ab",
-           NULL, KARMA_ERR_FORMAT, "line 1: the text is UTF-16; convert the file to UTF-8");
+           NULL, KARMA_ERR_FORMAT,
+           "line 1: the text is UTF-16; convert the file to UTF-8, for example by iconv -f utf-16 -t utf-8");
     refuse("a,b\n1,M\xfcnchen\n", NULL, KARMA_ERR_FORMAT,
            "line 2: byte 0xfc is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
     static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
@@ -448,7 +456,9 @@ static void test_bad_row_weights(void **state) {
     refuse("a,w\n1,much\n", &o, KARMA_ERR_DATA,
            "line 2, column 'w': 'much' is not a row weight, a finite number of at least 0");
     refuse("a,w\n1,0\n2,0.0\n", &o, KARMA_ERR_DATA, "column 'w': all row weights are 0");
-    refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT, "line 2: 3 fields, header has 2"); /* explains more */
+    refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT,
+           "line 2: 3 fields, header has 2; a text that contains the delimiter must be in double quotes"); /* explains
+                                                                                                              more */
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'w'; the columns are 'a', 'weight'");
     o.row_weight = "wieght";
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'wieght'; did you mean 'weight'?");

@@ -173,7 +173,7 @@ static void faults_have_their_line(void **state) {
     static const struct {
         const char *row, *sentence;
     } faults[] = {
-        {"id,1,2\n", "line %zu: 3 fields, header has 8"},
+        {"id,1,2\n", "line %zu: 3 fields, header has 8; if the line is not a row of the table, remove it"},
         {"id,1,plain,1,2001-03-01,f,-3,yes\n",
          "line %zu, column 'w': '-3' is not a row weight, a finite number of at least 0"},
         {"id,1,\xff,1,2001-03-01,f,1,yes\n",

@@ -91,6 +91,57 @@ static void currencies(void **state) {
     check_no_number("5$6", '.');
 }
 
+/* Codes of currencies stand apart from their numbers: EUR5 may be a name. */
+static void named_currencies(void **state) {
+    (void)state;
+    check_number("CHF 1'077.80", '.', 1077.8, KARMA_I_NUMERAL_FRANC | KARMA_I_NUMERAL_GROUPED);
+    check_number("-CHF 5", '.', -5, KARMA_I_NUMERAL_FRANC);
+    check_number("12,50 EUR", ',', 12.5, KARMA_I_NUMERAL_EURO);
+    check_number("USD\xc2\xa0"
+                 "7",
+                 '.', 7, KARMA_I_NUMERAL_DOLLAR);
+    check_number("250 kr", '.', 250, KARMA_I_NUMERAL_KRONE);
+    check_number("Rs. 1,07,780", '.', 107780, KARMA_I_NUMERAL_RUPEE | KARMA_I_NUMERAL_GROUPED);
+    check_number("\xe2\x82\xb9"
+                 "99",
+                 '.', 99, KARMA_I_NUMERAL_RUPEE);
+    check_no_number("EUR5", '.');
+    check_no_number("5EUR", '.');
+    check_no_number("EUR", '.');
+    check_no_number("kr", '.');
+    check_no_number("CHF EUR 5", '.');
+    check_no_number("usd 5", '.');
+}
+
+static void indian_groups(void **state) {
+    (void)state;
+    check_number("1,07,780", '.', 107780, KARMA_I_NUMERAL_GROUPED);
+    check_number("12,34,56,789.25", '.', 123456789.25, KARMA_I_NUMERAL_GROUPED);
+    check_number("-3,11,470", '.', -311470, KARMA_I_NUMERAL_GROUPED);
+    check_no_number("1,07,78", '.');
+    check_no_number("1,077,80", '.');
+    check_no_number("0,07,780", '.');
+    check_no_number("123,45,678", '.');
+    check_no_number("1.07.780", ',');
+    check_no_number("1,07,780,5", '.');
+    assert_int_equal(karma_i_numeral_mark("1,07,780", 8), '.');
+}
+
+static void minus_signs_behind(void **state) {
+    (void)state;
+    check_number("5-", '.', -5, KARMA_I_NUMERAL_ACCOUNTING);
+    check_number("3.114,70-", ',', -3114.7, KARMA_I_NUMERAL_ACCOUNTING | KARMA_I_NUMERAL_GROUPED);
+    check_number("12.5- \xe2\x82\xac", '.', -12.5, KARMA_I_NUMERAL_ACCOUNTING | KARMA_I_NUMERAL_EURO);
+    check_no_number("-5-", '.');
+    check_no_number("+5-", '.');
+    check_no_number(">5-", '.');
+    check_no_number("5--", '.');
+    check_no_number("-", '.');
+    check_no_number("(5-)", '.');
+    check_no_number("$5-$", '.');
+    check_no_number("5-6", '.');
+}
+
 /* Typographic minus signs are minus signs, and a leading 0 is no group of thousands. */
 static void signs_and_zeros(void **state) {
     (void)state;
@@ -212,6 +263,9 @@ int main(void) {
         cmocka_unit_test(thousands),
         cmocka_unit_test(percentages),
         cmocka_unit_test(currencies),
+        cmocka_unit_test(named_currencies),
+        cmocka_unit_test(indian_groups),
+        cmocka_unit_test(minus_signs_behind),
         cmocka_unit_test(signs_and_zeros),
         cmocka_unit_test(bounds),
         cmocka_unit_test(marks),

@@ -199,8 +199,10 @@ static void test_bad_ratings(void **state) {
     (void)state;
     refuse("u,i,r\n1,a,5\n1,b,good\n", NULL, KARMA_ERR_DATA, "line 3, column 'r': 'good' is not a number");
     refuse("u,i,r\n1,a,inf\n", NULL, KARMA_ERR_DATA, "line 2, column 'r': 'inf' is not a finite number");
-    refuse("u,i,r\n1,a,good,9\n", NULL, KARMA_ERR_FORMAT, "line 2: 4 fields, header has 3");
-    refuse("u,i,r\n1,a\n", NULL, KARMA_ERR_FORMAT, "line 2: 2 fields, header has 3");
+    refuse("u,i,r\n1,a,good,9\n", NULL, KARMA_ERR_FORMAT,
+           "line 2: 4 fields, header has 3; a text that contains the delimiter must be in double quotes");
+    refuse("u,i,r\n1,a\n", NULL, KARMA_ERR_FORMAT,
+           "line 2: 2 fields, header has 3; if the line is not a row of the table, remove it");
     refuse("u,i,r\n,a,1\n", NULL, KARMA_ERR_DATA, "line 2, column 'u': an ID is missing");
     refuse("u,i,r\n1,\"\",1\n", NULL, KARMA_ERR_DATA, "line 2, column 'i': an ID is missing");
     refuse("u\n1\n", NULL, KARMA_ERR_FORMAT, "1 column, but rating data need three: user, item, rating");
@@ -378,7 +380,8 @@ static void test_bad_users(void **state) {
     karma_read_options o = rating_options();
     refuse_users(sample, "id,x\n1,2\n,3\n", NULL, KARMA_ERR_DATA, "row 2 has no user ID", NULL);
     refuse_users(sample, "id,x\n1,2\n2,2\n1,3\n", NULL, KARMA_ERR_DATA, "rows 1 and 3 both belong to user '1'", NULL);
-    refuse_users(sample, "id,x\n1\n", NULL, KARMA_ERR_FORMAT, "line 2: 1 field, header has 2", NULL);
+    refuse_users(sample, "id,x\n1\n", NULL, KARMA_ERR_FORMAT,
+                 "line 2: 1 field, header has 2; if the line is not a row of the table, remove it", NULL);
     refuse_users(sample, "id,x\n", NULL, KARMA_ERR_DATA, "no rows", NULL);
     refuse_users(sample, "", NULL, KARMA_ERR_DATA, "the file is empty", NULL);
     o.target = (karma_names)NAMES("sx");

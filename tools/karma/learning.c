@@ -21,11 +21,13 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_CODE:
     case KARMA_FINDING_DATES:
     case KARMA_FINDING_HEADER:
+    case KARMA_FINDING_DURATIONS:
         return 1;
     case KARMA_FINDING_ONE_CLASS: /* the learner refuses it */
     case KARMA_FINDING_EMPTY:     /* the learner says so */
     case KARMA_FINDING_NO_LABEL:  /* and so it does here */
-    case KARMA_FINDING_NUMBERS:   /* the reader does */
+    case KARMA_FINDING_EMPTY_ROWS:
+    case KARMA_FINDING_NUMBERS: /* the reader does */
     case KARMA_FINDING_CONSTANT:
     case KARMA_FINDING_COPY:
     case KARMA_FINDING_PART_COPY:

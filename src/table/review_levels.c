@@ -1,0 +1,137 @@
+#include "table/review_levels.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { LONG_UNIT = 12, MOST_UNITS = 5 }; /* bytes of a unit, and different units of a column */
+
+static const char DIGITS[] = "0123456789";
+
+int karma_i_level_is_number(const char *text) {
+    size_t digits = strcspn(text, DIGITS), length = strlen(text);
+    return digits < length && strspn(text, "+-0123456789.,eE") == length;
+}
+
+double karma_i_share_of_numbers(const karma_i_column *column) {
+    size_t n = 0;
+    for (size_t l = 0; l < column->n_levels; l++) n += karma_i_level_is_number(column->levels[l]) ? 1 : 0;
+    return column->n_levels ? (double)n / (double)column->n_levels : 0.0;
+}
+
+/* --- units --------------------------------------------------------------------------------------------- */
+
+/* What stands before and after the number. */
+typedef struct surroundings {
+    const char *before, *after;
+    size_t n_before, n_after;
+} surroundings;
+
+/* Signs, or the code of a currency and a blank. Letters before a number make a name: P0501, Room 12. */
+static int may_stand_before(const char *text, size_t length) {
+    size_t n_letters = 0;
+    for (size_t i = 0; i < length; i++) n_letters += isalpha((unsigned char)text[i]) ? 1 : 0;
+    if (n_letters == 0) return 1;
+    return length == 4 && isupper((unsigned char)text[0]) && isupper((unsigned char)text[1]) &&
+           isupper((unsigned char)text[2]) && text[3] == ' ';
+}
+
+/* False if the text has another form. */
+static int find_surroundings(surroundings *out, const char *text) {
+    size_t first = strcspn(text, DIGITS), length = strlen(text);
+    if (first == length) return 0;
+    size_t start = first > 0 && strchr("+-.", text[first - 1]) ? first - 1 : first;
+    size_t end = first + strspn(text + first, "0123456789.,' ");
+    while (end > first && !isdigit((unsigned char)text[end - 1])) end--;
+    *out = (surroundings){text, text + end, start, length - end};
+    return out->n_before <= LONG_UNIT && out->n_after <= LONG_UNIT && strcspn(text + end, DIGITS) == out->n_after &&
+           out->n_before + out->n_after > 0 && may_stand_before(text, start);
+}
+
+static int is_same(const surroundings *a, const surroundings *b) {
+    return a->n_before == b->n_before && a->n_after == b->n_after && memcmp(a->before, b->before, a->n_before) == 0 &&
+           memcmp(a->after, b->after, a->n_after) == 0;
+}
+
+int karma_i_levels_have_units(size_t *other, const karma_i_column *column, int may_differ) {
+    surroundings units[MOST_UNITS], own;
+    size_t n_units = 0;
+    *other = 0;
+    if (column->n_levels < KARMA_I_LEAST_LEVELS) return 0;
+    for (size_t l = 0; l < column->n_levels; l++) {
+        size_t u = 0;
+        if (!find_surroundings(&own, column->levels[l])) return 0;
+        while (u < n_units && !is_same(&own, &units[u])) u++;
+        if (u < n_units) continue;
+        if (n_units == (may_differ ? MOST_UNITS : 1)) return 0;
+        units[n_units++] = own;
+        if (n_units == 2) *other = l;
+    }
+    return 1;
+}
+
+/* --- dates --------------------------------------------------------------------------------------------- */
+
+static size_t count_digits(const char *text) {
+    return strspn(text, DIGITS);
+}
+
+/* 31/12/2023, 2023-12-31, 31.12.23: three groups of digits. */
+static int is_date(const char *text) {
+    size_t at = 0;
+    for (int group = 0; group < 3; group++) {
+        size_t n = count_digits(text + at);
+        if (n < 1 || n > 4 || (group < 2 && (text[at + n] == '\0' || !strchr("/-.", text[at + n])))) return 0;
+        at += n + (group < 2 ? 1 : 0);
+    }
+    return text[at] == '\0' || text[at] == ' ' || text[at] == 'T';
+}
+
+/* 2023-12, 12/2023 */
+static int is_month_number(const char *text) {
+    size_t first = count_digits(text);
+    if (first == 0 || text[first] == '\0' || !strchr("-/", text[first])) return 0;
+    const char *rest = text + first + 1;
+    size_t second = count_digits(rest);
+    const char *year = first == 4 ? text : rest;
+    int has_year = (first == 4 && second == 2) || (first <= 2 && second == 4);
+    return rest[second] == '\0' && has_year && (strncmp(year, "19", 2) == 0 || strncmp(year, "20", 2) == 0);
+}
+
+/* Dec-23, December 2023 */
+static int is_month_name(const char *text) {
+    static const char *const months[] = {"jan", "feb", "mar", "apr", "may", "jun",
+                                         "jul", "aug", "sep", "oct", "nov", "dec"};
+    char start[4] = "";
+    size_t letters = 0;
+    for (; isalpha((unsigned char)text[letters]); letters++)
+        if (letters < 3) start[letters] = (char)tolower((unsigned char)text[letters]);
+    size_t m = 0;
+    while (m < 12 && strcmp(start, months[m]) != 0) m++;
+    if (m == 12 || text[letters] == '\0' || !strchr(" -/'", text[letters])) return 0;
+    size_t n = count_digits(text + letters + 1);
+    return (n == 2 || n == 4) && text[letters + 1 + n] == '\0';
+}
+
+int karma_i_levels_are_dates(const karma_i_column *column) {
+    size_t n = 0;
+    for (size_t l = 0; l < column->n_levels; l++) {
+        const char *text = column->levels[l];
+        n += is_date(text) || is_month_number(text) || is_month_name(text) ? 1 : 0;
+    }
+    return column->n_levels >= KARMA_I_LEAST_LEVELS && 2 * n > column->n_levels;
+}
+
+static int is_duration(const char *text) {
+    size_t hours = count_digits(text);
+    if (hours == 0 || hours > 5 || text[hours] != ':') return 0;
+    text += hours + 1;
+    if (count_digits(text) != 2) return 0;
+    if (text[2] == '\0') return 1;
+    return text[2] == ':' && count_digits(text + 3) == 2 && (text[5] == '\0' || text[5] == '.');
+}
+
+int karma_i_levels_are_durations(const karma_i_column *column) {
+    for (size_t l = 0; l < column->n_levels; l++)
+        if (!is_duration(column->levels[l])) return 0;
+    return column->n_levels >= KARMA_I_LEAST_LEVELS;
+}

@@ -1,0 +1,192 @@
+"""Files as spreadsheets, accounting systems and colleagues write them: read as the plain file is, or refused with what to do."""
+import csv
+import io
+import random
+
+from case import Case
+
+COLOURS = ["red", "green", "blue"]
+
+
+def numbers(n=60):
+    """Rows of an amount, a score, a colour and a label."""
+    draw = random.Random(16)
+    rows = []
+    for _ in range(n):
+        amount, score, colour = round(draw.uniform(-3000, 9000), 2), round(draw.gauss(0, 2), 3), draw.choice(COLOURS)
+        rows.append((amount, score, colour, "yes" if amount + 500 * score > 3000 else "no"))
+    return rows
+
+
+def grouped(x, separator, mark):
+    return f"{x:,.2f}".replace(",", "\0").replace(".", mark).replace("\0", separator)
+
+
+def indian(x):
+    whole, cents = f"{abs(x):.2f}".split(".")
+    head, tail = whole[:-3], whole[-3:]
+    groups = [tail]
+    while head:
+        groups.insert(0, head[-2:])
+        head = head[:-2]
+    return ("-" if x < 0 else "") + ",".join(groups) + "." + cents
+
+
+HEADER = ["amount", "score", "colour", "label"]
+
+
+class Messy(Case):
+    """The model of the plain file is the reference: its predictions are those of every other spelling, bit by bit."""
+
+    def setUp(self):
+        super().setUp()
+        self.rows = numbers()
+        self.plain = self.text(lambda x: f"{x:.2f}")
+        self.reference = self.predictions("plain.csv", self.plain)
+
+    def text(self, amount, score=lambda y: f"{y:.3f}", colour=str, label=str, delimiter=",", header=HEADER, end="\n"):
+        out = io.StringIO()
+        writer = csv.writer(out, delimiter=delimiter, lineterminator=end)
+        writer.writerow(header)
+        for x, y, c, l in self.rows:
+            writer.writerow([amount(x), score(y), colour(c), label(l)])
+        return out.getvalue()
+
+    def predictions(self, name, content, *reading, notes=()):
+        """Of all four commands on the file: inspect, train, eval and predict."""
+        self.write(name, content)
+        table = self.ok("inspect", name, "--target", "label", *reading, "--json", notes=notes).json()
+        self.assertEqual([c["type"] for c in table["columns"]], ["number", "number", "category"], name)
+        self.ok("train", name, "--target", "label", "--effort", "off", "-o", "m.karma", *reading, notes=notes)
+        self.ok("eval", "m.karma", name, notes=[note for note in notes if "read with decimal commas" not in note])
+        run = self.run_karma("predict", "m.karma", name)
+        self.assertEqual(run.code, 0, str(run))
+        return run.out
+
+    def same(self, content, *reading, notes=(), name="d.csv"):
+        with self.subTest(first=content[:90]):
+            self.assertEqual(self.predictions(name, content, *reading, notes=notes), self.reference)
+
+    def test_numbers_of_several_countries(self):
+        comma = lambda y: f"{y:.3f}".replace(".", ",")
+        german = [r"numbers are read with decimal commas"]
+        self.same("\ufeff" + self.text(lambda x: grouped(x, ".", ","), comma, delimiter=";", end="\r\n"), notes=german)
+        money = r"'amount' is numbers: the currency sign of 60 cells is left out"
+        self.same(self.text(lambda x: grouped(x, "\u202f", ",") + " €", comma, delimiter=";"), notes=german + [money])
+        self.same(self.text(lambda x: "CHF " + grouped(x, "'", "."), delimiter=";"), notes=[money])
+        self.same(self.text(lambda x: grouped(x, ",", ".") + " USD"), notes=[money])
+        self.same(self.text(lambda x: f"-${-x:,.2f}" if x < 0 else f"${x:,.2f}"), notes=[money])
+        self.same(self.text(indian))
+        n = sum(x < 0 for x, _, _, _ in self.rows)
+        negative = rf"{n} cells in parentheses or with a minus sign behind are read as negative"
+        self.same(self.text(lambda x: grouped(abs(x), ".", ",") + "-" * (x < 0), comma, delimiter=";"),
+                  notes=german + [negative])
+        self.same(self.text(lambda x: f"({-x:.2f})" if x < 0 else f"{x:.2f}"), notes=[negative])
+        self.same(self.text(lambda x: f"{x:.2f}%"))
+
+    def test_blanks_and_quotes(self):
+        self.same(self.text(lambda x: f"{x:.2f}\u00a0", colour=lambda c: f"\u00a0{c}\u00a0 "))
+        self.same(self.text(lambda x: f"{x:.2f} ", lambda y: f"  {y:.3f}", delimiter="\t", header=["amount ", " score", "colour", "label "]),
+                  name="d.tsv")
+        self.same("\n".join(",".join(f'"{cell}"' for cell in line.split(",")) for line in self.plain.splitlines()) + "\r\n")
+        self.same("sep=;\r\n" + self.plain.replace(",", ";").replace("\n", "\r\n"))
+        aligned = "".join("  ".join(f"{cell:<9}" for cell in line.split(",")) + "\n" for line in self.plain.splitlines())
+        self.same(aligned, "--delimiter", "space")
+        self.same(aligned.replace("  ", " \t"), "--delimiter", "space")
+        self.same("  " + aligned.replace("\n", "\r\n  ").rstrip(" "), "--delimiter", "space")
+
+    def test_codes_with_leading_zeros(self):
+        draw = random.Random(3)
+        codes = [draw.choice(["01234", "02139", "10001", "94105"]) for _ in self.rows]
+        rows = [[code, *row[1:]] for code, row in zip(codes, self.rows)]
+        self.write_csv("d.csv", ["zip", *HEADER[1:]], rows)
+        n = sum(code[0] == "0" for code in codes)
+        note = rf"'zip' is read as numbers, but {n} cells such as '{next(c for c in codes if c[0] == '0')}' start with 0, as codes do\. " \
+               r"If they are codes, use --category 'zip'; if quantities, --numeric 'zip'"
+        inspect = ("inspect", "d.csv", "--target", "label", "--json")
+        self.assertEqual(self.ok(*inspect, notes=[note]).json()["columns"][0]["type"], "number")
+        self.assertEqual(self.ok(*inspect, "--numeric", "zip").json()["columns"][0]["type"], "number")
+        column = self.ok(*inspect, "--category", "zip").json()["columns"][0]
+        self.assertEqual((column["type"], column["levels"]), ("category", len(set(codes))))
+        self.ok("train", "d.csv", "--target", "label", "--category", "zip", "--effort", "off", "-o", "m.karma")
+        self.ok("predict", "m.karma", "d.csv", "--flags")  # the model knows that they are categories
+        self.write_csv("d.csv", ["a", "b", "c", "label"], [["0", "0.5", "-0.25", row[3]] for row in rows])
+        self.ok(*inspect)
+        labels = [["1", "2", "3", f"0{1 + i % 3}"] for i in range(60)]  # classes keep their names, and need no note
+        self.write_csv("d.csv", ["a", "b", "c", "label"], labels)
+        self.assertEqual([c for c in self.run_karma(*inspect).notes() if "start with 0" in c], [])
+
+    def finding(self, content, *reading):
+        self.write("d.csv", content)
+        run = self.run_karma("inspect", "d.csv", "--target", "label", *reading, "--json")
+        self.assertEqual(run.code, 0, str(run))
+        return " ".join(run.json()["findings"])
+
+    def test_what_is_worth_a_look(self):
+        unit = self.finding(self.text(lambda x: f"{x:.2f} kg"))
+        self.assertRegex(unit, r"'amount' looks like numbers with a unit \('-?[\d.]+ kg'\).*Remove the unit")
+        units = self.finding(self.text(lambda x: f"{x:.2f} kg" if x > 2000 else f"{1000 * x:.0f} g"))
+        self.assertRegex(units, r"'amount' looks like numbers with several units \('.* k?g', '.* k?g'\).*Convert them to one unit")
+        self.assertRegex(self.finding(self.text(lambda x: f"PLN {x:.2f}")), "'amount' looks like numbers with a unit")
+        self.assertRegex(self.finding(self.text(lambda x: f'="{x:.2f}"')), "'amount' looks like numbers with a unit")
+        for name in ("P", "Room "):
+            found = self.finding(self.text(lambda x: f"{name}{100 * x + 1e6:.0f}"))
+            self.assertRegex(found, "'amount' looks like an identifier")
+        took = self.finding(self.text(lambda x: f"{int(x + 3000) // 60}:{int(x + 3000) % 60:02d}:07"))
+        self.assertRegex(took, r"'amount' looks like durations \('[\d:]+'\).*numbers, of minutes")
+        months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun"]
+        for form in ("{m}/{d}/{y:02d}", "{n}-{y:02d}", "20{y:02d}-{m:02d}", "{m}/20{y:02d}"):
+            write = lambda x: form.format(m=1 + int(x) % 6, n=months[int(x) % 6], d=1 + int(x) % 27, y=int(x) % 24)
+            self.assertRegex(self.finding(self.text(write)), r"'amount' looks like dates \('.*'\), but not all in a form", form)
+        empty = self.finding(self.plain + ",,,\n" * 7)
+        self.assertIn("7 of 67 rows are empty: no cell and no label", empty)
+        self.assertNotIn("are empty", self.finding(self.plain + ",,,yes\n" * 7))
+
+    def test_what_to_do(self):
+        """Files that cannot be read say in plain words what helps."""
+        unnamed = "Quarterly report,,,\nprinted today,,,\n" + self.plain
+        cases = [
+            (self.plain.replace("\n", ",\n").replace("label,", "label", 1), "line 2: 5 fields, header has 4; the line ends in a delimiter: remove it, or add one"),
+            (self.plain + "Source: office of statistics\n", "line 62: 1 field, header has 4; if the line is not a row of the table, remove it"),
+            (self.plain + "1,2,light, blue,yes\n", "line 62: 5 fields, header has 4; a text that contains the delimiter must be in double quotes"),
+            (unnamed, "no column 'label'; the columns are 'Quarterly report', 'c2', 'c3', 'c4'. If lines above the header describe"),
+            ("Quarterly report\n\n" + self.plain, "the only column is 'Quarterly report'. .*if lines above the header describe the file, remove them"),
+            (self.plain.replace(",", "  "), r"the only column is .*set --delimiter \('space' for blanks\)"),
+            (self.plain.replace("score", "amount"), "columns 1 and 2 are both called 'amount'; rename one of them"),
+            (self.plain.replace("\n", "\r"), r"a carriage return without a line feed.* for example by tr '\\r' '\\n'"),
+            (self.plain.encode("utf-16"), "the text is UTF-16; .*iconv -f utf-16 -t utf-8"),
+            (self.plain.encode("utf-16-le"), "the text is UTF-16; .*iconv -f utf-16le -t utf-8"),
+            (self.plain.encode("utf-16-be"), "the text is UTF-16; .*iconv -f utf-16be -t utf-8"),
+            (self.plain.replace("red", "rosé").encode("latin-1"), "is not UTF-8; .*iconv -f latin1 -t utf-8"),
+        ]
+        self.write("plain.csv", self.plain)
+        self.ok("train", "plain.csv", "--target", "label", "--effort", "off", "-o", "m.karma")
+        for content, says in cases:
+            with self.subTest(says=says):
+                self.write("d.csv", content)
+                self.fails("inspect", "d.csv", "--target", "label", says=says)
+                self.fails("train", "d.csv", "--target", "label", "-o", "new.karma", says=says)
+                if "column" not in says:
+                    self.fails("predict", "m.karma", "d.csv", says=says)
+                    self.fails("eval", "m.karma", "d.csv", says=says)
+        self.write("d.csv", unnamed)
+        self.assertRegex(self.run_karma("inspect", "d.csv").err, "most columns have no name; if lines above the header")
+
+    def test_cells_of_several_lines_and_long_names(self):
+        question = "How much did your household spend on food, restaurants included, in the last twelve months? " * 4
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\r\n")
+        writer.writerow([question.strip(), "score", "remark, if any", "label"])
+        for i, (x, y, _, label) in enumerate(self.rows):
+            writer.writerow([x, y, f'said "hm",\r\nand left {i}', label])
+        self.write("d.csv", out.getvalue())
+        table = self.ok("inspect", "d.csv", "--target", "label", "--json").json()
+        self.assertEqual([(c["name"], c["type"]) for c in table["columns"]],
+                         [(question.strip(), "number"), ("score", "number"), ("remark, if any", "category")])
+        self.assertEqual((table["rows"], table["columns"][2]["levels"]), (60, 60))
+        self.ok("train", "d.csv", "--target", "label", "--effort", "off", "--ignore", "remark, if any", "-o", "m.karma")
+        self.assertEqual(len(self.ok("predict", "m.karma", "d.csv").rows()), 61)
+        shown = self.ok("inspect", "d.csv", "--target", "label").out.splitlines()
+        head = next(line for line in shown if line.startswith("  column"))
+        first = next(line for line in shown if line.startswith("  How much"))
+        self.assertEqual(first.index("number"), head.index("type"))
