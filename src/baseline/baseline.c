@@ -25,7 +25,7 @@ karma_status karma_i_baseline_fit(karma_model **out, const karma_i_learner *lear
     karma_i_plan plan;
     KARMA_TRY(karma_i_plan_parse(&plan, options->kernel, options, err));
     karma_i_plan_multiply_C(&plan, learner->options.strength);
-    karma_status st = karma_i_fit_task(out, &task, &plan, rows, hooks, hooks, err);
+    karma_status st = karma_i_fit_task(out, &task, &plan, rows, NULL, hooks, hooks, err);
     karma_i_plan_clear(&plan);
     return st;
 }

@@ -28,6 +28,33 @@ karma_status karma_i_forest_new(karma_i_forest **out, const karma_i_level_bins *
     return st;
 }
 
+static int copy_array(void *out, const void *from, size_t count, size_t size) {
+    void *copy = karma_i_alloc(count, size);
+    if (copy && count > 0) memcpy(copy, from, count * size);
+    memcpy(out, &copy, sizeof copy);
+    return copy != NULL;
+}
+
+karma_status karma_i_forest_copy(karma_i_forest **out, const karma_i_forest *from, karma_error *err) {
+    karma_i_forest *f = NULL;
+    KARMA_TRY(karma_i_forest_new(&f, &from->levels, from->n_trees, from->n_outputs, from->values_per_leaf, err));
+    memcpy(f->tree_start, from->tree_start, (from->n_trees + 1) * sizeof *f->tree_start);
+    memcpy(f->leaf_start, from->leaf_start, (from->n_trees + 1) * sizeof *f->leaf_start);
+    memcpy(f->base, from->base, from->n_outputs * sizeof *f->base);
+    if (!copy_array(&f->nodes, from->nodes, from->n_nodes, sizeof *f->nodes) ||
+        !copy_array(&f->sets, from->sets, from->n_sets, sizeof *f->sets) ||
+        !copy_array(&f->values, from->values, from->n_values, sizeof *f->values)) {
+        karma_i_forest_free(f);
+        return karma_i_fail_memory(err);
+    }
+    f->n_trees = from->n_trees;
+    f->node_capacity = f->n_nodes = from->n_nodes;
+    f->set_capacity = f->n_sets = from->n_sets;
+    f->value_capacity = f->n_values = from->n_values;
+    *out = f;
+    return KARMA_OK;
+}
+
 void karma_i_forest_free(karma_i_forest *f) {
     if (!f) return;
     karma_i_level_bins_clear(&f->levels);

@@ -45,6 +45,7 @@ typedef struct karma_i_forest {
 /* A forest without trees and room for `most_trees`. The levels are copied. */
 karma_status karma_i_forest_new(karma_i_forest **out, const karma_i_level_bins *levels, size_t most_trees,
                                 size_t n_outputs, size_t values_per_leaf, karma_error *err);
+karma_status karma_i_forest_copy(karma_i_forest **out, const karma_i_forest *forest, karma_error *err);
 void karma_i_forest_free(karma_i_forest *forest);
 
 /* Checks that arrays from a file are a forest: trees without cycles, attributes, sets and bins that exist, codes in

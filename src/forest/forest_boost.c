@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "forest/forest_learner.h"
 
-/* Rows of one piece of work for a thread. */
-enum { ROWS = 4096 };
+/* Rows of one piece of work for a thread; rows that are drawn from at once. */
+enum { ROWS = 4096, DRAWN_ROWS = 32768 };
 
 typedef struct booster {
     karma_i_forest_learner *learner;
@@ -21,7 +21,8 @@ typedef struct booster {
     double *room;                   /* two numbers per row */
     uint32_t *learned, *held_out;   /* the labelled rows: what trees draw from, and what judges their number */
     size_t n_learned, n_held_out;
-    size_t round; /* trees after which every output has one more */
+    double *piece_loss; /* of ROWS held-out rows each */
+    size_t round;       /* trees after which every output has one more */
 } booster;
 
 static void clear_booster(booster *b) {
@@ -36,6 +37,7 @@ static void clear_booster(booster *b) {
     karma_i_free(b->room);
     karma_i_free(b->learned);
     karma_i_free(b->held_out);
+    karma_i_free(b->piece_loss);
 }
 
 /* Deals the labelled rows. */
@@ -53,11 +55,19 @@ static void hold_out(booster *b) {
     }
 }
 
+/* Pieces are added up in their order, so that the sum does not depend on the number of threads. */
 static double held_out_loss(const booster *b) {
-    size_t n = b->learner->bins.n_rows;
+    const karma_i_forest_learner *l = b->learner;
+    size_t n = l->bins.n_rows, pieces = (b->n_held_out + ROWS - 1) / ROWS;
     double sum = 0.0;
-    for (size_t k = 0; k < b->learner->n_outputs; k++)
-        sum += karma_i_forest_loss_sum(&b->learner->outputs[k], b->scores + k * n, b->held_out, b->n_held_out);
+#pragma omp parallel for num_threads(l->options->threads) if (pieces > 1) schedule(dynamic)
+    for (size_t p = 0; p < pieces; p++) {
+        size_t first = p * ROWS, count = b->n_held_out - first < ROWS ? b->n_held_out - first : ROWS;
+        b->piece_loss[p] = 0.0;
+        for (size_t k = 0; k < l->n_outputs; k++)
+            b->piece_loss[p] += karma_i_forest_loss_sum(&l->outputs[k], b->scores + k * n, b->held_out + first, count);
+    }
+    for (size_t p = 0; p < pieces; p++) sum += b->piece_loss[p];
     return sum;
 }
 
@@ -77,7 +87,8 @@ static karma_status init_booster(booster *b, karma_i_forest_learner *l, karma_er
     b->room = karma_i_alloc(n, 2 * sizeof *b->room);
     b->learned = karma_i_alloc(l->n_rows, sizeof *b->learned);
     b->held_out = karma_i_alloc(l->n_rows, sizeof *b->held_out);
-    if (!b->learned || !b->held_out) return karma_i_fail_memory(err);
+    b->piece_loss = karma_i_alloc(l->n_rows / ROWS + 1, sizeof *b->piece_loss);
+    if (!b->learned || !b->held_out || !b->piece_loss) return karma_i_fail_memory(err);
     hold_out(b);
     if (!b->scores || !b->gradient || !b->hessian || !b->rows || !b->columns || !b->values || !b->room)
         return karma_i_fail_memory(err);
@@ -89,15 +100,35 @@ static karma_status init_booster(booster *b, karma_i_forest_learner *l, karma_er
     return KARMA_OK;
 }
 
-/* Gradients and hessians of the tree's outputs at the scores. */
+/* Draws the tree's rows. Very many of them are drawn piece by piece, each with random numbers of its own. */
+static void draw_rows(booster *b, karma_i_rng *rng) {
+    const karma_i_forest_options *o = b->learner->options;
+    size_t pieces = b->n_learned / DRAWN_ROWS;
+    uint64_t seed = pieces > 1 ? karma_i_rng_next(rng) : 0;
+    b->n_rows = karma_i_share_of(b->n_learned, o->row_share);
+    if (pieces <= 1 || b->n_rows == b->n_learned) {
+        karma_i_draw(b->rows, b->n_rows, b->learned, b->n_learned, rng);
+        return;
+    }
+#pragma omp parallel for num_threads(o->threads) schedule(dynamic)
+    for (size_t p = 0; p < pieces; p++) {
+        size_t first = p * b->n_learned / pieces, end = (p + 1) * b->n_learned / pieces;
+        size_t drawn = p * b->n_rows / pieces, drawn_end = (p + 1) * b->n_rows / pieces;
+        karma_i_rng own;
+        karma_i_rng_init(&own, seed + p);
+        karma_i_draw(b->rows + drawn, drawn_end - drawn, b->learned + first, end - first, &own);
+    }
+}
+
+/* Gradients and hessians of the tree's outputs at the scores, for its rows. */
 static void derive(booster *b) {
-    size_t n = b->learner->bins.n_rows, pieces = (n + ROWS - 1) / ROWS;
-#pragma omp parallel for num_threads(b->learner->options->threads) if (n * b->n_outputs > 2 * ROWS) collapse(2)
+    size_t n = b->learner->bins.n_rows, pieces = (b->n_rows + ROWS - 1) / ROWS;
+#pragma omp parallel for num_threads(b->learner->options->threads) if (pieces * b->n_outputs > 2) collapse(2)
     for (size_t k = b->first_output; k < b->first_output + b->n_outputs; k++)
         for (size_t p = 0; p < pieces; p++) {
-            size_t first = p * ROWS, count = n - first < ROWS ? n - first : ROWS;
+            size_t first = p * ROWS, count = b->n_rows - first < ROWS ? b->n_rows - first : ROWS;
             karma_i_forest_gradients(b->gradient + k * n, b->hessian + k * n, &b->learner->outputs[k],
-                                     b->scores + k * n, first, count);
+                                     b->scores + k * n, b->rows + first, count);
         }
 }
 
@@ -121,24 +152,30 @@ static void fill_values(booster *b) {
     const karma_i_grown_node *nodes = karma_i_grown_nodes(b->grower);
     const uint32_t *rows = karma_i_grown_rows(b->grower);
     size_t n = l->bins.n_rows, n_nodes = karma_i_grown_n_nodes(b->grower), K = b->n_outputs;
+#pragma omp parallel for num_threads(l->options->threads) if (b->n_rows * K > 2 * ROWS) schedule(dynamic)
     for (size_t i = 0; i < n_nodes; i++) {
         if (nodes[i].left != KARMA_I_NO_CHILD) continue;
         for (size_t d = 0; d < K; d++) {
-            size_t k = b->first_output + d;
+            size_t k = b->first_output + d, first = nodes[i].first;
             b->values[i * K + d] =
                 l->options->rate * karma_i_forest_step(&l->outputs[k], b->scores + k * n, b->gradient + k * n,
-                                                       b->hessian + k * n, rows + nodes[i].first, nodes[i].count, NULL,
-                                                       l->options->rules.split.l2, b->room);
+                                                       b->hessian + k * n, rows + first, nodes[i].count, NULL,
+                                                       l->options->rules.split.l2, b->room + 2 * first);
         }
     }
 }
 
 static void update_scores(booster *b) {
-    size_t n = b->learner->bins.n_rows, K = b->n_outputs;
+    size_t n = b->learner->bins.n_rows, K = b->n_outputs, pieces = (n + KARMA_I_LEAF_BLOCK - 1) / KARMA_I_LEAF_BLOCK;
 #pragma omp parallel for num_threads(b->learner->options->threads) if (n > 2 * ROWS) schedule(static)
-    for (size_t i = 0; i < n; i++) {
-        size_t leaf = karma_i_grown_leaf(b->grower, i);
-        for (size_t d = 0; d < K; d++) b->scores[(b->first_output + d) * n + i] += b->values[leaf * K + d];
+    for (size_t p = 0; p < pieces; p++) {
+        uint32_t leaf[KARMA_I_LEAF_BLOCK];
+        size_t first = p * KARMA_I_LEAF_BLOCK, count = n - first < KARMA_I_LEAF_BLOCK ? n - first : KARMA_I_LEAF_BLOCK;
+        karma_i_grown_leaves(leaf, b->grower, first, count);
+        for (size_t d = 0; d < K; d++) {
+            double *scores = b->scores + (b->first_output + d) * n + first;
+            for (size_t i = 0; i < count; i++) scores[i] += b->values[leaf[i] * K + d];
+        }
     }
 }
 
@@ -155,9 +192,8 @@ static karma_status add_tree(booster *b, size_t tree, karma_error *err) {
     karma_i_rng rng = karma_i_tree_rng(l, tree);
     b->first_output = o->shares_trees ? 0 : tree % l->n_outputs;
     b->n_outputs = o->shares_trees ? l->n_outputs : 1;
-    b->n_rows = karma_i_share_of(b->n_learned, o->row_share);
     b->n_columns = karma_i_share_of(l->n_columns, o->column_share);
-    karma_i_draw(b->rows, b->n_rows, b->learned, b->n_learned, &rng);
+    draw_rows(b, &rng);
     karma_i_draw(b->columns, b->n_columns, l->columns, l->n_columns, &rng);
     derive(b);
     fill_sums(b, &rng);

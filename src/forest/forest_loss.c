@@ -131,8 +131,10 @@ static double slope(const karma_i_forest_loss *loss, double y, double score) {
  * weighted means of residuals and never too long. */
 static double curvature(const karma_i_forest_loss *loss, double y, double score, double g) {
     switch (loss->kind) {
-    case KARMA_I_FOREST_LOGISTIC:
-        return fmax(fabs(g) * (1.0 - fabs(g)), LEAST_CURVATURE);
+    case KARMA_I_FOREST_LOGISTIC: {
+        double odds = fabs(g) * (1.0 - fabs(g));
+        return odds > LEAST_CURVATURE ? odds : LEAST_CURVATURE;
+    }
     case KARMA_I_FOREST_HUBER:
         return fabs(y - score) > loss->parameter ? loss->parameter / fabs(y - score) : 1.0;
     case KARMA_I_FOREST_SQUARED:
@@ -143,8 +145,9 @@ static double curvature(const karma_i_forest_loss *loss, double y, double score,
 }
 
 void karma_i_forest_gradients(double *gradient, double *hessian, const karma_i_forest_output *o, const double *scores,
-                              size_t first, size_t count) {
-    for (size_t i = first; i < first + count; i++) {
+                              const uint32_t *rows, size_t n_rows) {
+    for (size_t r = 0; r < n_rows; r++) {
+        size_t i = rows[r];
         double g = slope(&o->loss, o->y[i], scores[i]);
         gradient[i] = o->weight[i] * g;
         hessian[i] = o->weight[i] * curvature(&o->loss, o->y[i], scores[i], g);

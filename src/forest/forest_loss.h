@@ -36,9 +36,9 @@ karma_status karma_i_forest_output_init(karma_i_forest_output *out, const karma_
                                         size_t n_rows, karma_error *err);
 void karma_i_forest_output_clear(karma_i_forest_output *output);
 
-/* By row, for the given scores; both times the row's weight. Rows first to first + count. */
+/* Of some rows, for the given scores; both times the row's weight. */
 void karma_i_forest_gradients(double *gradient, double *hessian, const karma_i_forest_output *output,
-                              const double *scores, size_t first, size_t count);
+                              const double *scores, const uint32_t *rows, size_t n_rows);
 /* Σ weight · loss of some rows at these scores. */
 double karma_i_forest_loss_sum(const karma_i_forest_output *output, const double *scores, const uint32_t *rows,
                                size_t n_rows);

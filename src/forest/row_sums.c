@@ -41,7 +41,10 @@ static double value_of(const double *value, size_t row, const uint32_t *times) {
 static double unit_of(const double *value, const uint32_t *rows, size_t n, const uint32_t *times, unsigned bits) {
     double largest = 0.0;
     int exponent;
-    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(value_of(value, rows[i], times)));
+    for (size_t i = 0; i < n; i++) {
+        double size = fabs(value_of(value, rows[i], times));
+        if (size > largest) largest = size;
+    }
     (void)frexp(largest, &exponent);                          /* largest < 2^exponent */
     if (exponent < LEAST_EXPONENT) exponent = LEAST_EXPONENT; /* 1/u stays finite */
     return ldexp(1.0, exponent - (int)bits);

@@ -162,6 +162,24 @@ static uint32_t pop(karma_i_grower *g) {
 
 /* ---- the sums of a node's rows ---- */
 
+static int is_shared(const karma_i_grower *g, size_t n_rows) {
+    return g->threads > 1 && n_rows * g->n_columns >= LEAST_SHARED_CELLS;
+}
+
+/* Pairs of words: their sum, and the pairs one after the other. */
+static void add_in_order(uint64_t *total, uint64_t *in_order, const uint64_t *words, const uint32_t *rows, size_t n,
+                         int threads) {
+    uint64_t first = 0, second = 0;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static) reduction(+ : first, second)
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t *pair = words + 2 * (size_t)rows[i];
+        first += in_order[2 * i] = pair[0];
+        second += in_order[2 * i + 1] = pair[1];
+    }
+    total[0] = first;
+    total[1] = second;
+}
+
 /* Adds them up, and puts pairs in order. */
 static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
     const karma_i_row_sums *sums = g->sums;
@@ -170,13 +188,15 @@ static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
     uint64_t *total = g->node_words + node * n_words;
     const uint32_t *rows = g->rows + n->first;
     karma_i_node_rows out = {rows, n->count, n_words, sums->words, n_words == 2 ? g->in_order : NULL};
+    if (n_words == 2) {
+        add_in_order(total, g->in_order, sums->words, rows, n->count, is_shared(g, n->count) ? g->threads : 1);
+        return out;
+    }
     memset(total, 0, n_words * sizeof *total);
     for (size_t i = 0; i < n->count; i++) {
         const uint64_t *words = sums->words + rows[i] * n_words;
         for (size_t w = 0; w < n_words; w++) total[w] += words[w];
     }
-    if (n_words == 2)
-        for (size_t i = 0; i < n->count; i++) memcpy(g->in_order + 2 * i, sums->words + 2 * (size_t)rows[i], 16);
     return out;
 }
 
@@ -235,9 +255,8 @@ static void keep_best(karma_i_split *best, const karma_i_split *found, size_t n)
 
 static void search_columns(karma_i_grower *g, const search *s) {
     size_t n = n_blocks(s->n_columns);
-    int threads = s->rows.n * s->n_columns >= LEAST_SHARED_CELLS ? g->threads : 1;
-    if (threads > 1) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    if (is_shared(g, s->rows.n)) {
+#pragma omp parallel for num_threads(g->threads) schedule(dynamic)
         for (size_t b = 0; b < n; b++) search_block(g, s, b, omp_get_thread_num());
     } else {
         for (size_t b = 0; b < n; b++) search_block(g, s, b, 0);
@@ -400,12 +419,44 @@ const uint32_t *karma_i_grown_rows(const karma_i_grower *g) {
     return g->rows;
 }
 
-size_t karma_i_grown_leaf(const karma_i_grower *g, size_t row) {
-    size_t node = 0;
-    while (g->nodes[node].left != KARMA_I_NO_CHILD) {
-        const karma_i_split *split = &g->nodes[node].split;
-        size_t bin = g->bins->bin[split->attribute * g->bins->n_rows + row];
-        node = karma_i_bin_set_has(&split->left, bin) ? g->nodes[node].left : g->nodes[node].right;
+/* Rows of a block that are on their way to a leaf: a range of their order. */
+typedef struct descent {
+    uint32_t node, first, count;
+} descent;
+
+/* Both sides of a split, within a range of the block's order; returns how many go left. No branch depends on a cell,
+ * which a processor could not predict. */
+static uint32_t separate(uint16_t *order, uint32_t count, const uint8_t *column, const karma_i_split *split) {
+    uint16_t moved[KARMA_I_LEAF_BLOCK];
+    uint32_t n_left = 0, n_right = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t row = order[i];
+        uint32_t is_left = (uint32_t)karma_i_bin_set_has(&split->left, column[row]);
+        order[n_left] = row;
+        moved[n_right] = row;
+        n_left += is_left;
+        n_right += 1 - is_left;
     }
-    return node;
+    memcpy(order + n_left, moved, n_right * sizeof *order);
+    return n_left;
+}
+
+void karma_i_grown_leaves(uint32_t *leaf, const karma_i_grower *g, size_t first, size_t count) {
+    uint16_t order[KARMA_I_LEAF_BLOCK];
+    descent pending[KARMA_I_MOST_DEPTH + 1];
+    size_t n_pending = 0;
+    for (size_t i = 0; i < count; i++) order[i] = (uint16_t)i;
+    pending[n_pending++] = (descent){0, 0, (uint32_t)count};
+    while (n_pending > 0) {
+        descent at = pending[--n_pending];
+        const karma_i_grown_node *node = &g->nodes[at.node];
+        if (node->left == KARMA_I_NO_CHILD) {
+            for (uint32_t i = 0; i < at.count; i++) leaf[order[at.first + i]] = at.node;
+            continue;
+        }
+        const uint8_t *column = g->bins->bin + node->split.attribute * g->bins->n_rows + first;
+        uint32_t n_left = separate(order + at.first, at.count, column, &node->split);
+        if (n_left < at.count) pending[n_pending++] = (descent){node->right, at.first + n_left, at.count - n_left};
+        if (n_left > 0) pending[n_pending++] = (descent){node->left, at.first, n_left};
+    }
 }

@@ -47,7 +47,8 @@ size_t karma_i_grown_n_nodes(const karma_i_grower *grower);
 /* Its rows, node by node; the rows of a node are in ascending order. */
 const uint32_t *karma_i_grown_rows(const karma_i_grower *grower);
 
-/* The leaf of any row of the bins. */
-size_t karma_i_grown_leaf(const karma_i_grower *grower, size_t row);
+/* The leaves of any rows of the bins: leaf[i] is the node of row first + i. At most KARMA_I_LEAF_BLOCK of them. */
+enum { KARMA_I_LEAF_BLOCK = 1024 };
+void karma_i_grown_leaves(uint32_t *leaf, const karma_i_grower *grower, size_t first, size_t count);
 
 #endif

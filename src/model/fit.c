@@ -10,7 +10,7 @@ static karma_status fit_labelled(karma_model *model, const karma_table *rows, co
     KARMA_TRY(karma_i_task_learn(&model->task, rows, options, hooks, err));
     const karma_fit_options *own = &model->task.options;
     KARMA_TRY(karma_i_plan_parse(&model->plan, own->kernel, own, err));
-    KARMA_TRY(karma_i_fit_rows(model, rows, hooks, hooks, err));
+    KARMA_TRY(karma_i_fit_rows(model, rows, NULL, hooks, hooks, err));
     KARMA_TRY(karma_i_calibrate_model(model, rows, hooks, err));
     model->task.options.step = NULL; /* belongs to the caller, and training is over */
     model->task.options.step_payload = NULL;

@@ -16,6 +16,12 @@
 /* Up to this number of rows members are learned in parallel: each has its kernel matrix in memory. */
 enum { SIDE_BY_SIDE_ROWS = 4000 };
 
+/* The values of boosted trees as they are: a machine of C = 0 on their leaves, and no other. */
+static int is_boosted_alone(const karma_i_plan_member *member) {
+    return member->machines.n == 1 && member->machines.factors[0] == 0.0 && member->kernel.n_factors == 1 &&
+           member->kernel.factors[0].map.kind == KARMA_OUTER_IDENTITY;
+}
+
 static int is_used(const karma_model *model, size_t row) {
     for (size_t m = 0; m < model->n_members; m++)
         for (size_t k = 0; k < model->task.n_outputs; k++)
@@ -57,6 +63,18 @@ static karma_status keep_leaves(karma_model *model, size_t kept, karma_error *er
         first += n_leaves;
     }
     return KARMA_OK;
+}
+
+/* Boosted trees have values of their own: where they are not weighed again, the leaves of the training rows are not
+ * needed. The first encoding is, unless it is the only one, since solvers count its rows. */
+static void mark_needed(unsigned char *is_needed, const karma_i_plan *plan) {
+    memset(is_needed, 0, plan->n_kinds);
+    is_needed[0] = plan->n_kinds > 1;
+    for (size_t m = 0; m < plan->n_members; m++) {
+        const karma_i_plan_member *member = &plan->members[m];
+        if (is_boosted_alone(member)) continue;
+        for (size_t f = 0; f < member->kernel.n_factors; f++) is_needed[member->kernel.factors[f].encoding] = 1;
+    }
 }
 
 /* Keeps the rows that any output of any member uses: the members' coefficients are of all rows before, and of the
@@ -163,19 +181,21 @@ static karma_status learn_members(karma_model *model, const karma_i_outputs *out
     return solve(model, outputs, rows, hooks, err);
 }
 
-karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, const karma_hooks *hooks,
-                              const karma_hooks *solving, karma_error *err) {
+karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, const karma_i_forest *grown,
+                              const karma_hooks *hooks, const karma_hooks *solving, karma_error *err) {
     const karma_i_plan *plan = &model->plan;
     karma_i_outputs outputs = {0};
     karma_i_rows *rows = NULL;
+    unsigned char is_needed[KARMA_N_KERNELS];
+    mark_needed(is_needed, plan);
     if (table->reading) KARMA_TRY(karma_i_reading_new(&model->reading, table->reading, err));
     model->info.n_rows = table->n_rows;
     model->info.n_columns = table->n_attributes;
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
     if (st == KARMA_OK)
         st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &model->task, &outputs, table,
-                                   hooks, err);
-    if (st == KARMA_OK) st = karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err);
+                                   grown, hooks, err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply_some(&rows, &model->encoder, is_needed, table, NULL, err);
     if (st == KARMA_OK) st = learn_members(model, &outputs, rows, solving, err);
     karma_i_rows_free(rows);
     karma_i_outputs_clear(&outputs);
@@ -193,13 +213,13 @@ static karma_status set_plan(karma_model *model, const karma_i_plan *plan, karma
 }
 
 karma_status karma_i_fit_task(karma_model **out, const karma_i_task *task, const karma_i_plan *plan,
-                              const karma_table *table, const karma_hooks *hooks, const karma_hooks *solving,
-                              karma_error *err) {
+                              const karma_table *table, const karma_i_forest *grown, const karma_hooks *hooks,
+                              const karma_hooks *solving, karma_error *err) {
     karma_model *model = karma_i_zalloc(1, sizeof *model);
     if (!model) return karma_i_fail_memory(err);
     karma_status st = karma_i_task_relearn(&model->task, task, table, err);
     if (st == KARMA_OK) st = set_plan(model, plan, err);
-    if (st == KARMA_OK) st = karma_i_fit_rows(model, table, hooks, solving, err);
+    if (st == KARMA_OK) st = karma_i_fit_rows(model, table, grown, hooks, solving, err);
     if (st == KARMA_OK)
         *out = model;
     else

@@ -107,7 +107,7 @@ karma_status karma_i_leaf_machine_learn(double **out, karma_fit_info *info, cons
     *info = (karma_fit_info){.solver = KARMA_SOLVER_PRIMAL};
     if (st == KARMA_OK && path->factors[0] == 0.0) {
         add_boosted(coefficients, forest, path->weights[0] / total_weight, value);
-        karma_i_info_add(info, &(karma_fit_info){.solver = KARMA_SOLVER_PRIMAL, .rounds = n * T});
+        karma_i_info_add(info, &(karma_fit_info){.solver = KARMA_SOLVER_PRIMAL, .rounds = T});
     }
     int is_solved = path->n == 1 && path->factors[0] == 0.0; /* then nothing is needed of the rows */
     if (st == KARMA_OK && !is_solved)

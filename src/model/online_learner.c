@@ -111,7 +111,7 @@ static karma_status learn_columns(karma_model *model, const karma_table *first, 
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, first, err);
     if (st == KARMA_OK)
         st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &model->task, &outputs, first,
-                                   hooks, err);
+                                   NULL, hooks, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&rows, &model->encoder, first, NULL, err);
     if (st == KARMA_OK) st = learn_kernel(&model->members[0].kernel, &plan->members[0].kernel, rows, threads, err);
     if (st == KARMA_OK) st = start_part(model, rows, budget, err);

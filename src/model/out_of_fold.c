@@ -36,7 +36,7 @@ static karma_status score_fold(double *scores, int *cancelled, const karma_i_fol
     karma_status st = karma_i_fold_split(&split, folds, number, err);
     if (st == KARMA_OK && !(own = karma_i_alloc(split.test->n_rows, task->n_outputs * sizeof *own)))
         st = karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_fit_task(&model, task, plan, split.train, hooks, hooks, err);
+    if (st == KARMA_OK) st = karma_i_fit_task(&model, task, plan, split.train, NULL, hooks, hooks, err);
     if (st == KARMA_OK) {
         *cancelled = model->info.stop == KARMA_STOP_CANCELLED;
         st = karma_predict(own, model, split.test, (size_t)task->options.threads, NULL, err);

@@ -110,10 +110,12 @@ static const teach_fn teachers[KARMA_N_KERNELS] = {[KARMA_KERNEL_RELEVANCE] = we
 
 static karma_status learn_recipe(karma_i_encoder *encoder, double *seconds, size_t which, karma_kernel_kind kind,
                                  const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                                 const karma_hooks *hooks, karma_error *err) {
+                                 const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
     double began = karma_i_now();
     karma_status st = karma_i_encoder_learn_kind(encoder, which, kind, table, &task->options, hooks, err);
-    if (st == KARMA_OK && teachers[kind])
+    if (st == KARMA_OK && kind == KARMA_KERNEL_BOOST && grown)
+        st = karma_i_forest_copy(&encoder->recipes[which]->forest, grown, err);
+    else if (st == KARMA_OK && teachers[kind])
         st = teachers[kind](encoder->recipes[which], task, outputs, table, hooks, err);
     if (seconds) seconds[which] = karma_i_now() - began;
     return st;
@@ -127,7 +129,7 @@ static int asks_hooks(size_t which, karma_kernel_kind kind) {
 /* Recipes do not know of one another: a subspace is estimated while columns are weighted. */
 static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
                               const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                              const karma_hooks *hooks, karma_error *err) {
+                              const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
     karma_error errors[KARMA_N_KERNELS] = {0};
     size_t n = encoder->n;
 #pragma omp parallel num_threads(n > 1 ? karma_i_threads(task->options.threads) : 1)
@@ -135,11 +137,11 @@ static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const k
 #pragma omp master
         for (size_t e = 0; e < n; e++)
             if (asks_hooks(e, kinds[e]))
-                (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, hooks, &errors[e]);
+                (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown, hooks, &errors[e]);
 #pragma omp for schedule(dynamic)
         for (size_t e = 0; e < n; e++)
             if (!asks_hooks(e, kinds[e]))
-                (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, NULL, &errors[e]);
+                (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown, NULL, &errors[e]);
     }
     for (size_t e = 0; e < n; e++) {
         if (errors[e].status == KARMA_OK) continue;
@@ -151,11 +153,12 @@ static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const k
 
 karma_status karma_i_learn_recipes(karma_i_encoder *out, double *seconds, const karma_kernel_kind *kinds,
                                    size_t n_kinds, const karma_i_task *task, const karma_i_outputs *outputs,
-                                   const karma_table *table, const karma_hooks *hooks, karma_error *err) {
+                                   const karma_table *table, const karma_i_forest *grown, const karma_hooks *hooks,
+                                   karma_error *err) {
     karma_i_encoder encoder = {0};
     supervision s = {0};
     karma_status st = karma_i_encoder_new(&encoder, n_kinds, err);
-    if (st == KARMA_OK) st = learn_all(&encoder, seconds, kinds, task, outputs, table, hooks, err);
+    if (st == KARMA_OK) st = learn_all(&encoder, seconds, kinds, task, outputs, table, grown, hooks, err);
     if (st == KARMA_OK && task->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
         st = supervise(&s, task, outputs, table, err);
         if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, &task->options, hooks, err);

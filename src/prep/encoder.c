@@ -117,6 +117,24 @@ karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *en
     return chain(out, encoder, encode, table, hooks, err);
 }
 
+karma_status karma_i_encoder_apply_some(karma_i_rows **out, const karma_i_encoder *encoder,
+                                        const unsigned char *is_needed, const karma_table *table,
+                                        const karma_hooks *hooks, karma_error *err) {
+    karma_i_rows *first = NULL, **end = &first;
+    karma_table *one = NULL;
+    karma_status st = karma_table_select(&one, table, (const size_t[]){0}, 1, err);
+    for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++) {
+        st = karma_i_recipe_apply(end, encoder->recipes[e], is_needed[e] ? table : one, e ? NULL : hooks, err);
+        if (st == KARMA_OK) end = &(*end)->next;
+    }
+    karma_table_free(one);
+    if (st == KARMA_OK)
+        *out = first;
+    else
+        karma_i_rows_free(first);
+    return st;
+}
+
 karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                     const karma_hooks *hooks, karma_error *err) {
     return chain(out, encoder, encode_features, table, hooks, err);

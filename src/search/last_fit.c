@@ -78,6 +78,7 @@ typedef struct manner {
     int solver;
     double deadline;
     int is_quiet;
+    const karma_i_forest *grown; /* trees of a model that was learned from the same rows, or NULL */
 } manner;
 
 /* A pass over many rows visits the square of their number. With few rows there is no limit, since passes cost next to
@@ -100,7 +101,7 @@ static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, con
     options->solver = how->solver;
     if (karma_i_plan_n_machines(f->plan) == 1) options->tolerance = f->tolerance;
     if (f->passes_are_ours) options->passes = count_passes(table->n_rows, how->solver);
-    karma_status st = karma_i_fit_task(out, f->task, f->plan, table, &encoding, &solving, err);
+    karma_status st = karma_i_fit_task(out, f->task, f->plan, table, how->grown, &encoding, &solving, err);
     options->solver = solver;
     if (st != KARMA_OK) return st;
     (*out)->task.options.solver = solver;
@@ -251,7 +252,7 @@ static void record_check(karma_search_info *info, const check *c, const karma_i_
 static karma_status fit_first(karma_model **out, manner *how, check *c, const karma_i_last_fit *f,
                               const karma_table *rest, karma_error *err) {
     double now = karma_i_now();
-    *how = (manner){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), 1};
+    *how = (manner){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), 1, NULL};
     if (how->solver == KARMA_SOLVER_AUTO && rest->n_rows > MOST_HURRIED_ROWS && (f->contender || isfinite(f->deadline)))
         how->solver = KARMA_SOLVER_NYSTROM;
     for (;;) {
@@ -273,7 +274,7 @@ static karma_status fit_first(karma_model **out, manner *how, check *c, const ka
 
 /* What the check refused is replaced by a model of the sample, learned as candidates were. It is not stopped. */
 static karma_status fit_sample(karma_model **out, const karma_i_last_fit *f, karma_error *err) {
-    manner how = {KARMA_SOLVER_BATCH, INFINITY, 0};
+    manner how = {KARMA_SOLVER_BATCH, INFINITY, 0, NULL};
     return fit_choice(out, f, f->race->table, &how, err);
 }
 
@@ -341,6 +342,13 @@ static karma_status join_plans(karma_i_plan *out, const karma_i_plan *first, con
     return KARMA_OK;
 }
 
+/* Those that a model has, or NULL. */
+static const karma_i_forest *boosted_trees(const karma_model *model) {
+    for (size_t e = 0; model && e < model->plan.n_kinds; e++)
+        if (model->plan.kinds[e] == KARMA_KERNEL_BOOST) return model->encoder.recipes[e]->forest;
+    return NULL;
+}
+
 static int is_all_trees(const karma_i_plan *plan) {
     for (size_t m = 0; m < plan->n_members; m++)
         if (!is_of_trees(&plan->members[m].kernel)) return 0;
@@ -378,6 +386,7 @@ static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, 
     }
     v->plan = blend.second == 0.0 ? f->plan : blend.first == 0.0 ? f->contender : &v->joined;
     v->how = blend.first > 0.0 ? first->how : second->how;
+    v->how.grown = boosted_trees(second->model);
     v->check = blend.first > 0.0 ? first->check : second->check;
     v->check.scores = karma_i_alloc(n, sizeof *v->check.scores);
     if (!v->check.scores) return karma_i_fail_memory(err);
@@ -455,6 +464,7 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     karma_status st = KARMA_OK;
     int passed = !is_short;
     if (is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
+    v->how.grown = NULL; /* they do not know the sample's rows */
     if (st == KARMA_OK && passed && !is_small && !(is_unchecked && f->rows->n_rows > MOST_TWICE_ROWS))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
     if (st == KARMA_OK) st = calibrate(model, f, v->check.scores, err);
@@ -519,7 +529,7 @@ static void tell_gap(const karma_i_last_fit *f, const karma_model *model) {
 
 karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
                                   const karma_i_last_fit *f, karma_error *err) {
-    manner how = {f->task->options.solver, f->deadline, 0};
+    manner how = {f->task->options.solver, f->deadline, 0, NULL};
     karma_model *model = NULL;
     *contender_won = 0;
     if (f->samples) {

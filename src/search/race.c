@@ -188,7 +188,7 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
         f->task.options.subspace_rank = race->subspace_rank;
         if (st == KARMA_OK)
             st = karma_i_learn_recipes(&f->encoder, seconds, kinds, n_kinds, &f->task, &f->outputs, f->tables.train,
-                                       &hooks, err);
+                                       NULL, &hooks, err);
         for (size_t k = 0; k < n_kinds; k++) race->recipe_seconds[kinds[k]] = seconds[k];
         if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1 || race->is_limited) return st;
         if (drop_stage(race, SLOW_STAGE) == 0) return st;

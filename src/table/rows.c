@@ -49,8 +49,14 @@ void karma_i_rows_free(karma_i_rows *rows) {
     }
 }
 
+/* One row stands for all. */
+static size_t place_of(const karma_i_rows *encoding, size_t index) {
+    return encoding->n_rows == 1 ? 0 : index;
+}
+
 karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err) {
-    for (; rows; rows = rows->next, source = source->next) KARMA_TRY(rows->ops->append(rows, source, index, NULL, err));
+    for (; rows; rows = rows->next, source = source->next)
+        KARMA_TRY(rows->ops->append(rows, source, place_of(source, index), NULL, err));
     return KARMA_OK;
 }
 
@@ -63,7 +69,8 @@ static karma_status gather_encoding(karma_i_rows *rows, const karma_i_rows *sour
                                     karma_error *err) {
     rows->ops->clear(rows);
     if (!rows->ops->reserve(rows, count)) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < count; i++) KARMA_TRY(rows->ops->append(rows, source, index[i], NULL, err));
+    for (size_t i = 0; i < count; i++)
+        KARMA_TRY(rows->ops->append(rows, source, place_of(source, index[i]), NULL, err));
     return KARMA_OK;
 }
 

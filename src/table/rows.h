@@ -107,7 +107,9 @@ karma_status karma_i_rows_new_handle(karma_i_rows **out, const karma_i_rows_ops 
 /* No rows yet, with the columns of `other` and room for `capacity` rows, all of them unobserved. */
 karma_status karma_i_rows_new_like(karma_i_rows **out, const karma_i_rows *other, size_t capacity, karma_error *err);
 void karma_i_rows_free(karma_i_rows *rows);
-/* Appends a copy of row `index` of `source`, which has the same columns; grows as needed. `source` may be `rows`. */
+/* Appends a copy of row `index` of `source`, which has the same columns; grows as needed. `source` may be `rows`. An
+ * encoding of `source` that has one row where the others have more has this row for all, here and in
+ * karma_i_rows_gather. */
 karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err);
 /* The same of the first encoding alone, and only those attributes observed that have wanted[attribute] != 0. */
 karma_status karma_i_rows_append_some(karma_i_rows *rows, const karma_i_rows *source, size_t index,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "labelled.h"
+#include "model/fit_task.h"
 #include "model/model.h"
 #include "table/builder.h"
 
@@ -192,12 +193,69 @@ static void boosted_values_are_a_machine(void **state) {
     karma_table_free(rows);
 }
 
+/* Trees that are given are not grown again: with those of the same rows nothing changes, with others everything does.
+ */
+static void given_trees_are_taken(void **state) {
+    (void)state;
+    karma_fit_options fit;
+    karma_options_init(karma_fit_option_table(), &fit);
+    fit.trees = 20;
+    fit.kernel = (char *)(uintptr_t) "linear @ 1:0.25 | boost @ 0:0.75";
+    karma_table *rows = draw_noisy(300, 7), *others = draw_noisy(300, 8);
+    karma_model *own = NULL, *other = NULL;
+    double scores[3][300];
+    assert_int_equal(karma_fit(&own, rows, &fit, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_fit(&other, others, &fit, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_predict(scores[0], own, rows, 1, NULL, NULL), KARMA_OK);
+    const karma_model *givers[] = {own, other};
+    int n_different = 0;
+    for (size_t g = 0; g < 2; g++) {
+        karma_model *model = NULL;
+        const karma_i_forest *grown = givers[g]->encoder.recipes[1]->forest;
+        assert_non_null(grown);
+        assert_int_equal(karma_i_fit_task(&model, &own->task, &own->plan, rows, grown, NULL, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_predict(scores[1 + g], model, rows, 1, NULL, NULL), KARMA_OK);
+        karma_model_free(model);
+    }
+    for (size_t i = 0; i < 300; i++) {
+        assert_true(scores[1][i] == scores[0][i]);
+        n_different += scores[2][i] != scores[0][i];
+    }
+    assert_true(n_different > 150);
+    karma_model_free(own);
+    karma_model_free(other);
+    karma_table_free(rows);
+    karma_table_free(others);
+}
+
+/* Trees of very many rows draw half of them, piece by piece. */
+static void pieces_do_not_depend_on_threads(void **state) {
+    (void)state;
+    karma_fit_options fit;
+    karma_options_init(karma_fit_option_table(), &fit);
+    fit.trees = 20;
+    fit.kernel = (char *)(uintptr_t) "boost @ 0";
+    karma_table *rows = draw_stripes(200100, 11), *fresh = draw_stripes(1000, 12);
+    double scores[2][1000];
+    for (int threads = 1; threads <= 2; threads++) {
+        karma_model *model = NULL;
+        fit.threads = threads;
+        assert_int_equal(karma_fit(&model, rows, &fit, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_predict(scores[threads - 1], model, fresh, 1, NULL, NULL), KARMA_OK);
+        double accuracy = accuracy_of(model, fresh);
+        if (!(accuracy > 0.8)) fail_msg("accuracy %.3f, 0.9 is the best possible", accuracy);
+        karma_model_free(model);
+    }
+    for (size_t i = 0; i < 1000; i++) assert_true(scores[0][i] == scores[1][i]);
+    karma_table_free(rows);
+    karma_table_free(fresh);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_noisy_rows_are_all_used),
-        cmocka_unit_test(a_worse_model_is_not_given),
-        cmocka_unit_test(trees_are_tried_on_all_rows),
-        cmocka_unit_test(boosted_values_are_a_machine),
+        cmocka_unit_test(many_noisy_rows_are_all_used), cmocka_unit_test(a_worse_model_is_not_given),
+        cmocka_unit_test(trees_are_tried_on_all_rows),  cmocka_unit_test(boosted_values_are_a_machine),
+        cmocka_unit_test(given_trees_are_taken),        cmocka_unit_test(pieces_do_not_depend_on_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

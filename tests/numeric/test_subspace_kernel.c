@@ -338,7 +338,7 @@ static void folds_learn_a_subspace_of_their_own(void **state) {
         karma_i_folds_split(train, &n_train, test, &n_test, fold, ROWS, f);
         assert_int_equal(karma_table_select(&seen, table, train, n_train, NULL), KARMA_OK);
         assert_int_equal(karma_table_select(&unseen, table, test, n_test, NULL), KARMA_OK);
-        assert_int_equal(karma_i_fit_task(&part, &model->task, &model->plan, seen, NULL, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_i_fit_task(&part, &model->task, &model->plan, seen, NULL, NULL, NULL, NULL), KARMA_OK);
         const karma_i_subspace *own = part->encoder.recipes[1]->latent->subspace;
         const karma_i_subspace *whole = model->encoder.recipes[1]->latent->subspace;
         assert_memory_not_equal(own->W, whole->W, own->n_features * own->rank * sizeof *own->W);
