@@ -53,7 +53,7 @@ import numpy as np
 from sklearn.impute import KNNImputer
 from karma import SubspaceImputer
 rng = np.random.default_rng(0)
-rows = rng.normal(size=(4000, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(4000, 6))
+rows = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(2000, 6))
 rows[rng.random(rows.shape) < 0.3] = np.nan
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 {"KNNImputer": KNNImputer, "SubspaceImputer": SubspaceImputer}[sys.argv[1]]().fit_transform(rows)
@@ -61,4 +61,4 @@ print(f"{(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024:.0
 """
 for name in ("KNNImputer", "SubspaceImputer"):
     done = subprocess.run([sys.executable, "-c", MEASURE, name], stdout=subprocess.PIPE, text=True, check=True)
-    print(f"{name:16s} 4000 rows take {done.stdout.strip()} MB")
+    print(f"{name:16s} 2000 rows take {done.stdout.strip()} MB")

@@ -1,13 +1,21 @@
 """Runs the unittest cases of modules and prints TAP."""
 import importlib
+import resource
 import signal
 import sys
 import traceback
 import unittest
 
 
+def processor_time():
+    """Seconds that this process and the ended processes that it started have used."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 class TapResult(unittest.TestResult):
-    """One line per test, whatever happened in it: subtests, the test itself and its clean-up may all fail."""
+    """One line per test, whatever happened in it: subtests, the test itself and its clean-up may all fail. A comment
+    gives the processor time of tests that take more than a second."""
 
     def __init__(self):
         super().__init__()
@@ -15,9 +23,11 @@ class TapResult(unittest.TestResult):
         self.bad = 0
         self.wrong = []
         self.skipped_because = None
+        self.before = 0.0
 
     def startTest(self, test):
         super().startTest(test)
+        self.before = processor_time()
         self.wrong = []
         self.skipped_because = None
 
@@ -45,6 +55,9 @@ class TapResult(unittest.TestResult):
         print(f"{'not ok' if self.wrong else 'ok'} {self.number} {test.id().split('.', 1)[-1]}{skip}")
         for line in "\n".join(self.wrong).splitlines():
             print("# " + line)
+        seconds = processor_time() - self.before
+        if seconds > 1.0:
+            print(f"# {seconds:.1f} s of processor time")
         sys.stdout.flush()
 
 

@@ -23,6 +23,7 @@ import textwrap
 sys.dont_write_bytecode = True  # the source tree stays as it is
 
 from case import HUNG, KARMA, SOURCE
+from tap import processor_time
 
 RUN, OUTPUT = "<!-- run -->", "<!-- output -->"
 
@@ -135,13 +136,13 @@ def make_site():
 
 def main():
     documents = [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md")))]
-    results = []  # name, what is wrong
+    results = []  # name, what is wrong, seconds of processor time
     for document in filter(os.path.isfile, documents):
         name = os.path.relpath(document, SOURCE)
         with open(document, encoding="utf-8") as file:
             pairs, complaints = steps(file.read())
         if complaints:
-            results.append((f"{name} marks", "\n".join(complaints)))
+            results.append((f"{name} marks", "\n".join(complaints), 0.0))
         if not pairs:
             continue
         with tempfile.TemporaryDirectory(prefix="karma-docs-") as folder:
@@ -149,18 +150,22 @@ def main():
             if os.path.isdir(examples):
                 shutil.copytree(examples, os.path.join(folder, "examples"))
             for block, output in pairs:
-                results.append((f"{name} line {block.line}", run_step(block, output, folder)))
+                before = processor_time()
+                wrong = run_step(block, output, folder)
+                results.append((f"{name} line {block.line}", wrong, processor_time() - before))
     if os.environ.get("MINIMAL"):
-        results.append(("examples/minimal.c", run_example(os.environ["MINIMAL"])))
+        results.append(("examples/minimal.c", run_example(os.environ["MINIMAL"]), 0.0))
     if not results:
         print("1..1\nok 1 documents # SKIP no document has a block that is marked to be run")
         return 0
     print(f"1..{len(results)}")
-    for number, (name, wrong) in enumerate(results, 1):
+    for number, (name, wrong, seconds) in enumerate(results, 1):
         print(f"{'not ok' if wrong else 'ok'} {number} {name}")
         for line in wrong.splitlines():
             print("# " + line)
-    return 1 if any(wrong for _, wrong in results) else 0
+        if seconds > 1.0:
+            print(f"# {seconds:.1f} s of processor time")
+    return 1 if any(wrong for _, wrong, _ in results) else 0
 
 
 if __name__ == "__main__":

@@ -603,7 +603,7 @@ static void the_rank_is_found(void **state) {
     karma_i_rank_choice choice;
     for (size_t rank = 0; rank <= 7; rank++) /* 4, 6 and 7 lie between the rungs */
         for (uint64_t seed = 1; seed <= 2; seed++) {
-            low_rank p = draw_low_rank(450, 20, rank, 0.3, 0.3, 10 * rank + seed);
+            low_rank p = draw_low_rank(300, 20, rank, 0.3, 0.3, 10 * rank + seed);
             size_t got = chosen(p.rows, seed, 0, &choice);
             if (got != rank) fail_msg("rank %zu, seed %d: chosen %zu", rank, (int)seed, got);
             free_low_rank(&p);

@@ -1,4 +1,5 @@
 """The source archive and the wheel: built without a network, installed into a fresh environment, used there."""
+import filecmp
 import glob
 import os
 import shutil
@@ -25,6 +26,24 @@ def environment():
             if key not in ("PYTHONPATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS")}
 
 
+def files_below(directory):
+    return {os.path.relpath(os.path.join(folder, name), directory) for folder, _, names in os.walk(directory) for name in names}
+
+
+def update(target, source):
+    """Makes the files of target those of source. Equal files keep their time stamps, so they are not compiled again."""
+    wanted = files_below(source)
+    for name in files_below(target) - wanted:
+        os.unlink(os.path.join(target, name))
+    for name in wanted:
+        old, new = os.path.join(target, name), os.path.join(source, name)
+        if os.path.exists(old) and filecmp.cmp(old, new, shallow=False):
+            continue
+        os.makedirs(os.path.dirname(old), exist_ok=True)
+        shutil.copyfile(new, old)
+        shutil.copymode(new, old)
+
+
 def why_not():
     try:
         import build  # noqa: F401
@@ -39,21 +58,27 @@ def why_not():
 @unittest.skipIf(why_not(), why_not())
 class Package(unittest.TestCase):
     def test_archive_wheel_and_installation(self):
+        kept = os.path.join(os.path.dirname(os.path.abspath(pydata.KARMA)), "python-package")
+        tree, objects = os.path.join(kept, "source"), os.path.join(kept, "objects")
         with tempfile.TemporaryDirectory() as directory:
-            out, tree, own = os.path.join(directory, "dist"), os.path.join(directory, "tree"), environment()
-            run("git", "clone", "--quiet", pydata.SOURCE, tree, env=own)  # meson-python writes into the tree that it builds
-            # not optimised: what is tested is what the wheel holds, and the optimised code has its own tests
-            run(sys.executable, "-m", "build", "--no-isolation", "--config-setting=setup-args=-Doptimization=0", "--outdir",
-                out, tree, env=own)
+            out, clone, own = os.path.join(directory, "dist"), os.path.join(directory, "clone"), environment()
+            build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out]
+            run("git", "clone", "--quiet", pydata.SOURCE, clone, env=own)  # meson-python writes into the tree that it builds
+            run(*build, "--sdist", clone, env=own)
             [archive] = glob.glob(os.path.join(out, "*.tar.gz"))
             with tarfile.open(archive) as members:
                 members.extractall(directory)
+            # The wheel is built from the archive, in a directory that stays: a later run compiles only what has changed.
+            update(tree, os.path.join(directory, os.path.basename(archive)[:-len(".tar.gz")]))
+            # not optimised: what is tested is what the wheel holds, and the optimised code has its own tests
+            run(*build, "--wheel", "--config-setting=builddir=" + objects, "--config-setting=setup-args=-Doptimization=0", tree,
+                env=own)
             [wheel] = glob.glob(os.path.join(out, "*.whl"))
             self.assertRegex(os.path.basename(wheel), r"^karma-[\d.]+-cp311-abi3-linux_\w+\.whl$")
             names = set(zipfile.ZipFile(wheel).namelist())
             self.assertLess({"karma/__init__.py", "karma/_karma.abi3.so", "karma/py.typed"}, names)
             self.assertEqual([name for name in names if not name.startswith("karma")], [])
-            self.use(directory, wheel, os.path.join(directory, os.path.basename(archive)[:-len(".tar.gz")]), own)
+            self.use(directory, wheel, tree, own)
 
     def use(self, directory, wheel, tree, own):
         """The tests of the archive, with the package that was installed."""
