@@ -19,13 +19,15 @@ PREFIX ?= /usr/local
 
 BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config libopenblas-openmp-dev zlib1g-dev libjansson-dev \
                  libsqlite3-dev libpq-dev
+# Of karma-mpi, which is built where MPI is installed.
+MPI_PACKAGES   = libopenmpi-dev openmpi-bin
 # Of the Python package: what it is built with, and what its tests use.
 PYTHON_PACKAGES = python3-dev python3-pandas python3-matplotlib python3-tqdm python3-mesonpy python3-build python3-pip \
                  python3-venv patchelf
-TEST_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev g++ python3 python3-sklearn sqlite3 postgresql mkdocs $(PYTHON_PACKAGES)
+TEST_PACKAGES  = $(BUILD_PACKAGES) $(MPI_PACKAGES) libcmocka-dev g++ python3 python3-sklearn sqlite3 postgresql mkdocs $(PYTHON_PACKAGES)
 FUZZ_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev clang libclang-rt-14-dev libomp-14-dev
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
-BENCH_PACKAGES = $(BUILD_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
+BENCH_PACKAGES = $(BUILD_PACKAGES) $(MPI_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
                  r-base-core r-bioc-pcamethods
 
 all: build/build.ninja

@@ -17,6 +17,7 @@
  *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
  *   karma_online_start, _learn, _model            rows without end            (karma/stream.h)
+ *   karma_table_read_split                        rows split over processes   (karma/ranks.h)
  *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *
  * Rules for all functions:
@@ -42,6 +43,7 @@
 #include "karma/learn.h"
 #include "karma/next.h"
 #include "karma/options.h"
+#include "karma/ranks.h"
 #include "karma/regret.h"
 #include "karma/search.h"
 #include "karma/stream.h"

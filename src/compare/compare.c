@@ -12,6 +12,7 @@
 #include "compare/method.h"
 #include "compare/paired.h"
 #include "eval/metric_table.h"
+#include "table/table_split.h"
 
 /* The probability of a false positive, over all methods together. */
 static const double LEVEL = 0.05;
@@ -358,6 +359,7 @@ karma_status karma_compare_with(karma_comparison *out, const karma_table *table,
     karma_fit_options own_fit;
     karma_search_options own_search;
     karma_compare_options own_compare;
+    KARMA_TRY(karma_i_table_check_whole(table, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, err));
     KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &own_search, search, err));
     KARMA_TRY(karma_i_options_accept(karma_compare_option_table(), &own_compare, compare, err));

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/threads.h"
 #include "io/csv_file.h"
+#include "io/csv_part.h"
 #include "io/date_parts.h"
 #include "io/numeral.h"
 #include "table/builder.h"
@@ -135,7 +136,7 @@ static karma_status check_weights(const karma_i_csv_file *file, karma_error *err
 /* Applies the result of the survey; *again: the rows must be read a second time. */
 static karma_status judge_columns(int *again, karma_i_csv_file *file, karma_error *err) {
     *again = 0;
-    if (file->n_rows == 0) return karma_i_csv_fail_no_rows(&file->records, err);
+    if (file->n_all_rows == 0) return karma_i_csv_fail_no_rows(&file->records, err);
     for (size_t i = 0; i < file->n_columns; i++) {
         karma_i_csv_column *column = &file->columns[i];
         if (!is_surveyed(column)) continue;
@@ -146,15 +147,23 @@ static karma_status judge_columns(int *again, karma_i_csv_file *file, karma_erro
     return check_weights(file, err);
 }
 
+/* Processes that read parts of one table decide together; those of a stream have tables of their own. */
+static karma_status share(karma_i_csv_file *file, karma_error *err) {
+    file->n_all_rows = file->n_rows;
+    return file->is_stream ? KARMA_OK : karma_i_csv_share(file, err);
+}
+
 karma_status karma_i_csv_read_rows(karma_i_csv_file *file, karma_error *err) {
     int again;
     KARMA_TRY(read_all(file, err));
     if (file->is_stream && file->n_rows == 0) return KARMA_OK;
+    KARMA_TRY(share(file, err));
     KARMA_TRY(judge_columns(&again, file, err));
     if (!again) return KARMA_OK;
     file->second = 1;
     KARMA_TRY(rewind_rows(file, err));
     KARMA_TRY(read_all(file, err));
+    KARMA_TRY(share(file, err));
     adopt_texts(file);
     return KARMA_OK;
 }
@@ -405,6 +414,7 @@ static void notice_columns(const karma_i_csv_file *file) {
 karma_status karma_i_csv_read(karma_table **out, const karma_i_read_request *request, karma_error *err) {
     karma_i_csv_file file;
     karma_status st = karma_i_csv_begin(&file, request, err);
+    if (st == KARMA_OK) st = karma_i_csv_take_part(&file, err);
     if (st == KARMA_OK) st = karma_i_csv_read_rows(&file, err);
     karma_i_csv_free_blocks(&file);
     if (st == KARMA_OK) notice_columns(&file);

@@ -48,7 +48,8 @@ typedef struct karma_i_csv_file {
     size_t n_columns;
     size_t most_cells; /* attributes that one row may have */
     size_t n_rows;
-    size_t *targets; /* their columns in the order they were named in, which need not be that of the file */
+    size_t n_all_rows; /* of all processes */
+    size_t *targets;   /* their columns in the order they were named in, which need not be that of the file */
     size_t n_targets, target_capacity;
     size_t n_ids;
     int has_weights;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "io/csv.h"
 #include "io/csv_file.h"
+#include "io/csv_part.h"
 #include "table/builder.h"
 
 struct karma_i_csv_stream {
@@ -16,6 +17,7 @@ karma_status karma_i_csv_stream_open(karma_i_csv_stream **out, const karma_i_rea
     karma_i_csv_stream *s = karma_i_zalloc(1, sizeof *s);
     if (!s) return karma_i_fail_memory(err);
     karma_status st = karma_i_csv_begin(&s->file, request, err);
+    if (st == KARMA_OK) st = karma_i_csv_take_part(&s->file, err);
     s->file.is_stream = 1;
     if (st == KARMA_OK && !(s->totals = karma_i_zalloc(s->file.n_columns, sizeof *s->totals)))
         st = karma_i_fail_memory(err);
@@ -89,7 +91,8 @@ static karma_status end_part(karma_i_csv_stream *s, karma_error *err) {
 static karma_status end_stream(karma_i_csv_stream *s, karma_error *err) {
     const karma_i_csv_file *file = &s->file;
     s->ended = 1;
-    if (!s->any_rows) return karma_i_csv_fail_no_rows(&file->records, err);
+    int is_part = file->request->ranks && file->request->ranks->size > 1; /* which may have no rows */
+    if (!s->any_rows && !is_part) return karma_i_csv_fail_no_rows(&file->records, err);
     for (size_t i = 0; i < file->n_columns; i++)
         if (is_surveyed(&file->columns[i]))
             karma_i_survey_notice(&s->totals[i], file->name, karma_i_csv_column_name(file, &file->columns[i]),

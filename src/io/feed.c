@@ -28,6 +28,9 @@ struct karma_i_feed {
     size_t passed, length, capacity;
     size_t origin;    /* bytes that do not count as text: a byte order mark */
     size_t size_hint; /* bytes that the file says it has */
+    size_t from;      /* the first byte that counts, and how many are left, if only some of the file do */
+    size_t left, until;
+    int is_restricted;
     z_stream inflater;
     int has_inflater, in_member; /* inside a gzip member */
     unsigned char *packed;       /* CHUNK bytes read but not unpacked: packed[used..packed_length) */
@@ -43,10 +46,12 @@ static karma_status read_bytes(size_t *got, karma_i_feed *f, void *to, size_t ro
         f->raw_ended = *got == 0;
         return KARMA_OK;
     }
+    if (f->is_restricted && room > f->left) room = f->left;
     do n = read(f->file, to, room < INT_MAX ? room : INT_MAX);
     while (n < 0 && errno == EINTR);
     if (n < 0) return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read: %s", f->name, strerror(errno));
     if (n == 0) f->raw_ended = 1;
+    if (f->is_restricted) f->left -= (size_t)n;
     *got = (size_t)n;
     return KARMA_OK;
 }
@@ -222,12 +227,46 @@ int karma_i_feed_is_seekable(const karma_i_feed *f) {
 karma_status karma_i_feed_rewind(karma_i_feed *f, karma_error *err) {
     f->passed = f->is_held ? f->origin : 0;
     if (f->is_held) return KARMA_OK;
+    if (f->is_restricted) return karma_i_feed_restrict(f, f->from, f->until, err);
     if (lseek(f->file, 0, SEEK_SET) < 0)
         return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read twice: %s", f->name, strerror(errno));
     f->raw_ended = f->ended = f->in_member = 0;
     f->length = f->used = f->packed_length = 0;
     KARMA_TRY(karma_i_feed_fill(f, f->origin, 1, err));
     f->passed = f->origin < f->length ? f->origin : f->length;
+    return KARMA_OK;
+}
+
+size_t karma_i_feed_size(const karma_i_feed *f) {
+    return f->is_seekable && !f->is_gzip && !f->supply.read ? f->size_hint : 0;
+}
+
+size_t karma_i_feed_origin(const karma_i_feed *f) {
+    return f->origin;
+}
+
+karma_status karma_i_feed_peek(char *out, const karma_i_feed *f, size_t first, size_t n, karma_error *err) {
+    while (n > 0) {
+        ssize_t got = pread(f->file, out, n, (off_t)first);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read: %s", f->name, strerror(errno));
+        if (got == 0) return karma_i_fail(err, KARMA_ERR_IO, "%s: the file became shorter while it was read", f->name);
+        out += got;
+        first += (size_t)got;
+        n -= (size_t)got;
+    }
+    return KARMA_OK;
+}
+
+karma_status karma_i_feed_restrict(karma_i_feed *f, size_t first, size_t end, karma_error *err) {
+    if (lseek(f->file, (off_t)first, SEEK_SET) < 0)
+        return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read: %s", f->name, strerror(errno));
+    f->is_restricted = 1;
+    f->from = first;
+    f->until = end;
+    f->left = end - first;
+    f->raw_ended = f->ended = 0;
+    f->length = f->passed = f->used = f->packed_length = 0;
     return KARMA_OK;
 }
 

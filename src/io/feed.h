@@ -34,6 +34,15 @@ karma_status karma_i_feed_rewind(karma_i_feed *feed, karma_error *err);
 /* At the start of the text: this many bytes are not part of it, even after rewinding. */
 void karma_i_feed_skip(karma_i_feed *feed, size_t length);
 
+/* The size of a file that can be read from any place: neither packed nor a pipe. 0: it cannot. */
+size_t karma_i_feed_size(const karma_i_feed *feed);
+/* Where its text starts: karma_i_feed_skip. */
+size_t karma_i_feed_origin(const karma_i_feed *feed);
+/* n bytes of such a file, from the place `first` on, which does not move anything. */
+karma_status karma_i_feed_peek(char *out, const karma_i_feed *feed, size_t first, size_t n, karma_error *err);
+/* From now on such a file consists of its bytes from `first` to `end`, of which none has been read. */
+karma_status karma_i_feed_restrict(karma_i_feed *feed, size_t first, size_t end, karma_error *err);
+
 /* The text that is there and not yet passed, which ends in a '\0' that does not count. Reading and passing invalidate
  * it. */
 char *karma_i_feed_text(const karma_i_feed *feed, size_t *length);

@@ -12,6 +12,7 @@
 #include "karma/database.h"
 #include "table/order.h"
 #include "table/reading.h"
+#include "table/table_split.h"
 
 /* In the order in which they are tried: the first one that fits the file name is taken. A reader without endings fits
  * every name, so formats that only the option 'format' chooses come after csv. */
@@ -147,8 +148,8 @@ static void end_job(job *j) {
 
 /* Opens the file and finds its reader. To be ended by end_job. */
 static karma_status open_job(job *j, const char *path, const karma_i_supply *supply, const karma_read_options *options,
-                             const karma_i_expectation *expectation, const karma_hooks *hooks, int patient,
-                             karma_error *err) {
+                             const karma_i_expectation *expectation, const karma_ranks *ranks, const karma_hooks *hooks,
+                             int patient, karma_error *err) {
     int has_cells = supply ? !supply->is_file : karma_is_database(path);
     *j = (job){.found = *options};
     j->chosen = has_cells ? choose_reader(KARMA_FORMAT_CSV, "") : choose_reader(options->format, path);
@@ -157,7 +158,8 @@ static karma_status open_job(job *j, const char *path, const karma_i_supply *sup
                                         .expectation = expectation,
                                         .hooks = hooks,
                                         .likely_delimiter = j->chosen->likely_delimiter,
-                                        .found = &j->found};
+                                        .found = &j->found,
+                                        .ranks = ranks};
     KARMA_TRY(open_feed(j, path, supply, err));
     if (patient && !karma_i_feed_is_seekable(j->feed)) karma_i_feed_hold(j->feed);
     KARMA_TRY(look_at_start(&j->start, j->feed, patient, err));
@@ -171,6 +173,9 @@ static karma_status open_job(job *j, const char *path, const karma_i_supply *sup
         j->request.feed = j->feed;
         j->request.is_cut = j->start.is_cut;
     }
+    int is_plain = j->chosen->format == KARMA_FORMAT_CSV && !has_cells && !options->gram;
+    if (ranks && ranks->size > 1 && !is_plain)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "%s: only CSV files can be split over processes", path);
     return KARMA_OK;
 }
 
@@ -196,9 +201,9 @@ static karma_status read_all(karma_table **out, job *j, karma_error *err) {
 
 static karma_status read_with(karma_table **out, const char *path, const karma_i_supply *supply,
                               const karma_read_options *options, const karma_i_expectation *expectation,
-                              const karma_hooks *hooks, karma_error *err) {
+                              const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err) {
     job j;
-    karma_status st = open_job(&j, path, supply, options, expectation, hooks, 1, err);
+    karma_status st = open_job(&j, path, supply, options, expectation, ranks, hooks, 1, err);
     if (st == KARMA_OK) st = read_all(out, &j, err);
     end_job(&j);
     return st;
@@ -229,9 +234,9 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     karma_read_options own;
     KARMA_TRY(karma_i_options_accept(table, &own, options, err));
     KARMA_TRY(check_given(path, &own, err));
-    if (!expectation || !expectation->reading) return read_with(out, path, NULL, &own, expectation, hooks, err);
+    if (!expectation || !expectation->reading) return read_with(out, path, NULL, &own, expectation, NULL, hooks, err);
     KARMA_TRY(karma_i_reading_merge(&own, options, expectation->reading, hooks, err));
-    karma_status st = read_with(out, path, NULL, &own, expectation, hooks, err);
+    karma_status st = read_with(out, path, NULL, &own, expectation, NULL, hooks, err);
     karma_options_clear(table, &own);
     return st;
 }
@@ -240,7 +245,7 @@ karma_status karma_i_table_read_supply(karma_table **out, const char *name, karm
                                        const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_read_options own;
     KARMA_TRY(karma_i_options_accept(karma_read_option_table(), &own, options, err));
-    return read_with(out, name, &supply, &own, NULL, hooks, err);
+    return read_with(out, name, &supply, &own, NULL, NULL, hooks, err);
 }
 
 karma_status karma_table_read(karma_table **out, const char *path, const karma_read_options *options,
@@ -259,6 +264,35 @@ karma_status karma_table_read_like(karma_table **out, const char *path, const ka
     return st;
 }
 
+/* --- split over processes ------------------------------------------------------------------------------ */
+
+static karma_status read_part(karma_table **out, const char *path, const karma_read_options *options,
+                              const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err) {
+    karma_read_options own;
+    karma_table *part = NULL;
+    KARMA_TRY(karma_i_options_accept(karma_read_option_table(), &own, options, err));
+    KARMA_TRY(check_given(path, &own, err));
+    KARMA_TRY(read_with(&part, path, NULL, &own, NULL, ranks, hooks, err));
+    karma_status st = karma_i_table_balance(out, part, ranks, err);
+    karma_table_free(part);
+    return st;
+}
+
+karma_status karma_table_read_split(karma_table **out, const char *path, const karma_read_options *options,
+                                    const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err) {
+    karma_error fault = {0};
+    karma_table *table = NULL;
+    karma_status st = ranks->size == 1 ? karma_table_read(&table, path, options, hooks, &fault)
+                                       : read_part(&table, path, options, ranks, hooks, &fault);
+    st = karma_ranks_agree(ranks, st, &fault);
+    if (st == KARMA_OK)
+        *out = table;
+    else
+        karma_table_free(table);
+    if (st != KARMA_OK && err) *err = fault;
+    return st;
+}
+
 /* --- table by table ------------------------------------------------------------------------------------ */
 
 struct karma_i_table_stream {
@@ -266,7 +300,8 @@ struct karma_i_table_stream {
     karma_read_options options; /* owns its texts */
     int has_options;
     job job;
-    karma_i_csv_stream *csv; /* NULL: the format is read at once */
+    const karma_ranks *ranks; /* of which each reads a part; NULL: there are no others */
+    karma_i_csv_stream *csv;  /* NULL: the format is read at once */
     int ended;
 };
 
@@ -280,17 +315,18 @@ static karma_status open_stream(karma_i_table_stream *s, const char *path, const
     KARMA_TRY(remembered ? karma_i_reading_merge(&s->options, options, remembered, hooks, err)
                          : karma_options_copy(table, &s->options, &given, err));
     s->has_options = 1;
-    KARMA_TRY(open_job(&s->job, path, supply, &s->options, &s->expectation, hooks, 0, err));
+    KARMA_TRY(open_job(&s->job, path, supply, &s->options, &s->expectation, s->ranks, hooks, 0, err));
     if (s->job.chosen->format != KARMA_FORMAT_CSV || s->options.gram) return KARMA_OK;
     return karma_i_csv_stream_open(&s->csv, &s->job.request, err);
 }
 
 static karma_status new_stream(karma_i_table_stream **out, const char *path, const karma_i_supply *supply,
                                const karma_read_options *options, const karma_i_expectation *expectation,
-                               const karma_hooks *hooks, karma_error *err) {
+                               const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err) {
     karma_i_table_stream *s = karma_i_zalloc(1, sizeof *s);
     if (!s) return karma_i_fail_memory(err);
     s->expectation = *expectation;
+    s->ranks = ranks;
     karma_status st = open_stream(s, path, supply, options, hooks, err);
     if (st == KARMA_OK)
         *out = s;
@@ -300,15 +336,15 @@ static karma_status new_stream(karma_i_table_stream **out, const char *path, con
 }
 
 karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
-                                       const karma_i_expectation *expectation, const karma_hooks *hooks,
-                                       karma_error *err) {
-    return new_stream(out, path, NULL, options, expectation, hooks, err);
+                                       const karma_i_expectation *expectation, const karma_ranks *ranks,
+                                       const karma_hooks *hooks, karma_error *err) {
+    return new_stream(out, path, NULL, options, expectation, ranks, hooks, err);
 }
 
 karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,
                                               const karma_read_options *options, const karma_i_expectation *expectation,
                                               const karma_hooks *hooks, karma_error *err) {
-    return new_stream(out, name, &supply, options, expectation, hooks, err);
+    return new_stream(out, name, &supply, options, expectation, NULL, hooks, err);
 }
 
 karma_status karma_i_table_stream_next(karma_table **out, karma_i_table_stream *stream, karma_error *err) {

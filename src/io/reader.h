@@ -26,6 +26,7 @@ typedef struct karma_i_read_request {
     karma_i_feed *feed;        /* where the text comes from, if it is not all in `source`; NULL: it is. CSV only */
     int is_cut;                /* `source` holds its first lines only */
     int is_database;           /* messages count rows from 1; the header is written by this library */
+    const karma_ranks *ranks;  /* of which each reads a part; NULL: all is read. CSV only */
     int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 
@@ -49,11 +50,12 @@ karma_status karma_i_table_read_supply(karma_table **out, const char *name, karm
                                        const karma_read_options *options, const karma_hooks *hooks, karma_error *err);
 
 /* Table by table, for data of any length: CSV comes in parts, other formats as one table. The expectation, what it
- * points to and the path must outlive the stream. *out is NULL after the last table. */
+ * points to and the path must outlive the stream. *out is NULL after the last table. ranks, unless NULL: each process
+ * has a part of the file. */
 typedef struct karma_i_table_stream karma_i_table_stream;
 karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
-                                       const karma_i_expectation *expectation, const karma_hooks *hooks,
-                                       karma_error *err);
+                                       const karma_i_expectation *expectation, const karma_ranks *ranks,
+                                       const karma_hooks *hooks, karma_error *err);
 /* The same of a supply, whose text has a header unless it is like a file's; what there is at one time is one table. The
  * supply has nothing to close. `name` must outlive the stream. */
 karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,

@@ -11,6 +11,7 @@
 #ifndef KARMA_I_FEATURES_H
 #define KARMA_I_FEATURES_H
 
+#include "base/partition.h"
 #include "kernel/kernel.h"
 
 typedef struct karma_i_features karma_i_features;
@@ -30,7 +31,8 @@ typedef struct karma_i_features_kind {
     void (*expand)(double *out, const void *worker, const double *scales);
     /* sums_f += Σ_i factors[i] r_f(row i)² */
     void (*add_squares)(double *sums, const void *worker, const double *factors);
-    /* Features of the rows that index[0..count) names. `features` are all rows, and must outlive them. */
+    /* Features of the rows that index[0..count) names. `features` are all rows; they and the index must outlive them.
+     */
     karma_status (*select)(karma_i_features **out, const karma_i_features *features, const size_t *index, size_t count,
                            karma_error *err);
     void (*free)(karma_i_features *features);
@@ -42,6 +44,9 @@ struct karma_i_features {
     size_t n_rows, n_features, block_rows;
     const double *norm;        /* R, row-major; NULL: the identity */
     const double *norm_factor; /* L, lower, with R = L Lᵀ */
+    karma_i_partition
+        split;              /* of the rows; n_rows are here. Of selected rows: of those that they were selected from, */
+    const size_t *selected; /* and which these are, ascending; NULL: all */
 };
 
 /* Numbers in memory, row-major. The array is owned by the features from then on, even if this fails. */
@@ -54,6 +59,7 @@ typedef struct karma_i_landmarks {
     const karma_i_rows *rows, *landmarks;
     const double *norm, *norm_factor; /* as above, of all landmarks */
     double memory; /* bytes that kernel values may take; those that do not fit are computed again in each pass */
+    karma_i_partition split; /* of the rows */
 } karma_i_landmarks;
 karma_status karma_i_features_landmarks(karma_i_features **out, const karma_i_landmarks *landmarks, karma_error *err);
 /* The same rows against the first n_landmarks of the landmarks. Kernel values are shared, so `features` must outlive
@@ -75,16 +81,16 @@ void karma_i_features_free(karma_i_features *features);
 typedef void (*karma_i_features_fn)(double *values, void *payload, size_t first, size_t count);
 
 /* One pass over all rows: dot products with n vectors, n_features apart, then `fn`, then sums_k = Σ_i factor_ik r(row
- * i). vectors NULL: `fn` gives factors without looking at values. sums NULL: only `fn` is wanted. The same for any
- * number of threads. */
+ * i). vectors NULL: `fn` gives factors without looking at values. sums NULL: only `fn` is wanted, and of the rows that
+ * are here. The same for any number of threads and of processes, all of which get the sums. */
 karma_status karma_i_features_pass(double *sums, const karma_i_features *features, const double *vectors, size_t n,
                                    karma_i_features_fn fn, void *payload, int threads, karma_error *err);
 
 /* products += Σ_i factors[i] r(row i) r(row i)ᵀ, n_features × n_features; the lower triangle and what shares its tiles.
- * factors >= 0. */
+ * factors >= 0, of the rows that are here. Processes share the work, and all get the products. */
 karma_status karma_i_features_products(double *products, const karma_i_features *features, const double *factors,
                                        int threads, karma_error *err);
-/* squares[f] += Σ_i factors[i] r_f(row i)². */
+/* squares[f] += Σ_i factors[i] r_f(row i)². For rows that are not split. */
 karma_status karma_i_features_squares(double *squares, const karma_i_features *features, const double *factors,
                                       karma_error *err);
 

@@ -74,9 +74,11 @@ static karma_status select_rows(karma_i_features **out, const karma_i_features *
     for (size_t i = 0; i < count; i++)
         memcpy(codes + i * n_codes, from->codes + index[i] * n_codes, n_codes * sizeof *codes);
     karma_status st = karma_i_features_codes(out, codes, count, n_codes, features->n_features, from->value, err);
-    if (st == KARMA_OK)
+    if (st == KARMA_OK) {
         ((code_features *)*out)->own = codes;
-    else
+        (*out)->split = features->split;
+        (*out)->selected = index;
+    } else
         karma_i_free(codes);
     return st;
 }
@@ -93,7 +95,8 @@ karma_status karma_i_features_codes(karma_i_features **out, const uint32_t *code
                                     size_t n_features, double value, karma_error *err) {
     code_features *f = karma_i_zalloc(1, sizeof *f);
     if (!f) return karma_i_fail_memory(err);
-    f->base = (karma_i_features){&kind, n_rows, n_features, BLOCK_ROWS, NULL, NULL};
+    f->base =
+        (karma_i_features){&kind, n_rows, n_features, BLOCK_ROWS, NULL, NULL, karma_i_partition_whole(n_rows), NULL};
     f->codes = codes;
     f->n_codes = n_codes;
     f->value = value;

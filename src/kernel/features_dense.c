@@ -63,7 +63,10 @@ static karma_status select_rows(karma_i_features **out, const karma_i_features *
     double *values = karma_i_alloc_aligned(count, n * sizeof *values);
     if (!values) return karma_i_fail_memory(err);
     for (size_t i = 0; i < count; i++) memcpy(values + i * n, from + index[i] * n, n * sizeof *values);
-    return karma_i_features_dense(out, values, count, n, err);
+    KARMA_TRY(karma_i_features_dense(out, values, count, n, err));
+    (*out)->split = features->split;
+    (*out)->selected = index;
+    return KARMA_OK;
 }
 
 static void free_features(karma_i_features *features) {
@@ -81,7 +84,8 @@ karma_status karma_i_features_dense(karma_i_features **out, double *values, size
         karma_i_free(values);
         return karma_i_fail_memory(err);
     }
-    f->base = (karma_i_features){&kind, n_rows, n_features, BLOCK_ROWS, NULL, NULL};
+    f->base =
+        (karma_i_features){&kind, n_rows, n_features, BLOCK_ROWS, NULL, NULL, karma_i_partition_whole(n_rows), NULL};
     f->values = values;
     *out = &f->base;
     return KARMA_OK;

@@ -179,6 +179,7 @@ static karma_status select_rows(karma_i_features **out, const karma_i_features *
     f->index = karma_i_alloc(count, sizeof *f->index);
     karma_status st = f->index ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) memcpy(f->index, index, count * sizeof *index);
+    f->base.selected = f->index;
     if (st == KARMA_OK && !is_whole(from->store, features->n_rows, features->block_rows))
         st = copy_rows(f, from->source.rows, err);
     if (st == KARMA_OK)
@@ -211,9 +212,14 @@ karma_status karma_i_features_landmarks(karma_i_features **out, const karma_i_la
     if (!f) return karma_i_fail_memory(err);
     size_t n = landmarks->landmarks->n_rows,
            block = karma_i_tile_rows(landmarks->kernel, karma_i_rows_all(landmarks->rows));
-    f->base = (karma_i_features){
-        &kind,           landmarks->rows->n_rows, n, block < MOST_BLOCK_ROWS ? block : MOST_BLOCK_ROWS,
-        landmarks->norm, landmarks->norm_factor};
+    f->base = (karma_i_features){&kind,
+                                 landmarks->rows->n_rows,
+                                 n,
+                                 block < MOST_BLOCK_ROWS ? block : MOST_BLOCK_ROWS,
+                                 landmarks->norm,
+                                 landmarks->norm_factor,
+                                 landmarks->split,
+                                 NULL};
     f->source = *landmarks;
     f->n_columns = n;
     if (!(f->store = new_store(f))) {

@@ -3,6 +3,7 @@
 #define KARMA_I_KERNEL_BUILD_H
 
 #include "base/archive.h"
+#include "base/partition.h"
 #include "kernel/plan.h"
 
 /* What a factor learns from the training rows; model files keep it. */
@@ -15,6 +16,14 @@ typedef struct karma_i_factor_facts {
 /* A kernel whose facts are learned from these rows. */
 karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_plan_kernel *plan, const karma_i_rows *rows,
                                   int threads, karma_error *err);
+/* Rows among which distances are averaged, evenly spread over n_rows: index[0..*count). */
+enum { KARMA_I_DISTANCE_ROWS = 512 };
+size_t karma_i_distance_rows(size_t index[KARMA_I_DISTANCE_ROWS], size_t n_rows);
+/* The same of rows that are split over processes; `sample` are copies of the rows of karma_i_distance_rows. Both NULL:
+ * all rows are here. */
+karma_status karma_i_kernel_learn_split(karma_i_kernel *kernel, const karma_i_plan_kernel *plan,
+                                        const karma_i_rows *rows, const karma_i_partition *split,
+                                        const karma_i_rows *sample, int threads, karma_error *err);
 /* The same with facts that are known, one per factor. */
 karma_status karma_i_kernel_restore(karma_i_kernel *kernel, const karma_i_plan_kernel *plan,
                                     const karma_i_factor_facts *facts, karma_error *err);

@@ -3,13 +3,35 @@
 #include "base/mem.h"
 #include "base/options_accept.h"
 #include "model/fit_task.h"
+#include "model/left_out.h"
 #include "model/probabilities.h"
+#include "table/table_split.h"
+
+/* What is not learned from rows that are split over processes is refused. */
+static karma_status check_split(const karma_model *model, const karma_table *rows, karma_error *err) {
+    const karma_i_task *task = &model->task;
+    if (karma_i_table_ranks(rows)->size == 1) return KARMA_OK;
+    if (task->options.solver != KARMA_SOLVER_NYSTROM)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "rows that are split over processes need option 'solver=nystrom'");
+    for (size_t k = 0; k < model->plan.n_kinds; k++)
+        if (model->plan.kinds[k] != KARMA_KERNEL_LINEAR && model->plan.kinds[k] != KARMA_KERNEL_RANK)
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "the kernel %s cannot be learned from rows that are split over processes; linear and "
+                                "rank can",
+                                karma_i_kind_of(model->plan.kinds[k])->name);
+    if (karma_i_wanted_calibration(task, 0) != KARMA_CALIBRATE_OFF || karma_i_wants_certainty(task, 0))
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "probabilities, intervals and sets cannot be learned from rows that are split over "
+                            "processes (option 'probabilities=off', option 'certainty=off')");
+    return KARMA_OK;
+}
 
 static karma_status fit_labelled(karma_model *model, const karma_table *rows, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_i_task_learn(&model->task, rows, options, hooks, err));
     const karma_fit_options *own = &model->task.options;
     KARMA_TRY(karma_i_plan_parse(&model->plan, own->kernel, own, err));
+    KARMA_TRY(check_split(model, rows, err));
     KARMA_TRY(karma_i_fit_rows(model, rows, NULL, hooks, hooks, err));
     KARMA_TRY(karma_i_calibrate_model(model, rows, hooks, err));
     model->task.options.step = NULL; /* belongs to the caller, and training is over */
@@ -17,8 +39,8 @@ static karma_status fit_labelled(karma_model *model, const karma_table *rows, co
     return KARMA_OK;
 }
 
-karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
-                       const karma_hooks *hooks, karma_error *err) {
+static karma_status fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
+                        const karma_hooks *hooks, karma_error *err) {
     karma_fit_options own;
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     options = &own;
@@ -28,10 +50,24 @@ karma_status karma_fit(karma_model **out, const karma_table *table, const karma_
     karma_model *model = karma_i_zalloc(1, sizeof *model);
     karma_status st = model ? fit_labelled(model, rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        model->info.n_unlabelled = table->n_rows - rows->n_rows;
+        model->info.n_unlabelled = karma_i_table_split(table).n_rows - karma_i_table_split(rows).n_rows;
         *out = model;
     } else
         karma_model_free(model);
     karma_table_free(labelled);
+    return st;
+}
+
+karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
+                       const karma_hooks *hooks, karma_error *err) {
+    karma_error fault = {0};
+    karma_model *model = NULL;
+    karma_status st = fit(&model, table, options, hooks, &fault);
+    st = karma_ranks_agree(karma_i_table_ranks(table), st, &fault);
+    if (st == KARMA_OK)
+        *out = model;
+    else
+        karma_model_free(model);
+    if (st != KARMA_OK && err) *err = fault;
     return st;
 }

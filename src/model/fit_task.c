@@ -12,6 +12,7 @@
 #include "model/supervise.h"
 #include "table/reading.h"
 #include "solve/nystrom.h"
+#include "table/table_split.h"
 
 /* Up to this number of rows members are learned in parallel: each has its kernel matrix in memory. */
 enum { SIDE_BY_SIDE_ROWS = 4000 };
@@ -20,6 +21,36 @@ enum { SIDE_BY_SIDE_ROWS = 4000 };
 static int is_boosted_alone(const karma_i_plan_member *member) {
     return member->machines.n == 1 && member->machines.factors[0] == 0.0 && member->kernel.n_factors == 1 &&
            member->kernel.factors[0].map.kind == KARMA_OUTER_IDENTITY;
+}
+
+/* Rows to learn from, which may be split over processes. */
+typedef struct lesson_rows {
+    const karma_table *table;
+    const karma_i_encoder *encoder;
+    const karma_i_rows *rows; /* of the table */
+    karma_i_partition split;
+} lesson_rows;
+
+/* A karma_i_row_source: encoded copies of rows that may be in other processes. */
+static karma_status fetch_rows(karma_i_rows **out, const void *payload, const size_t *index, size_t count,
+                               karma_error *err) {
+    const lesson_rows *from = payload;
+    karma_table *table = NULL;
+    KARMA_TRY(karma_i_table_gather(&table, from->table, index, count, err));
+    karma_status st = karma_i_encoder_apply(out, from->encoder, table, NULL, err);
+    karma_table_free(table);
+    return st;
+}
+
+static karma_status learn_kernel(karma_i_kernel *kernel, const karma_i_plan_kernel *plan, const lesson_rows *from,
+                                 int threads, karma_error *err) {
+    size_t index[KARMA_I_DISTANCE_ROWS], n = karma_i_distance_rows(index, from->split.n_rows);
+    karma_i_rows *sample = NULL;
+    if (from->split.ranks->size == 1) return karma_i_kernel_learn(kernel, plan, from->rows, threads, err);
+    KARMA_TRY(fetch_rows(&sample, from, index, n, err));
+    karma_status st = karma_i_kernel_learn_split(kernel, plan, from->rows, &from->split, sample, threads, err);
+    karma_i_rows_free(sample);
+    return st;
 }
 
 static int is_used(const karma_model *model, size_t row) {
@@ -94,10 +125,46 @@ static karma_status keep_support(karma_model *model, const karma_i_rows *rows, k
     return keep_leaves(model, kept, err);
 }
 
+/* Coefficients of the support rows of all processes, which are in the order of the rows. */
+static karma_status share_coefficients(karma_i_member *member, size_t n, const karma_ranks *ranks, karma_error *err) {
+    karma_i_gathered all;
+    KARMA_TRY(karma_i_ranks_gather(&all, member->coefficients, n * sizeof *member->coefficients, ranks, err));
+    karma_i_free(member->coefficients);
+    member->coefficients = (double *)(void *)all.bytes;
+    karma_i_free(all.start);
+    return KARMA_OK;
+}
+
+/* The same where rows are split: every process gets the support rows of all. */
+static karma_status keep_support_of_all(karma_model *model, const lesson_rows *from, karma_error *err) {
+    size_t n_outputs = model->task.n_outputs, kept = 0, *used = karma_i_alloc(from->rows->n_rows, sizeof *used);
+    karma_i_gathered all = {0};
+    if (!used) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < from->rows->n_rows; i++) {
+        if (!is_used(model, i)) continue;
+        for (size_t m = 0; m < model->n_members; m++) {
+            double *coefficients = model->members[m].coefficients;
+            memmove(coefficients + kept * n_outputs, coefficients + i * n_outputs, n_outputs * sizeof *coefficients);
+        }
+        used[kept++] = from->split.first + i;
+    }
+    karma_status st = karma_i_ranks_gather(&all, used, kept * sizeof *used, from->split.ranks, err);
+    karma_i_free(used);
+    for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++)
+        st = share_coefficients(&model->members[m], kept * n_outputs, from->split.ranks, err);
+    if (st == KARMA_OK)
+        st = fetch_rows(&model->support, from, (const size_t *)(void *)all.bytes,
+                        all.start[from->split.ranks->size] / sizeof *used, err);
+    karma_i_gathered_clear(&all);
+    if (st == KARMA_OK) model->info.n_support = model->support->n_rows;
+    return st;
+}
+
 /* A member's kernel and its machines, whose weighted sum is one machine: they share the kernel. */
 static karma_status learn_member(karma_model *model, size_t which, karma_fit_info *info, const karma_i_outputs *outputs,
-                                 const karma_i_rows *rows, const karma_fit_options *options, const karma_hooks *hooks,
+                                 const lesson_rows *from, const karma_fit_options *options, const karma_hooks *hooks,
                                  karma_error *err) {
+    const karma_i_rows *rows = from->rows;
     karma_i_member *member = &model->members[which];
     const karma_i_plan_member *planned = &model->plan.members[which];
     const karma_i_C_grid *path = &planned->machines;
@@ -108,10 +175,12 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
                                .n_outputs = K,
                                .targets = outputs->targets,
                                .row_weights = outputs->weights,
-                               .losses = outputs->losses};
+                               .losses = outputs->losses,
+                               .source = {fetch_rows, from}};
+    if (from->split.ranks->size > 1) problem.split = from->split;
     problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;
     double total_weight = karma_i_plan_total_weight(&model->plan);
-    KARMA_TRY(karma_i_kernel_learn(&member->kernel, &planned->kernel, rows, karma_i_threads(options->threads), err));
+    KARMA_TRY(learn_kernel(&member->kernel, &planned->kernel, from, karma_i_threads(options->threads), err));
     member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
     double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
@@ -138,10 +207,10 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
 
 /* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too
  * small for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
-static karma_status learn_all_members(karma_model *model, const karma_i_outputs *outputs, const karma_i_rows *rows,
+static karma_status learn_all_members(karma_model *model, const karma_i_outputs *outputs, const lesson_rows *from,
                                       const karma_hooks *hooks, karma_error *err) {
     size_t n = model->n_members;
-    int side_by_side = n > 1 && rows->n_rows <= SIDE_BY_SIDE_ROWS;
+    int side_by_side = n > 1 && from->rows->n_rows <= SIDE_BY_SIDE_ROWS && from->split.ranks->size == 1;
     karma_fit_options options = model->task.options; /* borrows its texts */
     karma_fit_info *infos = karma_i_zalloc(n, sizeof *infos);
     karma_error *errors = karma_i_zalloc(n, sizeof *errors);
@@ -150,7 +219,7 @@ static karma_status learn_all_members(karma_model *model, const karma_i_outputs 
     if (st == KARMA_OK) {
 #pragma omp parallel for schedule(dynamic) num_threads(side_by_side ? karma_i_threads(model->task.options.threads) : 1)
         for (size_t m = 0; m < n; m++)
-            (void)learn_member(model, m, &infos[m], outputs, rows, &options, omp_get_thread_num() == 0 ? hooks : NULL,
+            (void)learn_member(model, m, &infos[m], outputs, from, &options, omp_get_thread_num() == 0 ? hooks : NULL,
                                &errors[m]);
     }
     for (size_t m = 0; st == KARMA_OK && m < n; m++) {
@@ -163,22 +232,24 @@ static karma_status learn_all_members(karma_model *model, const karma_i_outputs 
     return st;
 }
 
-static karma_status solve(karma_model *model, const karma_i_outputs *outputs, const karma_i_rows *rows,
+static karma_status solve(karma_model *model, const karma_i_outputs *outputs, const lesson_rows *from,
                           const karma_hooks *hooks, karma_error *err) {
-    KARMA_TRY(learn_all_members(model, outputs, rows, hooks, err));
+    KARMA_TRY(learn_all_members(model, outputs, from, hooks, err));
     model->info.scale = model->members[0].kernel.factors[0].scale;
     model->info.log_norm = model->members[0].kernel.factors[0].log_norm;
-    return keep_support(model, rows, err);
+    return from->split.ranks->size == 1 ? keep_support(model, from->rows, err) : keep_support_of_all(model, from, err);
 }
 
-static karma_status learn_members(karma_model *model, const karma_i_outputs *outputs, const karma_i_rows *rows,
+static karma_status learn_members(karma_model *model, const karma_i_outputs *outputs, const lesson_rows *from,
                                   const karma_hooks *hooks, karma_error *err) {
+    int stop = 0;
     model->members = karma_i_zalloc(model->plan.n_members, sizeof *model->members);
     if (!model->members) return karma_i_fail_memory(err);
     model->n_members = model->plan.n_members;
-    if (karma_i_progress(hooks, "learning", 0, 0))
-        return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
-    return solve(model, outputs, rows, hooks, err);
+    stop = karma_i_progress(hooks, "learning", 0, 0);
+    KARMA_TRY(karma_i_ranks_any(&stop, from->split.ranks, err));
+    if (stop) return karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted before anything was learned");
+    return solve(model, outputs, from, hooks, err);
 }
 
 karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, const karma_i_forest *grown,
@@ -189,14 +260,18 @@ karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, cons
     unsigned char is_needed[KARMA_N_KERNELS];
     mark_needed(is_needed, plan);
     if (table->reading) KARMA_TRY(karma_i_reading_new(&model->reading, table->reading, err));
-    model->info.n_rows = table->n_rows;
+    model->info.n_rows = karma_i_table_split(table).n_rows;
     model->info.n_columns = table->n_attributes;
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
     if (st == KARMA_OK)
         st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &model->task, &outputs, table,
                                    grown, hooks, err);
-    if (st == KARMA_OK) st = karma_i_encoder_apply_some(&rows, &model->encoder, is_needed, table, NULL, err);
-    if (st == KARMA_OK) st = learn_members(model, &outputs, rows, solving, err);
+    int is_split = karma_i_table_ranks(table)->size > 1; /* a process may have no first row */
+    if (st == KARMA_OK)
+        st = is_split ? karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err)
+                      : karma_i_encoder_apply_some(&rows, &model->encoder, is_needed, table, NULL, err);
+    lesson_rows from = {table, &model->encoder, rows, karma_i_table_split(table)};
+    if (st == KARMA_OK) st = learn_members(model, &outputs, &from, solving, err);
     karma_i_rows_free(rows);
     karma_i_outputs_clear(&outputs);
     return st;

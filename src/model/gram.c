@@ -6,6 +6,7 @@
 #include "base/options_accept.h"
 #include "model/model.h"
 #include "solve/solver.h"
+#include "table/table_split.h"
 
 struct karma_gram {
     karma_i_rows *rows;
@@ -62,6 +63,7 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
 karma_status karma_gram_new(karma_gram **out, const karma_table *table, const karma_table *against,
                             const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_fit_options own;
+    KARMA_TRY(karma_i_table_check_whole(table, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     options = &own;
     karma_gram *gram = karma_i_zalloc(1, sizeof *gram);

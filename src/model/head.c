@@ -72,25 +72,43 @@ karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fi
 
 /* --- learning ------------------------------------------------------------------------------------------ */
 
-static double mean_label(const karma_i_target *target, size_t n_rows) {
-    double sum = 0.0, n = 0.0, mean = 0.0;
-    for (size_t i = 0; i < n_rows; i++)
-        if (!isnan(target->value[i])) sum += target->value[i], n += 1.0;
-    if (isfinite(sum)) return sum / n;
-    for (size_t i = 0; i < n_rows; i++)
-        if (!isnan(target->value[i])) mean += target->value[i] / n;
-    return mean;
+/* The sum of the labels, and how many there are. */
+static void add_labels(double *sums, const void *payload, size_t first, size_t end) {
+    const double *value = payload;
+    for (size_t i = first; i < end; i++)
+        if (!isnan(value[i])) sums[0] += value[i], sums[1] += 1.0;
 }
 
-karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, size_t n_rows,
+typedef struct large_labels {
+    const double *value;
+    double n;
+} large_labels;
+
+/* The sum of labels that are too large to be added. */
+static void add_shares(double *mean, const void *payload, size_t first, size_t end) {
+    const large_labels *labels = payload;
+    for (size_t i = first; i < end; i++)
+        if (!isnan(labels->value[i])) *mean += labels->value[i] / labels->n;
+}
+
+static karma_status mean_label(double *out, const karma_i_target *target, const karma_i_partition *split,
+                               karma_error *err) {
+    double sums[2];
+    KARMA_TRY(karma_i_partition_sum(sums, 2, split, add_labels, target->value, err));
+    *out = sums[0] / sums[1];
+    if (isfinite(sums[0])) return KARMA_OK;
+    return karma_i_partition_sum(out, 1, split, add_shares, &(large_labels){target->value, sums[1]}, err);
+}
+
+karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, const karma_i_partition *split,
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_head head = {.name = karma_i_strdup(target->column.name)};
     karma_i_loss loss;
     karma_status st =
-        head.name ? karma_i_labels_learn(&head.labels, target, n_rows, options, hooks, err) : karma_i_fail_memory(err);
+        head.name ? karma_i_labels_learn(&head.labels, target, split, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_loss_make(&loss, head.labels.task, options, 0.5, err);
     if (st == KARMA_OK) head.loss = loss.kind;
-    if (st == KARMA_OK && head.labels.task == KARMA_TASK_REGRESS) head.mean = mean_label(target, n_rows);
+    if (st == KARMA_OK && head.labels.task == KARMA_TASK_REGRESS) st = mean_label(&head.mean, target, split, err);
     if (st == KARMA_OK && head.loss == KARMA_LOSS_PINBALL)
         st = karma_i_quantiles_parse(&head.quantiles, &head.n_quantiles, options, err);
     head.n_outputs = karma_i_head_count_outputs(&head);
@@ -121,18 +139,18 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
 karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
                                   const karma_fit_options *options, karma_error *err) {
     size_t n_labelled = 0;
+    karma_i_partition split = karma_i_partition_whole(n_rows);
     for (size_t i = 0; i < n_rows; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
-    if (head->labels.task == KARMA_TASK_CLASSIFY) return karma_i_labels_count(&head->labels, target, n_rows, err);
+    if (head->labels.task == KARMA_TASK_CLASSIFY) return karma_i_labels_count(&head->labels, target, &split, err);
     if (n_labelled == 0) return KARMA_OK;
     karma_i_labels labels = {0};
     karma_fit_options as_numbers = *options; /* borrows its texts; few rows may look like classes */
     as_numbers.task = KARMA_TASK_REGRESS;
-    KARMA_TRY(karma_i_labels_learn(&labels, target, n_rows, &as_numbers, NULL, err));
+    KARMA_TRY(karma_i_labels_learn(&labels, target, &split, &as_numbers, NULL, err));
     head->labels.shift = labels.shift;
     head->labels.factor = labels.factor;
-    head->mean = mean_label(target, n_rows);
     karma_i_labels_clear(&labels);
-    return KARMA_OK;
+    return mean_label(&head->mean, target, &split, err);
 }
 
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,

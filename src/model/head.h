@@ -23,7 +23,7 @@ typedef struct karma_i_head {
 } karma_i_head;
 
 /* Everything but its outputs' place. */
-karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, size_t n_rows,
+karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target, const karma_i_partition *split,
                                 const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 /* Without the calibration and the certainty. */
 karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err);

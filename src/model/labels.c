@@ -49,19 +49,34 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The distinct labels of a column of numbers in ascending order. */
-static double *distinct_values(const karma_i_target *target, size_t n_rows, size_t *n_labelled, size_t *n_out) {
-    double *values = karma_i_alloc(n_rows, sizeof *values);
-    if (!values) return NULL;
-    size_t n = 0, kept = 0;
-    for (size_t i = 0; i < n_rows; i++)
-        if (!isnan(target->value[i])) values[n++] = target->value[i];
+/* Sorts numbers and leaves out repeats. */
+static size_t keep_distinct(double *values, size_t n) {
+    size_t kept = 0;
     if (n > 1) qsort(values, n, sizeof *values, by_value);
     for (size_t i = 0; i < n; i++)
         if (kept == 0 || values[kept - 1] != values[i]) values[kept++] = values[i];
+    return kept;
+}
+
+/* The distinct labels of a column of numbers in ascending order, a new array, and how many rows have one. */
+static karma_status distinct_values(double **out, size_t *n_out, size_t *n_labelled, const karma_i_target *target,
+                                    const karma_i_partition *split, karma_error *err) {
+    karma_i_gathered all;
+    double *values = karma_i_alloc(split->count, sizeof *values);
+    if (!values) return karma_i_fail_memory(err);
+    size_t n = 0, kept;
+    for (size_t i = 0; i < split->count; i++)
+        if (!isnan(target->value[i])) values[n++] = target->value[i];
+    kept = keep_distinct(values, n);
+    karma_status st = karma_i_ranks_add(&n, 1, split->ranks, err);
+    if (st == KARMA_OK) st = karma_i_ranks_gather(&all, values, kept * sizeof *values, split->ranks, err);
+    karma_i_free(values);
+    if (st != KARMA_OK) return st;
+    *out = (double *)(void *)all.bytes;
+    *n_out = keep_distinct(*out, all.start[split->ranks->size] / sizeof *values);
     *n_labelled = n;
-    *n_out = kept;
-    return values;
+    karma_i_free(all.start);
+    return KARMA_OK;
 }
 
 static int looks_like_classes(const double *values, size_t n, size_t n_rows) {
@@ -97,14 +112,15 @@ static karma_status classes_of_numbers(karma_i_labels *out, const karma_i_target
 }
 
 /* Only levels that occur: the table may be a part of a larger one. */
-static karma_status classes_of_texts(karma_i_labels *out, const karma_i_target *target, size_t n_rows,
+static karma_status classes_of_texts(karma_i_labels *out, const karma_i_target *target, const karma_i_partition *split,
                                      karma_error *err) {
     const karma_i_column *column = &target->column;
-    unsigned char *seen = karma_i_zalloc(column->n_levels, 1);
+    size_t *seen = karma_i_zalloc(column->n_levels, sizeof *seen);
     out->classes = karma_i_zalloc(column->n_levels, sizeof *out->classes);
     karma_status st = seen && out->classes ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
+    for (size_t i = 0; st == KARMA_OK && i < split->count; i++)
         if (!isnan(target->value[i])) seen[(size_t)target->value[i]] = 1;
+    if (st == KARMA_OK) st = karma_i_ranks_add(seen, column->n_levels, split->ranks, err);
     for (size_t l = 0; st == KARMA_OK && l < column->n_levels; l++) {
         if (!seen[l]) continue;
         out->classes[out->n_classes] = karma_i_strdup(column->levels[l]);
@@ -114,18 +130,19 @@ static karma_status classes_of_texts(karma_i_labels *out, const karma_i_target *
     return st;
 }
 
-karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+karma_status karma_i_labels_count(karma_i_labels *labels, const karma_i_target *target, const karma_i_partition *split,
                                   karma_error *err) {
+    size_t n_rows = split->count;
     size_t *classes = karma_i_alloc(n_rows, sizeof *classes);
     karma_status st = classes ? karma_i_labels_classes(classes, labels, target, n_rows, err) : karma_i_fail_memory(err);
     for (size_t k = 0; st == KARMA_OK && k < labels->n_classes; k++) labels->class_count[k] = 0;
     for (size_t i = 0; st == KARMA_OK && i < n_rows; i++)
         if (classes[i] < labels->n_classes) labels->class_count[classes[i]]++;
     karma_i_free(classes);
-    return st;
+    return st == KARMA_OK ? karma_i_ranks_add(labels->class_count, labels->n_classes, split->ranks, err) : st;
 }
 
-static karma_status count_classes(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+static karma_status count_classes(karma_i_labels *labels, const karma_i_target *target, const karma_i_partition *split,
                                   karma_error *err) {
     if (labels->n_classes < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "column '%s' has only one class, '%s': a classifier needs two",
@@ -134,18 +151,37 @@ static karma_status count_classes(karma_i_labels *labels, const karma_i_target *
         return karma_i_fail(
             err, KARMA_ERR_DATA,
             "column '%s' has %zu classes in %zu rows; at most %d can be learned. Is it an identifier, or a number?",
-            target->column.name, labels->n_classes, n_rows, MOST_CLASSES);
+            target->column.name, labels->n_classes, split->n_rows, MOST_CLASSES);
     labels->class_count = karma_i_zalloc(labels->n_classes, sizeof *labels->class_count);
-    return labels->class_count ? karma_i_labels_count(labels, target, n_rows, err) : karma_i_fail_memory(err);
+    return labels->class_count ? karma_i_labels_count(labels, target, split, err) : karma_i_fail_memory(err);
 }
 
-static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+/* Sums over the labels of a quantity. */
+typedef struct label_sums {
+    const double *value;
+    double n, mean, unit; /* labels, their mean, and about one over the largest deviation from it */
+} label_sums;
+
+static void add_to_mean(double *mean, const void *payload, size_t first, size_t end) {
+    const label_sums *s = payload;
+    for (size_t i = first; i < end; i++)
+        if (!isnan(s->value[i])) *mean += s->value[i] / s->n;
+}
+
+static void add_to_variance(double *variance, const void *payload, size_t first, size_t end) {
+    const label_sums *s = payload;
+    for (size_t i = first; i < end; i++)
+        if (!isnan(s->value[i])) *variance += pow((s->value[i] - s->mean) * s->unit, 2) / s->n;
+}
+
+static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target *target, const karma_i_partition *split,
                                    size_t n_labelled, int standardise, karma_error *err) {
-    double mean = 0.0, largest = 0.0, variance = 0.0, n = (double)n_labelled;
-    for (size_t i = 0; i < n_rows; i++)
-        if (!isnan(target->value[i])) mean += target->value[i] / n;
-    for (size_t i = 0; i < n_rows; i++)
+    label_sums sums = {target->value, (double)n_labelled, 0.0, 1.0};
+    double mean, largest = 0.0, variance = 0.0;
+    KARMA_TRY(karma_i_partition_sum(&mean, 1, split, add_to_mean, &sums, err));
+    for (size_t i = 0; i < split->count; i++)
         if (!isnan(target->value[i])) largest = fmax(largest, fabs(target->value[i] - mean));
+    KARMA_TRY(karma_i_ranks_largest(&largest, 1, split->ranks, err));
     if (!(largest <= MOST_DEVIATION))
         return karma_i_fail(err, KARMA_ERR_DATA,
                             "column '%s': its values are too large (%g from their mean); divide them by a constant",
@@ -156,18 +192,19 @@ static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target 
             "column '%s': its values are too close together (at most %g from their mean); multiply them by a constant",
             target->column.name, largest);
     double unit = karma_i_unit_of(largest);
-    for (size_t i = 0; i < n_rows; i++)
-        if (!isnan(target->value[i])) variance += pow((target->value[i] - mean) * unit, 2) / n;
+    sums.mean = mean;
+    sums.unit = unit;
+    KARMA_TRY(karma_i_partition_sum(&variance, 1, split, add_to_variance, &sums, err));
     labels->shift = standardise ? mean : 0.0;
     labels->factor = standardise && variance > 0.0 ? unit / sqrt(variance) : 1.0;
     return KARMA_OK;
 }
 
-static karma_status learn_numbers(karma_i_labels *labels, const karma_i_target *target, size_t n_rows,
+static karma_status learn_numbers(karma_i_labels *labels, const karma_i_target *target, const karma_i_partition *split,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     size_t n = 0, n_labelled = 0;
-    double *values = distinct_values(target, n_rows, &n_labelled, &n);
-    if (!values) return karma_i_fail_memory(err);
+    double *values = NULL;
+    KARMA_TRY(distinct_values(&values, &n, &n_labelled, target, split, err));
     int classes = options->task == KARMA_TASK_CLASSIFY ||
                   (options->task == KARMA_TASK_AUTO && looks_like_classes(values, n, n_labelled));
     if (options->task == KARMA_TASK_AUTO && n > 2)
@@ -177,23 +214,23 @@ static karma_status learn_numbers(karma_i_labels *labels, const karma_i_target *
                        classes ? "a quantity" : "classes");
     labels->task = classes ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;
     karma_status st = classes ? classes_of_numbers(labels, target, values, n, err)
-                              : learn_quantity(labels, target, n_rows, n_labelled, options->standardise, err);
+                              : learn_quantity(labels, target, split, n_labelled, options->standardise, err);
     karma_i_free(values);
     return st;
 }
 
-karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *target, size_t n_rows,
+karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *target, const karma_i_partition *split,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_labels labels = {.task = KARMA_TASK_CLASSIFY, .factor = 1.0};
     karma_status st;
     if (target->column.kind == KARMA_COLUMN_NUMBER)
-        st = learn_numbers(&labels, target, n_rows, options, hooks, err);
+        st = learn_numbers(&labels, target, split, options, hooks, err);
     else if (options->task == KARMA_TASK_REGRESS)
         st = karma_i_fail(err, KARMA_ERR_DATA, "column '%s' holds categories, but a regression needs numbers",
                           target->column.name);
     else
-        st = classes_of_texts(&labels, target, n_rows, err);
-    if (st == KARMA_OK && labels.task == KARMA_TASK_CLASSIFY) st = count_classes(&labels, target, n_rows, err);
+        st = classes_of_texts(&labels, target, split, err);
+    if (st == KARMA_OK && labels.task == KARMA_TASK_CLASSIFY) st = count_classes(&labels, target, split, err);
     if (st == KARMA_OK)
         *out = labels;
     else

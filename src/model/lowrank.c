@@ -8,6 +8,7 @@
 #include "karma/subspace.h"
 #include "prep/recipe.h"
 #include "subspace/regularity.h"
+#include "table/table_split.h"
 
 void karma_lowrank_free(karma_lowrank *report) {
     if (!report) return;
@@ -146,6 +147,7 @@ static karma_status fill_report(karma_lowrank *out, const karma_i_recipe *recipe
 karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table, const karma_fit_options *options,
                                const karma_hooks *hooks, karma_error *err) {
     karma_fit_options own;
+    KARMA_TRY(karma_i_table_check_whole(table, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     if (own.subspace_noise == KARMA_NOISE_AUTO) own.subspace_noise = KARMA_NOISE_COLUMN;
     options = &own;

@@ -13,6 +13,7 @@
 #include "model/stream_part.h"
 #include "model/supervise.h"
 #include "table/reading.h"
+#include "table/table_split.h"
 
 static const char DEFAULT_KERNEL[] = "rank";
 
@@ -163,6 +164,7 @@ karma_status karma_online_new(karma_online **out, const karma_table *first, cons
     karma_fit_options own;
     karma_online_options wanted;
     char kernel[sizeof DEFAULT_KERNEL];
+    KARMA_TRY(karma_i_table_check_whole(first, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, fit, err));
     KARMA_TRY(karma_i_options_accept(karma_online_option_table(), &wanted, options, err));
     memcpy(kernel, DEFAULT_KERNEL, sizeof kernel);

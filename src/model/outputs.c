@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "table/table_split.h"
 
 void karma_i_outputs_clear(karma_i_outputs *outputs) {
     karma_i_free(outputs->targets);
@@ -12,12 +13,24 @@ void karma_i_outputs_clear(karma_i_outputs *outputs) {
     *outputs = (karma_i_outputs){0};
 }
 
+typedef struct weight_sums {
+    const double *weight;
+    double n;
+} weight_sums;
+
+static void add_weights(double *sum, const void *payload, size_t first, size_t end) {
+    const weight_sums *w = payload;
+    for (size_t i = first; i < end; i++) *sum += w->weight[i] / w->n;
+}
+
 /* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL if there are none. */
 static karma_status mean_one_weights(double **out, const karma_table *table, karma_error *err) {
     *out = NULL;
     if (!table->row_weight) return KARMA_OK;
     double sum = 0.0;
-    for (size_t i = 0; i < table->n_rows; i++) sum += table->row_weight[i] / (double)table->n_rows;
+    karma_i_partition split = karma_i_table_split(table);
+    weight_sums sums = {table->row_weight, (double)split.n_rows};
+    KARMA_TRY(karma_i_partition_sum(&sum, 1, &split, add_weights, &sums, err));
     if (!(sum > 0.0 && isfinite(sum)))
         return karma_i_fail(err, KARMA_ERR_DATA, "no row that has a label has a weight above 0");
     double *weights = karma_i_alloc(table->n_rows, sizeof *weights);

@@ -26,22 +26,46 @@ void karma_i_model_stream_clear(karma_i_model_stream *stream) {
 }
 
 static karma_status open_tables(karma_row_stream *s, const karma_model *model, const char *path,
-                                const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
+                                const karma_read_options *options, const karma_ranks *ranks, const karma_hooks *hooks,
+                                karma_error *err) {
     const karma_i_recipe *recipe = karma_i_model_recipe(model);
+    if (recipe->n_matrix_columns && ranks && ranks->size > 1)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "kernel values cannot be split over processes");
     if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_alone(&s->matrix, path, err);
     KARMA_TRY(karma_i_model_expect(&s->own, model, err));
-    return karma_i_table_stream_open(&s->own.tables, path, options, &s->own.expectation, hooks, err);
+    return karma_i_table_stream_open(&s->own.tables, path, options, &s->own.expectation, ranks, hooks, err);
 }
 
-karma_status karma_row_stream_open(karma_row_stream **out, const karma_model *model, const char *path,
-                                   const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
+static karma_status open_stream(karma_row_stream **out, const karma_model *model, const char *path,
+                                const karma_read_options *options, const karma_ranks *ranks, const karma_hooks *hooks,
+                                karma_error *err) {
     karma_row_stream *s = karma_i_zalloc(1, sizeof *s);
     if (!s) return karma_i_fail_memory(err);
-    karma_status st = open_tables(s, model, path, options, hooks, err);
+    karma_status st = open_tables(s, model, path, options, ranks, hooks, err);
     if (st == KARMA_OK)
         *out = s;
     else
         karma_row_stream_free(s);
+    return st;
+}
+
+karma_status karma_row_stream_open(karma_row_stream **out, const karma_model *model, const char *path,
+                                   const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
+    return open_stream(out, model, path, options, NULL, hooks, err);
+}
+
+karma_status karma_row_stream_open_split(karma_row_stream **out, const karma_model *model, const char *path,
+                                         const karma_read_options *options, const karma_ranks *ranks,
+                                         const karma_hooks *hooks, karma_error *err) {
+    karma_error fault = {0};
+    karma_row_stream *stream = NULL;
+    karma_status st = open_stream(&stream, model, path, options, ranks, hooks, &fault);
+    st = karma_ranks_agree(ranks, st, &fault);
+    if (st == KARMA_OK)
+        *out = stream;
+    else
+        karma_row_stream_free(stream);
+    if (st != KARMA_OK && err) *err = fault;
     return st;
 }
 

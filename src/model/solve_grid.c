@@ -30,18 +30,23 @@ void karma_i_info_add(karma_fit_info *sum, const karma_fit_info *one) {
     if (one->stop > sum->stop) sum->stop = one->stop;
 }
 
+static void add_values(double *sum, const void *values, size_t first, size_t end) {
+    for (size_t i = first; i < end; i++) *sum += ((const double *)values)[i];
+}
+
 /* C of the options; for auto, what weighs the average row like a unit vector in the objective: m / mean k(x,x). */
-static karma_status choose_C(double *C, const karma_fit_options *options, const karma_i_kernel *kernel,
-                             const karma_i_rows *rows, karma_error *err) {
+static karma_status choose_C(double *C, const karma_fit_options *options, const karma_i_problem *problem,
+                             karma_error *err) {
     *C = options->C;
     if (options->C != KARMA_AUTO) return KARMA_OK;
-    double *diagonal = karma_i_alloc(rows->n_rows, sizeof *diagonal), sum = 0.0;
+    karma_i_partition split = karma_i_problem_split(problem);
+    double *diagonal = karma_i_alloc(split.count, sizeof *diagonal), sum = 0.0, n = (double)split.n_rows;
     if (!diagonal) return karma_i_fail_memory(err);
-    karma_i_kernel_diagonal(diagonal, kernel, karma_i_rows_all(rows));
-    for (size_t i = 0; i < rows->n_rows; i++) sum += diagonal[i];
+    karma_i_kernel_diagonal(diagonal, problem->kernel, karma_i_rows_all(problem->rows));
+    karma_status st = karma_i_partition_sum(&sum, 1, &split, add_values, diagonal, err);
     karma_i_free(diagonal);
-    *C = sum > 0.0 ? (double)rows->n_rows * (double)rows->n_rows / sum : 1.0;
-    return KARMA_OK;
+    if (st == KARMA_OK) *C = sum > 0.0 ? n * n / sum : 1.0;
+    return st;
 }
 
 /* The machines one after the other, over a problem that has its kernel. `reduction` NULL: by the solver itself. */
@@ -103,8 +108,7 @@ static karma_status walk_reduced(double *coefficients, karma_fit_info *info, con
         if (st == KARMA_OK && !reduction.features && options->solver == KARMA_SOLVER_AUTO)
             info->solver = karma_i_choose_other_solver(options, problem);
     }
-    if (st == KARMA_OK && info->solver == KARMA_SOLVER_NYSTROM)
-        st = karma_i_reduce(&reduction, problem->kernel, problem->rows, options, err);
+    if (st == KARMA_OK && info->solver == KARMA_SOLVER_NYSTROM) st = karma_i_reduce(&reduction, problem, options, err);
     if (st == KARMA_OK)
         st = walk(coefficients, info, reduction.features ? &reduction : NULL, path, problem, options, hooks, err);
     karma_i_reduction_clear(&reduction);
@@ -117,7 +121,7 @@ karma_status karma_i_solve_grid(double *coefficients, karma_fit_info *info, cons
     karma_i_problem own = *problem;
     karma_fit_options resolved = *options; /* borrows its texts */
     double n = (double)problem->rows->n_rows;
-    KARMA_TRY(choose_C(&resolved.C, options, problem->kernel, problem->rows, err));
+    KARMA_TRY(choose_C(&resolved.C, options, problem, err));
     if (info->solver == KARMA_SOLVER_PRIMAL || info->solver == KARMA_SOLVER_NYSTROM)
         return walk_reduced(coefficients, info, path, &own, &resolved, hooks, err);
     if (path->n > 1 && info->solver == KARMA_SOLVER_BATCH && n <= MATRIX_ROWS &&

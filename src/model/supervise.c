@@ -10,6 +10,7 @@
 #include "model/grow.h"
 #include "model/relevance.h"
 #include "solve/solver.h"
+#include "table/table_split.h"
 
 /* One of this number of folds is held out to decide whether refining helps; fewer rows have none to hold out. */
 enum { REFINE_FOLDS = 4 };
@@ -132,7 +133,9 @@ static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const k
                               const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
     karma_error errors[KARMA_N_KERNELS] = {0};
     size_t n = encoder->n;
-#pragma omp parallel num_threads(n > 1 ? karma_i_threads(task->options.threads) : 1)
+    int side_by_side =
+        n > 1 && karma_i_table_ranks(table)->size == 1; /* one thread at a time talks to other processes */
+#pragma omp parallel num_threads(side_by_side ? karma_i_threads(task->options.threads) : 1)
     {
 #pragma omp master
         for (size_t e = 0; e < n; e++)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "kernel/plan.h"
+#include "table/table_split.h"
 
 void karma_i_task_clear(karma_i_task *task) {
     karma_options_clear(karma_fit_option_table(), &task->options);
@@ -45,13 +46,15 @@ static karma_status finish_task(karma_i_task *out, karma_i_task *task, karma_sta
 
 static karma_status learn_heads(karma_i_task *task, const karma_table *table, const karma_hooks *hooks,
                                 karma_error *err) {
+    karma_i_partition split = karma_i_table_split(table);
     for (size_t t = 0; t < table->n_targets; t++) {
         const karma_i_target *target = &table->targets[t];
         size_t n_labelled = 0;
         for (size_t i = 0; i < table->n_rows; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
+        KARMA_TRY(karma_i_ranks_add(&n_labelled, 1, split.ranks, err));
         if (n_labelled == 0)
             return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'", target->column.name);
-        KARMA_TRY(karma_i_head_learn(&task->heads[t], target, table->n_rows, &task->options, hooks, err));
+        KARMA_TRY(karma_i_head_learn(&task->heads[t], target, &split, &task->options, hooks, err));
         place_head(task);
     }
     return KARMA_OK;
@@ -137,6 +140,18 @@ karma_status karma_i_task_relearn(karma_i_task *out, const karma_i_task *task, c
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
+/* Some of the rows; if they are split, whole granules again. */
+static karma_status select_rows(karma_table **out, const karma_table *table, const size_t *rows, size_t n,
+                                karma_error *err) {
+    karma_table *selected = NULL;
+    const karma_ranks *ranks = karma_i_table_ranks(table);
+    if (ranks->size == 1) return karma_table_select(out, table, rows, n, err);
+    KARMA_TRY(karma_table_select(&selected, table, rows, n, err));
+    karma_status st = karma_i_table_balance(out, selected, ranks, err);
+    karma_table_free(selected);
+    return st;
+}
+
 karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
                                    karma_error *err) {
     *out = NULL;
@@ -150,14 +165,15 @@ karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, 
         if (any) rows[n++] = i;
     }
     const char *name = table->targets[0].column.name, *more = table->n_targets > 1 ? " or the other targets" : "";
-    karma_status st = KARMA_OK;
-    if (n == 0)
+    size_t n_all = karma_i_table_split(table).n_rows, labelled = n;
+    karma_status st = karma_i_ranks_add(&labelled, 1, karma_i_table_ranks(table), err);
+    if (st == KARMA_OK && labelled == 0)
         st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
-    else if (n < table->n_rows) {
+    else if (st == KARMA_OK && labelled < n_all) {
         karma_i_notice(hooks, "%zu of %zu rows %s no label in column '%s'%s and %s left out of training",
-                       table->n_rows - n, table->n_rows, table->n_rows - n == 1 ? "has" : "have", name, more,
-                       table->n_rows - n == 1 ? "is" : "are");
-        st = karma_table_select(out, table, rows, n, err);
+                       n_all - labelled, n_all, n_all - labelled == 1 ? "has" : "have", name, more,
+                       n_all - labelled == 1 ? "is" : "are");
+        st = select_rows(out, table, rows, n, err);
     }
     karma_i_free(rows);
     return st;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "prep/moments.h"
 #include "prep/precomputed.h"
+#include "table/table_split.h"
 
 /* A category of at most this number of levels becomes indicator columns, one of more a code, which is faster. A column
  * costs a multiplication per pair of rows; a code a comparison and, centred, the two columns of its term. Measured on
@@ -98,9 +99,17 @@ static karma_status check_magnitudes(const karma_table *table, karma_error *err)
     return KARMA_OK;
 }
 
+/* Observed cells of all processes. */
+static karma_status count_observed(size_t *out, const karma_table *table, karma_error *err) {
+    *out = karma_table_n_observed(table);
+    return karma_i_ranks_add(out, 1, karma_i_table_ranks(table), err);
+}
+
 static karma_status check_cells(const karma_table *table, karma_error *err) {
+    size_t n_observed;
     if (table->n_attributes == 0) return karma_i_fail(err, KARMA_ERR_DATA, "there is no column to learn from");
-    if (karma_table_n_observed(table) == 0)
+    KARMA_TRY(count_observed(&n_observed, table, err));
+    if (n_observed == 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "every cell of every row is missing: there is nothing to learn from");
     return KARMA_OK;
 }
@@ -254,6 +263,18 @@ static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_co
     return KARMA_OK;
 }
 
+/* The cells of an attribute that are in any process. */
+static karma_status learn_ranking_of_all(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells,
+                                         size_t n, const karma_ranks *ranks, const style *s, karma_error *err) {
+    karma_i_gathered all;
+    if (ranks->size == 1) return learn_ranking(r, to, column, cells, n, s, err);
+    KARMA_TRY(karma_i_ranks_gather(&all, cells, n * sizeof *cells, ranks, err));
+    karma_status st =
+        learn_ranking(r, to, column, (double *)(void *)all.bytes, all.start[ranks->size] / sizeof *cells, s, err);
+    karma_i_gathered_clear(&all);
+    return st;
+}
+
 /* --- all columns --------------------------------------------------------------------------------------- */
 
 /* How many features and terms the observed attributes will have. */
@@ -307,7 +328,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
     size_t *first = NULL;
     int any_ranked = 0;
     for (size_t j = 0; j < table->n_attributes; j++) any_ranked |= is_ranked(&table->attributes[j], s);
-    karma_status st = any_ranked ? karma_i_cells_by_attribute(&cells, &first, table, m->count, err) : KARMA_OK;
+    karma_status st = any_ranked ? karma_i_cells_by_attribute(&cells, &first, table, m->here, err) : KARMA_OK;
     for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
         size_t to = r->n_attributes;
@@ -317,7 +338,7 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         if (column->kind == KARMA_COLUMN_CATEGORY)
             st = learn_category(r, to, column, counts_of(table, m, j), s, err);
         else if (first && is_ranked(column, s)) /* then there is an array of their cells */
-            st = learn_ranking(r, to, column, cells + first[j], m->count[j], s, err);
+            st = learn_ranking_of_all(r, to, column, cells + first[j], m->here[j], karma_i_table_ranks(table), s, err);
         else
             st = learn_number(r, to, column, m, j, s, err);
         if (st != KARMA_OK) break;
@@ -348,11 +369,10 @@ static karma_status report_unobserved(const karma_table *table, const size_t *co
 enum { SPARSE_FROM_ATTRIBUTES = 256 };
 static const double SPARSE_SHARE = 0.1;
 
-static int should_be_sparse(const karma_i_recipe *r, const karma_table *table) {
+static int should_be_sparse(const karma_i_recipe *r, const karma_table *table, size_t n_observed) {
     if (r->is_polar) return 0;
-    double cells = (double)table->n_rows * (double)r->n_attributes;
-    if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)karma_table_n_observed(table) > SPARSE_SHARE * cells)
-        return 0;
+    double cells = (double)karma_i_table_split(table).n_rows * (double)r->n_attributes;
+    if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)n_observed > SPARSE_SHARE * cells) return 0;
     for (size_t j = 0; j < r->n_attributes; j++)
         if (r->columns[j].kind != KARMA_COLUMN_NUMBER || r->rankings[j].n) return 0;
     return 1;
@@ -362,7 +382,9 @@ static int should_be_sparse(const karma_i_recipe *r, const karma_table *table) {
 static karma_status learn_encoding(karma_i_recipe **out, const karma_table *table, const style *s,
                                    const karma_hooks *hooks, karma_error *err) {
     karma_i_moments m;
+    size_t n_observed;
     KARMA_TRY(check_cells(table, err));
+    KARMA_TRY(count_observed(&n_observed, table, err));
     KARMA_TRY(karma_i_moments_take(&m, table, err));
     karma_i_recipe *recipe = karma_i_zalloc(1, sizeof *recipe);
     karma_status st = recipe ? learn_columns(recipe, table, &m, s, err) : karma_i_fail_memory(err);
@@ -370,7 +392,7 @@ static karma_status learn_encoding(karma_i_recipe **out, const karma_table *tabl
     karma_i_moments_clear(&m);
     if (st == KARMA_OK) {
         recipe->is_polar = s->is_polar;
-        recipe->is_sparse = should_be_sparse(recipe, table);
+        recipe->is_sparse = should_be_sparse(recipe, table, n_observed);
         *out = recipe;
     } else
         karma_i_recipe_free(recipe);
@@ -387,8 +409,9 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_recipe_apply(&rows, recipe, table, NULL, err));
     double largest = karma_i_rows_norms(rows).largest;
-    recipe->radius = largest > 0.0 ? largest : 1.0;
     karma_i_rows_free(rows);
+    KARMA_TRY(karma_i_ranks_largest(&largest, 1, karma_i_table_ranks(table), err));
+    recipe->radius = largest > 0.0 ? largest : 1.0;
     return KARMA_OK;
 }
 

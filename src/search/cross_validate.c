@@ -11,6 +11,7 @@
 #include "model/fold.h"
 #include "model/model.h"
 #include "search/goal.h"
+#include "table/table_split.h"
 
 void karma_cv_clear(karma_cv *cv) {
     for (size_t t = 0; cv->targets && t < cv->n_targets; t++) {
@@ -285,6 +286,7 @@ karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const
     karma_cv cv = {0};
     karma_fit_options own_fit;
     karma_search_options own_search;
+    KARMA_TRY(karma_i_table_check_whole(table, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, err));
     KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &own_search, search, err));
     fit = &own_fit;

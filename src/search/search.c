@@ -16,6 +16,7 @@
 #include "search/estimate.h"
 #include "search/last_fit.h"
 #include "solve/nystrom.h"
+#include "table/table_split.h"
 
 /* How much an effort looks at. */
 typedef struct effort_plan {
@@ -448,6 +449,7 @@ karma_status karma_search(karma_model **out, const karma_table *table, const kar
     if (options.effort == KARMA_EFFORT_OFF) return karma_fit(out, table, fit, hooks, err);
     if (options.effort == KARMA_EFFORT_AUTO) options.effort = KARMA_EFFORT_NORMAL;
     karma_table *labelled = NULL;
+    KARMA_TRY(karma_i_table_check_whole(table, err));
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
     karma_status st = search_rows(out, rows, fit, &options, hooks, err);

@@ -77,12 +77,14 @@ size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows) 
 }
 
 /* Rows in the order in which they were drawn, none twice: the first half are landmarks drawn at random too. */
-static karma_status draw_landmarks(karma_i_reduction *r, size_t n_rows, const karma_fit_options *options,
-                                   karma_error *err) {
+static karma_status draw_landmarks(karma_i_reduction *r, const karma_i_partition *split,
+                                   const karma_fit_options *options, karma_error *err) {
     karma_i_rng rng;
-    size_t *all = karma_i_alloc(n_rows, sizeof *all);
+    size_t n_rows = split->n_rows, *all = karma_i_alloc(n_rows, sizeof *all);
     if (!all) return karma_i_fail_memory(err);
-    r->n_landmarks = karma_i_count_landmarks(options, n_rows);
+    r->landmarks = all;
+    r->n_landmarks = karma_i_count_landmarks(options, n_rows); /* machines may have different memory */
+    KARMA_TRY(karma_i_ranks_broadcast(&r->n_landmarks, sizeof r->n_landmarks, split->ranks, err));
     for (size_t i = 0; i < n_rows; i++) all[i] = i;
     karma_i_rng_init(&rng, (uint64_t)options->seed);
     karma_i_rng_shuffle(&rng, all, n_rows);
@@ -91,15 +93,28 @@ static karma_status draw_landmarks(karma_i_reduction *r, size_t n_rows, const ka
     return KARMA_OK;
 }
 
+/* Copies of rows of all processes. */
+static karma_status copy_rows(karma_i_rows **out, const karma_i_problem *problem, const size_t *index, size_t count,
+                              karma_error *err) {
+    karma_i_rows *rows = NULL;
+    if (karma_i_problem_split(problem).ranks->size > 1)
+        return problem->source.fetch(out, problem->source.payload, index, count, err);
+    KARMA_TRY(karma_i_rows_new_like(&rows, problem->rows, count, err));
+    karma_status st = karma_i_rows_gather(rows, problem->rows, index, count, err);
+    if (st == KARMA_OK)
+        *out = rows;
+    else
+        karma_i_rows_free(rows);
+    return st;
+}
+
 /* k(Z, Z) in double precision. */
-static karma_status compute_norm(karma_i_reduction *r, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                                 int threads, karma_error *err) {
+static karma_status compute_norm(karma_i_reduction *r, const karma_i_problem *problem, int threads, karma_error *err) {
     size_t m = r->n_landmarks;
     r->norm = karma_i_alloc(m, m * sizeof *r->norm);
     float *gram = karma_i_alloc_aligned(m, m * sizeof *gram);
-    karma_status st = gram && r->norm ? karma_i_rows_new_like(&r->rows, rows, m, err) : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_rows_gather(r->rows, rows, r->landmarks, m, err);
-    if (st == KARMA_OK && karma_i_kernel_gram(gram, m, kernel, karma_i_rows_all(r->rows), threads) != KARMA_OK)
+    karma_status st = gram && r->norm ? copy_rows(&r->rows, problem, r->landmarks, m, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK && karma_i_kernel_gram(gram, m, problem->kernel, karma_i_rows_all(r->rows), threads) != KARMA_OK)
         st = karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < m * m; i++) r->norm[i] = (double)gram[i];
     karma_i_free(gram);
@@ -110,6 +125,16 @@ static double largest_diagonal(const double *matrix, size_t n) {
     double largest = 0.0;
     for (size_t i = 0; i < n; i++) largest = fmax(largest, matrix[i * (n + 1)]);
     return largest;
+}
+
+/* Keeps copies of the landmarks that index[0..count) names. */
+static karma_status keep_rows(karma_i_reduction *r, const size_t *index, size_t count, karma_error *err) {
+    karma_i_rows *kept = NULL;
+    KARMA_TRY(karma_i_rows_new_like(&kept, r->rows, count, err));
+    karma_status st = karma_i_rows_gather(kept, r->rows, index, count, err);
+    karma_i_rows_free(r->rows);
+    r->rows = kept;
+    return st;
 }
 
 /* Leaves out landmarks that others span, and keeps the order of the rest. */
@@ -130,9 +155,11 @@ static karma_status drop_spanned(karma_i_reduction *r, karma_error *err) {
             size_t column = 0;
             for (size_t j = 0; j < m; j++)
                 if (is_kept[j]) r->norm[kept * rank + column++] = r->norm[i * m + j]; /* never ahead of what is read */
-            r->landmarks[kept++] = r->landmarks[i];
+            r->landmarks[kept] = r->landmarks[i];
+            pivots[kept++] = i; /* they are not needed any more */
         }
         r->n_landmarks = kept;
+        st = keep_rows(r, pivots, kept, err);
     }
     karma_i_free(copy);
     karma_i_free(pivots);
@@ -157,16 +184,17 @@ static karma_status factor_norm(karma_i_reduction *r, karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_DATA, "the kernel of %zu landmark rows is not positive definite", m);
 }
 
-karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                            const karma_fit_options *options, karma_error *err) {
+karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_problem *problem, const karma_fit_options *options,
+                            karma_error *err) {
     int threads = karma_i_threads(options->threads);
+    karma_i_partition split = karma_i_problem_split(problem);
     *out = (karma_i_reduction){0};
-    karma_status st = draw_landmarks(out, rows->n_rows, options, err);
-    if (st == KARMA_OK) st = compute_norm(out, kernel, rows, threads, err);
+    karma_status st = draw_landmarks(out, &split, options, err);
+    if (st == KARMA_OK) st = compute_norm(out, problem, threads, err);
     if (st == KARMA_OK) st = drop_spanned(out, err);
-    if (st == KARMA_OK) st = karma_i_rows_gather(out->rows, rows, out->landmarks, out->n_landmarks, err);
     if (st == KARMA_OK) st = factor_norm(out, err);
-    karma_i_landmarks landmarks = {kernel, rows, out->rows, out->norm, out->norm_factor, bytes_to_store(options)};
+    karma_i_landmarks landmarks = {problem->kernel,  problem->rows,           out->rows, out->norm,
+                                   out->norm_factor, bytes_to_store(options), split};
     if (st == KARMA_OK) st = karma_i_features_landmarks(&out->features, &landmarks, err);
     if (st != KARMA_OK) karma_i_reduction_clear(out);
     return st;
@@ -175,13 +203,39 @@ karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel
 /* --- solving -------------------------------------------------------------------------------------------------------
  */
 
-/* Weights of the coefficients that the problem starts from, or 0. */
-static void start_weights(double *weights, const karma_i_reduction *r, const karma_i_problem *problem) {
-    size_t p = r->n_landmarks, K = problem->n_outputs;
-    memset(weights, 0, p * K * sizeof *weights);
-    for (size_t k = 0; problem->start && k < K; k++)
+static int is_here(const karma_i_partition *s, size_t row) {
+    return row >= s->first && row - s->first < s->count;
+}
+
+/* Values that are each known to one process, and 0 elsewhere, become known to all. */
+static karma_status share_values(double *values, size_t n, const karma_ranks *ranks, karma_error *err) {
+    karma_i_gathered all;
+    if (ranks->size == 1) return KARMA_OK;
+    KARMA_TRY(karma_i_ranks_gather(&all, values, n * sizeof *values, ranks, err));
+    memset(values, 0, n * sizeof *values);
+    for (size_t i = 0; i < ranks->size * n; i++) values[i % n] += ((const double *)(void *)all.bytes)[i];
+    karma_i_gathered_clear(&all);
+    return KARMA_OK;
+}
+
+/* Coefficients of the landmarks, n_outputs each, that the problem starts from. */
+static karma_status start_coefficients(double *alpha, const karma_i_reduction *r, const karma_i_problem *problem,
+                                       karma_error *err) {
+    size_t K = problem->n_outputs;
+    karma_i_partition split = karma_i_problem_split(problem);
+    memset(alpha, 0, r->n_landmarks * K * sizeof *alpha);
+    for (size_t j = 0; j < r->n_landmarks; j++)
+        if (is_here(&split, r->landmarks[j]))
+            memcpy(alpha + j * K, problem->start + (r->landmarks[j] - split.first) * K, K * sizeof *alpha);
+    return share_values(alpha, r->n_landmarks * K, split.ranks, err);
+}
+
+/* Weights of these coefficients. */
+static void start_weights(double *weights, const karma_i_reduction *r, const double *start, size_t K) {
+    size_t p = r->n_landmarks;
+    for (size_t k = 0; k < K; k++)
         for (size_t j = 0; j < p; j++) {
-            double alpha = problem->start[r->landmarks[j] * K + k];
+            double alpha = start[j * K + k];
             if (!r->lower)
                 weights[k * p + j] = alpha;
             else
@@ -192,16 +246,20 @@ static void start_weights(double *weights, const karma_i_reduction *r, const kar
 static void put_coefficients(double *coefficients, double *weights, const karma_i_reduction *r,
                              const karma_i_problem *problem) {
     size_t p = r->n_landmarks, K = problem->n_outputs;
+    karma_i_partition split = karma_i_problem_split(problem);
     memset(coefficients, 0, problem->rows->n_rows * K * sizeof *coefficients);
     for (size_t k = 0; k < K; k++) {
         if (r->lower) karma_i_solve_lower_transposed(weights + k * p, r->lower, p);
-        for (size_t j = 0; j < p; j++) coefficients[r->landmarks[j] * K + k] = weights[k * p + j];
+        for (size_t j = 0; j < p; j++)
+            if (is_here(&split, r->landmarks[j]))
+                coefficients[(r->landmarks[j] - split.first) * K + k] = weights[k * p + j];
     }
 }
 
 typedef struct reduced_solve {
     const karma_i_reduction *reduction;
     const karma_i_problem *problem;
+    karma_i_partition split;
     karma_i_primal_problem primal;
     karma_i_loss *losses;
     double *weights;
@@ -211,9 +269,9 @@ typedef struct reduced_solve {
 static karma_status init_solve(reduced_solve *s, const karma_i_reduction *r, const karma_i_problem *problem,
                                const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     size_t K = problem->n_outputs;
-    *s = (reduced_solve){.reduction = r, .problem = problem, .hooks = hooks};
+    *s = (reduced_solve){.reduction = r, .problem = problem, .split = karma_i_problem_split(problem), .hooks = hooks};
     s->losses = karma_i_alloc(K, sizeof *s->losses);
-    s->weights = karma_i_alloc(K, r->n_landmarks * sizeof *s->weights);
+    s->weights = karma_i_zalloc(K, r->n_landmarks * sizeof *s->weights);
     if (!s->losses || !s->weights) return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) s->losses[k] = *karma_i_problem_loss(problem, k);
     int is_auto = options->passes == (int64_t)KARMA_AUTO;
@@ -227,8 +285,12 @@ static karma_status init_solve(reduced_solve *s, const karma_i_reduction *r, con
                                          .most_passes = is_auto ? PASSES_BY_DEFAULT : (double)options->passes,
                                          .factor_memory = bytes_to_store(options),
                                          .threads = karma_i_threads(options->threads)};
-    start_weights(s->weights, r, problem);
-    return KARMA_OK;
+    if (!problem->start) return KARMA_OK;
+    double *alpha = karma_i_alloc(K, r->n_landmarks * sizeof *alpha);
+    karma_status st = alpha ? start_coefficients(alpha, r, problem, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) start_weights(s->weights, r, alpha, K);
+    karma_i_free(alpha);
+    return st;
 }
 
 static void clear_solve(reduced_solve *s) {
@@ -241,22 +303,25 @@ static void clear_solve(reduced_solve *s) {
 
 /* Held-out rows, and the problem without them. */
 typedef struct held_out {
-    size_t *rows, count;
+    size_t *rows, count; /* counted through all processes */
     double *row_weights; /* of the problem, 0 for these rows */
 } held_out;
 
-static karma_status hold_out(held_out *h, const karma_i_problem *problem, uint64_t seed, karma_error *err) {
-    size_t n = problem->rows->n_rows, K = problem->n_outputs;
+static karma_status hold_out(held_out *h, const reduced_solve *s, uint64_t seed, karma_error *err) {
+    const karma_i_problem *problem = s->problem;
+    size_t n = s->split.n_rows, here = problem->rows->n_rows, K = problem->n_outputs;
     karma_i_rng rng;
     h->count = (size_t)fmin(MOST_HELD_OUT, HELD_OUT_SHARE * (double)n);
     h->rows = karma_i_alloc(n, sizeof *h->rows);
-    h->row_weights = karma_i_alloc(n, K * sizeof *h->row_weights);
+    h->row_weights = karma_i_alloc(here, K * sizeof *h->row_weights);
     if (!h->rows || !h->row_weights) return karma_i_fail_memory(err);
     for (size_t i = 0; i < n; i++) h->rows[i] = i;
     karma_i_rng_init(&rng, seed + 1);
     karma_i_rng_shuffle(&rng, h->rows, n);
-    for (size_t i = 0; i < n * K; i++) h->row_weights[i] = karma_i_problem_row_weight(problem, i / K, i % K);
-    for (size_t i = 0; i < h->count; i++) memset(h->row_weights + h->rows[i] * K, 0, K * sizeof *h->row_weights);
+    for (size_t i = 0; i < here * K; i++) h->row_weights[i] = karma_i_problem_row_weight(problem, i / K, i % K);
+    for (size_t i = 0; i < h->count; i++)
+        if (is_here(&s->split, h->rows[i]))
+            memset(h->row_weights + (h->rows[i] - s->split.first) * K, 0, K * sizeof *h->row_weights);
     return KARMA_OK;
 }
 
@@ -267,8 +332,9 @@ static void clear_held_out(held_out *h) {
 
 typedef struct loss_sums {
     const reduced_solve *solve;
-    const size_t *rows;
-    double *losses; /* weighted, one per row */
+    size_t *rows, *place; /* held-out rows that are here, and which of all held-out rows they are */
+    size_t count;
+    double *losses; /* weighted, one per held-out row of all processes */
 } loss_sums;
 
 static void sum_losses(double *values, void *payload, size_t first, size_t count) {
@@ -276,11 +342,11 @@ static void sum_losses(double *values, void *payload, size_t first, size_t count
     const karma_i_problem *problem = sums->solve->problem;
     size_t K = problem->n_outputs;
     for (size_t i = first; i < first + count; i++) {
-        sums->losses[i] = 0.0;
+        double *loss = &sums->losses[sums->place[i]];
         for (size_t k = 0; k < K; k++) {
             const karma_i_loss *l = &sums->solve->losses[k];
             double weight = karma_i_problem_row_weight(problem, sums->rows[i], k);
-            sums->losses[i] +=
+            *loss +=
                 weight * l->value(values[(i - first) * K + k], problem->targets[sums->rows[i] * K + k], l->parameter);
         }
     }
@@ -290,16 +356,27 @@ static void sum_losses(double *values, void *payload, size_t first, size_t count
 static karma_status judge(double *out, const reduced_solve *s, const held_out *h, karma_error *err) {
     const karma_i_features *all = s->primal.features;
     karma_i_features *features = NULL;
-    loss_sums sums = {s, h->rows, karma_i_alloc(h->count, sizeof *sums.losses)};
+    loss_sums sums = {s, NULL, NULL, 0, NULL};
     double total = 0.0;
-    karma_status st = sums.losses ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = all->kind->select(&features, all, h->rows, h->count, err);
+    sums.rows = karma_i_alloc(h->count, sizeof *sums.rows);
+    sums.place = karma_i_alloc(h->count, sizeof *sums.place);
+    sums.losses = karma_i_zalloc(h->count, sizeof *sums.losses);
+    karma_status st = sums.rows && sums.place && sums.losses ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < h->count; i++)
+        if (is_here(&s->split, h->rows[i])) {
+            sums.place[sums.count] = i;
+            sums.rows[sums.count++] = h->rows[i] - s->split.first;
+        }
+    if (st == KARMA_OK) st = all->kind->select(&features, all, sums.rows, sums.count, err);
     if (st == KARMA_OK)
         st = karma_i_features_pass(NULL, features, s->weights, s->primal.n_outputs, sum_losses, &sums,
                                    s->primal.threads, err);
+    if (st == KARMA_OK) st = share_values(sums.losses, h->count, s->split.ranks, err);
     for (size_t i = 0; st == KARMA_OK && i < h->count; i++) total += sums.losses[i] / (double)h->count;
     if (st == KARMA_OK) *out = total;
     karma_i_features_free(features);
+    karma_i_free(sums.rows);
+    karma_i_free(sums.place);
     karma_i_free(sums.losses);
     return st;
 }
@@ -348,7 +425,7 @@ static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint6
     size_t all = s->reduction->n_landmarks, half = all / 2;
     karma_i_primal_result by_half, by_all;
     double tolerance = s->primal.tolerance;
-    karma_status st = hold_out(&h, s->problem, seed, err);
+    karma_status st = hold_out(&h, s, seed, err);
     s->primal.row_weights = h.row_weights;
     s->primal.tolerance = fmin(1.0, ROUGH * tolerance);
     if (st == KARMA_OK) st = solve_half(s, &by_half, &info->half_held_out_loss, &h, err);
@@ -361,7 +438,7 @@ static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint6
         if (st == KARMA_OK) st = judge(&info->held_out_loss, s, &h, err);
         if (st == KARMA_OK) {
             info->half_excess = by_all.primal > 0.0 ? by_half.primal / by_all.primal - 1.0 : 0.0;
-            info->rounds += (size_t)((by_half.passes + by_all.passes) * (double)s->problem->rows->n_rows);
+            info->rounds += (size_t)((by_half.passes + by_all.passes) * (double)s->split.n_rows);
             *stopped = by_all.stop == KARMA_STOP_CANCELLED;
         }
     }
@@ -373,7 +450,7 @@ static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint6
 
 /* Whether there are enough rows and landmarks to compare halves. */
 static int is_comparable(const karma_i_reduction *r, const karma_i_problem *problem) {
-    return !r->lower && !problem->start && r->n_landmarks >= 50 && problem->rows->n_rows >= 1000;
+    return !r->lower && !problem->start && r->n_landmarks >= 50 && karma_i_problem_split(problem).n_rows >= 1000;
 }
 
 karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, const karma_i_reduction *reduction,
@@ -382,7 +459,7 @@ karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, c
     reduced_solve s;
     karma_i_primal_result result;
     int stopped = 0;
-    double before = karma_i_features_evaluations(reduction->features);
+    double evaluations = karma_i_features_evaluations(reduction->features);
     karma_status st = init_solve(&s, reduction, problem, options, hooks, err);
     if (st == KARMA_OK && is_comparable(reduction, problem))
         st = compare_halves(&s, info, (uint64_t)options->seed, &stopped, err);
@@ -390,14 +467,16 @@ karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, c
         if (stopped) s.primal.most_passes = 0.0; /* only the certificate of what there is */
         st = karma_i_solve_primal(s.weights, &result, &s.primal, stopped ? NULL : hooks, err);
     }
+    evaluations = karma_i_features_evaluations(reduction->features) - evaluations;
+    if (st == KARMA_OK) st = share_values(&evaluations, 1, s.split.ranks, err);
     if (st == KARMA_OK) {
         put_coefficients(coefficients, s.weights, reduction, problem);
         info->stop = stopped ? KARMA_STOP_CANCELLED : result.stop;
         info->primal = result.primal;
         info->dual = result.dual;
         info->gap = result.primal > 0.0 ? (result.primal - result.dual) / result.primal : 0.0;
-        info->rounds += (size_t)(result.passes * (double)problem->rows->n_rows);
-        info->kernel_evaluations += karma_i_features_evaluations(reduction->features) - before;
+        info->rounds += (size_t)(result.passes * (double)s.split.n_rows);
+        info->kernel_evaluations += evaluations;
         info->n_landmarks = reduction->n_landmarks;
         info->rho = 1.0 / options->C;
     }
@@ -423,7 +502,7 @@ static karma_status solve_exactly(double *coefficients, karma_fit_info *info, co
 static karma_status solve_nystrom(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_i_reduction reduction;
-    KARMA_TRY(karma_i_reduce(&reduction, problem->kernel, problem->rows, options, err));
+    KARMA_TRY(karma_i_reduce(&reduction, problem, options, err));
     karma_status st = karma_i_solve_reduced(coefficients, info, &reduction, problem, options, hooks, err);
     karma_i_reduction_clear(&reduction);
     return st;

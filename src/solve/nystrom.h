@@ -12,7 +12,7 @@
 
 typedef struct karma_i_reduction {
     karma_i_features *features;
-    size_t n_landmarks, *landmarks; /* rows; one for each feature */
+    size_t n_landmarks, *landmarks; /* rows, counted through all processes; one for each feature */
     double *lower;                  /* exact: weights w belong to coefficients α with Lᵀα = w. NULL: w = α */
     /* by landmarks only */
     karma_i_rows *rows;         /* copies of the landmarks */
@@ -25,8 +25,8 @@ int karma_i_is_reducible(const karma_i_kernel *kernel, const karma_i_rows *rows,
 karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                     const karma_fit_options *options, karma_error *err);
 /* Landmarks, as many as the options ask for. Those that the others span already are left out. */
-karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                            const karma_fit_options *options, karma_error *err);
+karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_problem *problem, const karma_fit_options *options,
+                            karma_error *err);
 void karma_i_reduction_clear(karma_i_reduction *reduction);
 
 /* How many landmarks the options ask for: a number, or for auto one that goes with the rows. */

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "linalg/cholesky.h"
+#include "solve/hessian.h"
 #include "solve/primal_machine.h"
 
 enum {
@@ -49,6 +50,7 @@ typedef struct group {
     int is_cancelled, has_start; /* has_start: some weight is not 0 at the start */
     /* the rows that bend for some active machine */
     size_t *bent, n_bent;
+    size_t first_bent, all_bent;     /* among those of all processes: the first one here, and how many there are */
     karma_i_features *bent_features; /* NULL: all rows are looked at */
     double *bent_curvature;          /* n_bent of each active machine */
 } group;
@@ -90,7 +92,7 @@ static void bend_values(double *values, void *payload, size_t first, size_t coun
 static karma_status pass(group *g, double *sums, const double *vectors, karma_i_features_fn fn, karma_error *err) {
     const karma_i_features *features = g->problem->features;
     int is_part = fn == bend_values && g->bent_features;
-    g->passes += is_part ? (double)g->n_bent / (double)features->n_rows : 1.0;
+    g->passes += is_part ? (double)g->all_bent / (double)features->split.n_rows : 1.0;
     return karma_i_features_pass(sums, is_part ? g->bent_features : features, vectors, g->n_active, fn, g,
                                  g->problem->threads, err);
 }
@@ -141,6 +143,22 @@ static void clear_bent(group *g) {
     g->bent_curvature = NULL;
 }
 
+/* Those of the processes before this one, and of all. */
+static karma_status count_bent(group *g, karma_error *err) {
+    const karma_ranks *ranks = g->problem->features->split.ranks;
+    karma_i_gathered counts;
+    KARMA_TRY(karma_i_ranks_gather(&counts, &g->n_bent, sizeof g->n_bent, ranks, err));
+    g->first_bent = g->all_bent = 0;
+    for (size_t k = 0; k < ranks->size; k++) {
+        size_t count;
+        memcpy(&count, counts.bytes + k * sizeof count, sizeof count);
+        if (k == ranks->rank) g->first_bent = g->all_bent;
+        g->all_bent += count;
+    }
+    karma_i_gathered_clear(&counts);
+    return KARMA_OK;
+}
+
 /* Where they are less than half of all rows, features of theirs alone. */
 static karma_status find_bent(group *g, karma_error *err) {
     size_t n = g->problem->features->n_rows;
@@ -150,7 +168,8 @@ static karma_status find_bent(group *g, karma_error *err) {
         for (size_t a = 0; !bends && a < g->n_active; a++) bends = active_machine(g, a)->curvature[i] > 0.0;
         if (bends) g->bent[g->n_bent++] = i;
     }
-    if (2 * g->n_bent > n) return KARMA_OK;
+    KARMA_TRY(count_bent(g, err));
+    if (2 * g->all_bent > g->problem->features->split.n_rows) return KARMA_OK;
     KARMA_TRY(g->problem->features->kind->select(&g->bent_features, g->problem->features, g->bent, g->n_bent, err));
     g->bent_curvature = karma_i_alloc(g->n_bent, g->n_active * sizeof *g->bent_curvature);
     if (!g->bent_curvature) return karma_i_fail_memory(err);
@@ -162,53 +181,22 @@ static karma_status find_bent(group *g, karma_error *err) {
 
 /* --- factors of H -------------------------------------------------------------------------------------------- */
 
-/* Rows that a factor is summed over. */
+/* Rows of all processes that a factor is summed over. */
 static size_t sample_size(const group *g) {
     double p = (double)g->problem->features->n_features, affordable = CHEAP_FACTOR / (p * p);
-    return (size_t)fmin((double)g->n_bent, fmax(SAMPLE_PER_FEATURE * p, affordable));
+    return (size_t)fmin((double)g->all_bent, fmax(SAMPLE_PER_FEATURE * p, affordable));
 }
 
 /* True where H itself is factored in every step. With many features a factor costs as much as dozens of iterations, and
  * one of an earlier step is kept while it is good: H changes little, also when widths do, for fewer rows bend more. */
 static int is_exact(const group *g) {
     return g->problem->features->kind->expand && g->problem->features->n_features <= FEW_FEATURES &&
-           sample_size(g) == g->n_bent;
-}
-
-/* The lower triangle of R. */
-static void put_norm(double *out, const karma_i_features *features) {
-    size_t p = features->n_features;
-    memset(out, 0, p * p * sizeof *out);
-    for (size_t i = 0; i < p; i++)
-        if (features->norm)
-            memcpy(out + i * p, features->norm + i * p, (i + 1) * sizeof *out);
-        else
-            out[i * p + i] = 1.0;
-}
-
-/* Rounding errors may leave H a little indefinite: more is added to its diagonal until it is not. What is above the
- * diagonal keeps a copy of what is below. */
-static karma_status factor_safely(double *h, double *diagonal, size_t p, karma_error *err) {
-    double largest = 0.0;
-    for (size_t i = 0; i < p; i++) {
-        diagonal[i] = h[i * p + i];
-        largest = fmax(largest, diagonal[i]);
-        for (size_t j = 0; j < i; j++) h[j * p + i] = h[i * p + j];
-    }
-    double ridge = 0.0;
-    while (ridge <= 1.0) {
-        for (size_t i = 0; i < p; i++) h[i * p + i] = diagonal[i] + ridge * largest;
-        if (karma_i_cholesky(h, p)) return KARMA_OK;
-        for (size_t i = 0; i < p; i++)
-            for (size_t j = 0; j < i; j++) h[i * p + j] = h[j * p + i];
-        ridge = ridge > 0.0 ? 100.0 * ridge : 1e-14;
-    }
-    return karma_i_fail(err, KARMA_ERR_DATA, "a matrix of products of %zu features is not finite", p);
+           sample_size(g) == g->all_bent;
 }
 
 typedef struct row_sample {
     karma_i_features *features; /* of its rows; borrowed where they are all that bend */
-    size_t *rows, count;
+    size_t *rows, count;        /* those that are here, ascending */
     int is_borrowed;
     double *curvature, *diagonal;
 } row_sample;
@@ -224,14 +212,18 @@ static void clear_sample(row_sample *s) {
 static karma_status take_sample(row_sample *s, const group *g, karma_error *err) {
     const karma_i_features *features = g->problem->features;
     size_t p = features->n_features;
-    *s = (row_sample){.count = sample_size(g)};
-    s->rows = karma_i_alloc(s->count, sizeof *s->rows);
-    s->curvature = karma_i_alloc(s->count, sizeof *s->curvature);
+    size_t wanted = sample_size(g);
+    *s = (row_sample){0};
+    s->rows = karma_i_alloc(wanted, sizeof *s->rows);
+    s->curvature = karma_i_alloc(wanted, sizeof *s->curvature);
     s->diagonal = karma_i_alloc(p, sizeof *s->diagonal);
     if (!s->rows || !s->curvature || !s->diagonal) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < s->count; i++)
-        s->rows[i] = g->bent[(size_t)((double)i * (double)g->n_bent / (double)s->count)];
-    if (s->count == g->n_bent && g->bent_features) {
+    for (size_t i = 0; i < wanted; i++) {
+        size_t which = (size_t)((double)i * (double)g->all_bent / (double)wanted);
+        if (which >= g->first_bent && which - g->first_bent < g->n_bent)
+            s->rows[s->count++] = g->bent[which - g->first_bent];
+    }
+    if (wanted == g->all_bent && g->bent_features) {
         s->features = g->bent_features;
         s->is_borrowed = 1;
         return KARMA_OK;
@@ -239,18 +231,44 @@ static karma_status take_sample(row_sample *s, const group *g, karma_error *err)
     return features->kind->select(&s->features, features, s->rows, s->count, err);
 }
 
+typedef struct curvature_sums {
+    const double *curvature;
+    const row_sample *sample;
+} curvature_sums;
+
+static size_t first_from(const size_t *rows, size_t n, size_t row) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Of all rows, and of the sample. */
+static void add_curvature(double *sums, const void *payload, size_t first, size_t end) {
+    const curvature_sums *c = payload;
+    const row_sample *s = c->sample;
+    for (size_t i = first; i < end; i++) sums[0] += c->curvature[i];
+    for (size_t i = first_from(s->rows, s->count, first); i < s->count && s->rows[i] < end; i++)
+        sums[1] += c->curvature[s->rows[i]];
+}
+
 /* The curvature of the sample stands for that of all rows. */
 static karma_status factor_machine(group *g, size_t which, row_sample *s, karma_error *err) {
     const karma_i_machine *m = &g->machines[which];
     size_t p = g->problem->features->n_features;
-    double all = 0.0, sampled = 0.0, *h = g->factors + which * g->factor_size;
-    for (size_t i = 0; i < g->n_bent; i++) all += m->curvature[g->bent[i]];
-    for (size_t i = 0; i < s->count; i++) sampled += m->curvature[s->rows[i]];
-    double scale = sampled > 0.0 ? all / sampled : 0.0;
+    double sums[2], *h = g->factors + which * g->factor_size;
+    curvature_sums payload = {m->curvature, s};
+    KARMA_TRY(karma_i_partition_sum(sums, 2, &g->problem->features->split, add_curvature, &payload, err));
+    double scale = sums[1] > 0.0 ? sums[0] / sums[1] : 0.0;
     for (size_t i = 0; i < s->count; i++) s->curvature[i] = scale * m->curvature[s->rows[i]];
-    put_norm(h, g->problem->features);
+    karma_i_hessian_start(h, g->problem->features);
     KARMA_TRY(karma_i_features_products(h, s->features, s->curvature, g->problem->threads, err));
-    return factor_safely(h, s->diagonal, p, err);
+    return karma_i_hessian_factor(h, s->diagonal, p, err);
 }
 
 static karma_status factor_all(group *g, karma_error *err) {
@@ -300,7 +318,7 @@ static void precondition(double *x, const group *g, size_t which, const double *
 /* --- progress -------------------------------------------------------------------------------------------------- */
 
 /* Reports progress and the time left: so far the gap has decreased by a constant factor per second. */
-static int ask_to_stop(group *g) {
+static int ask_hooks(group *g) {
     char stage[96];
     double gap = 0.0, spent = karma_i_now() - g->started, goal = g->problem->tolerance;
     if (!g->hooks || !g->hooks->progress) return 0;
@@ -312,6 +330,14 @@ static int ask_to_stop(group *g) {
     else
         (void)snprintf(stage, sizeof stage, "gap %.2g, goal %.2g", gap, goal);
     return karma_i_progress(g->hooks, stage, 0, 0);
+}
+
+/* The wish of one process is that of all. */
+static karma_status ask_to_stop(group *g, karma_error *err) {
+    int stop = ask_hooks(g);
+    KARMA_TRY(karma_i_ranks_any(&stop, g->problem->features->split.ranks, err));
+    g->is_cancelled |= stop;
+    return KARMA_OK;
 }
 
 /* --- conjugate gradients --------------------------------------------------------------------------------------- */
@@ -397,10 +423,8 @@ static karma_status conjugate_gradients(group *g, karma_error *err) {
     size_t p = g->problem->features->n_features, steps = 0;
     karma_status st = start_cg(&c, g, err);
     for (; st == KARMA_OK && steps < MOST_CG_STEPS && any_open(&c, g->n_active); steps++) {
-        if (steps > 0 && ask_to_stop(g)) {
-            g->is_cancelled = 1;
-            break;
-        }
+        if (steps > 0) st = ask_to_stop(g, err);
+        if (st != KARMA_OK || g->is_cancelled) break;
         memcpy(g->vectors, c.search, g->n_active * p * sizeof *g->vectors);
         st = pass(g, g->sums, g->vectors, bend_values, err);
         for (size_t a = 0; st == KARMA_OK && a < g->n_active; a++)
@@ -461,7 +485,7 @@ static karma_status iterate(group *g, karma_error *err) {
         KARMA_TRY(certify_open(g, err));
         activate(g, is_open);
         if (g->n_active == 0) break;
-        g->is_cancelled |= (step > 0 || g->has_start) && ask_to_stop(g); /* something must be learned */
+        if (step > 0 || g->has_start) KARMA_TRY(ask_to_stop(g, err)); /* something must be learned */
         if (g->is_cancelled) break;
         if (g->passes > g->problem->most_passes) break;
         KARMA_TRY(take_steps(g, err));
@@ -535,7 +559,7 @@ static karma_status init_group(group *g, const karma_i_primal_problem *problem, 
             .targets = problem->targets + first + k,
             .row_weights = problem->row_weights ? problem->row_weights + first + k : NULL,
             .stride = problem->n_outputs,
-            .share = problem->C / (double)problem->features->n_rows,
+            .share = problem->C / (double)problem->features->split.n_rows,
             .threads = problem->threads,
         };
         for (size_t f = 0; f < p; f++) g->has_start |= weights[k * p + f] != 0.0;
@@ -554,6 +578,7 @@ karma_status karma_i_solve_primal(double *weights, karma_i_primal_result *result
                                   const karma_hooks *hooks, karma_error *err) {
     size_t p = problem->features->n_features, step = side_by_side(problem);
     *result = (karma_i_primal_result){.stop = KARMA_STOP_CONVERGED};
+    KARMA_TRY(karma_i_ranks_broadcast(&step, sizeof step, problem->features->split.ranks, err));
     for (size_t first = 0; first < problem->n_outputs; first += step) {
         group g;
         size_t count = problem->n_outputs - first < step ? problem->n_outputs - first : step;

@@ -9,8 +9,8 @@
 #include "linalg/cholesky.h"
 
 enum {
-    CHUNK = 4096,     /* rows whose terms are added up by one thread */
-    MOST_TRIALS = 40, /* of step lengths */
+    MANY_ROWS = 32768, /* are worth several threads */
+    MOST_TRIALS = 40,  /* of step lengths */
     MOST_HALVINGS = 30
 };
 
@@ -68,7 +68,7 @@ void karma_i_machine_clear(karma_i_machine *m) {
     m->weights = m->scores = NULL;
 }
 
-/* --- sums over rows, in chunks that are always the same ------------------------------------------------ */
+/* --- sums over rows, of all processes ------------------------------------------------------------------- */
 
 typedef struct row_sums {
     double a, b;
@@ -77,18 +77,28 @@ typedef struct row_sums {
 typedef row_sums (*row_sums_fn)(const karma_i_machine *m, size_t first, size_t end, double at);
 
 static karma_status sum_rows(row_sums *out, const karma_i_machine *m, row_sums_fn fn, double at, karma_error *err) {
-    size_t n = m->features->n_rows, n_chunks = (n + CHUNK - 1) / CHUNK;
-    row_sums *sums = karma_i_alloc(n_chunks, sizeof *sums);
-    if (!sums) return karma_i_fail_memory(err);
-#pragma omp parallel for schedule(dynamic) num_threads(n_chunks < 8 ? 1 : m->threads)
-    for (size_t c = 0; c < n_chunks; c++) sums[c] = fn(m, c * CHUNK, (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n, at);
-    *out = (row_sums){0.0, 0.0};
-    for (size_t c = 0; c < n_chunks; c++) {
-        out->a += sums[c].a;
-        out->b += sums[c].b;
+    const karma_i_partition *split = &m->features->split;
+    size_t n = m->features->n_rows, size = karma_i_partition_granule_rows(split), n_granules = (n + size - 1) / size;
+    karma_i_tree tree;
+    double total[2];
+    row_sums *sums = karma_i_alloc(n_granules, sizeof *sums);
+    karma_status st = karma_i_tree_begin(&tree, 2, split, err);
+    if (st == KARMA_OK && !sums) st = karma_i_fail_memory(err);
+    if (st == KARMA_OK) {
+#pragma omp parallel for schedule(static) num_threads(n < MANY_ROWS ? 1 : m->threads)
+        for (size_t g = 0; g < n_granules; g++) sums[g] = fn(m, g * size, (g + 1) * size < n ? (g + 1) * size : n, at);
+        for (size_t g = 0; g < n_granules; g++) {
+            double *leaf = karma_i_tree_open(&tree);
+            leaf[0] = sums[g].a;
+            leaf[1] = sums[g].b;
+            karma_i_tree_close(&tree, 0);
+        }
+        st = karma_i_tree_total(total, &tree, split, err);
     }
+    if (st == KARMA_OK) *out = (row_sums){total[0], total[1]};
+    karma_i_tree_clear(&tree);
     karma_i_free(sums);
-    return KARMA_OK;
+    return st;
 }
 
 /* --- the loss, smoothed -------------------------------------------------------------------------- */
@@ -120,7 +130,7 @@ static double curvature_at(const karma_i_machine *m, size_t row) {
 
 void karma_i_machine_bend(karma_i_machine *m) {
     size_t n = m->features->n_rows;
-#pragma omp parallel for schedule(static) num_threads(n < 8 * CHUNK ? 1 : m->threads)
+#pragma omp parallel for schedule(static) num_threads(n < MANY_ROWS ? 1 : m->threads)
     for (size_t i = 0; i < n; i++) {
         double share = karma_i_machine_share(m, i);
         m->curvature[i] = share > 0.0 ? share * curvature_at(m, i) : 0.0;

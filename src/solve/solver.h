@@ -2,6 +2,7 @@
 #ifndef KARMA_I_SOLVER_H
 #define KARMA_I_SOLVER_H
 
+#include "base/partition.h"
 #include "base/threads.h"
 #include "karma/learn.h"
 #include "kernel/kernel.h"
@@ -9,6 +10,12 @@
 
 /* Rows up to which the exact minimum is worth a kernel matrix. */
 enum { KARMA_I_MOST_BATCH_ROWS = 10000 };
+
+/* Copies of rows that may be in other processes: index[0..count) counts through all of them. */
+typedef struct karma_i_row_source {
+    karma_status (*fetch)(karma_i_rows **out, const void *payload, const size_t *index, size_t count, karma_error *err);
+    const void *payload;
+} karma_i_row_source;
 
 /* min over v of ½|v|² + (C/m) Σ_i s_i ℓ(v·φ(x_i), y_i), once for each output, all over the same rows. */
 typedef struct karma_i_problem {
@@ -23,7 +30,15 @@ typedef struct karma_i_problem {
     const double *start;
     /* The first n_deciding outputs decide together between classes; 0: the task is not to classify. */
     size_t n_deciding;
+    /* Rows that are split over processes, which only the solver nystrom knows: how, and where to get others from. ranks
+     * NULL: all rows are here. */
+    karma_i_partition split;
+    karma_i_row_source source;
 } karma_i_problem;
+
+static inline karma_i_partition karma_i_problem_split(const karma_i_problem *problem) {
+    return problem->split.ranks ? problem->split : karma_i_partition_whole(problem->rows->n_rows);
+}
 
 static inline const karma_i_loss *karma_i_problem_loss(const karma_i_problem *problem, size_t output) {
     return problem->losses ? &problem->losses[output] : &problem->loss;

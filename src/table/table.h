@@ -2,6 +2,7 @@
 #ifndef KARMA_I_TABLE_H
 #define KARMA_I_TABLE_H
 
+#include "base/partition.h"
 #include "table/column.h"
 
 /* A cell of a file whose text cannot be read as the number or date that the model expects: it is missing in the table.
@@ -36,6 +37,7 @@ struct karma_table {
     int is_matrix;                 /* columns have no meaningful names: they are matched by position */
     karma_i_text_cell *text_cells; /* in the order of rows; those of rows that were selected from a table are lost */
     size_t n_text_cells;
+    karma_i_partition split;     /* of its rows over processes (table_split.h); ranks NULL: all are here */
     karma_read_options *reading; /* how its file was read (reading.h); NULL: it came from memory */
     size_t n_ids;
     char **id_names;

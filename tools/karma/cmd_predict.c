@@ -183,13 +183,15 @@ static json_t *row_json(const predictions *p, size_t row, size_t *next_flag) {
     return if_ok(object, ok);
 }
 
+static const char between_json_rows[] = ",\n    ";
+
 /* Rows as members of a list. False: out of memory. */
 static int write_json_rows(FILE *stream, const predictions *p, int is_first) {
     size_t next = 0;
     for (size_t i = 0; i < karma_table_n_rows(p->table); i++) {
         json_t *row = row_json(p, i, &next);
         if (!row) return 0;
-        fputs(is_first && i == 0 ? "\n    " : ",\n    ", stream);
+        if (!is_first || i > 0) fputs(between_json_rows, stream);
         int ok = json_dumpf(row, stream, 0) == 0 || ferror(stream); /* a write error is reported at the end */
         json_decref(row);
         if (!ok) return 0;
@@ -206,7 +208,7 @@ static int write_json_start(FILE *stream, const karma_model *model) {
         ok = json_dumpf(name, stream, JSON_ENCODE_ANY) == 0 || ferror(stream);
         fputs(",\n  \"targets\": ", stream);
         ok = ok && (json_dumpf(names, stream, 0) == 0 || ferror(stream));
-        fputs(",\n  \"predictions\": [", stream);
+        fputs(",\n  \"predictions\": [\n    ", stream);
     }
     json_decref(name);
     json_decref(names);
@@ -224,6 +226,7 @@ typedef struct work {
     size_t capacity; /* of the scores */
     flag_counts counts;
     size_t n_rows, n_abstained;
+    size_t head; /* of several processes: bytes that this one has written in front of its first row */
 } work;
 
 static int fail_memory(const work *w) {
@@ -233,7 +236,10 @@ static int fail_memory(const work *w) {
 /* Rows that a message numbers are those of a part. */
 static int fail_part(const work *w, const karma_table *table, const karma_error *err) {
     karma_error own = *err;
-    if (w->n_rows)
+    if (is_together(w->t))
+        (void)snprintf(own.message, sizeof own.message, "rows %zu to %zu of process %zu, numbered from 1: %.300s",
+                       w->n_rows + 1, w->n_rows + karma_table_n_rows(table), w->t->ranks->rank, err->message);
+    else if (w->n_rows)
         (void)snprintf(own.message, sizeof own.message, "rows %zu to %zu, numbered from 1: %.300s", w->n_rows + 1,
                        w->n_rows + karma_table_n_rows(table), err->message);
     return fail(w->t->arguments[1], &own);
@@ -255,15 +261,20 @@ static int score_part(work *w, const karma_table *table) {
     return fail_part(w, table, &err);
 }
 
-static int write_part(const work *w, const predictions *p) {
+/* What stands in front of the first row. */
+static int write_start(work *w, const predictions *p) {
+    if (w->json && !write_json_start(w->stream, w->model)) return 0;
+    if (!w->json) write_header(w->stream, p);
+    long end = is_first_process(w->t) ? 0 : ftell(w->stream);
+    w->head = end > 0 ? (size_t)end : 0;
+    return 1;
+}
+
+static int write_part(work *w, const predictions *p) {
     int is_first = w->n_rows == 0;
-    if (w->json) {
-        if (is_first && !write_json_start(w->stream, w->model)) return fail_memory(w);
-        if (!write_json_rows(w->stream, p, is_first)) return fail_memory(w);
-    } else {
-        if (is_first) write_header(w->stream, p);
-        write_rows(w->stream, p);
-    }
+    if (is_first && !write_start(w, p)) return fail_memory(w);
+    if (w->json && !write_json_rows(w->stream, p, is_first)) return fail_memory(w);
+    if (!w->json) write_rows(w->stream, p);
     (void)fflush(w->stream); /* a failure is remembered by the stream */
     return EXIT_DONE;
 }
@@ -300,6 +311,29 @@ static int answer_rows(work *w, karma_row_stream *rows) {
     /* Ctrl-C in a pipe ends the other programs too: the last row that arrived need not be the last row. */
     if (code == EXIT_DONE && is_interrupted())
         return fail(w->t->arguments[1], &(karma_error){KARMA_ERR_CANCELLED, "interrupted before the last row"});
+    return code;
+}
+
+/* The counts of all processes. */
+static void add_counts(work *w) {
+    for (size_t j = 0; j < karma_model_n_attributes(w->model); j++) {
+        w->counts.unseen[j] = (size_t)sum_of_all(w->t, (double)w->counts.unseen[j]);
+        w->counts.outside[j] = (size_t)sum_of_all(w->t, (double)w->counts.outside[j]);
+    }
+    w->n_rows = (size_t)sum_of_all(w->t, (double)w->n_rows);
+    w->n_abstained = (size_t)sum_of_all(w->t, (double)w->n_abstained);
+}
+
+/* The rows of the other processes, and the end. */
+static int finish_rows(work *w, int code) {
+    if (is_together(w->t)) {
+        joint_text own = {w->stream, w->head, w->n_rows > 0, w->json ? between_json_rows : ""};
+        code = agree(w->t, code);
+        if (code == EXIT_DONE) code = join_texts(w->t, &own);
+        if (code == EXIT_DONE) add_counts(w);
+        if (code == EXIT_DONE && w->n_rows == 0)
+            return fail(w->t->arguments[1], &(karma_error){KARMA_ERR_DATA, "no rows"});
+    }
     if (code == EXIT_DONE && w->json) {
         fputs("\n  ]", w->stream);
         if (w->t->options.abstain) fprintf(w->stream, ",\n  \"abstained\": %zu", w->n_abstained);
@@ -346,10 +380,14 @@ static int write_predictions(work *w, karma_row_stream *rows) {
     const tool *t = w->t;
     karma_error err;
     karma_output *output = NULL;
+    int code = EXIT_DONE;
     if (karma_output_open_table(&output, t->options.output, t->options.replace, &err) != KARMA_OK)
-        return fail(t->options.output, &err);
-    w->stream = karma_output_stream(output);
-    int code = answer_rows(w, rows);
+        code = fail(t->options.output, &err);
+    code = agree(t, code);
+    if (code == EXIT_DONE) {
+        w->stream = karma_output_stream(output);
+        code = finish_rows(w, answer_rows(w, rows));
+    }
     if (code != EXIT_DONE) {
         karma_output_discard(output);
         return code;
@@ -361,6 +399,26 @@ static int write_predictions(work *w, karma_row_stream *rows) {
     return code;
 }
 
+/* Of a process that is not the first: its rows wait in a file without a name until that one asks for them. */
+static int write_own_part(work *w, karma_row_stream *rows) {
+    int code = EXIT_DONE;
+    w->stream = tmpfile();
+    if (!w->stream) code = fail(NULL, &(karma_error){KARMA_ERR_IO, "cannot create a temporary file"});
+    code = agree(w->t, code);
+    if (code == EXIT_DONE) code = finish_rows(w, answer_rows(w, rows));
+    if (w->stream) (void)fclose(w->stream);
+    return code;
+}
+
+static int open_rows(karma_row_stream **out, const tool *t, const karma_model *model) {
+    karma_error err;
+    const char *path = t->arguments[1];
+    karma_status st = is_together(t)
+                          ? karma_row_stream_open_split(out, model, path, &t->read, t->ranks, &t->hooks, &err)
+                          : karma_row_stream_open(out, model, path, &t->read, &t->hooks, &err);
+    return st == KARMA_OK ? EXIT_DONE : fail(path, &err);
+}
+
 static size_t most_classes(const karma_model *model) {
     size_t most = 0;
     for (size_t target = 0; target < karma_model_n_targets(model); target++)
@@ -369,18 +427,14 @@ static size_t most_classes(const karma_model *model) {
 }
 
 static int predict(tool *t, const karma_model *model) {
-    karma_error err;
     karma_row_stream *rows = NULL;
     work w = {.t = t, .model = model, .json = t->options.json && writes_stdout(t)};
     int code = init_flag_counts(&w.counts, model);
-    if (code != EXIT_DONE) return code;
     w.probabilities = calloc(most_classes(model) + 1, sizeof *w.probabilities);
-    if (!w.probabilities)
-        code = fail_memory(&w);
-    else if (karma_row_stream_open(&rows, model, t->arguments[1], &t->read, &t->hooks, &err) != KARMA_OK)
-        code = fail(t->arguments[1], &err);
-    else
-        code = write_predictions(&w, rows);
+    if (code == EXIT_DONE && !w.probabilities) code = fail_memory(&w);
+    code = agree(t, code);
+    if (code == EXIT_DONE) code = open_rows(&rows, t, model);
+    if (code == EXIT_DONE) code = is_first_process(t) ? write_predictions(&w, rows) : write_own_part(&w, rows);
     karma_row_stream_free(rows);
     clear_flag_counts(&w.counts);
     free(w.probabilities);
@@ -388,13 +442,19 @@ static int predict(tool *t, const karma_model *model) {
     return code;
 }
 
+static const char *alone(tool *t) {
+    if (strcmp(t->arguments[1], "-") == 0) return "standard input cannot be split";
+    return karma_is_database(t->arguments[1]) ? "a database cannot be split" : NULL;
+}
+
 static int run(tool *t) {
     karma_model *model;
-    int code = load_model(t, &model);
-    if (code != EXIT_DONE) return code;
     abstention_rule rule;
+    int code = load_model(t, &model);
+    if (code != EXIT_DONE) return agree(t, code);
     code = check_levels(t, model);
     if (code == EXIT_DONE) code = parse_abstention(&rule, t);
+    code = agree(t, code);
     if (code == EXIT_DONE) code = predict(t, model);
     karma_model_free(model);
     return code;
@@ -435,5 +495,6 @@ const tool_command command_predict = {
                "  zcat new.csv.gz | karma predict patients.karma - | head\n",
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
+    .alone = alone,
     .run = run,
 };

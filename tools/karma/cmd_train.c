@@ -6,9 +6,11 @@
 #include "stream_run.h"
 
 /* Of the columns that were learned from: those without an observed cell were left out. */
-static double missing_share(const karma_model *model, const karma_table *table) {
-    double cells = (double)karma_table_n_rows(table) * (double)karma_model_n_attributes(model);
-    return cells > 0.0 ? 1.0 - (double)karma_table_n_observed(table) / cells : 0.0;
+static double missing_share(const tool *t, const karma_model *model, const karma_table *table) {
+    double n_rows = sum_of_all(t, (double)karma_table_n_rows(table));
+    double n_observed = sum_of_all(t, (double)karma_table_n_observed(table));
+    double cells = n_rows * (double)karma_model_n_attributes(model);
+    return cells > 0.0 ? 1.0 - n_observed / cells : 0.0;
 }
 
 /* Share of training rows outside the most common class. */
@@ -42,7 +44,7 @@ static void add_target_json(json_t *object, const char *key, const karma_model *
 }
 
 /* The first target stands in the object itself, all of them in its list. */
-static json_t *summary_json(const tool *t, const karma_table *table, const karma_model *model, double seconds) {
+static json_t *summary_json(const tool *t, double missing, const karma_model *model, double seconds) {
     const karma_fit_info *info = karma_model_info(model);
     json_t *targets = json_array();
     for (size_t target = 0; target < karma_model_n_targets(model); target++) {
@@ -50,7 +52,7 @@ static json_t *summary_json(const tool *t, const karma_table *table, const karma
         add_target_json(own, "name", model, target);
         (void)json_array_append_new(targets, own);
     }
-    double missing = karma_model_is_precomputed(model) ? NAN : missing_share(model, table);
+    if (karma_model_is_precomputed(model)) missing = NAN;
     json_t *o =
         json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:o}", "model", t->options.output, "rows",
                   (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
@@ -134,7 +136,7 @@ static void print_next_steps(const tool *t) {
     puts(" HELD-OUT --importance.");
 }
 
-static void print_summary(const tool *t, const karma_table *table, const karma_model *model) {
+static void print_summary(const tool *t, double missing, const karma_model *model) {
     const karma_fit_info *info = karma_model_info(model);
     char a[16];
     size_t d = karma_model_n_attributes(model);
@@ -143,10 +145,9 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
     if (karma_model_is_precomputed(model))
         puts("their kernel values");
     else
-        printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s",
-               percent(a, missing_share(model, table)));
+        printf("%zu column%s, %s of the cells missing\n", d, d == 1 ? "" : "s", percent(a, missing));
     if (karma_model_search_info(model)) {
-        print_outcome(model, karma_model_is_precomputed(model) ? 0.0 : missing_share(model, table));
+        print_outcome(model, karma_model_is_precomputed(model) ? 0.0 : missing);
         if (t->options.verbose) print_search(karma_model_search_info(model));
     } else {
         for (size_t target = 0; target < karma_model_n_targets(model); target++) print_target_line(model, target);
@@ -159,14 +160,16 @@ static void print_summary(const tool *t, const karma_table *table, const karma_m
 
 static int save_and_report(tool *t, const karma_table *table, const karma_model *model, double started) {
     karma_error err;
+    double missing = missing_share(t, model, table);
+    if (!is_first_process(t)) return EXIT_DONE;
     if (karma_model_save(model, t->options.output, &err) != KARMA_OK) return fail(t->options.output, &err);
     int code = report_training(t, model, table);
     if (code != EXIT_DONE) return code;
     end_progress();
     if (karma_model_info(model)->stop == KARMA_STOP_CANCELLED)
         fprintf(stderr, "karma: interrupted; the best model so far is in %s\n", t->options.output);
-    if (t->options.json) return print_json(summary_json(t, table, model, now() - started));
-    if (!t->options.quiet) print_summary(t, table, model);
+    if (t->options.json) return print_json(summary_json(t, missing, model, now() - started));
+    if (!t->options.quiet) print_summary(t, missing, model);
     return finish_stdout();
 }
 
@@ -189,6 +192,17 @@ static void start_clock(tool *t, double started) {
     if (t->search.time > 0.0) t->search.time = fmax(least, t->search.time - (now() - started));
 }
 
+/* What several processes learn together: the landmark solver, without a search. */
+static const char *alone(tool *t) {
+    resolve_effort(t);
+    if (t->search.effort != KARMA_EFFORT_OFF || t->fit.solver != KARMA_SOLVER_NYSTROM)
+        return "only --solver nystrom with --effort off is split";
+    if (t->options.go_on) return "--continue is not split";
+    if (t->options.compact) return "--compact is not split";
+    if (t->options.report) return "--report is not split";
+    return strcmp(t->arguments[0], "-") == 0 ? "standard input cannot be split" : NULL;
+}
+
 static int run(tool *t) {
     double started = now();
     karma_error err;
@@ -209,7 +223,7 @@ static int run(tool *t) {
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if ((code = make_compact(t, table)) != EXIT_DONE)
         ; /* the reason was printed */
-    else if ((code = check_memory(t, table, 0.0)) != EXIT_DONE)
+    else if ((code = agree(t, check_memory(t, table, 0.0))) != EXIT_DONE)
         ;
     else if (start_clock(t, started), karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);
@@ -250,5 +264,6 @@ const tool_command command_train = {
     .groups = groups,
     .n_groups = sizeof groups / sizeof groups[0],
     .stops_gently = 1,
+    .alone = alone,
     .run = run,
 };

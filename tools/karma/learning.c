@@ -108,6 +108,7 @@ static void note_memory(const tool *t, const karma_table *table) {
 
 karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err) {
     karma_table *table = NULL;
+    if (is_together(t)) return karma_table_read_split(out, t->arguments[0], &t->read, t->ranks, &t->hooks, err);
     karma_status st = karma_table_read(&table, t->arguments[0], &t->read, &t->hooks, err);
     if (st == KARMA_OK && !t->options.quiet) st = note_findings(t, table, err);
     if (st == KARMA_OK && !t->options.quiet) note_memory(t, table);

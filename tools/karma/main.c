@@ -52,10 +52,37 @@ static int is_an_input(const tool *t, const char *path) {
     return 0;
 }
 
-static int run_command(const tool_command *command, int argc, char **argv) {
+/* Of several processes one does alone what cannot be split. False: this process has nothing to do. */
+static int takes_part(tool *t) {
+    char sentence[300];
+    if (!is_together(t)) return 1;
+    const char *why = t->command->alone ? t->command->alone(t) : "this command is not split";
+    if (!why) return 1;
+    if (t->ranks->rank > 0) return 0;
+    (void)snprintf(sentence, sizeof sentence, "one of the %zu processes does all the work: %s (docs/scale.md)",
+                   t->ranks->size, why);
+    t->hooks.notice(t->hooks.payload, sentence);
+    t->ranks = NULL;
+    return 1;
+}
+
+/* After the options were read and checked. */
+static int start_command(tool *t) {
+    int code = is_first_process(t) ? check_outputs(t) : EXIT_DONE;
+    if (code == EXIT_DONE) code = check_threads(t);
+    code = agree(t, code);
+    if (code != EXIT_DONE) return code;
+    install_hooks(t);
+    if (takes_part(t)) code = t->command->run(t);
+    end_progress();
+    return code;
+}
+
+static int run_command(const tool_command *command, int argc, char **argv, const karma_ranks *ranks) {
     tool t;
     int wants_help = 0;
     tool_init(&t, command);
+    t.ranks = ranks;
     t.words = argv;
     t.n_words = argc;
     int code = tool_parse(&t, argc - 2, argv + 2, &wants_help);
@@ -68,11 +95,8 @@ static int run_command(const tool_command *command, int argc, char **argv) {
         code = fail_usage(&t, "--errors %s would overwrite the input", t.options.errors);
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.report)) {
         code = fail_usage(&t, "--report %s would overwrite the input", t.options.report);
-    } else if (code == EXIT_DONE && (code = check_outputs(&t)) == EXIT_DONE &&
-               (code = check_threads(&t)) == EXIT_DONE) {
-        install_hooks(&t);
-        code = command->run(&t);
-        end_progress();
+    } else if (code == EXIT_DONE) {
+        code = start_command(&t);
     }
     tool_clear(&t);
     return code;
@@ -89,7 +113,7 @@ static void reserve_standard_streams(void) {
  * reason. */
 enum { STDOUT_BUFFER = 1 << 20 };
 
-int main(int argc, char **argv) {
+int run_tool(int argc, char **argv, const karma_ranks *ranks) {
     reserve_standard_streams();
     (void)setvbuf(stdout, NULL, _IOFBF, STDOUT_BUFFER);
     const char *word = argc > 1 ? argv[1] : "";
@@ -114,5 +138,5 @@ int main(int argc, char **argv) {
     }
     const tool_command *command = find_command(word);
     if (!command) return unknown_command(word);
-    return run_command(command, argc, argv);
+    return run_command(command, argc, argv, ranks);
 }

@@ -10,6 +10,7 @@
 /* A program may have global state; a library must not. */
 static volatile sig_atomic_t interrupted;
 static int line_is_open;
+static karma_error failure;
 static double started, last_shown;
 
 static void on_interrupt(int signal_number) {
@@ -164,8 +165,13 @@ void put_shell_word(FILE *stream, const char *word) {
     free(shown);
 }
 
+const karma_error *last_failure(void) {
+    return &failure;
+}
+
 int fail(const char *path, const karma_error *err) {
     end_progress();
+    failure = *err;
     if (path) path = path_text(path);
     size_t length = path ? strlen(path) : 0;
     int named =
@@ -183,6 +189,8 @@ int fail_usage(const tool *t, const char *format, ...) {
     char sentence[1024];
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    failure.status = KARMA_ERR_OPTION;
+    (void)snprintf(failure.message, sizeof failure.message, "%.400s", sentence);
     print_with_flags(stderr, path_text(sentence));
     fprintf(stderr, " (karma %s%s--help)\n", t && t->command ? t->command->name : "", t && t->command ? " " : "");
     return EXIT_USAGE;

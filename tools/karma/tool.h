@@ -55,6 +55,8 @@ typedef struct tool_command {
     size_t n_groups;
     void (*prepare)(tool *t); /* defaults that differ in this command; may be NULL */
     int stops_gently;         /* Ctrl-C asks it to stop; otherwise it ends the program */
+    /* Of several processes (karma-mpi): NULL if all of them work on this, or why one does it alone. NULL: always one */
+    const char *(*alone)(tool *t);
     int (*run)(tool *t);
 } tool_command;
 
@@ -75,7 +77,8 @@ struct tool {
     char **words; /* the command line */
     int n_words;
     karma_hooks hooks;
-    double estimated_bytes; /* of the run, by check_memory */
+    double estimated_bytes;   /* of the run, by check_memory */
+    const karma_ranks *ranks; /* the processes that share the work; NULL: there is only one */
 };
 
 #define DECLARE(name) extern const tool_command command_##name;
@@ -83,6 +86,27 @@ COMMAND_LIST(DECLARE)
 #undef DECLARE
 extern const tool_command *const commands[];
 extern const size_t n_commands;
+
+/* main.c: the whole program, by one process (NULL) or several. */
+int run_tool(int argc, char **argv, const karma_ranks *ranks);
+
+/* together.c: several processes. */
+/* Whether others share the work; whether this process is the one that writes files and results. */
+int is_together(const tool *t);
+int is_first_process(const tool *t);
+/* The code of the first process that failed, with its message from rank 0, or EXIT_DONE if none has. Called by all. */
+int agree(const tool *t, int code);
+/* The sum of everybody's values. Called by all, after they have agreed. */
+double sum_of_all(const tool *t, double value);
+/* Rows that each process has written for itself, rank 0 to the output. */
+typedef struct joint_text {
+    FILE *stream;
+    size_t head; /* bytes in front of the first row, which are left out behind the rows of others */
+    int has_rows;
+    const char *joint; /* what is written in their place */
+} joint_text;
+/* Appends the rows of the others, in the order of their ranks, to what rank 0 has written. Called by all. */
+int join_texts(const tool *t, joint_text *own);
 
 /* args.c: from argv to a filled-in tool. */
 const karma_option_table *tool_option_table(void);
@@ -151,6 +175,8 @@ const char *path_text(const char *path);
 void put_shell_word(FILE *stream, const char *word);
 /* Says what failed, naming `path` unless the message already does, and gives the exit code. */
 int fail(const char *path, const karma_error *err);
+/* What the last of these said; status KARMA_OK: nothing failed. */
+const karma_error *last_failure(void);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
 /* scoring.c: from the arguments to scores. */
