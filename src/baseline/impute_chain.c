@@ -188,7 +188,7 @@ static karma_status learn(void **state, const karma_i_imputer *imputer, const ka
     c->intercept = karma_i_zalloc(rounds, p * sizeof *c->intercept);
     karma_status st = c->order && c->weight && c->intercept ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        int threads = karma_i_blas_alone();
+        int threads = karma_i_blas_use_one_thread();
         order_by_missing(c->order, imputer->n_missing, imputer->train.n_attributes);
         st = learn_rounds(c, imputer, hooks, err);
         karma_i_blas_restore(threads);

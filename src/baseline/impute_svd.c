@@ -202,7 +202,7 @@ static karma_status factor(completion *c, const work *w, karma_error *err) {
     karma_status st = u && s && vt && z ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
         memcpy(z, w->z, n * p * sizeof *z);
-        int threads = karma_i_blas_alone();
+        int threads = karma_i_blas_use_one_thread();
         st = karma_i_svd(u, s, vt, z, n, p, err);
         karma_i_blas_restore(threads);
     }

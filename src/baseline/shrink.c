@@ -70,14 +70,14 @@ static karma_status shrink(double *out, karma_i_shrunk *left, const double *a, s
 
 karma_status karma_i_shrink(double *out, karma_i_shrunk *left, const double *a, size_t n, size_t d, double t,
                             karma_error *err) {
-    int threads = karma_i_blas_alone();
+    int threads = karma_i_blas_use_one_thread();
     karma_status st = shrink(out, left, a, n, d, t, err);
     karma_i_blas_restore(threads);
     return st;
 }
 
 karma_status karma_i_spectral_norm(double *out, const double *a, size_t n, size_t d, karma_error *err) {
-    int threads = karma_i_blas_alone();
+    int threads = karma_i_blas_use_one_thread();
     spectrum s = {0};
     karma_status st = take_spectrum(&s, a, n, d, err);
     if (st == KARMA_OK) *out = s.side ? sqrt(fmax(s.values[s.side - 1], 0.0)) : 0.0;

@@ -196,7 +196,7 @@ static karma_status run_fold(karma_comparison *c, const karma_i_contest *contest
     size_t n = fold->train->n_rows, n_inner = c->n_inner < n ? c->n_inner : n;
     karma_i_folds inner;
     /* the seed is the user's: the inner folds are those that karma_search will take */
-    KARMA_TRY(karma_i_folds_deal(&inner, contest->task, fold->train, n_inner, 1, (uint64_t)contest->fit->seed, 0, err));
+    KARMA_TRY(karma_i_folds_init(&inner, contest->task, fold->train, n_inner, 1, (uint64_t)contest->fit->seed, 0, err));
     karma_i_outer_fold outer = {.train = fold->train, .test = fold->test, .inner = &inner};
     karma_status st = karma_i_contest_constant(&c->constant[c->n_done], contest, &outer, err);
     for (size_t m = 0; st == KARMA_OK && m < c->n_methods; m++)
@@ -322,7 +322,7 @@ static karma_status run_rounds(karma_comparison *c, const karma_i_contest *conte
     karma_status st = KARMA_OK;
     for (size_t r = 0; st == KARMA_OK && r < c->n_rounds; r++) {
         karma_i_folds folds = {0};
-        st = karma_i_folds_deal(&folds, contest->task, rows, c->n_folds, 1, (uint64_t)contest->fit->seed + r, 0, err);
+        st = karma_i_folds_init(&folds, contest->task, rows, c->n_folds, 1, (uint64_t)contest->fit->seed + r, 0, err);
         if (st == KARMA_OK) st = run_round(c, &ratios, contest, &folds, time, hooks, err);
         karma_i_folds_clear(&folds);
     }

@@ -82,8 +82,8 @@ static size_t choose_samples(const karma_explain_options *options, size_t n) {
 }
 
 /* A notice before an explanation that will take long. */
-static void tell_cost(const karma_explanations *e, const karma_model *model, const karma_explain_options *options,
-                      const karma_hooks *hooks) {
+static void notify_cost(const karma_explanations *e, const karma_model *model, const karma_explain_options *options,
+                        const karma_hooks *hooks) {
     double sets = 0.0, values = (double)model->support->n_rows * (double)model->n_members;
     size_t widest = 0, n_rows = 0;
     for (size_t i = 0; i < e->n_rows && !e->is_split; i++) {
@@ -194,7 +194,7 @@ karma_status karma_explain(karma_explanations *out, const karma_model *model, co
     karma_i_game game = {.model = model, .threads = karma_i_threads(options->threads), .rows = rows};
     karma_status st = karma_i_game_init(&game, err);
     if (st == KARMA_OK) st = new_explanations(&e, model, rows, err);
-    if (st == KARMA_OK) tell_cost(&e, model, options, hooks);
+    if (st == KARMA_OK) notify_cost(&e, model, options, hooks);
     if (st == KARMA_OK) st = explain_rows(&e, &game, options, hooks, err);
     for (size_t t = 0; st == KARMA_OK && t < model->task.n_heads; t++)
         if (model->task.heads[t].labels.task == KARMA_TASK_REGRESS) {

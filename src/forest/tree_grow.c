@@ -297,7 +297,7 @@ static int is_worth_keeping(const karma_i_grower *g, uint32_t node) {
 }
 
 /* Finds the split of one node by itself. */
-static void explore_alone(karma_i_grower *g, uint32_t node, karma_i_rng *rng) {
+static void explore_node(karma_i_grower *g, uint32_t node, karma_i_rng *rng) {
     search s = {.columns = g->columns, .n_columns = g->n_columns, .node = node, .wants_node = 1};
     if (!can_split(g, node)) return;
     s.rows = collect(g, node);
@@ -317,8 +317,8 @@ static void explore_children(karma_i_grower *g, uint32_t parent, karma_i_rng *rn
     int any = can_split(g, small) || can_split(g, large);
     if (!any || !g->node_histograms[parent]) {
         return_histogram(g, parent);
-        explore_alone(g, small, rng);
-        explore_alone(g, large, rng);
+        explore_node(g, small, rng);
+        explore_node(g, large, rng);
         return;
     }
     search s = {.columns = g->columns, .n_columns = g->n_columns, .node = small, .sibling = large};
@@ -399,7 +399,7 @@ void karma_i_grow_tree(karma_i_grower *g, const karma_i_row_sums *sums, const ui
     g->n_columns = n_columns;
     start_tree(g, rows, n_rows);
     if (g->rules->most_leaves > 1) {
-        explore_alone(g, 0, rng);
+        explore_node(g, 0, rng);
         wait_if_splittable(g, 0);
     }
     while (g->n_heap > 0 && g->n_leaves < g->rules->most_leaves) split_leaf(g, pop(g), rng);

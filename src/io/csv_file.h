@@ -20,7 +20,7 @@ typedef enum karma_i_csv_action {
 } karma_i_csv_action;
 
 typedef struct karma_i_csv_column {
-    unsigned said; /* by the options: csv_roles.c */
+    unsigned named; /* by which options: csv_roles.c */
     karma_i_csv_role role;
     size_t place;   /* the attribute's or the target's number in the table */
     unsigned parts; /* of a date: one bit for each karma_i_date_part that is an attribute, from `place` on */

@@ -8,8 +8,8 @@
 #include "table/order.h"
 
 /* What the options set for a column, one bit each. */
-enum { SAID_TARGET, SAID_WEIGHT, SAID_ID, SAID_IGNORE, SAID_NUMERIC, SAID_CATEGORY, N_SAID };
-static const char *const said_options[N_SAID] = {"target", "row-weight", "id", "ignore", "numeric", "category"};
+enum { NAMED_TARGET, NAMED_WEIGHT, NAMED_ID, NAMED_IGNORE, NAMED_NUMERIC, NAMED_CATEGORY, N_NAMED };
+static const char *const naming_options[N_NAMED] = {"target", "row-weight", "id", "ignore", "numeric", "category"};
 
 karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const char *name) {
     size_t i;
@@ -27,13 +27,14 @@ static int is_remembered(const karma_i_csv_file *file, const char *name) {
     return 0;
 }
 
-static karma_status say(karma_i_csv_file *file, char *const *names, size_t n_names, unsigned what, karma_error *err) {
+static karma_status name_columns(karma_i_csv_file *file, char *const *names, size_t n_names, unsigned what,
+                                 karma_error *err) {
     for (size_t i = 0; i < n_names; i++) {
         karma_i_csv_column *column = karma_i_csv_find_column(file, names[i]);
-        if (!column && file->request->names_elsewhere && what >= SAID_IGNORE) continue;
+        if (!column && file->request->names_elsewhere && what >= NAMED_IGNORE) continue;
         if (!column && is_remembered(file, names[i])) continue;
         if (!column) return karma_i_csv_fail_unknown(file->name, "column", names[i], &file->records.names, err);
-        column->said |= 1u << what;
+        column->named |= 1u << what;
     }
     return KARMA_OK;
 }
@@ -46,57 +47,57 @@ static karma_status add_target(karma_i_csv_file *file, karma_i_csv_column *colum
     return KARMA_OK;
 }
 
-static karma_status say_target(karma_i_csv_file *file, const char *name, karma_error *err) {
+static karma_status name_target(karma_i_csv_file *file, const char *name, karma_error *err) {
     karma_i_csv_column *column = karma_i_csv_find_column(file, name);
     char excerpt[KARMA_I_EXCERPT_SIZE];
     if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
-    if (column->said >> SAID_TARGET & 1)
+    if (column->named >> NAMED_TARGET & 1)
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by option 'target'", file->name,
                             karma_i_excerpt(excerpt, name, strlen(name)));
-    column->said |= 1u << SAID_TARGET;
+    column->named |= 1u << NAMED_TARGET;
     return add_target(file, column, err);
 }
 
 /* A value of `target` that is not the name of a column is a list of names: names may contain commas too. */
-static karma_status say_targets(karma_i_csv_file *file, const char *value, karma_error *err) {
-    if (karma_i_csv_find_column(file, value)) return say_target(file, value, err);
+static karma_status name_targets(karma_i_csv_file *file, const char *value, karma_error *err) {
+    if (karma_i_csv_find_column(file, value)) return name_target(file, value, err);
     char *list = karma_i_strdup(value);
     karma_status st = list ? KARMA_OK : karma_i_fail_memory(err);
     for (char *name = list, *comma; st == KARMA_OK && name; name = comma ? comma + 1 : NULL) {
         comma = strchr(name, ',');
         if (comma) *comma = '\0';
-        st = say_target(file, name, err);
+        st = name_target(file, name, err);
     }
     karma_i_free(list);
     return st;
 }
 
 /* Only a target may have two options: target, and its kind. */
-static karma_status check_said(const karma_i_csv_file *file, const karma_i_csv_column *column, karma_error *err) {
-    for (unsigned a = 0; a < N_SAID; a++) {
-        for (unsigned b = a + 1; b < N_SAID; b++) {
-            if (!(column->said >> a & 1 && column->said >> b & 1)) continue;
-            if (a == SAID_TARGET && (b == SAID_NUMERIC || b == SAID_CATEGORY)) continue;
+static karma_status check_named(const karma_i_csv_file *file, const karma_i_csv_column *column, karma_error *err) {
+    for (unsigned a = 0; a < N_NAMED; a++) {
+        for (unsigned b = a + 1; b < N_NAMED; b++) {
+            if (!(column->named >> a & 1 && column->named >> b & 1)) continue;
+            if (a == NAMED_TARGET && (b == NAMED_NUMERIC || b == NAMED_CATEGORY)) continue;
             char excerpt[KARMA_I_EXCERPT_SIZE];
             const char *name = karma_i_csv_column_name(file, column);
             return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' cannot be both option '%s' and option '%s'",
-                                file->name, karma_i_excerpt(excerpt, name, strlen(name)), said_options[a],
-                                said_options[b]);
+                                file->name, karma_i_excerpt(excerpt, name, strlen(name)), naming_options[a],
+                                naming_options[b]);
         }
     }
     return KARMA_OK;
 }
 
-static karma_i_csv_role said_role(unsigned said) {
-    if (said >> SAID_TARGET & 1) return ROLE_TARGET;
-    if (said >> SAID_WEIGHT & 1) return ROLE_WEIGHT;
-    if (said >> SAID_ID & 1) return ROLE_ID;
-    return said >> SAID_IGNORE & 1 ? ROLE_IGNORED : ROLE_ATTRIBUTE;
+static karma_i_csv_role named_role(unsigned named) {
+    if (named >> NAMED_TARGET & 1) return ROLE_TARGET;
+    if (named >> NAMED_WEIGHT & 1) return ROLE_WEIGHT;
+    if (named >> NAMED_ID & 1) return ROLE_ID;
+    return named >> NAMED_IGNORE & 1 ? ROLE_IGNORED : ROLE_ATTRIBUTE;
 }
 
-static karma_i_survey_mode said_mode(unsigned said) {
-    if (said >> SAID_NUMERIC & 1) return KARMA_I_SURVEY_NUMBER;
-    return said >> SAID_CATEGORY & 1 ? KARMA_I_SURVEY_CATEGORY : KARMA_I_SURVEY_INFER;
+static karma_i_survey_mode named_mode(unsigned named) {
+    if (named >> NAMED_NUMERIC & 1) return KARMA_I_SURVEY_NUMBER;
+    return named >> NAMED_CATEGORY & 1 ? KARMA_I_SURVEY_CATEGORY : KARMA_I_SURVEY_INFER;
 }
 
 /* The model's type of one column holds where the options set none. */
@@ -134,27 +135,27 @@ static karma_status apply_expectation(karma_i_csv_file *file, const karma_i_expe
                                       karma_error *err) {
     for (size_t i = 0; i < expectation->n_columns; i++) {
         karma_i_csv_column *column = karma_i_csv_find_column(file, expectation->columns[i].name);
-        if (!column || column->role != ROLE_ATTRIBUTE || column->said) continue;
+        if (!column || column->role != ROLE_ATTRIBUTE || column->named) continue;
         expect_column(file, column, &expectation->columns[i]);
     }
     for (size_t i = 0; i < file->n_columns; i++) {
         karma_i_csv_column *column = &file->columns[i];
-        if (column->role == ROLE_ATTRIBUTE && !column->said && column->survey.mode == KARMA_I_SURVEY_INFER)
+        if (column->role == ROLE_ATTRIBUTE && !column->named && column->survey.mode == KARMA_I_SURVEY_INFER)
             KARMA_TRY(expect_dates(file, column, expectation, err));
     }
     return KARMA_OK;
 }
 
 static karma_status apply_options(karma_i_csv_file *file, const karma_read_options *o, karma_error *err) {
-    for (size_t i = 0; i < o->target.count; i++) KARMA_TRY(say_targets(file, o->target.items[i], err));
-    KARMA_TRY(say(file, &o->row_weight, o->row_weight != NULL, SAID_WEIGHT, err));
-    KARMA_TRY(say(file, o->id.items, o->id.count, SAID_ID, err));
-    KARMA_TRY(say(file, o->ignore.items, o->ignore.count, SAID_IGNORE, err));
-    KARMA_TRY(say(file, o->numeric.items, o->numeric.count, SAID_NUMERIC, err));
-    KARMA_TRY(say(file, o->category.items, o->category.count, SAID_CATEGORY, err));
+    for (size_t i = 0; i < o->target.count; i++) KARMA_TRY(name_targets(file, o->target.items[i], err));
+    KARMA_TRY(name_columns(file, &o->row_weight, o->row_weight != NULL, NAMED_WEIGHT, err));
+    KARMA_TRY(name_columns(file, o->id.items, o->id.count, NAMED_ID, err));
+    KARMA_TRY(name_columns(file, o->ignore.items, o->ignore.count, NAMED_IGNORE, err));
+    KARMA_TRY(name_columns(file, o->numeric.items, o->numeric.count, NAMED_NUMERIC, err));
+    KARMA_TRY(name_columns(file, o->category.items, o->category.count, NAMED_CATEGORY, err));
     for (size_t i = 0; i < file->n_columns; i++) {
-        KARMA_TRY(check_said(file, &file->columns[i], err));
-        file->columns[i].role = said_role(file->columns[i].said);
+        KARMA_TRY(check_named(file, &file->columns[i], err));
+        file->columns[i].role = named_role(file->columns[i].named);
     }
     return KARMA_OK;
 }
@@ -175,7 +176,7 @@ karma_status karma_i_csv_assign_roles(karma_i_csv_file *file, karma_error *err) 
     if (expectation && file->n_targets == 0) KARMA_TRY(expect_targets(file, expectation, err));
     for (size_t i = 0; i < file->n_columns; i++) {
         karma_i_csv_column *column = &file->columns[i];
-        karma_i_survey_init(&column->survey, said_mode(column->said), column->role == ROLE_TARGET, file->style);
+        karma_i_survey_init(&column->survey, named_mode(column->named), column->role == ROLE_TARGET, file->style);
     }
     return expectation ? apply_expectation(file, expectation, err) : KARMA_OK;
 }

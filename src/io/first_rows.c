@@ -115,7 +115,7 @@ static karma_i_supply supply(karma_i_first_rows *f, int only_start) {
     return (karma_i_supply){.read = give, .would_wait = would_wait, .self = f, .is_file = 1};
 }
 
-karma_i_supply karma_i_first_rows_alone(karma_i_first_rows *first) {
+karma_i_supply karma_i_first_rows_part(karma_i_first_rows *first) {
     return supply(first, 1);
 }
 

@@ -18,7 +18,7 @@ const char *karma_i_first_rows_name(const karma_i_first_rows *first);
 
 /* The text of the first records alone, as often as it is asked for; and all of the text, once. Neither is closed by
  * those who read it. */
-karma_i_supply karma_i_first_rows_alone(karma_i_first_rows *first);
+karma_i_supply karma_i_first_rows_part(karma_i_first_rows *first);
 karma_i_supply karma_i_first_rows_and_rest(karma_i_first_rows *first);
 
 #endif

@@ -57,7 +57,7 @@ karma_status karma_i_gram_read(karma_table *table, const char *path, karma_error
     return st;
 }
 
-karma_status karma_i_gram_read_alone(karma_table **out, const char *path, karma_error *err) {
+karma_status karma_i_gram_read_only(karma_table **out, const char *path, karma_error *err) {
     matrix m;
     karma_table *table = NULL;
     KARMA_TRY(read_matrix(&m, path, err));

@@ -95,7 +95,7 @@ static karma_status begin(postgres_rows *r, karma_error *err) {
                    "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL synchronize_seqscans = off; "
                    "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL datestyle = 'ISO'; "
                    "SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL lock_timeout = %.0f",
-                   karma_i_postgres_patience(r->request.uri));
+                   karma_i_postgres_timeout(r->request.uri));
     return karma_i_postgres_run(r->server, r->request.uri, sql, err);
 }
 

@@ -19,7 +19,7 @@ static void hide(char *text, const char *word) {
     for (char *found = text; length && (found = strstr(found, word)); found += length) memset(found, '.', length);
 }
 
-double karma_i_postgres_patience(const karma_i_uri *uri) {
+double karma_i_postgres_timeout(const karma_i_uri *uri) {
     return uri->timeout < 0.001 ? 1.0 : 1000.0 * uri->timeout;
 }
 

@@ -11,7 +11,7 @@ karma_status karma_i_postgres_connect(PGconn **out, const karma_i_uri *uri, karm
 /* "NAME: what the server said", by its last error, without a password. */
 karma_status karma_i_postgres_fail(PGconn *server, const karma_i_uri *uri, karma_error *err);
 /* For lock_timeout, where 0 would mean without end: milliseconds. */
-double karma_i_postgres_patience(const karma_i_uri *uri);
+double karma_i_postgres_timeout(const karma_i_uri *uri);
 /* Runs statements that give no rows. */
 karma_status karma_i_postgres_run(PGconn *server, const karma_i_uri *uri, const char *sql, karma_error *err);
 /* The table or view that the URI names, quoted and in its schema, to be freed; NULL: there is none. *kind: that of

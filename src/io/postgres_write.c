@@ -127,7 +127,7 @@ static karma_status fill_table(postgres_table *t, FILE *text, karma_error *err) 
 karma_status karma_i_postgres_write_table(const karma_i_table_target *target, FILE *text, karma_error *err) {
     postgres_table t = {.target = target};
     char begin[80];
-    (void)snprintf(begin, sizeof begin, "BEGIN; SET LOCAL lock_timeout = %.0f", karma_i_postgres_patience(target->uri));
+    (void)snprintf(begin, sizeof begin, "BEGIN; SET LOCAL lock_timeout = %.0f", karma_i_postgres_timeout(target->uri));
     karma_status st = karma_i_spool_survey(&t.columns, target->uri->name, text, err);
     if (st == KARMA_OK) st = karma_i_postgres_connect(&t.server, target->uri, err);
     if (st == KARMA_OK) st = karma_i_postgres_run(t.server, target->uri, begin, err);

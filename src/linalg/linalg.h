@@ -33,7 +33,7 @@ void karma_i_row_products(double *out, const double *a, size_t n, size_t d);
 
 /* From here on BLAS and LAPACK work on the calling thread only, so that their results do not depend on the number of
  * threads. Returns what karma_i_blas_restore needs to end it. */
-int karma_i_blas_alone(void);
+int karma_i_blas_use_one_thread(void);
 void karma_i_blas_restore(int threads);
 
 #endif

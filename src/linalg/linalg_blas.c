@@ -62,7 +62,7 @@ karma_status karma_i_eigen_symmetric(double *values, double *matrix, size_t n, k
     int work_size = (int)best_size;
     double *work = karma_i_alloc((size_t)work_size, sizeof *work);
     if (!work) return karma_i_fail_memory(err);
-    int threads = karma_i_blas_alone();
+    int threads = karma_i_blas_use_one_thread();
     dsyev_("V", "U", &order, matrix, &order, values, work, &work_size, &info, 1, 1);
     karma_i_blas_restore(threads);
     karma_i_free(work);
@@ -86,7 +86,7 @@ karma_status karma_i_svd(double *u, double *s, double *vt, double *a, size_t n_r
     int work_size = (int)best_size;
     double *work = karma_i_alloc((size_t)work_size, sizeof *work);
     if (!work) return karma_i_fail_memory(err);
-    int threads = karma_i_blas_alone();
+    int threads = karma_i_blas_use_one_thread();
     dgesvd_("S", "S", &m, &n, a, &m, s, vt, &m, u, &k, work, &work_size, &info, 1, 1);
     karma_i_blas_restore(threads);
     karma_i_free(work);
@@ -132,7 +132,7 @@ void karma_i_row_products(double *out, const double *a, size_t n, size_t d) {
 }
 
 /* OpenBLAS asks OpenMP how many threads it may have, and the answer belongs to the calling task. */
-int karma_i_blas_alone(void) {
+int karma_i_blas_use_one_thread(void) {
     int threads = omp_get_max_threads();
     omp_set_num_threads(1);
     return threads;

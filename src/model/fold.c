@@ -24,7 +24,7 @@ static karma_status find_strata(size_t *stratum, size_t *n_strata, const karma_i
     return karma_i_folds_bins(stratum, target->value, n_rows, *n_strata, err);
 }
 
-karma_status karma_i_folds_deal(karma_i_folds *out, const karma_i_task *task, const karma_table *table, size_t n_folds,
+karma_status karma_i_folds_init(karma_i_folds *out, const karma_i_task *task, const karma_table *table, size_t n_folds,
                                 size_t n_repeats, uint64_t seed, uint64_t seed_step, karma_error *err) {
     size_t n = table->n_rows, n_strata = 0, *stratum = karma_i_alloc(n, sizeof *stratum);
     karma_i_folds folds = {table, n_folds, n_repeats, karma_i_alloc(n, n_repeats * sizeof *folds.fold)};

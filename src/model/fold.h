@@ -16,7 +16,7 @@ typedef struct karma_i_folds {
 
 /* Rows of one class of the first target, or of neighbouring numbers, are spread evenly over the folds, 2 <= n_folds <=
  * n_rows. Repeat r has the seed `seed` + r * `seed_step`. */
-karma_status karma_i_folds_deal(karma_i_folds *out, const karma_i_task *task, const karma_table *table, size_t n_folds,
+karma_status karma_i_folds_init(karma_i_folds *out, const karma_i_task *task, const karma_table *table, size_t n_folds,
                                 size_t n_repeats, uint64_t seed, uint64_t seed_step, karma_error *err);
 void karma_i_folds_clear(karma_i_folds *folds);
 

@@ -49,9 +49,9 @@ static karma_status learn(karma_gram *gram, const karma_table *table, const karm
             st = karma_i_fail(err, KARMA_ERR_OPTION,
                               "option 'kernel': %s is learned from labels, and a Gram matrix has none",
                               karma_i_kind_of(plan.kinds[k])->name);
-    const karma_table *teacher = against ? against : table;
-    if (st == KARMA_OK) st = karma_i_encoder_learn(&encoder, teacher, plan.kinds, plan.n_kinds, options, hooks, err);
-    if (st == KARMA_OK) st = karma_i_encoder_apply(learned, &encoder, teacher, NULL, err);
+    const karma_table *training = against ? against : table;
+    if (st == KARMA_OK) st = karma_i_encoder_learn(&encoder, training, plan.kinds, plan.n_kinds, options, hooks, err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply(learned, &encoder, training, NULL, err);
     if (st == KARMA_OK) st = karma_i_kernel_learn(&gram->kernel, &plan.members[0].kernel, *learned, gram->threads, err);
     if (st == KARMA_OK && against) st = karma_i_encoder_check_matrix(&encoder, against->n_attributes, table, err);
     if (st == KARMA_OK && against) st = karma_i_encoder_apply(&gram->rows, &encoder, table, hooks, err);

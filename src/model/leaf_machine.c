@@ -42,7 +42,7 @@ static karma_status number_leaves(uint32_t **out, const karma_i_forest *forest, 
     return KARMA_OK;
 }
 
-static void tell(karma_fit_info *info, const karma_i_primal_result *result, double C, size_t n_rows) {
+static void fill_info(karma_fit_info *info, const karma_i_primal_result *result, double C, size_t n_rows) {
     karma_fit_info one = {.solver = KARMA_SOLVER_PRIMAL, .C = C, .rho = 1.0 / C, .stop = result->stop};
     one.primal = result->primal;
     one.dual = result->dual;
@@ -85,7 +85,7 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
         primal.C = C * path->factors[c];
         st = karma_i_solve_primal(weights, &result, &primal, hooks, err);
         if (st != KARMA_OK) break;
-        tell(info, &result, primal.C, n);
+        fill_info(info, &result, primal.C, n);
         for (size_t k = 0; k < K; k++)
             for (size_t f = 0; f < p; f++)
                 coefficients[f * K + k] += path->weights[c] / total_weight * weights[k * p + f] / value;

@@ -131,7 +131,7 @@ karma_status karma_i_model_needs_attributes(const karma_model *model, karma_erro
 karma_status karma_model_read_table(karma_table **out, const karma_model *model, const char *path,
                                     const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     const karma_i_recipe *recipe = karma_i_model_recipe(model);
-    if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_alone(out, path, err);
+    if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_only(out, path, err);
     const char **names = karma_i_alloc(model->task.n_heads, sizeof *names);
     if (!names) return karma_i_fail_memory(err);
     for (size_t t = 0; t < model->task.n_heads; t++) names[t] = model->task.heads[t].name;

@@ -227,7 +227,7 @@ karma_status karma_online_start(karma_online **out, karma_row_stream **rows, con
     karma_online *online = NULL;
     KARMA_TRY(karma_i_options_accept(karma_online_option_table(), &wanted, options, err));
     KARMA_TRY(karma_i_first_rows_open(&text, path, (size_t)wanted.warm_up + 1, hooks, err)); /* and the header */
-    karma_status st = karma_i_table_read_supply(&first, karma_i_first_rows_name(text), karma_i_first_rows_alone(text),
+    karma_status st = karma_i_table_read_supply(&first, karma_i_first_rows_name(text), karma_i_first_rows_part(text),
                                                 read, hooks, err);
     if (st == KARMA_OK) st = karma_online_new(&online, first, fit, options, hooks, err);
     karma_table_free(first);

@@ -56,7 +56,7 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_i_t
     karma_i_folds folds;
     if (n_folds > table->n_rows) n_folds = table->n_rows;
     if (n_folds < 2) return karma_i_fail(err, KARMA_ERR_DATA, "cross-validation needs at least two labelled rows");
-    KARMA_TRY(karma_i_folds_deal(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
+    KARMA_TRY(karma_i_folds_init(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
     karma_status st = KARMA_OK;
     *cancelled = 0;
     for (size_t f = 0; st == KARMA_OK && !*cancelled && f < n_folds; f++)

@@ -31,7 +31,7 @@ static karma_status open_tables(karma_row_stream *s, const karma_model *model, c
     const karma_i_recipe *recipe = karma_i_model_recipe(model);
     if (recipe->n_matrix_columns && ranks && ranks->size > 1)
         return karma_i_fail(err, KARMA_ERR_OPTION, "kernel values cannot be split over processes");
-    if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_alone(&s->matrix, path, err);
+    if (recipe->n_matrix_columns && !(options && options->gram)) return karma_i_gram_read_only(&s->matrix, path, err);
     KARMA_TRY(karma_i_model_expect(&s->own, model, err));
     return karma_i_table_stream_open(&s->own.tables, path, options, &s->own.expectation, ranks, hooks, err);
 }

@@ -33,7 +33,7 @@ static karma_status supervise(supervision *s, const karma_i_task *task, const ka
     karma_i_folds folds = {0};
     s->losses = karma_i_alloc(K, sizeof *s->losses);
     s->is_held_out = karma_i_alloc(n, sizeof *s->is_held_out);
-    karma_status st = s->losses && s->is_held_out ? karma_i_folds_deal(&folds, task, table, REFINE_FOLDS, 1,
+    karma_status st = s->losses && s->is_held_out ? karma_i_folds_init(&folds, task, table, REFINE_FOLDS, 1,
                                                                        (uint64_t)task->options.seed, 0, err)
                                                   : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) s->is_held_out[i] = karma_i_folds_number(&folds, 0, i) == 0;
@@ -103,11 +103,12 @@ static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_i_task *tas
 /* ---- all recipes ---- */
 
 /* What the kinds that need labels (kernel_kind.c) learn from them, after what they learn from the table alone. */
-typedef karma_status (*teach_fn)(karma_i_recipe *recipe, const karma_i_task *task, const karma_i_outputs *outputs,
-                                 const karma_table *table, const karma_hooks *hooks, karma_error *err);
-static const teach_fn teachers[KARMA_N_KERNELS] = {[KARMA_KERNEL_RELEVANCE] = weigh_recipe,
-                                                   [KARMA_KERNEL_BOOST] = karma_i_grow_boosted,
-                                                   [KARMA_KERNEL_FOREST] = karma_i_grow_bagged};
+typedef karma_status (*supervised_learn_fn)(karma_i_recipe *recipe, const karma_i_task *task,
+                                            const karma_i_outputs *outputs, const karma_table *table,
+                                            const karma_hooks *hooks, karma_error *err);
+static const supervised_learn_fn supervised_learners[KARMA_N_KERNELS] = {[KARMA_KERNEL_RELEVANCE] = weigh_recipe,
+                                                                         [KARMA_KERNEL_BOOST] = karma_i_grow_boosted,
+                                                                         [KARMA_KERNEL_FOREST] = karma_i_grow_bagged};
 
 static karma_status learn_recipe(karma_i_encoder *encoder, double *seconds, size_t which, karma_kernel_kind kind,
                                  const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
@@ -116,8 +117,8 @@ static karma_status learn_recipe(karma_i_encoder *encoder, double *seconds, size
     karma_status st = karma_i_encoder_learn_kind(encoder, which, kind, table, &task->options, hooks, err);
     if (st == KARMA_OK && kind == KARMA_KERNEL_BOOST && grown)
         st = karma_i_forest_copy(&encoder->recipes[which]->forest, grown, err);
-    else if (st == KARMA_OK && teachers[kind])
-        st = teachers[kind](encoder->recipes[which], task, outputs, table, hooks, err);
+    else if (st == KARMA_OK && supervised_learners[kind])
+        st = supervised_learners[kind](encoder->recipes[which], task, outputs, table, hooks, err);
     if (seconds) seconds[which] = karma_i_now() - began;
     return st;
 }

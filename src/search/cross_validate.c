@@ -248,7 +248,7 @@ static karma_status run_repeats(karma_cv *cv, const karma_i_task *task, const ka
     karma_status st = new_covered(&cover, cv, err);
     for (size_t r = 0; st == KARMA_OK && r < cv->n_repeats; r++) {
         karma_i_folds folds = {0};
-        st = karma_i_folds_deal(&folds, task, rows, cv->n_folds, 1, (uint64_t)fit->seed + r, 0, err);
+        st = karma_i_folds_init(&folds, task, rows, cv->n_folds, 1, (uint64_t)fit->seed + r, 0, err);
         if (st == KARMA_OK) st = run_repeat(cv, cover, &folds, fit, search, hooks, err);
         karma_i_folds_clear(&folds);
     }

@@ -74,12 +74,12 @@ static void pass_notice(void *payload, const char *sentence) {
 /* --- one fit ----------------------------------------------------------------------------------------------- */
 
 /* How a fit goes: by which solver, until when, and whether its notices are for the user. */
-typedef struct manner {
+typedef struct fit_settings {
     int solver;
     double deadline;
     int is_quiet;
     const karma_i_forest *grown; /* trees of a model that was learned from the same rows, or NULL */
-} manner;
+} fit_settings;
 
 /* A pass over many rows visits the square of their number. With few rows there is no limit, since passes cost next to
  * nothing. */
@@ -91,7 +91,7 @@ static int64_t count_passes(size_t n_rows, int solver) {
 }
 
 static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, const karma_table *table,
-                               const manner *how, karma_error *err) {
+                               const fit_settings *how, karma_error *err) {
     timed_hooks timed = {f->hooks, how->deadline, 0, 0, f->is_interrupted};
     karma_notice_fn notice = f->hooks && f->hooks->notice && !how->is_quiet ? pass_notice : NULL;
     karma_hooks encoding = {progress_to_the_end, notice, &timed}, solving = {progress_in_time, notice, &timed};
@@ -249,10 +249,10 @@ static void record_check(karma_search_info *info, const check *c, const karma_i_
 
 /* The first model, learned from `rest`, by the solver that the options leave and then by landmarks. *out is NULL if
  * none passed. */
-static karma_status fit_first(karma_model **out, manner *how, check *c, const karma_i_last_fit *f,
+static karma_status fit_first(karma_model **out, fit_settings *how, check *c, const karma_i_last_fit *f,
                               const karma_table *rest, karma_error *err) {
     double now = karma_i_now();
-    *how = (manner){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), 1, NULL};
+    *how = (fit_settings){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), 1, NULL};
     if (how->solver == KARMA_SOLVER_AUTO && rest->n_rows > MOST_HURRIED_ROWS && (f->contender || isfinite(f->deadline)))
         how->solver = KARMA_SOLVER_NYSTROM;
     for (;;) {
@@ -274,7 +274,7 @@ static karma_status fit_first(karma_model **out, manner *how, check *c, const ka
 
 /* What the check refused is replaced by a model of the sample, learned as candidates were. It is not stopped. */
 static karma_status fit_sample(karma_model **out, const karma_i_last_fit *f, karma_error *err) {
-    manner how = {KARMA_SOLVER_BATCH, INFINITY, 0, NULL};
+    fit_settings how = {KARMA_SOLVER_BATCH, INFINITY, 0, NULL};
     return fit_choice(out, f, f->race->table, &how, err);
 }
 
@@ -290,7 +290,7 @@ static double sample_seconds(const karma_i_last_fit *f) {
     return growth * growth * seconds;
 }
 
-static void tell_refusal(const karma_i_last_fit *f, const check *c) {
+static void warn_of_refusal(const karma_i_last_fit *f, const check *c) {
     double sign = karma_i_goal_sign(f->judge->goal);
     karma_i_notice(f->hooks,
                    "warning: learning from all %zu rows gave a worse model (%s %.4g, where models of the search had "
@@ -305,7 +305,7 @@ static void tell_refusal(const karma_i_last_fit *f, const check *c) {
 /* A model and the plan that it was learned by, as the sample's rows judge them. */
 typedef struct tried {
     karma_model *model; /* NULL: it was refused */
-    manner how;
+    fit_settings how;
     check check;
 } tried;
 
@@ -360,7 +360,7 @@ typedef struct verdict {
     const karma_i_plan *plan;
     karma_i_plan joined; /* what `plan` is if it is the mean of both */
     tried *best;         /* NULL: both were refused */
-    manner how;
+    fit_settings how;
     check check; /* its scores are owned */
 } verdict;
 
@@ -407,7 +407,7 @@ static karma_status split_rows(karma_i_fold *out, karma_table **some, const karm
     KARMA_TRY(karma_i_fold_split(out, f->samples, 0, err));
     size_t n = out->train->n_rows, n_folds = (n + MOST_FIRST_ROWS - 1) / MOST_FIRST_ROWS;
     if (n_folds < 2) return KARMA_OK;
-    KARMA_TRY(karma_i_folds_deal(&folds, f->task, out->train, n_folds, 1, (uint64_t)f->task->options.seed, 0, err));
+    KARMA_TRY(karma_i_folds_init(&folds, f->task, out->train, n_folds, 1, (uint64_t)f->task->options.seed, 0, err));
     karma_status st = karma_i_fold_test(&part, &folds, 0, err);
     *some = part.test;
     part.test = NULL;
@@ -494,7 +494,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
         st = finish_verdict(out, &v, f, split.train, rows, is_short, err);
         if (st == KARMA_OK) record_check(info, &v.check, f);
     } else if (st == KARMA_OK) {
-        tell_refusal(f, &first.check); /* no check is recorded: it is not that of the model that is kept */
+        warn_of_refusal(f, &first.check); /* no check is recorded: it is not that of the model that is kept */
         karma_model *of_sample = NULL;
         st = fit_sample(&of_sample, f, err);
         if (st == KARMA_OK) st = calibrate(of_sample, f, NULL, err);
@@ -512,7 +512,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
 }
 
 /* gap = (P - D) / P, and the minimum is not below D: P is at most gap / (1 - gap) above it. */
-static void tell_gap(const karma_i_last_fit *f, const karma_model *model) {
+static void warn_of_gap(const karma_i_last_fit *f, const karma_model *model) {
     double gap = model->info.gap;
     char how_far[64] = "far";
     if (model->info.stop != KARMA_STOP_LIMIT || !(gap > MOST_SILENT_GAP)) return;
@@ -529,18 +529,18 @@ static void tell_gap(const karma_i_last_fit *f, const karma_model *model) {
 
 karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
                                   const karma_i_last_fit *f, karma_error *err) {
-    manner how = {f->task->options.solver, f->deadline, 0, NULL};
+    fit_settings how = {f->task->options.solver, f->deadline, 0, NULL};
     karma_model *model = NULL;
     *contender_won = 0;
     if (f->samples) {
         karma_i_last_fit better = *f;
         KARMA_TRY(fit_checked(out, info, &better, err));
-        tell_gap(f, *out);
+        warn_of_gap(f, *out);
         *contender_won = f->contender && karma_i_plan_equal(&(*out)->plan, f->contender);
         return KARMA_OK;
     }
     KARMA_TRY(fit_choice(&model, f, f->rows, &how, err));
-    tell_gap(f, model);
+    warn_of_gap(f, model);
     karma_status st = calibrate(model, f, NULL, err);
     if (st == KARMA_OK)
         *out = model;

@@ -245,7 +245,7 @@ static karma_status take_sample(karma_table **out, karma_i_folds *samples, const
     karma_i_fold fold = {0};
     *out = NULL;
     if (n_folds < 2) return KARMA_OK;
-    KARMA_TRY(karma_i_folds_deal(samples, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
+    KARMA_TRY(karma_i_folds_init(samples, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
     karma_status st = karma_i_fold_test(&fold, samples, 0, err);
     *out = fold.test;
     fold.test = NULL;
@@ -266,7 +266,7 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
     s->tolerance = s->task.options.tolerance;
     s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(karma_i_judge_init(&s->judge, goal, &s->task, s->table, err));
-    KARMA_TRY(karma_i_folds_deal(&s->folds, &s->task, s->table, n_folds, count_repeats(s->plan, n),
+    KARMA_TRY(karma_i_folds_init(&s->folds, &s->task, s->table, n_folds, count_repeats(s->plan, n),
                                  (uint64_t)s->task.options.seed, SEED_STEP, err));
     s->race = karma_i_race_start(&s->task, &s->folds, karma_i_goal_value, &s->judge);
     s->race.is_limited = isfinite(s->deadline);

@@ -180,7 +180,7 @@ static karma_status judge_fold(tally *t, double *weights, double *probabilities,
 }
 
 /* Rows that count, in random order, are dealt out to the folds. Gives their number. */
-static size_t deal(int *fold, size_t *order, const sample *s) {
+static size_t assign_folds(int *fold, size_t *order, const sample *s) {
     size_t n = 0;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);
@@ -207,7 +207,7 @@ static karma_status is_larger_needed(int *needed, const sample *s, karma_error *
     double *probabilities = karma_i_alloc(s->n_classes, sizeof *probabilities);
     karma_status st = fold && order && weights && probabilities ? KARMA_OK : karma_i_fail_memory(err);
     *needed = 1;
-    if (st == KARMA_OK && deal(fold, order, s) >= LEAST_ROWS) {
+    if (st == KARMA_OK && assign_folds(fold, order, s) >= LEAST_ROWS) {
         for (int held_out = 0; held_out < FOLDS && st == KARMA_OK; held_out++)
             st = judge_fold(&t, weights, probabilities, s, fold, held_out, err);
         if (st == KARMA_OK) *needed = is_needed(&t);

@@ -65,7 +65,7 @@ static void start(racing *r, const karma_table *table, const karma_fit_options *
     if (karma_i_task_learn(&r->task, table, o, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     assert_int_equal(karma_i_goal_resolve(&goal, KARMA_GOAL_AUTO, &r->task, NULL), KARMA_OK);
     assert_int_equal(karma_i_judge_init(&r->judge, goal, &r->task, table, NULL), KARMA_OK);
-    assert_int_equal(karma_i_folds_deal(&r->folds, &r->task, table, FOLDS, n_repeats, (uint64_t)o->seed, 1, NULL),
+    assert_int_equal(karma_i_folds_init(&r->folds, &r->task, table, FOLDS, n_repeats, (uint64_t)o->seed, 1, NULL),
                      KARMA_OK);
     r->race = karma_i_race_start(&r->task, &r->folds, karma_i_goal_value, &r->judge);
     for (size_t k = 0; k < n; k++) add(r, kernels[k], &PATH);

@@ -329,7 +329,7 @@ static void both_ways_of_tuning_agree(void **state) {
     s.fit.loss = KARMA_LOSS_LOGISTIC;
     s.fit.tolerance = 1e-7;
     assert_int_equal(karma_i_baseline_task(&task, s.table, &s.fit, NULL, &s.err), KARMA_OK);
-    assert_int_equal(karma_i_folds_deal(&inner, &task, s.table, 3, 1, 0, 0, &s.err), KARMA_OK);
+    assert_int_equal(karma_i_folds_init(&inner, &task, s.table, 3, 1, 0, 0, &s.err), KARMA_OK);
     for (size_t i = 0; i < 60; i++) inner.fold[i] = i % 3;
     karma_i_contest contest = {.task = &task, .goal = KARMA_GOAL_LOG_LOSS, .fit = &s.fit, .search = &s.search};
     karma_i_outer_fold outer = {.train = s.table, .inner = &inner};

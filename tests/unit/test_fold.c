@@ -89,7 +89,7 @@ static void every_row_is_left_out_once_per_repeat(void **state) {
         karma_table *table = which ? with_numbers() : with_classes();
         karma_i_task task = task_of(table);
         karma_i_folds folds;
-        assert_int_equal(karma_i_folds_deal(&folds, &task, table, FOLDS, REPEATS, 7, 2, NULL), KARMA_OK);
+        assert_int_equal(karma_i_folds_init(&folds, &task, table, FOLDS, REPEATS, 7, 2, NULL), KARMA_OK);
         assert_int_equal(karma_i_folds_count(&folds), FOLDS * REPEATS);
         for (size_t f = 0; f < FOLDS * REPEATS; f++) check_fold(&folds, f, n_left_out);
         for (size_t i = 0; i < ROWS; i++) assert_int_equal(n_left_out[i], REPEATS);
@@ -105,7 +105,7 @@ static void classes_are_spread_evenly(void **state) {
     karma_table *table = with_classes();
     karma_i_task task = task_of(table);
     karma_i_folds folds;
-    assert_int_equal(karma_i_folds_deal(&folds, &task, table, FOLDS, 1, 3, 0, NULL), KARMA_OK);
+    assert_int_equal(karma_i_folds_init(&folds, &task, table, FOLDS, 1, 3, 0, NULL), KARMA_OK);
     size_t n_seldom[FOLDS] = {0};
     for (size_t i = 0; i < ROWS; i += 4) n_seldom[karma_i_folds_number(&folds, 0, i)]++;
     for (size_t f = 0; f < FOLDS; f++) assert_in_range(n_seldom[f], 2, 3);
@@ -120,9 +120,9 @@ static void repeats_have_seeds_of_their_own(void **state) {
     karma_table *table = with_classes();
     karma_i_task task = task_of(table);
     karma_i_folds all, one;
-    assert_int_equal(karma_i_folds_deal(&all, &task, table, FOLDS, REPEATS, 11, 5, NULL), KARMA_OK);
+    assert_int_equal(karma_i_folds_init(&all, &task, table, FOLDS, REPEATS, 11, 5, NULL), KARMA_OK);
     for (size_t r = 0; r < REPEATS; r++) {
-        assert_int_equal(karma_i_folds_deal(&one, &task, table, FOLDS, 1, 11 + 5 * r, 0, NULL), KARMA_OK);
+        assert_int_equal(karma_i_folds_init(&one, &task, table, FOLDS, 1, 11 + 5 * r, 0, NULL), KARMA_OK);
         assert_memory_equal(all.fold + r * ROWS, one.fold, ROWS * sizeof *one.fold);
         karma_i_folds_clear(&one);
     }
@@ -140,7 +140,7 @@ static void scores_go_there_and_back(void **state) {
     karma_i_folds folds;
     double all[ROWS * OUTPUTS], copy[ROWS * OUTPUTS], own[ROWS * OUTPUTS];
     for (size_t i = 0; i < ROWS * OUTPUTS; i++) all[i] = (double)i, copy[i] = NAN;
-    assert_int_equal(karma_i_folds_deal(&folds, &task, table, FOLDS, 1, 1, 0, NULL), KARMA_OK);
+    assert_int_equal(karma_i_folds_init(&folds, &task, table, FOLDS, 1, 1, 0, NULL), KARMA_OK);
     for (size_t f = 0; f < FOLDS; f++) {
         karma_i_fold fold;
         assert_int_equal(karma_i_fold_split(&fold, &folds, f, NULL), KARMA_OK);
@@ -164,10 +164,10 @@ static void too_many_folds_are_an_error(void **state) {
     static const size_t wrong[] = {0, 1, ROWS + 1};
     for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++) {
         karma_error err;
-        assert_int_equal(karma_i_folds_deal(&folds, &task, table, wrong[k], 1, 1, 0, &err), KARMA_ERR_DATA);
+        assert_int_equal(karma_i_folds_init(&folds, &task, table, wrong[k], 1, 1, 0, &err), KARMA_ERR_DATA);
         assert_non_null(strstr(err.message, "folds"));
     }
-    assert_int_equal(karma_i_folds_deal(&folds, &task, table, ROWS, 1, 1, 0, NULL), KARMA_OK);
+    assert_int_equal(karma_i_folds_init(&folds, &task, table, ROWS, 1, 1, 0, NULL), KARMA_OK);
     karma_i_folds_clear(&folds);
     karma_i_task_clear(&task);
     karma_table_free(table);

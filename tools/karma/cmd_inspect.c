@@ -328,8 +328,8 @@ static const char *attribute_type(const karma_model *model, size_t attribute) {
     return type_name(karma_model_attribute_kind(model, attribute), karma_model_attribute_n_levels(model, attribute));
 }
 
-/* Calls `tell` for every option that reading new files takes from the model and that is not at its default. */
-static void each_reading(const karma_model *model, void (*tell)(void *payload, const char *name, const char *value),
+/* Calls `report` for every option that reading new files takes from the model and that is not at its default. */
+static void each_reading(const karma_model *model, void (*report)(void *payload, const char *name, const char *value),
                          void *payload) {
     const karma_option_table *table = karma_read_option_table();
     const karma_read_options *reading = karma_model_reading(model);
@@ -339,7 +339,7 @@ static void each_reading(const karma_model *model, void (*tell)(void *payload, c
         char value[200], usual[200];
         (void)karma_option_text(&table->options[i], reading, value, sizeof value);
         (void)karma_option_text(&table->options[i], &plain, usual, sizeof usual);
-        if (strcmp(value, usual) != 0) tell(payload, table->options[i].name, value);
+        if (strcmp(value, usual) != 0) report(payload, table->options[i].name, value);
     }
 }
 
