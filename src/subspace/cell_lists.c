@@ -1,5 +1,7 @@
 #include "subspace/cell_lists.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 
@@ -11,7 +13,8 @@ karma_status karma_i_cell_lists_init(karma_i_cell_lists *cells, size_t n_attribu
     cells->range_end = karma_i_alloc(n_ranges, sizeof *cells->range_end);
     cells->attribute_cut = karma_i_alloc(most_rows, (n_ranges + 1) * sizeof *cells->attribute_cut);
     cells->feature_cut = karma_i_alloc(most_rows, (n_ranges + 1) * sizeof *cells->feature_cut);
-    if (!cells->range_end || !cells->attribute_cut || !cells->feature_cut) {
+    cells->run_start = karma_i_alloc(most_rows + 1, sizeof *cells->run_start);
+    if (!cells->range_end || !cells->attribute_cut || !cells->feature_cut || !cells->run_start) {
         karma_i_cell_lists_clear(cells);
         return karma_i_fail_memory(err);
     }
@@ -27,6 +30,7 @@ void karma_i_cell_lists_clear(karma_i_cell_lists *cells) {
     karma_i_free(cells->x);
     karma_i_free(cells->attribute_cut);
     karma_i_free(cells->feature_cut);
+    karma_i_free(cells->run_start);
     *cells = (karma_i_cell_lists){0};
 }
 
@@ -89,4 +93,19 @@ void karma_i_cell_lists_fill(karma_i_cell_lists *cells, karma_i_view batch, size
     attributes.count = (size_t)(end.attribute - attribute);
     features.count = (size_t)(end.feature - cells->feature) - features.first;
     cut_lists(cells, rows, row, attributes, features);
+}
+
+static int observe_the_same(const karma_i_cell_lists *cells, size_t a, size_t b) {
+    karma_i_cell_range of_a = karma_i_row_attributes(cells, a), of_b = karma_i_row_attributes(cells, b);
+    return of_a.count == of_b.count && memcmp(cells->attribute + of_a.first, cells->attribute + of_b.first,
+                                              of_a.count * sizeof *cells->attribute) == 0;
+}
+
+void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t n_rows) {
+    cells->n_runs = 0;
+    for (size_t i = 0; i < n_rows; i++)
+        if (i == 0 || i - cells->run_start[cells->n_runs - 1] == KARMA_I_LONGEST_RUN ||
+            !observe_the_same(cells, i - 1, i))
+            cells->run_start[cells->n_runs++] = i;
+    cells->run_start[cells->n_runs] = n_rows;
 }

@@ -12,6 +12,9 @@
 #include "karma/base.h"
 #include "table/rows.h"
 
+/* A run is the work of one thread. */
+enum { KARMA_I_LONGEST_RUN = 32 };
+
 typedef struct karma_i_cell_lists {
     size_t most_rows, n_ranges;
     uint32_t *range_end; /* n_ranges: the first attribute beyond each range, ascending */
@@ -20,6 +23,9 @@ typedef struct karma_i_cell_lists {
     /* (n_ranges + 1) per row: range k has the attributes, and the features, from cut k to cut k + 1 */
     size_t *attribute_cut, *feature_cut;
     size_t attribute_capacity, feature_capacity, x_capacity;
+    /* Runs of rows that observe the same attributes, at most KARMA_I_LONGEST_RUN of them: run k has the rows from
+     * run_start[k] to run_start[k + 1]. */
+    size_t *run_start, n_runs;
 } karma_i_cell_lists;
 
 karma_status karma_i_cell_lists_init(karma_i_cell_lists *cells, size_t n_attributes, size_t most_rows, size_t n_ranges,
@@ -31,7 +37,10 @@ karma_status karma_i_cell_lists_reserve(karma_i_cell_lists *cells, karma_i_view 
 /* Lists the cells of row `row` of the batch. Different rows may be filled by different threads. */
 void karma_i_cell_lists_fill(karma_i_cell_lists *cells, karma_i_view batch, size_t row, const double *mean);
 
-/* A run of a row's list. */
+/* Finds the runs among the first n_rows rows, all of which are filled. */
+void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t n_rows);
+
+/* A part of a row's list. */
 typedef struct karma_i_cell_range {
     size_t first, count;
 } karma_i_cell_range;

@@ -18,7 +18,8 @@ karma_status karma_i_estep_init(karma_i_estep *estep, const karma_i_rows *like, 
     if (st == KARMA_OK) st = karma_i_posterior_init(&estep->posterior, rank, most_rows, err);
     if (st == KARMA_OK) {
         estep->scratch = karma_i_alloc_aligned((size_t)threads, estep->scratch_stride * sizeof *estep->scratch);
-        if (!estep->scratch) st = karma_i_fail_memory(err);
+        estep->half_log = karma_i_alloc(most_rows, sizeof *estep->half_log);
+        if (!estep->scratch || !estep->half_log) st = karma_i_fail_memory(err);
     }
     if (st != KARMA_OK) karma_i_estep_clear(estep);
     return st;
@@ -29,7 +30,8 @@ void karma_i_estep_clear(karma_i_estep *estep) {
     karma_i_cell_lists_clear(&estep->cells);
     karma_i_posterior_clear(&estep->posterior);
     karma_i_free(estep->scratch);
-    estep->scratch = NULL;
+    karma_i_free(estep->half_log);
+    estep->scratch = estep->half_log = NULL;
 }
 
 void karma_i_estep_set(karma_i_estep *estep, const karma_i_subspace *subspace) {
@@ -40,26 +42,30 @@ double *karma_i_estep_scratch(const karma_i_estep *estep) {
     return estep->scratch + (size_t)omp_get_thread_num() * estep->scratch_stride;
 }
 
-/* The listed values of a row, divided by √v; gives Σ ½ ln v over them. */
-static double scale_row(karma_i_cell_lists *cells, size_t row, const karma_i_loadings *loadings) {
-    karma_i_cell_range run = karma_i_row_features(cells, row);
-    double half_log = 0.0;
-    for (size_t c = run.first; c < run.first + run.count; c++) {
+void karma_i_estep_list(karma_i_estep *estep, karma_i_view batch, size_t row) {
+    karma_i_cell_lists *cells = &estep->cells;
+    const karma_i_loadings *loadings = &estep->loadings;
+    karma_i_cell_lists_fill(cells, batch, row, loadings->mean);
+    estep->half_log[row] = 0.0;
+    if (!loadings->is_scaled) return;
+    karma_i_cell_range list = karma_i_row_features(cells, row);
+    for (size_t c = list.first; c < list.first + list.count; c++) {
         cells->x[c] *= loadings->scale[cells->feature[c]];
-        half_log += loadings->half_log[cells->feature[c]];
+        estep->half_log[row] += loadings->half_log[cells->feature[c]];
     }
-    return half_log;
+}
+
+void karma_i_estep_runs(karma_i_estep *estep, size_t first) {
+    size_t left = estep->cells.n_runs - first, count = left < KARMA_I_LANES ? left : KARMA_I_LANES;
+    estep->path->estimate_runs(&estep->posterior, &estep->loadings, &estep->cells, first, count,
+                               karma_i_estep_scratch(estep));
 }
 
 size_t karma_i_estep_group(karma_i_estep *estep, karma_i_view batch, size_t first, karma_i_second second) {
     size_t left = batch.count - first, count = left < KARMA_I_LANES ? left : KARMA_I_LANES;
-    double half_log[KARMA_I_LANES] = {0};
-    for (size_t l = 0; l < count; l++) {
-        karma_i_cell_lists_fill(&estep->cells, batch, first + l, estep->loadings.mean);
-        if (estep->loadings.is_scaled) half_log[l] = scale_row(&estep->cells, first + l, &estep->loadings);
-    }
+    for (size_t l = 0; l < count; l++) karma_i_estep_list(estep, batch, first + l);
     estep->path->estimate(&estep->posterior, &estep->loadings, &estep->cells, first, count, second,
                           karma_i_estep_scratch(estep));
-    for (size_t l = 0; l < count; l++) estep->posterior.log_density[first + l] -= half_log[l];
+    for (size_t l = 0; l < count; l++) estep->posterior.log_density[first + l] -= estep->half_log[first + l];
     return count;
 }

@@ -12,7 +12,8 @@ typedef struct karma_i_estep {
     karma_i_cell_lists cells;
     karma_i_posterior posterior;
     size_t scratch_stride;
-    double *scratch; /* of each thread */
+    double *scratch;  /* of each thread */
+    double *half_log; /* by row of the batch: Σ ½ ln v over its features, which its log density lacks */
 } karma_i_estep;
 
 /* Batches of at most most_rows rows with the columns of `like`, their attributes cut into n_ranges. */
@@ -26,9 +27,15 @@ void karma_i_estep_set(karma_i_estep *estep, const karma_i_subspace *subspace);
  * packed matrix and a vector of size rank + 1. */
 double *karma_i_estep_scratch(const karma_i_estep *estep);
 
-/* Lists the cells and computes the posterior of rows first to first + KARMA_I_LANES of the batch (fewer at its end),
- * for which karma_i_cell_lists_reserve has been called. Returns how many they are. Different groups may go to different
- * threads. */
+/* Sums over many rows (ppca.c): lists the cells of one row of the batch, for which karma_i_cell_lists_reserve has been
+ * called; different rows may go to different threads. When all are listed and karma_i_cell_lists_find_runs has found
+ * the runs, karma_i_estep_runs estimates runs first to first + KARMA_I_LANES, without `half_log` in the densities. */
+void karma_i_estep_list(karma_i_estep *estep, karma_i_view batch, size_t row);
+void karma_i_estep_runs(karma_i_estep *estep, size_t first);
+
+/* Row by row: lists the cells and computes the posterior of rows first to first + KARMA_I_LANES of the batch (fewer at
+ * its end), for which karma_i_cell_lists_reserve has been called. Returns how many they are. Different groups may go to
+ * different threads. */
 size_t karma_i_estep_group(karma_i_estep *estep, karma_i_view batch, size_t first, karma_i_second second);
 
 #endif

@@ -57,8 +57,9 @@ void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const 
 typedef struct karma_i_posterior {
     size_t rank, most_rows;
     size_t z_stride, second_stride;
-    double *z;           /* (1, ẑ) */
-    double *second;      /* E[z̃ z̃ᵀ], packed; or only the covariance of z̃, the first column 0 */
+    double *z;      /* (1, ẑ) */
+    double *second; /* E[z̃ z̃ᵀ], packed, of each row or summed over each run; or only the covariance of z̃, the
+                       first column 0 */
     double *log_density; /* ln p(x_o); 0 if nothing is observed */
     double *square;      /* |c|² */
 } karma_i_posterior;
@@ -74,9 +75,14 @@ typedef struct karma_i_posterior_path {
      * aligned to a cache line and has room for karma_i_posterior_scratch(rank) numbers. */
     void (*estimate)(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch);
-    /* For the attributes and the features of one range, over the first n_rows rows in their order, each added to its
-     * current value: second_j += Σ_{i observes j} E[z̃ z̃ᵀ]        (n_attributes + 1) × second_stride cross_f  += Σ_{i
-     * observes f} c_f (1, ẑ)      n_features × z_stride                                       */
+    /* The posterior of the rows of runs first to first + count, at most KARMA_I_LANES of them: `second` has the sum of
+     * the moments of each run, at its number. The rows of a run have one covariance, which is computed once. */
+    void (*estimate_runs)(karma_i_posterior *posterior, const karma_i_loadings *loadings,
+                          const karma_i_cell_lists *cells, size_t first, size_t count, double *scratch);
+    /* After estimate_runs of all runs, for the attributes and the features of one range; the first n_rows rows in their
+     * order, each added to its current value:
+     *     second_j += Σ_{i observes j} E[z̃ z̃ᵀ]       (n_attributes + 1) × second_stride
+     *     cross_f  += Σ_{i observes f} c_f (1, ẑ)     n_features × z_stride               */
     void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior,
                        const karma_i_cell_lists *cells, size_t n_rows, size_t range);
 } karma_i_posterior_path;

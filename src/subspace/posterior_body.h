@@ -240,28 +240,34 @@ static double residual_of(const karma_i_loadings *loadings, listed features, con
     return sum / loadings->sigma2 + square_of(z, r);
 }
 
-/* A and b of the rows, by lane; lanes without a row are rows without cells. */
-static void set_equations(lanes *s, const karma_i_loadings *loadings, const karma_i_cell_lists *cells, size_t first,
-                          size_t count) {
+/* A of some rows, by lane; lanes without a row are rows without cells. */
+static void set_matrices(lanes *s, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
+                         const size_t *rows, size_t count) {
     size_t r = loadings->rank, packed = karma_i_packed_size(r);
     for (size_t l = 0; l < LANES; l++) {
-        karma_i_cell_range run = l < count ? karma_i_row_attributes(cells, first + l) : (karma_i_cell_range){0, 0};
+        karma_i_cell_range list = l < count ? karma_i_row_attributes(cells, rows[l]) : (karma_i_cell_range){0, 0};
         sum_cells(s->rows + l * loadings->outer_stride, loadings->outer, loadings->outer_stride,
-                  attributes_of(cells, run));
+                  attributes_of(cells, list));
     }
     turn(s->a, s->rows, loadings->outer_stride, packed);
     for (size_t i = 0; i < r; i++) s->a[karma_i_packed_size(i) + i] += 1.0;
-    for (size_t l = 0; l < LANES; l++) {
-        karma_i_cell_range run = l < count ? karma_i_row_features(cells, first + l) : (karma_i_cell_range){0, 0};
-        sum_cells(s->rows + l * loadings->W_stride, loadings->W, loadings->W_stride, features_of(cells, run));
-    }
-    turn(s->b, s->rows, loadings->W_stride, r);
 }
 
-/* (1, ẑ) and the second moments of lane l, to row `row`. */
-static void put_moments(karma_i_posterior *out, size_t row, const lanes *s, size_t l, karma_i_second second) {
+/* b of the same rows. */
+static void set_vectors(lanes *s, const karma_i_loadings *loadings, const karma_i_cell_lists *cells, const size_t *rows,
+                        size_t count) {
+    for (size_t l = 0; l < LANES; l++) {
+        karma_i_cell_range list = l < count ? karma_i_row_features(cells, rows[l]) : (karma_i_cell_range){0, 0};
+        sum_cells(s->rows + l * loadings->W_stride, loadings->W, loadings->W_stride, features_of(cells, list));
+    }
+    turn(s->b, s->rows, loadings->W_stride, loadings->rank);
+}
+
+/* (1, ẑ) of lane l to row `row`, and its second moments to place `at`. */
+static void put_moments(karma_i_posterior *out, size_t row, size_t at, const lanes *s, size_t l,
+                        karma_i_second second) {
     size_t r = out->rank;
-    double *z = out->z + row * out->z_stride, *to = out->second + row * out->second_stride;
+    double *z = out->z + row * out->z_stride, *to = out->second + at * out->second_stride;
     const double *covariance = (const double *)s->a + l, *mean = (const double *)s->z + l;
     double share = second == KARMA_I_MOMENTS ? 1.0 : 0.0; /* of z̃ z̃ᵀ that is added to the covariance */
     z[0] = 1.0;
@@ -274,11 +280,11 @@ static void put_moments(karma_i_posterior *out, size_t row, const lanes *s, size
     }
 }
 
-static void put_density(karma_i_posterior *out, size_t row, const lanes *s, size_t l, double log_determinant,
+/* fitted: b·ẑ */
+static void put_density(karma_i_posterior *out, size_t row, double fitted, double log_determinant,
                         const karma_i_loadings *loadings, listed features) {
     const double log_2pi = 1.837877066409345483560659472811235279722794947275567;
-    double square = square_of(features.weight, features.count), fitted = 0.0;
-    for (size_t k = 0; k < out->rank; k++) fitted += s->b[k][l] * s->z[k][l];
+    double square = square_of(features.weight, features.count);
     double distance = square / loadings->sigma2 - fitted;
     if (!(distance > CANCELLED * square / loadings->sigma2))
         distance = residual_of(loadings, features, out->z + row * out->z_stride + 1);
@@ -287,32 +293,118 @@ static void put_density(karma_i_posterior *out, size_t row, const lanes *s, size
         -0.5 * ((double)features.count * (log_2pi + log(loadings->sigma2)) + log_determinant + distance);
 }
 
+/* ---- rows that observe the same ---- */
+
+/* L⁻¹ of lane l, its rows `stride` apart and filled up with zeros. */
+static void unpack_inverse(double *to, const lanes *s, size_t l, size_t r, size_t stride) {
+    const double *packed = (const double *)s->inverse + l;
+    memset(to, 0, r * stride * sizeof *to);
+    for (size_t k = 0; k < r; k++)
+        for (size_t i = 0; i <= k; i++, packed += LANES) to[k * stride + i] = *packed;
+}
+
+/* ẑ = L⁻ᵀ D⁻¹ L⁻¹ b, which loses fewer digits than C b. */
+static void place(vector *z, const double *b, const double *inverse, const lanes *s, size_t l, size_t r,
+                  size_t stride) {
+    size_t width = stride / LANES;
+    const vector *right = (const vector *)b;
+    memset(z, 0, stride * sizeof(double));
+    for (size_t k = 0; k < r; k++) {
+        const vector *row = (const vector *)(inverse + k * stride);
+        vector sums = {0};
+        double sum = 0.0;
+        for (size_t v = 0; v < width; v++) sums += row[v] * right[v];
+        for (size_t i = 0; i < LANES; i++) sum += sums[i];
+        sum *= s->unpivot[k][l];
+        for (size_t v = 0; v < width; v++) z[v] += sum * row[v];
+    }
+}
+
+/* The rows of run `run`: one covariance for all of them, and the sum of their second moments. */
+static void put_run(karma_i_posterior *out, size_t run, const lanes *s, size_t l, double log_determinant,
+                    const karma_i_loadings *loadings, const karma_i_cell_lists *cells) {
+    size_t r = out->rank, stride = loadings->W_stride, end = cells->run_start[run + 1];
+    double *to = out->second + run * out->second_stride, *b = s->rows, *inverse = b + stride;
+    const double *covariance = (const double *)s->a + l, count = (double)(end - cells->run_start[run]);
+    unpack_inverse(inverse, s, l, r, stride);
+    memset(to, 0, karma_i_packed_size(r + 1) * sizeof *to);
+    for (size_t row = cells->run_start[run]; row < end; row++) {
+        listed features = features_of(cells, karma_i_row_features(cells, row));
+        double *z = out->z + row * out->z_stride, *sum = to, fitted = 0.0;
+        sum_cells(b, loadings->W, stride, features);
+        place(s->z, b, inverse, s, l, r, stride);
+        z[0] = 1.0;
+        memcpy(z + 1, s->z, r * sizeof *z);
+        for (size_t k = 0; k < r; k++) fitted += b[k] * z[k + 1];
+        for (size_t k = 0; k <= r; sum += ++k)
+            for (size_t i = 0; i <= k; i++) sum[i] += z[k] * z[i];
+        put_density(out, row, fitted, log_determinant, loadings, features);
+    }
+    for (size_t k = 0; k < r; k++)
+        for (size_t i = 0; i <= k; i++, covariance += LANES)
+            to[karma_i_packed_size(k + 1) + i + 1] += count * *covariance;
+}
+
 /* ---- the path ---- */
+
+/* A row of each lane: C, ẑ and ln det A. */
+static void estimate_lanes(lanes *s, double *log_determinant, const karma_i_loadings *loadings,
+                           const karma_i_cell_lists *cells, const size_t *rows, size_t count) {
+    size_t r = loadings->rank;
+    set_matrices(s, loadings, cells, rows, count);
+    set_vectors(s, loadings, cells, rows, count);
+    factorise(s, r);
+    log_determinants(log_determinant, s, r);
+    solve(s, r);
+    invert(s, r);
+}
+
+static void put_lane(karma_i_posterior *out, size_t row, size_t at, const lanes *s, size_t l, double log_determinant,
+                     karma_i_second second, const karma_i_loadings *loadings, const karma_i_cell_lists *cells) {
+    double fitted = 0.0;
+    for (size_t k = 0; k < out->rank; k++) fitted += s->b[k][l] * s->z[k][l];
+    put_moments(out, row, at, s, l, second);
+    put_density(out, row, fitted, log_determinant, loadings, features_of(cells, karma_i_row_features(cells, row)));
+}
 
 static void estimate(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch) {
+    lanes s = lanes_in(scratch, loadings->rank);
+    double log_determinant[LANES];
+    size_t rows[LANES] = {0};
+    for (size_t l = 0; l < count; l++) rows[l] = first + l;
+    estimate_lanes(&s, log_determinant, loadings, cells, rows, count);
+    for (size_t l = 0; l < count; l++)
+        put_lane(posterior, rows[l], rows[l], &s, l, log_determinant[l], second, loadings, cells);
+}
+
+static void estimate_runs(karma_i_posterior *posterior, const karma_i_loadings *loadings,
+                          const karma_i_cell_lists *cells, size_t first, size_t count, double *scratch) {
     size_t r = loadings->rank;
     lanes s = lanes_in(scratch, r);
     double log_determinant[LANES];
-    set_equations(&s, loadings, cells, first, count);
+    const size_t *rows = cells->run_start + first; /* the first of each run stands for all */
+    if (rows[count] - rows[0] == count) {
+        estimate_lanes(&s, log_determinant, loadings, cells, rows, count);
+        for (size_t l = 0; l < count; l++)
+            put_lane(posterior, rows[l], first + l, &s, l, log_determinant[l], KARMA_I_MOMENTS, loadings, cells);
+        return;
+    }
+    set_matrices(&s, loadings, cells, rows, count);
     factorise(&s, r);
     log_determinants(log_determinant, &s, r);
-    solve(&s, r);
     invert(&s, r);
-    for (size_t l = 0; l < count; l++) {
-        put_moments(posterior, first + l, &s, l, second);
-        put_density(posterior, first + l, &s, l, log_determinant[l], loadings,
-                    features_of(cells, karma_i_row_features(cells, first + l)));
-    }
+    for (size_t l = 0; l < count; l++) put_run(posterior, first + l, &s, l, log_determinant[l], loadings, cells);
 }
 
 static void accumulate(double *second, double *cross, const karma_i_posterior *posterior,
                        const karma_i_cell_lists *cells, size_t n_rows, size_t range) {
     size_t n = posterior->second_stride, width = piece_width(n);
     for (size_t done = 0; done < n; done += width * LANES)
-        for (size_t i = 0; i < n_rows; i++)
-            spread_piece(second + done, n, posterior->second + i * n + done,
-                         attributes_of(cells, karma_i_range_attributes(cells, i, range)), width_at(done, n, width));
+        for (size_t run = 0; run < cells->n_runs; run++)
+            spread_piece(second + done, n, posterior->second + run * n + done,
+                         attributes_of(cells, karma_i_range_attributes(cells, cells->run_start[run], range)),
+                         width_at(done, n, width));
     n = posterior->z_stride;
     width = piece_width(n);
     for (size_t done = 0; done < n; done += width * LANES)

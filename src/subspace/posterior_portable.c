@@ -3,4 +3,4 @@
 #define EACH_WIDTH(X) X(1) X(2) X(3)
 #include "subspace/posterior_body.h"
 
-const karma_i_posterior_path karma_i_posterior_portable = {"portable", estimate, accumulate};
+const karma_i_posterior_path karma_i_posterior_portable = {"portable", estimate, estimate_runs, accumulate};

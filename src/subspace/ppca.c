@@ -16,11 +16,14 @@
  * covariance of E[z] and E[zzᵀ] over the rows. That model is ours with mean + W m for mean and W S^½ for W. So the
  * likelihood still never falls, and it rises much faster: the length of W need not converge slowly.
  *
- * The statistics are sums over rows. They are taken row by row in each entry, whatever thread does it, so the result
- * depends neither on batches nor on threads. */
+ * The statistics are sums over rows, taken in the same order whatever thread does it. Rows that observe the same
+ * attributes have the same covariance. Where they come one after the other, it is computed once, and their second
+ * moments are added up before they go to the attributes: so the rows of a sample are put in the order of what they
+ * observe. */
 #include "subspace/ppca.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -40,13 +43,17 @@
 #define PRIOR_VALUES 10.0
 
 enum {
-    MOST_BATCH = 8192,     /* rows */
+    MOST_BATCH = 8192, /* rows; sums depend on where batches end, so threads have no part in it */
+    LEAST_BATCH = 256,
     BATCH_BYTES = 1 << 23, /* of moments and cells: they stay in cache until they are added up */
     RANGE_BYTES = 1 << 15, /* of statistics that a thread adds to */
     MOST_RANGES = 16,      /* unless there are more threads */
     THINNING = 8,          /* a sample has one row in so many */
     LEAST_SAMPLE = 2000    /* rows */
 };
+
+/* A copy of so many cells is no burden. */
+#define MOST_COPIED_CELLS 2e7
 
 /* Passes over samples need not be exact. */
 #define SAMPLE_TOLERANCE 1e-4
@@ -122,7 +129,7 @@ static size_t batch_rows(const karma_i_ppca_stats *stats, const karma_i_rows *li
     size_t row_bytes = sizeof(double) * (karma_i_packed_size(stats->rank + 1) + stats->n_features);
     size_t rows = min_size(MOST_BATCH, BATCH_BYTES / row_bytes);
     if (like->n_rows) rows = min_size(rows, like->n_rows);
-    return karma_i_padded(max_size(rows, 2 * KARMA_I_LANES * (size_t)stats->threads));
+    return karma_i_padded(max_size(rows, LEAST_BATCH));
 }
 static size_t n_ranges(const karma_i_ppca_stats *stats) {
     size_t bytes = sizeof(double) * karma_i_packed_size(stats->rank + 1) * (stats->n_attributes + 1);
@@ -191,9 +198,12 @@ static void add_batch(karma_i_ppca_stats *stats, karma_i_view batch) {
     karma_i_estep *estep = &stats->estep;
 #pragma omp parallel num_threads(stats->threads)
     {
-#pragma omp for schedule(dynamic, 4)
-        for (size_t i = 0; i < batch.count; i += KARMA_I_LANES)
-            (void)karma_i_estep_group(estep, batch, i, KARMA_I_MOMENTS);
+#pragma omp for schedule(static)
+        for (size_t i = 0; i < batch.count; i++) karma_i_estep_list(estep, batch, i);
+#pragma omp single
+        karma_i_cell_lists_find_runs(&estep->cells, batch.count);
+#pragma omp for schedule(dynamic)
+        for (size_t run = 0; run < estep->cells.n_runs; run += KARMA_I_LANES) karma_i_estep_runs(estep, run);
 #pragma omp for schedule(dynamic)
         for (size_t range = 0; range < estep->cells.n_ranges; range++) {
             estep->path->accumulate(stats->second, stats->cross, &estep->posterior, &estep->cells, batch.count, range);
@@ -201,7 +211,7 @@ static void add_batch(karma_i_ppca_stats *stats, karma_i_view batch) {
         }
     }
     for (size_t i = 0; i < batch.count; i++) {
-        stats->log_likelihood += estep->posterior.log_density[i];
+        stats->log_likelihood += estep->posterior.log_density[i] - estep->half_log[i];
         stats->square += estep->posterior.square[i];
     }
 }
@@ -415,15 +425,44 @@ static size_t *shuffled(karma_i_view rows) {
     return index;
 }
 
+/* A row and what it observes, in short. */
+typedef struct observed_row {
+    uint64_t key;
+    size_t row;
+} observed_row;
+
+static int by_key(const void *a, const void *b) {
+    const observed_row *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Rows that observe the same attributes, one after the other. */
+static karma_status sort_by_observed(size_t *index, size_t count, const karma_i_rows *rows, karma_error *err) {
+    observed_row *list = karma_i_alloc(count, sizeof *list);
+    if (!list) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        karma_i_cell cell;
+        list[i] = (observed_row){0, index[i]};
+        for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, index[i], from); from = cell.attribute + 1)
+            list[i].key = (list[i].key ^ (cell.attribute + 1)) * UINT64_C(0x9e3779b97f4a7c15) + (list[i].key >> 29);
+    }
+    qsort(list, count, sizeof *list, by_key);
+    for (size_t i = 0; i < count; i++) index[i] = list[i].row;
+    karma_i_free(list);
+    return KARMA_OK;
+}
+
 /* No sample is smaller. */
 static size_t least_sample(karma_i_view rows, size_t rank) {
     return max_size(LEAST_SAMPLE, 4 * max_size(rows.rows->n_features, rank));
 }
 
 /* Finds a start in the sample if *subspace is NULL, and improves it there otherwise. */
-static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *rows, const size_t *index, size_t count,
+static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *rows, size_t *index, size_t count,
                                const karma_i_ppca_options *options, karma_error *err) {
     karma_i_rows *sample = NULL;
+    KARMA_TRY(sort_by_observed(index, count, rows, err));
     KARMA_TRY(karma_i_rows_new_like(&sample, rows, count, err));
     karma_status st = karma_i_rows_gather(sample, rows, index, count, err);
     karma_i_view all = karma_i_rows_all(sample);
@@ -451,6 +490,24 @@ static karma_status fit_samples(karma_i_subspace **subspace, karma_i_view rows, 
     return st;
 }
 
+/* All rows, put in order too where a copy of them is not large. */
+static karma_status improve_all(karma_i_subspace *subspace, karma_i_view rows, const karma_i_ppca_options *options,
+                                karma_error *err) {
+    if ((double)rows.count * (double)rows.rows->n_features > MOST_COPIED_CELLS)
+        return improve(subspace, rows, options, err);
+    karma_i_rows *copy = NULL;
+    size_t *index = karma_i_alloc(rows.count, sizeof *index);
+    if (!index) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < rows.count; i++) index[i] = rows.first + i;
+    karma_status st = sort_by_observed(index, rows.count, rows.rows, err);
+    if (st == KARMA_OK) st = karma_i_rows_new_like(&copy, rows.rows, rows.count, err);
+    if (st == KARMA_OK) st = karma_i_rows_gather(copy, rows.rows, index, rows.count, err);
+    if (st == KARMA_OK) st = improve(subspace, karma_i_rows_all(copy), options, err);
+    karma_i_rows_free(copy);
+    karma_i_free(index);
+    return st;
+}
+
 karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
                               karma_error *err) {
     if (!(options->most_passes >= 1) || !(options->tolerance >= 0.0) || !(options->threads >= 1))
@@ -458,7 +515,7 @@ karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const k
                             "a subspace needs at least one pass, one thread and a tolerance that is not negative");
     karma_i_subspace *subspace = NULL;
     karma_status st = fit_samples(&subspace, rows, options, err);
-    if (st == KARMA_OK) st = improve(subspace, rows, options, err);
+    if (st == KARMA_OK) st = improve_all(subspace, rows, options, err);
     if (st == KARMA_OK)
         *out = subspace;
     else

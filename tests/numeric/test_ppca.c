@@ -80,6 +80,44 @@ static void check_sums(const double *second, const double *cross, const karma_i_
             }
 }
 
+/* Rows are in one run exactly if they observe the same and no other row is between them; runs are not too long. */
+static void check_runs(const karma_i_cell_lists *cells, const karma_i_rows *rows) {
+    assert_int_equal(cells->run_start[0], 0);
+    assert_int_equal(cells->run_start[cells->n_runs], rows->n_rows);
+    for (size_t k = 0; k < cells->n_runs; k++) {
+        size_t first = cells->run_start[k], end = cells->run_start[k + 1];
+        assert_in_range(end - first, 1, KARMA_I_LONGEST_RUN);
+        for (size_t i = first + 1; i <= end && i < rows->n_rows; i++) {
+            int is_same = 1;
+            for (size_t j = 0; j < rows->n_attributes; j++)
+                is_same &= karma_i_mask_get(karma_i_rows_mask(rows, i), j) ==
+                           karma_i_mask_get(karma_i_rows_mask(rows, i - 1), j);
+            if (i < end)
+                assert_true(is_same);
+            else
+                assert_true(!is_same || end - first == KARMA_I_LONGEST_RUN);
+        }
+    }
+}
+
+/* Run by run the same as row by row. */
+static void check_rows_of_runs(const karma_i_posterior *of_runs, const karma_i_posterior *p,
+                               const karma_i_cell_lists *cells, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < p->z_stride; k++)
+            check_close(of_runs->z[i * p->z_stride + k], p->z[i * p->z_stride + k], 1e-10, "place");
+        check_close(of_runs->log_density[i], p->log_density[i], 1e-10, "log density");
+        check_close(of_runs->square[i], p->square[i], 1e-12, "square");
+    }
+    for (size_t run = 0; run < cells->n_runs; run++)
+        for (size_t q = 0; q < p->second_stride; q++) {
+            double sum = 0.0;
+            for (size_t i = cells->run_start[run]; i < cells->run_start[run + 1]; i++)
+                sum += p->second[i * p->second_stride + q];
+            check_close(of_runs->second[run * p->second_stride + q], sum, 1e-10, "second moments of a run");
+        }
+}
+
 static void check_path(const karma_i_posterior_path *path, const karma_i_subspace *s, const karma_i_rows *rows) {
     karma_i_loadings loadings;
     karma_i_cell_lists cells;
@@ -102,8 +140,17 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
         path->estimate(&p, &loadings, &cells, i, n - i < KARMA_I_LANES ? n - i : KARMA_I_LANES, KARMA_I_MOMENTS,
                        scratch);
     for (size_t i = 0; i < n; i++) check_row(&p, s, rows, i);
-    for (size_t range = 0; range < cells.n_ranges; range++) path->accumulate(second, cross, &p, &cells, n, range);
+    karma_i_posterior of_runs;
+    assert_int_equal(karma_i_posterior_init(&of_runs, s->rank, n, NULL), KARMA_OK);
+    karma_i_cell_lists_find_runs(&cells, n);
+    check_runs(&cells, rows);
+    for (size_t k = 0; k < cells.n_runs; k += KARMA_I_LANES)
+        path->estimate_runs(&of_runs, &loadings, &cells, k,
+                            cells.n_runs - k < KARMA_I_LANES ? cells.n_runs - k : KARMA_I_LANES, scratch);
+    check_rows_of_runs(&of_runs, &p, &cells, n);
+    for (size_t range = 0; range < cells.n_ranges; range++) path->accumulate(second, cross, &of_runs, &cells, n, range);
     check_sums(second, cross, &p, rows, s->mean);
+    karma_i_posterior_clear(&of_runs);
     free(scratch);
     karma_i_loadings_clear(&loadings);
     karma_i_cell_lists_clear(&cells);
@@ -120,7 +167,9 @@ static void every_path_equals_the_gaussian(void **state) {
         for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++)
             for (int share = 0; share <= 2; share++) {
                 row_shape shape = {.n_rows = 11, .n_attributes = 13, .every = 4, .width = 3, .share = 0.5 * share};
+                if (share == 2) shape.n_rows = 60;
                 karma_i_rows *rows = draw_rows(&shape, &rng);
+                for (size_t i = 40; i < rows->n_rows; i++) karma_i_rows_hide(rows, i, i < 45 ? 2 : i < 46 ? 5 : 7);
                 karma_i_subspace s;
                 set_subspace(&s, rows->n_features, ranks[k], 0.3, &rng);
                 check_path(*path, &s, rows);
