@@ -19,8 +19,8 @@ typedef struct factor_sketch {
  * better, so the normal search then has more. */
 typedef enum tier { QUICK, NORMAL, FEW_ROWS, THOROUGH } tier;
 
-/* Thirty kernels at five values of C take about as long on this number of rows as thirteen at three on twice as many.
- */
+/* The kernels for few rows at five values of C take about as long on this number of rows as those of NORMAL at three
+ * values on twice as many. */
 enum { MOST_FEW_ROWS = 700 };
 
 /* One candidate: one factor, or the sum of two. */
