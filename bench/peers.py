@@ -246,7 +246,7 @@ def search(path, n_fits, threads):
     n_all = len(GRID["svc__C"]) * len(GRID["svc__gamma"])
     n_candidates = max(1, min(n_all, n_fits // FOLDS))
     points = [{"svc__C": [c], "svc__gamma": [g]} for c in GRID["svc__C"] for g in GRID["svc__gamma"]]
-    grid = points[::max(1, n_all // n_candidates)][:n_candidates]  # small and large C alike
+    grid = points[::max(1, n_all // n_candidates)][:n_candidates]  # small and large C
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     search_cv = GridSearchCV(make_pipeline(prepare, SVC()), grid, cv=folds, n_jobs=threads, refit=False)
     seconds, _ = timed(search_cv.fit, rows, y)

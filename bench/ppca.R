@@ -1,5 +1,5 @@
 # Seconds of passes of pcaMethods' ppca, as a JSON list: Rscript ppca.R FILE ROWS DIM RANK PASSES
-# FILE holds the matrix column by column as doubles, NaN where a cell is missing. ppca tells no times of its own; a pass is
+# FILE holds the matrix column by column as doubles, NaN where a cell is missing. ppca does not report times; a pass is
 # the difference between runs with one more pass and with one, divided by their number.
 suppressMessages(library(pcaMethods))
 arguments <- commandArgs(trailingOnly = TRUE)

@@ -13,7 +13,7 @@ Ratings = collections.namedtuple("Ratings", "by_user users")
 
 
 class Absent(Exception):
-    """Data that are not at hand; the message says where they were looked for."""
+    """Data that are not available; the message names the places that were searched."""
 
 
 def find(folder, name):

@@ -96,7 +96,7 @@ typedef struct karma_abstention_point {
     double threshold; /* of confidence, chosen on the rows that were left out of learning */
     double answered;  /* share of the judged rows that reach it, by weight */
     double score;     /* of these: accuracy of classes, mean absolute error of numbers; NaN if there are none */
-    double rest;      /* the same of the others */
+    double rest;      /* the same for the others */
 } karma_abstention_point;
 /* Fills in points[0..n), whose `asked` is given, 0 < asked <= 1. Errors: those of karma_abstention_threshold and
  * karma_evaluate. Cost: n sorts of the rows that were left out. Threads: safe; inputs are only read. */

@@ -36,7 +36,7 @@ typedef struct karma_explanations {
     size_t *start;        /* n_rows + 1 */
     size_t *attribute;    /* of each part: its number in the model */
     double *contribution; /* contribution[part * n_outputs + output] */
-    double *error;        /* standard errors, laid out alike: 0 where the contribution is exact */
+    double *error;        /* standard errors, in the same layout: 0 where the contribution is exact */
     double *bias;         /* bias[row * n_outputs + output]: what the score would be without the attributes */
 } karma_explanations;
 

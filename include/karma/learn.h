@@ -29,7 +29,7 @@ typedef struct karma_fit_info {
     size_t n_support;    /* rows kept in the model */
     size_t rounds;       /* rows visited; batch: kernel rows used; online: T of Algorithm 1 */
     double kernel_evaluations;
-    double C, rho, scale; /* as used, where the options said auto or mean; the scale of the kernel's first factor */
+    double C, rho, scale; /* as used, if the options are auto or mean; the scale of the kernel's first factor */
     double log_norm;      /* that factor is divided by exp(log_norm); 0 unless w(c) would overflow */
     /* online */
     double mean_loss;  /* before each update, on the standardised target */

@@ -5,7 +5,7 @@
  * one per class for more. They are not calibrated.
  *
  * Every baseline has one strength of the loss against its regulariser, as a multiple of what it would choose itself: C
- * for those that end in karma_fit and for geom, 1/μ for the joint completions. So all can be tuned alike. */
+ * for those that end in karma_fit and for geom, 1/μ for the joint completions. So all can be tuned in the same way. */
 #ifndef KARMA_I_BASELINE_H
 #define KARMA_I_BASELINE_H
 

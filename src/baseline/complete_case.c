@@ -138,7 +138,8 @@ static karma_status completeness_table(karma_table **out, const karma_i_learner 
     return st;
 }
 
-/* weights[row] = 1/p: by karma_fit with the logistic loss and its own C, for all baselines' strengths alike. */
+/* weights[row] = 1/p: by karma_fit with the logistic loss and its own C, the same for all strengths of the baselines.
+ */
 static karma_status inverse_probabilities(double *weights, const karma_i_learner *learner, const survey *s,
                                           const karma_hooks *hooks, karma_error *err) {
     karma_fit_options options;

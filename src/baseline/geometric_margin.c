@@ -111,7 +111,7 @@ static void take_parts(double *s, const work *k, const double *w) {
     }
 }
 
-/* J(w), its s at hand. */
+/* J(w), given its s. */
 static double objective(const work *k, const double *w, const double *s) {
     size_t p = k->rows->n_features;
     double loss = 0.0;

@@ -194,7 +194,7 @@ static karma_status descend(double *lambda, work *w, double share, const karma_h
     return iterate(w, *lambda, hooks, err);
 }
 
-/* B = V D^½ of the z at hand. */
+/* B = V D^½ of the current z. */
 static karma_status factor(completion *c, const work *w, karma_error *err) {
     size_t n = w->train->n_rows, p = w->train->n_features, side = n < p ? n : p;
     double *u = karma_i_alloc(n, side * sizeof *u), *s = karma_i_alloc(side, sizeof *s);

@@ -284,7 +284,7 @@ static void grow_order(double *sets, karma_i_reveal *grow, const karma_i_reveal_
     }
 }
 
-/* The same of all orders of a batch and their reverses, each a piece of work for one thread. */
+/* The same for all orders of a batch and their reverses, each a piece of work for one thread. */
 static karma_status grow_orders(double *sets, const karma_i_game *game, const part_tables *parts, const sampling *s,
                                 size_t n_pairs, karma_error *err) {
     size_t n = s->n, K = s->n_outputs;

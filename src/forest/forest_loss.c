@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Where all targets are alike, log odds are infinite. */
+/* If all targets are equal, log odds are infinite. */
 static const double LEAST_SHARE = 1e-6;
 
 /* Of the logistic loss, far from 0. */

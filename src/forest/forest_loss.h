@@ -1,5 +1,5 @@
 /* The losses that trees are grown on, with their derivatives by the score. Numbers are standardised first, so that
- * several targets count alike whatever their units. */
+ * several targets have equal influence, whatever their units. */
 #ifndef KARMA_I_FOREST_LOSS_H
 #define KARMA_I_FOREST_LOSS_H
 

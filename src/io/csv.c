@@ -37,7 +37,7 @@ static karma_i_csv_action action_of(const karma_i_csv_file *file, const karma_i_
     return ACTION_SURVEY;
 }
 
-/* The parts of dates that become attributes; a model has said which. */
+/* The parts of dates that become attributes, if a model names them. */
 static void find_parts(karma_i_csv_column *column) {
     const karma_i_survey *survey = &column->survey;
     if (survey->mode != KARMA_I_SURVEY_INFER || karma_i_survey_kind_of(survey) != KARMA_I_SURVEYED_DATE) return;

@@ -25,10 +25,10 @@ typedef struct karma_i_csv_field {
     int last; /* of its record */
 } karma_i_csv_field;
 
-/* The delimiter, one of , ; tab | and ::, that cuts the records from `first` on best: of those that cut all alike the
- * one with most fields; failing that, the first that cuts the first record at all, so that a ragged file is called
- * ragged; failing that, a comma. Two colons, which prose and code have too, must make three fields and give way to what
- * cuts all alike. Fails with KARMA_ERR_MEMORY only. */
+/* The delimiter, one of , ; tab | and ::, that cuts the records from `first` on best: of those that cut all records
+ * into equally many fields the one with most fields; failing that, the first that cuts the first record at all, so that
+ * a ragged file is called ragged; failing that, a comma. Two colons, which prose and code have too, must make three
+ * fields and give way to what cuts all alike. Fails with KARMA_ERR_MEMORY only. */
 karma_status karma_i_csv_guess_delimiter(int *out, const karma_i_source *source, const char *first, karma_error *err);
 
 /* The fields of the record at `first`, and 0 if it cannot be cut. */

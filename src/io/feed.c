@@ -27,7 +27,7 @@ struct karma_i_feed {
     char *bytes;   /* the window is bytes[passed..length), with a '\0' behind */
     size_t passed, length, capacity;
     size_t origin;    /* bytes that do not count as text: a byte order mark */
-    size_t size_hint; /* bytes that the file says it has */
+    size_t size_hint; /* size of the file, by its metadata */
     size_t from;      /* the first byte that counts, and how many are left, if only some of the file do */
     size_t left, until;
     int is_restricted;

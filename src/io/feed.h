@@ -20,7 +20,7 @@ typedef struct karma_i_supply {
 
 /* Opens the file, or standard input for "-". `path` must outlive the feed. */
 karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error *err);
-/* The same of a supply, which the feed closes, also if this fails. `name` must outlive the feed. */
+/* The same for a supply, which the feed closes, also if this fails. `name` must outlive the feed. */
 karma_status karma_i_feed_open_supply(karma_i_feed **out, const char *name, karma_i_supply supply, karma_error *err);
 void karma_i_feed_close(karma_i_feed *feed);
 /* Its name in messages: the path or "standard input". */

@@ -28,8 +28,8 @@ static size_t count_digits(const char *text, size_t length) {
     return n;
 }
 
-/* Copies the whole part without its separators to out: one to three digits, then groups of three, all separated alike.
- * Returns the bytes read, and *used grows by those written; 0 if the text has no such groups. */
+/* Copies the whole part without its separators to out: one to three digits, then groups of three, all with the same
+ * separator. Returns the bytes read, and *used grows by those written; 0 if the text has no such groups. */
 static size_t copy_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
     size_t first = count_digits(text, length), at = first, n = first;
     size_t width = separator_length(text + at, length - at, decimal_mark);
@@ -100,7 +100,7 @@ static size_t currency_length(unsigned *how, const char *text, size_t length) {
     return find_currency(how, text, length, signs, sizeof signs / sizeof signs[0]);
 }
 
-/* The same of a currency that is named by letters, which a blank must part from the number: EUR5 may be a name. */
+/* The same for a currency code, which needs a blank before the number: EUR5 may be a name. */
 static size_t currency_code_length(unsigned *how, const char *text, size_t length) {
     static const named_currency codes[] = {
         {"USD", KARMA_I_NUMERAL_DOLLAR}, {"EUR", KARMA_I_NUMERAL_EURO},  {"GBP", KARMA_I_NUMERAL_POUND},

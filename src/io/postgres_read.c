@@ -69,7 +69,7 @@ static karma_status read_rows(void *self, size_t *got, char *to, size_t room, ka
     return KARMA_OK;
 }
 
-/* A server works on a query until it notices that nobody listens; told so, it stops at once. */
+/* A server works on a query until it notices that the client is gone. A cancel request stops it at once. */
 static void stop_query(PGconn *server) {
     char said[256];
     PGcancel *cancel = PQtransactionStatus(server) == PQTRANS_ACTIVE ? PQgetCancel(server) : NULL;

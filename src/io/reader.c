@@ -117,7 +117,7 @@ typedef struct job {
     karma_i_read_request request;
 } job;
 
-/* Rows of a database come as CSV of this library: what options or a model say about other texts is not meant. */
+/* Rows of a database come as CSV of this library: options and models about other texts do not apply. */
 static void expect_cells(job *j, const karma_read_options *options) {
     j->reading = *options;
     j->reading.format = KARMA_FORMAT_CSV;
@@ -209,7 +209,7 @@ static karma_status read_with(karma_table **out, const char *path, const karma_i
     return st;
 }
 
-/* What only files or only databases understand is refused elsewhere, lest it seem to have worked. */
+/* An option that applies only to files or only to databases is an error elsewhere: ignoring it would hide a mistake. */
 static karma_status check_given(const char *path, const karma_read_options *o, karma_error *err) {
     char name[200];
     if (!karma_is_database(path)) {

@@ -6,7 +6,7 @@
 #include "table/table.h"
 
 /* What a model knows about the columns it was learned from. Columns of these names take these kinds unless
- * the options say otherwise; names that are not in the file do no harm. */
+ * the options say otherwise; names that are not in the file are ignored. */
 typedef struct karma_i_expectation {
     const karma_i_column *columns;
     size_t n_columns;
@@ -35,7 +35,8 @@ typedef struct karma_i_reader {
     karma_format format;
     const char *endings[4]; /* of file names: lower case, also followed by ".gz"; NULL ends the list */
     int likely_delimiter;   /* for karma_i_read_request */
-    /* Whether a text whose name does not tell its format starts like this one. NULL: none does. */
+    /* Whether a text starts like this format, if its file name does not show the format. NULL: it cannot be recognised.
+     */
     int (*recognises)(const karma_i_source *start);
     karma_status (*read)(karma_table **out, const karma_i_read_request *request, karma_error *err);
 } karma_i_reader;
@@ -45,7 +46,7 @@ typedef struct karma_i_reader {
 karma_status karma_i_table_read(karma_table **out, const char *path, const karma_read_options *options,
                                 const karma_i_expectation *expectation, const karma_hooks *hooks, karma_error *err);
 
-/* The same of a supply, which is read to its end and has nothing to close; without an expectation. */
+/* The same for a supply, which is read to its end and has nothing to close; without an expectation. */
 karma_status karma_i_table_read_supply(karma_table **out, const char *name, karma_i_supply supply,
                                        const karma_read_options *options, const karma_hooks *hooks, karma_error *err);
 
@@ -56,8 +57,8 @@ typedef struct karma_i_table_stream karma_i_table_stream;
 karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
                                        const karma_i_expectation *expectation, const karma_ranks *ranks,
                                        const karma_hooks *hooks, karma_error *err);
-/* The same of a supply, whose text has a header unless it is like a file's; what there is at one time is one table. The
- * supply has nothing to close. `name` must outlive the stream. */
+/* The same for a supply, whose text has a header unless it is like a file's; what there is at one time is one table.
+ * The supply has nothing to close. `name` must outlive the stream. */
 karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,
                                               const karma_read_options *options, const karma_i_expectation *expectation,
                                               const karma_hooks *hooks, karma_error *err);

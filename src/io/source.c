@@ -41,7 +41,7 @@ static size_t find_foreign_byte(const char *text, size_t length) {
     size_t i = 0;
     while (i < length) {
         uint64_t word;
-        if (length - i >= sizeof word) { /* eight ASCII characters, none of them NUL, at a stroke */
+        if (length - i >= sizeof word) { /* eight ASCII characters, none of them NUL, in one step */
             memcpy(&word, text + i, sizeof word);
             uint64_t high = word | (word - UINT64_C(0x0101010101010101));
             if (!(high & UINT64_C(0x8080808080808080))) {

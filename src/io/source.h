@@ -15,7 +15,7 @@ typedef struct karma_i_source {
 /* Reads the file, or standard input for "-", and unpacks it if it starts like gzip. An empty one is an error.
  * `path` must outlive the source. */
 karma_status karma_i_source_load(karma_i_source *out, const char *path, karma_error *err);
-/* The same of all that a feed has not passed yet. */
+/* The same for the rest of a feed. */
 karma_status karma_i_source_load_feed(karma_i_source *out, karma_i_feed *feed, karma_error *err);
 void karma_i_source_clear(karma_i_source *source);
 

@@ -79,7 +79,7 @@ static char *plain_path(const char *place) {
     return sqlite3_mprintf("%s%s", place[0] == '/' ? "" : "./", place);
 }
 
-/* What a schema in the file says is not to be trusted; settings that an old library lacks do no harm. */
+/* The schema in the file is not trusted. Settings that an old library does not know are ignored. */
 static void distrust(sqlite3 *db) {
 #ifdef SQLITE_DBCONFIG_DEFENSIVE
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

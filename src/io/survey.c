@@ -1,5 +1,5 @@
 /* A column of categories almost always shows in its first cell, and is collected from there on. Only where
- * numbers or dates come first and a word later must the texts be gone through once more. */
+ * numbers or dates come first and a word later are the texts read a second time. */
 #include "io/survey.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* What kind of column the texts of one column make: is it numbers, dates or categories, and which levels has it? Every
- * reader that meets untyped text uses this, so that they all decide alike. */
+ * reader that meets untyped text uses this, so that they all decide in the same way. */
 #ifndef KARMA_I_SURVEY_H
 #define KARMA_I_SURVEY_H
 
@@ -10,7 +10,7 @@
 #include "io/source.h"
 #include "table/table.h"
 
-/* A text worth telling the user about. */
+/* A text that a notice shows to the user. */
 typedef struct karma_i_sighting {
     size_t line; /* 0: none was seen */
     char text[KARMA_I_EXCERPT_SIZE];
@@ -21,7 +21,7 @@ typedef enum karma_i_survey_mode {
     KARMA_I_SURVEY_INFER,
     KARMA_I_SURVEY_NUMBER,       /* set by the user: any other text is an error */
     KARMA_I_SURVEY_MODEL_NUMBER, /* set by the model: any other text is a missing cell, and is counted */
-    KARMA_I_SURVEY_MODEL_DATE,   /* the same of dates */
+    KARMA_I_SURVEY_MODEL_DATE,   /* the same for dates */
     KARMA_I_SURVEY_CATEGORY      /* set by the user or the model */
 } karma_i_survey_mode;
 
@@ -77,7 +77,7 @@ karma_status karma_i_survey_add(karma_i_survey *survey, double *value, const cha
  * becomes the number here of text i of `part`; it has room for all of them. */
 karma_status karma_i_survey_merge(karma_i_survey *survey, uint32_t *codes, const karma_i_survey *part,
                                   size_t first_line, karma_error *err);
-/* When all cells are seen: sets `incomplete` where the texts must be gone through once more. */
+/* When all cells are seen: sets `incomplete` if the texts must be read a second time. */
 void karma_i_survey_settle(karma_i_survey *survey);
 /* The second look at an incomplete one. */
 karma_status karma_i_survey_collect(karma_i_survey *survey, const char *text, size_t length, karma_error *err);
@@ -89,7 +89,7 @@ karma_i_survey_kind karma_i_survey_kind_of(const karma_i_survey *survey);
 /* "FILE: line L, column 'name': 'text' is not a number" (or: not a finite one; or: row L), if the column must be
  * numbers and a text so far was not. */
 karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file, const char *column, karma_error *err);
-/* Tells the user what was decided where it may be wrong: numbers and texts mixed, texts taken as missing, bounds taken
+/* Notifies the user of decisions that may be wrong: numbers and texts mixed, texts taken as missing, bounds taken
  * as numbers, dates. */
 void karma_i_survey_notice(const karma_i_survey *survey, const char *file, const char *column,
                            const karma_hooks *hooks);
@@ -100,7 +100,7 @@ karma_status karma_i_survey_levels(char ***levels, size_t *n_levels, karma_i_sur
                                    karma_error *err);
 /* After that: true and the value of a cell of numbers or categories; false: it is missing. */
 int karma_i_survey_value(double *out, const karma_i_survey *survey, const char *text, size_t length);
-/* The same of a date. */
+/* The same for a date. */
 int karma_i_survey_moment(karma_i_moment *out, const karma_i_survey *survey, const char *text, size_t length);
 /* The order of day and month that the cells of a column of dates have. */
 karma_i_day_order karma_i_survey_day_order(const karma_i_survey *survey);

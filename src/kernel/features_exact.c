@@ -1,5 +1,5 @@
 /* Cholesky's factorisation with pivots. The first landmarks come from a sample of the rows, each time the row with the
- * largest residual k(x, x) - |φ(x)|². Then all rows are gone through in blocks, and a row whose residual is more than a
+ * largest residual k(x, x) - |φ(x)|². Then all rows are visited in blocks, and a row whose residual is more than a
  * rounding error becomes one more landmark. Rows that were looked at before are orthogonal to its direction, so their
  * new feature is 0, and one pass is enough. Kernel values are those of the formula in double precision. */
 #include "kernel/features_exact.h"

@@ -68,7 +68,7 @@ karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *k
 /* The whole Gram matrix of a: one half is computed, the other copied. Fails with KARMA_ERR_MEMORY only. */
 karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *kernel, karma_i_view a, int threads);
 
-/* out[i] = k(a_i, a_i); and the same of one factor, before its outer map. */
+/* out[i] = k(a_i, a_i); and the same for one factor, before its outer map. */
 void karma_i_kernel_diagonal(double *out, const karma_i_kernel *kernel, karma_i_view a);
 double karma_i_factor_square(const karma_i_factor *factor, const karma_i_rows *encoding, size_t row);
 

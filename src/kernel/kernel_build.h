@@ -19,7 +19,7 @@ karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_plan_ker
 /* Rows among which distances are averaged, evenly spread over n_rows: index[0..*count). */
 enum { KARMA_I_DISTANCE_ROWS = 512 };
 size_t karma_i_distance_rows(size_t index[KARMA_I_DISTANCE_ROWS], size_t n_rows);
-/* The same of rows that are split over processes; `sample` are copies of the rows of karma_i_distance_rows. Both NULL:
+/* The same for rows that are split over processes; `sample` are copies of the rows of karma_i_distance_rows. Both NULL:
  * all rows are here. */
 karma_status karma_i_kernel_learn_split(karma_i_kernel *kernel, const karma_i_plan_kernel *plan,
                                         const karma_i_rows *rows, const karma_i_partition *split,

@@ -227,7 +227,7 @@ static size_t count_undetermined(const work *w) {
     return n;
 }
 
-/* Row `row` of the table, number `place` of those whose completions are at hand. */
+/* Row `row` of the table, number `place` of those whose completions were computed. */
 static karma_status write_row(work *w, size_t row, size_t place, karma_error *err) {
     const plan *p = &w->plan;
     size_t n = p->recipe->n_attributes, first = place * p->recipe->feature_start[n];
@@ -271,7 +271,7 @@ static karma_status complete_group(work *w, karma_i_view batch, size_t group, un
     return st;
 }
 
-/* Where the training rows determine groups of attributes only, what one group says of another is not known from the
+/* Where the training rows determine groups of attributes only, how one group depends on another is not known from the
  * data. A cell whose group shows nothing in its row becomes the column's mean, with the column's own spread as its
  * error. */
 static karma_status complete_batch(work *w, karma_i_view batch, int threads, karma_error *err) {

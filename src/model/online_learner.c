@@ -311,7 +311,7 @@ static karma_status check_targets(const karma_i_task *task, const karma_table *t
     return refuse_weights(table, err);
 }
 
-/* What the first target says of each row. */
+/* The prediction of the first target for each row. */
 static karma_status count_labels(karma_i_stream_part *p, const karma_i_head *head, const karma_i_target *target,
                                  size_t n_rows, const karma_hooks *hooks, karma_error *err) {
     size_t *classes = karma_i_alloc(n_rows, sizeof *classes), before = p->n_unknown;

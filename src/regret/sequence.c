@@ -135,7 +135,7 @@ static void pull(double *xi, const karma_i_sequence *s, size_t t, draft *row) {
     }
 }
 
-/* Values and holes have generators of their own: another λ leaves the complete rows as they are. */
+/* Values and missing cells have separate generators: another λ leaves the complete rows as they are. */
 static karma_status draw_rows(karma_i_sequence *s, draft *row, const karma_regret_options *options, karma_error *err) {
     karma_i_rng seeds, values, holes;
     karma_i_rng_init(&seeds, (uint64_t)options->seed);

@@ -18,7 +18,7 @@ typedef struct karma_i_last_fit {
     double deadline;     /* infinite if there is none */
     double tolerance;    /* of a machine that stands alone */
     int is_interrupted;  /* the user has stopped the trying: learning goes on */
-    int passes_are_ours; /* the user said nothing of them */
+    int passes_are_ours; /* the user did not set them */
 } karma_i_last_fit;
 
 /* A model of the choice, with probabilities if the options ask for them; `info` records the check.

@@ -64,7 +64,7 @@ typedef struct search_state {
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
     double fold_seconds;  /* that the next one is likely to take */
-    int passes_are_ours;  /* the user said nothing of them */
+    int passes_are_ours;  /* the user did not set them */
     int is_interrupted;   /* by the user */
     int is_out_of_time;
     int is_cut_short;             /* there was no time for some kernels */

@@ -300,7 +300,7 @@ static void gather_small(dual_problem *d) {
     }
 }
 
-/* New coefficients of some rows, whose kernel rows are at hand; and z += K change of all rows. */
+/* New coefficients of some rows, whose kernel rows are available; and z += K change of all rows. */
 static void spread_change(dual_problem *d, const size_t *index, const double *beta, size_t count) {
     const karma_i_path *path = d->problem->kernel->path;
     size_t used = 0;

@@ -92,7 +92,7 @@ static int are_alike(const karma_i_scored *a, const karma_i_scored *b, size_t K)
     return 1;
 }
 
-/* Sorts the rows and joins those that are alike; *n is how many are left. */
+/* Sorts the rows and merges equal ones; *n is how many are left. */
 static karma_status sort_rows(karma_i_scored *rows, size_t *n, size_t K, karma_error *err) {
     size_t kept = 0;
     sortable *sorted = karma_i_alloc(*n, sizeof *sorted);

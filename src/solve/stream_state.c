@@ -13,7 +13,7 @@
 static const double LANDMARK_PACE = 10.0;
 /* A landmark has at least this share of its squared length outside the span of the others. */
 static const double LEAST_NEW = 1e-3;
-/* Where a loss is flat a row still says something. */
+/* A row has some weight even where its loss is flat. */
 static const double LEAST_CURVATURE = 0.02;
 /* Columns of A that are computed together: what lies above the diagonal is left out by such strips. */
 enum { STRIP = 128 };

@@ -62,7 +62,7 @@ typedef struct growth {
     size_t rank;
     size_t *group;              /* SIZE_MAX: none yet */
     size_t *member;             /* of the current group, in the order of joining */
-    size_t n_members, features; /* of the group at hand */
+    size_t n_members, features; /* of the current group */
     size_t *n_checked;          /* by attribute: members that it was compared with */
     size_t *linked;             /* by attribute: features of those that it was seen together with */
     uint64_t *shown;            /* a bit per row: does it observe a member? */

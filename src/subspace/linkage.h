@@ -19,14 +19,14 @@ typedef struct karma_i_linkage {
 } karma_i_linkage;
 
 /* Cost: in the usual case of one group r pairs per attribute, each of a few words; at most all pairs times rows/64.
- * Rows that would need more than 128 MB of bits are not gone through: n_groups is 0. */
+ * Rows that would need more than 128 MB of bits are not examined: n_groups is 0. */
 karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, size_t rank, karma_error *err);
 void karma_i_linkage_clear(karma_i_linkage *linkage);
 /* Whether the rows determine how two attributes are related. */
 static inline int karma_i_linkage_joins(const karma_i_linkage *linkage, size_t a, size_t b) {
     return !linkage->group || linkage->group[a] == linkage->group[b];
 }
-/* Pairs of attributes, and those of them that some row observes together. 0 and 0 where they are not gone through. */
+/* Pairs of attributes, and those of them that some row observes together. 0 and 0 if they are not examined. */
 typedef struct karma_i_pair_count {
     size_t n_pairs, n_together;
 } karma_i_pair_count;

@@ -1,6 +1,6 @@
-/* The rank by held-out likelihood: a tenth of the cells is hidden, and each rank is asked how well it predicts them,
- * ln N(x_f; x̂_f, se_f²) with x̂ and its standard error from what is left of the row. More components always fit the
- * seen cells better, but beyond the rank of the data they fit noise, and the unseen cells worse. Slightly worse, so
+/* The rank by held-out likelihood: a tenth of the cells is hidden, and each rank is evaluated by how well it predicts
+ * them, ln N(x_f; x̂_f, se_f²) with x̂ and its standard error from what is left of the row. More components always fit
+ * the seen cells better, but beyond the rank of the data they fit noise, and the unseen cells worse. Slightly worse, so
  * that chance decides among the ranks above the right one: the smallest is taken that is not worse than the best by
  * more than the standard error of their difference, row by row. */
 #include "subspace/ppca.h"
@@ -129,7 +129,7 @@ static double row_squares(const trial *t, size_t row, karma_i_cell_range feature
     return sum;
 }
 
-/* A sum over the hidden features of a row whose completion is at hand. */
+/* A sum over the hidden features of a row whose completion was computed. */
 typedef double row_sum_fn(const trial *t, size_t row, karma_i_cell_range features, size_t n_features);
 
 /* Their mean per hidden value, by completions from what is left of the rows; row_sums, unless NULL, gets every row's.

@@ -17,7 +17,7 @@ enum {
     MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
     SAMPLE_ROWS = 256,              /* in which pairs of columns are compared first */
     MOST_PAIRED_COLUMNS = 4000,     /* more are not compared with each other */
-    MOST_REVIEWED_CELLS = 200000000 /* a larger table is not gone through */
+    MOST_REVIEWED_CELLS = 200000000 /* a larger table is not examined */
 };
 /* Two rates of missing cells differ if the difference is as large as this, and as many standard errors. */
 static const double HOLE_DIFFERENCE = 0.1, HOLE_ERRORS = 5.0;

@@ -111,7 +111,7 @@ void karma_i_rows_free(karma_i_rows *rows);
  * encoding of `source` that has one row where the others have more has this row for all, here and in
  * karma_i_rows_gather. */
 karma_status karma_i_rows_append(karma_i_rows *rows, const karma_i_rows *source, size_t index, karma_error *err);
-/* The same of the first encoding alone, and only those attributes observed that have wanted[attribute] != 0. */
+/* The same for the first encoding alone, and only those attributes observed that have wanted[attribute] != 0. */
 karma_status karma_i_rows_append_some(karma_i_rows *rows, const karma_i_rows *source, size_t index,
                                       const unsigned char *wanted, karma_error *err);
 /* Replaces the contents by copies of the rows that index[0..count) names. */

@@ -17,8 +17,8 @@
  *   choice of n(1-p) of the n blocks, rounded up or down at random so that the mean is right, but at least one
  *   (a single block may be hidden).
  *
- * Structure, latent values, noise and holes have generators of their own, so that another share or kind of
- * holes leaves the rows as they are, and a smaller number of rows gives a beginning of the larger table. */
+ * Structure, latent values, noise and missing cells have separate generators, so that another share or kind of
+ * missing cells leaves the rows unchanged, and a smaller table is the beginning of a larger one. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -41,7 +41,7 @@ class Run:
         return value
 
     def notes(self, about_cells=False):
-        """Random rows often lie a little outside the range of others: the note on that only where it is asked for."""
+        """Random rows often lie a little outside the range of others: the note about that is included on request only."""
         return [line for line in self.err.splitlines()
                 if line.startswith("karma: note: ") and (about_cells or UNLIKE not in line)]
 

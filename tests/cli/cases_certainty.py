@@ -43,7 +43,7 @@ class Certainty(Learned):
         return [dict(zip(header, row)) for row in rows]
 
     def check_groups(self, certainty, is_covered, sizes, name):
-        """What eval says, from the rows that predict wrote."""
+        """The output of eval, recomputed from the rows that predict wrote."""
         observed = [sum(cell != "" for cell in row[:-1]) for row in self.read_rows("new.csv")[1:]]
         for group in [certainty, *certainty["by_observed"]]:
             mine = [i for i, k in enumerate(observed) if group["least_observed"] <= k <= group["most_observed"]]

@@ -1,4 +1,4 @@
-"""karma compare: what its table, its JSON and its CSV tell, and what it refuses."""
+"""karma compare: its table, its JSON, its CSV and its errors."""
 import csv
 import json
 import math

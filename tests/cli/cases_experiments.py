@@ -1,4 +1,4 @@
-"""experiments/run and experiments/report: does it run, on which rows, and does the page say what the scores say."""
+"""experiments/run and experiments/report: whether they run, on which rows, and whether the page agrees with the scores."""
 import csv
 import os
 import random
@@ -84,7 +84,7 @@ class Experiments(Case):
     # --- runs ---
 
     def test_without_data(self):
-        """What needs no files runs; what does says so, and leaves no file of results behind."""
+        """Experiments without files run; the others print a notice and write no results."""
         run = self.measure_all()
         self.assertEqual(self.files(), ["out/curves.csv", "out/synthetic.csv"])
         self.assertRegex(run.stdout, "(?m)^ratings: nothing was measured$")
@@ -141,7 +141,7 @@ class Experiments(Case):
             self.assertIn(f"of {says} section rows stays" if says else "section gamma stays", said)
 
     def test_resume(self):
-        """Scores of this commit are kept and the rest is measured; otherwise everything is measured anew."""
+        """Scores of this commit are kept and the rest is measured; otherwise everything is measured again."""
         self.measure("--only", "curves")
         before = self.read("out/curves.csv")
         again = self.measure("--only", "curves", "--resume")
@@ -221,7 +221,7 @@ class Experiments(Case):
                          {("real holes", "horse_colic"), ("half removed", "banknote")})
         page, _ = self.report()
         self.assertRegex(page, r"\| horse colic \| `horse_colic` \| 0\.\d{3} \| 0\.826 \| 0\.864 \| 0\.\d{3} ± 0\.\d{3} \|")
-        self.assertRegex(page, r"Not at hand: .*hepatitis \(`hepatitis\.csv`\)")
+        self.assertRegex(page, r"Not available: .*hepatitis \(`hepatitis\.csv`\)")
 
     def test_refusals(self):
         for args, says in ((["--only", "synthetc"], "no part 'synthetc'; there are synthetic, ratings"),
@@ -236,10 +236,10 @@ class Experiments(Case):
         self.assertIn("no section '<!-- begin", self.script("report", "--results", "out", "--page", "page.md", "--figures", "figures",
                                                             code=1).stderr)
 
-    # --- what the page says ---
+    # --- the page ---
 
     def test_verdicts(self):
-        """Of made-up scores: first, tied and behind are told apart by paired differences, and so is what γ loses."""
+        """With made-up scores: paired differences decide between first, tied and behind, also for the loss of γ."""
         os.mkdir(self.path("out"))
         lines = [COLUMNS]
         wobble = [-.02, -.01, 0, .01, .02]  # the seeds differ by much, the methods within one by little

@@ -24,7 +24,7 @@ class Explaining(Case):
         return list(sums.values())
 
     def test_wide_rows(self):
-        """Cost is told in advance where it is large; wide rows take fewer orders unless --samples says otherwise."""
+        """A notice gives a large cost in advance; wide rows take fewer orders unless --samples is given."""
         rng = random.Random(11)
         names = [f"x{j}" for j in range(600)]
         rows = [[round(rng.gauss(0, 1), 3) for _ in names] for _ in range(120)]
@@ -172,7 +172,7 @@ class Explaining(Case):
                 self.assertEqual(self.ok("explain", "s.karma", "two.csv", "--json").json()["method"], "shapley")
 
     def test_default_model(self):
-        """What train makes of a table without being told anything can be explained."""
+        """The model that train makes by default can be explained."""
         self.trained()
         self.ok("train", "two.csv", "--target", "answer", "--effort", "quick", "-o", "d.karma", "--quiet")
         for got, wanted in zip(self.sums(self.lines("d.karma", "two.csv"), "row"), self.scores("d.karma", "two.csv")):

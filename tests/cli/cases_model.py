@@ -122,7 +122,7 @@ class Encoding:
 
 
 class Predictor(ModelFile):
-    """What docs/model-format.md says of prediction; formulas without brackets in brackets, few powers."""
+    """The prediction that docs/model-format.md describes; formulas without brackets in brackets, few powers."""
 
     def __init__(self, data):
         super().__init__(data)
@@ -304,7 +304,7 @@ class Models(Case):
         return rows
 
     def follows(self, rows, *options, target="answer", tolerance=2e-5, notes=None):
-        """Trains on letters.csv and compares what predict says with what follows from the file."""
+        """Trains on letters.csv and compares predictions with those computed from the model file."""
         self.ok("train", "--effort", "off", "letters.csv", "--target", target, *options, "-o", "m.karma", "--quiet")
         model = Predictor(self.read("m.karma"))
         header, *out = self.ok("predict", "m.karma", "letters.csv", notes=notes).rows()

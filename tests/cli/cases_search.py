@@ -1,4 +1,4 @@
-"""Choosing a model: what train, inspect and cv tell of it, in text and in JSON, and what turns it on or off."""
+"""Choosing a model: what train, inspect and cv report, as text and JSON, and which options turn the search on or off."""
 import math
 import os
 import random
@@ -94,7 +94,7 @@ class Searching(Case):
         answers = [row[-1] for row in rows]
         majority = max(answers.count("yes"), answers.count("no")) / 60
         self.close_to(float(constant.group(1)), majority, 1e-3, "the constant prediction")
-        # inspect tells the same of the file, and JSON what the text does
+        # inspect shows the same, and JSON agrees with the text
         verbose, told = told, self.ok("inspect", "m.karma").out
         for line in verbose.splitlines()[1:-2]:
             self.assertIn(re.sub(r"(folds.*), \d+\.\d s", r"\1", line), told)  # files do not keep the time
@@ -244,7 +244,7 @@ class Searching(Case):
         self.assertRegex(plain.out, r"(?m)^  kernel         linear")
         scores = self.ok("predict", "m.karma", "two.csv").out
         self.assertNotIn("cv", self.ok("inspect", "m.karma", "--json").json())
-        self.searched("--gamma", "2")  # the default, said: nothing is searched
+        self.searched("--gamma", "2")  # the default value, but given: there is no search
         self.assertEqual(self.ok("predict", "m.karma", "two.csv").out, scores)
 
     def test_options_of_kernel_and_solver_turn_it_off(self):

@@ -1,4 +1,4 @@
-"""What the tool says: JSON, notes, progress, wrong usage, help, manual, completion; and Ctrl-C."""
+"""What the tool prints: JSON, notes, progress, wrong usage, help, manual, completion; and Ctrl-C."""
 import json
 import os
 import re
@@ -153,7 +153,7 @@ class Speaking(Case):
         self.assertRegex(text, r"(^|\r\x1b\[K)karma: nowhere/m.karma: [^\r\n]*\r\n$")
 
     def test_interrupted_training_keeps_its_model(self):
-        """Interrupted after some passes, long before the end; the progress line tells how far it is."""
+        """Interrupted after some passes, long before the end; the progress line shows how far it is."""
         self.ok("synth", "--rows", "1000", "--dim", "20", "-o", "d.csv")
         code, out, text = self.on_terminal("train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes",
                                            "100000", "-o", "m.karma", until=rb"rounds \d{4,} of 100000000 \(\d+%\)",

@@ -366,7 +366,7 @@ class Refusals(Sqlite):
 
 
 class Writing(Sqlite):
-    """predict and complete write tables: in one transaction, never over another table unless they are told to."""
+    """predict and complete write tables: in one transaction, and do not replace another table unless asked to."""
 
     def setUp(self):
         super().setUp()

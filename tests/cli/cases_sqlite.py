@@ -81,7 +81,7 @@ class Extension(Case):
         self.assertEqual(run.code, 0, str(run))
 
     def predicted(self, model="m.karma"):
-        """What karma predict says: rows as dictionaries."""
+        """The output of karma predict: rows as dictionaries."""
         names, *rows = self.run_karma("predict", model, "sqlite:t.db?table=t", "--quiet").rows()
         return [dict(zip(names, row)) for row in rows]
 

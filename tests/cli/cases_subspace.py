@@ -30,7 +30,7 @@ class Kernels(Subspace):
         return full
 
     def test_blocks_never_seen_together(self):
-        """Nothing can be known of other blocks: inspect says so, complete gives means with errors that admit it."""
+        """Cells of other blocks cannot be predicted: inspect reports it, and complete gives means with large standard errors."""
         full = self.blocks()
         text = self.ok("inspect", "blocks.csv", "--target", "y", "--lowrank", "--subspace-rank", "2").out
         self.assertNotRegex(text, "assumption holds")

@@ -81,7 +81,7 @@ static void fill_reference(batch_case *b) {
         }
 }
 
-/* Something that the rows can tell a part of. */
+/* A target that depends partly on the rows. */
 static double draw_target(const batch_case *b, size_t row, size_t output, karma_i_rng *rng) {
     double hidden = 0.7 * karma_i_rng_normal(rng);
     const karma_i_rows *r = b->rows;
@@ -226,7 +226,7 @@ static objectives all_objectives(const batch_case *b) {
     return sum;
 }
 
-/* What the solver says about itself is what its coefficients give. */
+/* The results that the solver reports agree with its coefficients. */
 static objectives check_honesty(const batch_case *b) {
     objectives o = all_objectives(b);
     double allowed = 1e-9 * fabs(o.primal) + o.noise;
@@ -751,7 +751,7 @@ static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {
 /* --- rounding ------------------------------------------------------------------------------------------- */
 
 /* With large C the errors of a kernel in single precision are larger than the tolerance. Here nothing is allowed for
- * them: the gap of the coefficients, by the kernel in double precision, is at most what the solver says. */
+ * them: the gap of the coefficients, by the kernel in double precision, is at most the gap that the solver reports. */
 static void the_gap_holds_in_double_precision(void **state) {
     (void)state;
     static const struct {

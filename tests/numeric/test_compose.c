@@ -311,7 +311,7 @@ static void check_world(world *w, karma_i_rng *rng) {
     }
 }
 
-/* Sums and products of factors; `outer` is what a factor that says nothing else goes through. */
+/* Sums and products of factors; `outer` is the map of factors that name no other. */
 static const char *const formulas[] = {
     "linear",
     "rank",

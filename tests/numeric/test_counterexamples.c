@@ -1,5 +1,5 @@
 /* The paper's examples of why completing rows and classifying them are different problems (its introduction, "Is matrix
- * completion sufficient and/or necessary?"). docs/why-not-complete.md tells them in words. */
+ * completion sufficient and/or necessary?"). docs/why-not-complete.md describes them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static karma_fit_options options_with(int64_t gamma, double C) {
  *
  * and rows on the line itself, without a label. Of a row with a label one coordinate is seen, either of them in either
  * class. What is seen has a completion of rank one, along the line, and the rows without a label say it is that one. On
- * the line the classes lie no, yes, no, yes: nothing linear tells them apart. */
+ * the line the classes lie no, yes, no, yes: no linear classifier separates them. */
 enum { PLACES = 4, LABELLED = 4 * PLACES, ON_LINE = 25, PLANE_ROWS = LABELLED + ON_LINE };
 
 typedef struct plane {
@@ -145,7 +145,7 @@ static size_t errors_after(const char *name, const karma_table *table, double *d
 }
 
 /* Methods that shrink put the two kinds of holes on two lines, of slopes b and 1/b, b a little below 1. What is left of
- * the difference would tell the classes apart by a margin of about 1 - b, so C is not let go beyond a hundred times
+ * the difference would separate the classes by a margin of about 1 - b, so C is not let go beyond a hundred times
  * what is chosen by default. */
 static void imputers_that_believe_the_line_fail(void **state) {
     (void)state;
@@ -230,11 +230,11 @@ static void M_has_completions_of_both_labels(void **state) {
     assert_true(M[1][1] * M[2][4] - M[1][4] * M[2][1] != 0.0);
 }
 
-/* The first three rows of M are its kinds. So many of each with their labels, and one more, which is asked for. */
+/* The first three rows of M are its kinds. A number of each with their labels, and one more row to be predicted. */
 enum { KINDS = 3, CROWD = KINDS * MOST_COPIES + 1 };
 
 typedef struct crowd {
-    size_t n_rows; /* the last one is asked for */
+    size_t n_rows; /* the last one is to be predicted */
     double cells[CROWD][M_COLUMNS], labels[CROWD];
     const char *classes[CROWD];
 } crowd;
@@ -280,7 +280,7 @@ static int baseline_says(const char *name, const crowd *c, double strength) {
     return says_plus ? 1 : -1;
 }
 
-/* The same of the completion itself, with the numbers as they are. */
+/* The same for the completion itself, without standardising. */
 static int joint_says(int has_ones, const crowd *c, double mu) {
     static double z[CROWD * (M_COLUMNS + 2)];
     double bias = 0.0, absolute_mu = 0.0;

@@ -517,7 +517,7 @@ static void constants_are_the_best(void **state) {
     }
 }
 
-/* Boosting from its definition: the codes of the rows tell the leaves, and each value must be the rate times the step
+/* Boosting from its definition: the codes of the rows are the leaves, and each value must be the rate times the step
  * of its rows at the scores of all trees before. */
 static void boosting_is_what_it_says(void **state) {
     (void)state;

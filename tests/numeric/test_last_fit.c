@@ -16,7 +16,7 @@
 
 enum { N_COLUMNS = 3 };
 
-/* The label is the sign of a product, which no single column tells, and a quarter of the labels are turned round. */
+/* The label is the sign of a product, so no single column predicts it, and a quarter of the labels are flipped. */
 static int is_noisy_yes(const double *x, karma_i_rng *rng) {
     return (x[0] * x[1] > 0.0) == (karma_i_rng_uniform(rng) < 0.75);
 }
@@ -26,7 +26,7 @@ static double uniform(double x) {
     return 0.5 * erfc(-x / sqrt(2.0));
 }
 
-/* The label depends on which of thirty stripes the first column is in, and a tenth of the labels are turned round: a
+/* The label depends on which of thirty stripes the first column is in, and a tenth of the labels are flipped: a
  * sample shows the stripes badly. */
 static int is_striped_yes(const double *x, karma_i_rng *rng) {
     int is_odd = (int)(30.0 * uniform(x[0])) % 2, is_high = x[1] > 0.0;

@@ -297,7 +297,7 @@ static void weights_of_leaves_are_those_of_rows(void **state) {
             if (!(fabs(scores[0][i] - scores[1][i]) <= allowed))
                 fail_msg("%s: %g and %g, %g apart at most", losses[labels], scores[0][i], scores[1][i], allowed);
         }
-        assert_true(allowed < 0.05 * size); /* it says something */
+        assert_true(allowed < 0.05 * size); /* the bound is not trivial */
         for (size_t m = 0; m < 2; m++) karma_model_free(models[m]);
         karma_table_free(train);
         karma_table_free(test);
@@ -371,7 +371,7 @@ static void interactions_are_learned_and_noise_is_not(void **state) {
     }
 }
 
-/* Trees are grown anew in each fold, on the rows that are not judged there. */
+/* Trees are grown again in each fold, on its training rows. */
 static void folds_do_not_leak(void **state) {
     (void)state;
     char kernels[][8] = {"boost", "forest"};

@@ -263,7 +263,7 @@ static void squared_loss_solves_the_normal_equations(void **state) {
     close_case(&c);
 }
 
-/* More landmarks are better, and what was measured with half of them says so; threads change nothing, and memory only
+/* More landmarks are better, and the score with half of them shows it; threads change nothing, and memory only
  * the work. */
 static void halves_are_compared(void **state) {
     (void)state;

@@ -167,7 +167,7 @@ static void compare(const instance *it, const karma_fit_options *options, const 
     }
     double mean = l.loss_sum / (double)rounds;
     if (!(fabs(info.mean_loss - mean) <= 10.0 * relative * fmax(mean, 1.0) * fmax(1.0, l.largest_size)))
-        fail_msg("suffered %.12g, the recursion %.12g", info.mean_loss, mean);
+        fail_msg("mean loss %.12g, the recursion %.12g", info.mean_loss, mean);
     double errors = info.error_rate * (double)rounds;
     if (!(errors >= (double)l.n_errors - 1e-6 && errors <= (double)(l.n_errors + l.n_unclear) + 1e-6))
         fail_msg("%g errors, the recursion has %zu and %zu unclear", errors, l.n_errors, l.n_unclear);
@@ -605,7 +605,7 @@ static void check_regret(sequence *s, size_t gamma, karma_i_rng *rng) {
     double suffered = info.mean_loss * ROUNDS, bound = exp(karma_theory_log_regret_bound(&terms, log_rho));
     if (!(suffered - least <= bound)) fail_msg("gamma %zu: regret %g, bound %g", gamma, suffered - least, bound);
     double sharper = sharper_bound(&it, s, w, gamma, o.rho);
-    if (!(suffered <= sharper)) fail_msg("gamma %zu: suffered %g, at most %g", gamma, suffered, sharper);
+    if (!(suffered <= sharper)) fail_msg("gamma %zu: loss %g, at most %g", gamma, suffered, sharper);
     /* ρ = auto is the theorem's ρ */
     o.rho = KARMA_AUTO;
     karma_error err = {0};
@@ -707,7 +707,7 @@ static void pegasos_approaches_the_optimum(void **state) {
     o.loss = KARMA_LOSS_HINGE;
     o.shuffle = 1;
     draw_instance(&it, 80, 1, &o, 1, 60);
-    for (size_t i = 0; i < 80; i++) /* labels that the rows tell something about */
+    for (size_t i = 0; i < 80; i++) /* labels that depend on the rows */
         it.targets[i] =
             karma_i_dense_of(it.rows)->values[6 * i] + karma_i_dense_of(it.rows)->values[6 * i + 1] > 0.1F ? 1.0 : -1.0;
     double K = 0.0, c[80], excess[4];

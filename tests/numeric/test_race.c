@@ -680,7 +680,7 @@ static void the_hopeless_are_out(void **state) {
     r.race.entries[0].is_kept = 1;
     r.race.n_done = 1;
     assert_int_equal(karma_i_eliminate(&n_left, &r.race, karma_i_goal_row_loss, &r.judge, NULL), KARMA_OK);
-    assert_int_equal(n_left, 4); /* one fold tells too little */
+    assert_int_equal(n_left, 4); /* one fold is not enough to drop any */
     r.race.n_done = 2;
     assert_int_equal(karma_i_eliminate(&n_left, &r.race, karma_i_goal_row_loss, &r.judge, NULL), KARMA_OK);
     assert_int_equal(n_left, 3);

@@ -1,5 +1,5 @@
 /* The learner of streams against its definition, carried out literally: every row's features are kept, the matrix A is
- * summed from them anew after every block, and systems are solved by elimination. Kernel values come from the
+ * summed from them again after every block, and systems are solved by elimination. Kernel values come from the
  * reference. */
 #include <setjmp.h>
 #include <stdarg.h>

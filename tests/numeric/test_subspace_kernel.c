@@ -233,7 +233,7 @@ static void union_is_a_name_for_a_sum(void **state) {
 
 /* ---- rows and ranks at the edge ---- */
 
-/* A row with nothing observed is completed by the mean: without a bias it scores 0, with one what the bias says. */
+/* A row with nothing observed is completed by the mean: without a bias it scores 0, with one the bias. */
 static void blank_rows_are_average_rows(void **state) {
     (void)state;
     karma_table *table = mixed_table(), *blank = NULL;

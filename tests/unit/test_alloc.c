@@ -163,7 +163,7 @@ static void check_every_allocation(operation run, void *context, const char *wha
     }
 }
 
-/* The status of a failure: memory unless the call had to speak through something that cannot tell. */
+/* The status of a failure: out of memory, unless a library in between reports another error. */
 static karma_status judge(karma_status st, const karma_error *err, const void *untouched) {
     if (st == KARMA_OK) return st;
     if (untouched) fail_msg("failed with '%s' and yet gave something back", err->message);
@@ -553,7 +553,7 @@ static karma_status run_load(void *context) {
     karma_model *model = NULL;
     karma_error err = {0};
     karma_status st = karma_model_load(&model, f->file.path, &err);
-    /* jansson does not tell a text it cannot parse from memory it cannot get: then the model counts as damaged */
+    /* jansson reports the same error for invalid text and for lack of memory: then the model counts as damaged */
     if (st == KARMA_ERR_FORMAT && strstr(err.message, "not a usable model")) st = err.status = KARMA_ERR_IO;
     (void)judge(st, &err, model);
     karma_model_free(model);
@@ -876,7 +876,7 @@ static void finding_subspaces(void **state) {
 
 /* --- searches ------------------------------------------------------------------------------------------ */
 
-/* What is told of a search, except for the time it took: a failing allocation must not take a part of it in silence. */
+/* What is recorded about a search, except for its time: a failing allocation must not remove a part of it silently. */
 typedef struct searching {
     fitting f;
     karma_search_options search;

@@ -232,7 +232,7 @@ static void arrays_are_aligned(void **state) {
     clear_thing(&t);
 }
 
-/* What could not be read is not written, and the message tells which field it is. */
+/* What could not be read is not written, and the message names the field. */
 static void ranges_hold_when_writing(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {

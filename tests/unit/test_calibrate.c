@@ -127,7 +127,7 @@ static void sigmoid_is_stationary(void **state) {
     }
 }
 
-/* Classes that a threshold tells apart: Platt's targets keep the slope finite, and no row is certain. */
+/* Classes that a threshold separates: Platt's targets keep the slope finite, and no row is certain. */
 static void sigmoid_of_separable_classes(void **state) {
     (void)state;
     double scores[40];
@@ -414,7 +414,7 @@ static void a_wild_score_does_not_flatten_the_others(void **state) {
         size_t n_outputs = n_classes == 2 ? 1 : n_classes;
         draw(&p, &rng, N, n_classes);
         p.classes[1] = 0;
-        p.scores[n_outputs] = 1e4; /* row 1, output 0: of two classes that speaks for class 1 */
+        p.scores[n_outputs] = 1e4; /* row 1, output 0: of two classes, this favours class 1 */
         if (n_outputs > 1) p.classes[1] = 1;
         karma_i_calibration wild = learn_problem(KARMA_CALIBRATE_SIGMOID, &p, NULL);
         double clean[MOST_CLASSES], with[MOST_CLASSES];

@@ -1,4 +1,4 @@
-/* Methods side by side: the test of differences by hand, and what a comparison tells. */
+/* Methods side by side: the test of differences by hand, and the results of a comparison. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static void corrected_t_by_hand(void **state) {
     assert_near(karma_i_paired_test(opposite, 3, 0.5, 0).p_value, test.p_value, 1e-15);
 }
 
-/* The same difference everywhere says nothing of how much it varies; rounding does not either. */
+/* The same difference everywhere gives no estimate of its variance, nor does rounding. */
 static void differences_without_noise(void **state) {
     (void)state;
     static const double none[] = {0.0, 0.0, 0.0}, same[] = {0.5, 0.5, 0.5}, rounded[] = {0.7 - 0.6, 0.6 - 0.5};
@@ -277,7 +277,7 @@ static void all_methods_have_a_name_and_help(void **state) {
 
 typedef struct patience {
     size_t n_asked;
-    const char *end; /* asks to stop when it is told of this */
+    const char *end; /* asks to stop at this stage */
 } patience;
 
 static int grow_tired(void *payload, const char *stage, size_t done, size_t total) {
@@ -344,7 +344,7 @@ static void both_ways_of_tuning_agree(void **state) {
     tear_down(&s);
 }
 
-/* What is learned of the labels is learned from the rows at hand, not from all. */
+/* What is learned of the labels is learned from the given rows, not from all. */
 static void classes_are_counted_in_the_training_rows(void **state) {
     (void)state;
     setting s;
@@ -369,7 +369,7 @@ static void classes_are_counted_in_the_training_rows(void **state) {
     tear_down(&s);
 }
 
-/* One row of a class: the fold that has it leaves the others to learn from, who are all alike. */
+/* One row of a class: the fold that has it leaves only rows of the other class for training. */
 static void a_fold_of_one_class_is_answered_by_it(void **state) {
     (void)state;
     setting s;

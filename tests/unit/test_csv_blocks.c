@@ -167,7 +167,7 @@ static void line_ends_of_windows_and_byte_order_marks(void **state) {
     free(t.bytes);
 }
 
-/* A fault deep in the file is told with its line, whichever thread finds it. */
+/* The message about a fault deep in the file names its line, whichever thread finds it. */
 static void faults_have_their_line(void **state) {
     (void)state;
     static const struct {
@@ -197,7 +197,7 @@ static void faults_have_their_line(void **state) {
         }
 }
 
-/* A quote that is never closed swallows the rest: the line where it opens is told. */
+/* A quote that is never closed swallows the rest: the message names the line where it opens. */
 static void open_quotes_are_found(void **state) {
     (void)state;
     size_t line = 0;

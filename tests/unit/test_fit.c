@@ -13,7 +13,7 @@
 
 enum { ROWS = 60, COLUMNS = 3 };
 
-/* Two classes told apart by the first column; every fifth cell is missing. */
+/* Two classes, separated by the first column; every fifth cell is missing. */
 static karma_table *two_classes(void) {
     double cells[ROWS * COLUMNS];
     const char *classes[ROWS];

@@ -173,7 +173,7 @@ static void too_many_folds_are_an_error(void **state) {
     karma_table_free(table);
 }
 
-/* Mean and spread of a number are those of the rows at hand; the classes stay. */
+/* Mean and spread of a number are those of the given rows; the classes stay. */
 static void a_task_is_learned_anew_from_other_rows(void **state) {
     (void)state;
     static const size_t rows[] = {1, 2, 3, 5, 6}; /* none of the seldom class */

@@ -105,8 +105,8 @@ static void what_decides_comes_first(void **state) {
     karma_table_free(test);
 }
 
-/* The label tells which cells are known, and nothing else does: a model that sees holes is right, and whatever values
- * are put into the same cells it stays so. */
+/* The label determines which cells are observed, and nothing else: a model that uses missingness is right, and whatever
+ * values are put into the same cells it stays so. */
 static void holes_stay_where_they_are(void **state) {
     (void)state;
     double cells[200 * 2];
@@ -137,7 +137,7 @@ static void holes_stay_where_they_are(void **state) {
     karma_table_free(table);
 }
 
-/* Two rows observe the column: dealing anew swaps their cells or does not, and the accuracy falls by 2/4 or not. */
+/* Two rows observe the column: a permutation swaps their cells or does not, and the accuracy falls by 2/4 or not. */
 static void a_fall_by_hand(void **state) {
     (void)state;
     static const double cells[] = {-1, NAN, 1, NAN, NAN, -1, NAN, 1};

@@ -97,7 +97,7 @@ static void two_classes_by_hand(void **state) {
     karma_model_free(model);
 }
 
-/* The majority is that of training, not of the rows at hand. */
+/* The majority is that of training, not of the given rows. */
 static void the_majority_is_that_of_training(void **state) {
     (void)state;
     static const char *const truth[] = {"a", "a", "a", "b"};

@@ -1,5 +1,5 @@
 /* Model files: what is saved is what is loaded; whatever is damaged, cut or forged is refused, or makes a model that
- * keeps every promise. Forged files carry a right checksum, which is computed here anew. */
+ * keeps every promise. Forged files have a correct checksum, computed here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +122,7 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
     assert_memory_equal(before, after, n * sizeof *before);
     int different = 0;
     for (size_t i = 1; i < n; i++) different |= before[i] != before[0];
-    assert_true(different); /* the model says something */
+    assert_true(different); /* the predictions differ */
 
     assert_int_equal(karma_model_task(again, 0), karma_model_task(model, 0));
     assert_int_equal(karma_model_n_classes(again, 0), karma_model_n_classes(model, 0));
@@ -980,7 +980,7 @@ static void forged_codes_are_refused(void **state) {
         case 9: /* as if it had no terms */
             start = 0, memcpy(array_of(&f, "encodings.0.term_start") + 24, &start, sizeof start);
             break;
-        case 10: /* without terms, which would tell */
+        case 10: /* without terms, which would show it */
             put_code(codes, shown, 6);
             break;
         }

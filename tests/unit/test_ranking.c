@@ -34,7 +34,7 @@ static int counted_rank(const double *cells, size_t n, double x) {
     return 1 + (int)((254 * twice + n) / (2 * n)); /* floor(254 F + 1/2) in whole numbers */
 }
 
-/* Bins for trees keep the order, tell up to 255 values apart, and otherwise have about as many cells each. */
+/* Bins for trees keep the order, distinguish up to 255 values, and otherwise have about as many cells each. */
 static void bins_keep_the_order(void **state) {
     (void)state;
     enum { N = 3000 };

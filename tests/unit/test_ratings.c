@@ -415,7 +415,7 @@ static void test_expectation(void **state) {
     assert_read(&r);
     assert_string_equal(karma_table_target_name(r.table, 0), "like:3");
     reading_clear(&r);
-    e.targets = (const char *[]){"like:20"}; /* is no attribute, although nobody says what liking is */
+    e.targets = (const char *[]){"like:20"}; /* is no attribute, although no option defines liking */
     read_both(&r, sample, people, NULL, &e, NULL);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "sex,age,3,100");

@@ -335,7 +335,7 @@ static double hole_correlation(tables t, size_t j, size_t k) {
 static void mar_follows_columns_it_never_hides(void **state) {
     (void)state;
     for (int64_t dim = 2; dim <= 9; dim++) {
-        karma_synth_options o = options_of(3000, dim, dim); /* full rank: columns tell little of one another */
+        karma_synth_options o = options_of(3000, dim, dim); /* full rank: columns predict each other poorly */
         o.mechanism = KARMA_MECHANISM_MAR;
         o.missing = 0.3;
         o.noise = 1.0;

@@ -138,7 +138,7 @@ static void builders_grow(void **state) {
         assert_true(karma_table_target(t, 0, i, &u) && u == (double)i);
         assert_true(karma_table_target(t, 1, i, &v) && v == -(double)i);
         assert_false(karma_table_target(t, 2, i, &w));
-        assert_true(karma_table_row_weight(t, i) == 1.0); /* nobody said that rows have weights */
+        assert_true(karma_table_row_weight(t, i) == 1.0); /* no row weights were given */
     }
     assert_null(karma_table_weight_name(t));
     karma_table_free(t);

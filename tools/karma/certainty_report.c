@@ -107,7 +107,7 @@ void print_abstention(const karma_abstention_point *points, size_t n, karma_task
     }
 }
 
-/* --- what --abstain says ------------------------------------------------------------------------------- */
+/* --- the option --abstain ------------------------------------------------------------------------------- */
 
 /* A number that is all of the text but for `end`. */
 static int parse_share(double *out, const char *text, const char *end) {

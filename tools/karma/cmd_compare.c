@@ -290,20 +290,21 @@ const tool_command command_compare = {
     .min_arguments = 1,
     .max_arguments = 1,
     .summary = "compare methods for missing values on the same rows",
-    .description = "Compares methods by cross-validation, on the same --folds folds for all of them. Prints the score "
-                   "of each with a standard error, its difference from the best method, and the seconds that one fit "
-                   "and one prediction took. A * marks a method that is significantly worse than the best: a paired "
-                   "t-test over the folds, corrected for the training rows that folds share and for the number of "
-                   "methods. A method that fails is shown with its reason.\n\n"
-                   "All methods are tuned alike: by cross-validation on the training rows of each fold, with --inner "
-                   "folds, each method takes the best of the values 0.1, 1, 10 and 100 for the strength, the weight of "
-                   "the loss relative to the regulariser.\n\n"
-                   "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, "
-                   "hot-deck-nearest, hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: "
-                   "karma-1, karma-2 and karma-4 by gamma, karma-rank, karma-subspace, karma-union, karma-auto, which "
-                   "chooses as karma train does with this --effort. --with-trees adds trees-sklearn and trees-xgboost: "
-                   "gradient-boosted trees of Python's libraries, in a separate process, with settings chosen on the "
-                   "same inner folds. -o writes a CSV file with a line for each method and fold.",
+    .description =
+        "Compares methods by cross-validation, on the same --folds folds for all of them. Prints the score "
+        "of each with a standard error, its difference from the best method, and the seconds that one fit "
+        "and one prediction took. A * marks a method that is significantly worse than the best: a paired "
+        "t-test over the folds, corrected for the training rows that folds share and for the number of "
+        "methods. A method that fails is shown with its reason.\n\n"
+        "All methods are tuned in the same way: by cross-validation on the training rows of each fold, with --inner "
+        "folds, each method takes the best of the values 0.1, 1, 10 and 100 for the strength, the weight of "
+        "the loss relative to the regulariser.\n\n"
+        "Baselines: complete-case, horvitz-thompson, zero, mean, mean-indicator, regression, "
+        "hot-deck-nearest, hot-deck-random, knn, soft-impute, mc-1, mc-b, geom, polar. karma's own: "
+        "karma-1, karma-2 and karma-4 by gamma, karma-rank, karma-subspace, karma-union, karma-auto, which "
+        "chooses as karma train does with this --effort. --with-trees adds trees-sklearn and trees-xgboost: "
+        "gradient-boosted trees of Python's libraries, in a separate process, with settings chosen on the "
+        "same inner folds. -o writes a CSV file with a line for each method and fold.",
     .example =
         "  karma compare patients.csv --target outcome\n"
         "  karma compare patients.csv --target outcome --methods zero,mean,knn,karma-auto --rounds 5 -o folds.csv\n",

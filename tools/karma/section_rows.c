@@ -80,7 +80,7 @@ static void write_why(report *r, const karma_explanations *e, size_t i, size_t r
     const char *toward =
         K ? karma_model_class(r->model, 0, K > 2 ? output - karma_model_first_output(r->model, 0) : 1) : "more";
     if (up && down)
-        (void)snprintf(text, sizeof text, "%.80s speaks for %.80s, %.80s against it", up, toward, down);
+        (void)snprintf(text, sizeof text, "%.80s is evidence for %.80s, %.80s against it", up, toward, down);
     else if (up || down)
         (void)snprintf(text, sizeof text, "mostly %.80s", up ? up : down);
     page_cell(&r->page, "%s%s%s", level_words[r->overlaps[row].level], unlike, text);

@@ -27,7 +27,7 @@ def versions():
     for name in ("sklearn", "xgboost"):
         try:
             found[name] = __import__(name).__version__
-        except Exception:  # absent or broken: not at hand
+        except Exception:  # absent or broken
             pass
     return found
 

@@ -7,7 +7,7 @@
 
 #include "tool.h"
 
-/* A power of two, so that all processes cut alike. */
+/* A power of two, so that all processes cut in the same way. */
 #define MOST_BYTES ((size_t)1 << 30)
 
 static int piece(size_t left) {

@@ -58,7 +58,7 @@ class Model:
         return Model.from_bytes, (self.to_bytes(),)
 
     def scores(self, table: Any, threads: int = 0, verbose: Any = 0) -> np.ndarray:
-        """scores[row, output]. Notices are of columns that the model ignores, of which learning has told: only if verbose."""
+        """scores[row, output]. Notices about ignored columns were shown in training, so they are shown only if verbose."""
         out = np.empty((_karma.table_n_rows(table), self.info["n_outputs"]))
         notices = _karma.predict(self._capsule, table, threads, out)
         if verbose:

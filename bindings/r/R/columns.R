@@ -57,7 +57,7 @@ learned_columns <- function(name, x) {
   setNames(list(one), name)
 }
 
-# The same of new rows, for a column that the model knows as `kind`: "number", "category", "ordered" or "date".
+# The same for new rows, for a column that the model knows as `kind`: "number", "category", "ordered" or "date".
 known_columns <- function(name, x, kind, levels) {
   x <- plain(x)
   if (all(is.na(x))) return(setNames(list(rep(NA_real_, length(x))), name))

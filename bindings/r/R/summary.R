@@ -1,4 +1,4 @@
-# What a model says of itself.
+# Summaries of a model.
 
 coef.karma <- function(object, ...) {
   if (!is.null(object$search)) return(object$search$members)
