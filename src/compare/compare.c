@@ -126,30 +126,36 @@ static double spent_by(const karma_compare_method *m, size_t n_folds) {
     return seconds;
 }
 
-/* Progress in percent, from the seconds that every method took on the finished folds; methods differ too much to count
- * runs. 0: not known before the first fold is finished. */
-static size_t percent_done(const watch *w) {
+/* The seconds of all folds, and of what is left of them, from what every method took on the finished folds: methods
+ * differ too much to count runs, so nothing is known before the first fold is finished. A method that takes longer than
+ * expected stops the countdown. */
+static void estimate_seconds(double *all, double *left, const watch *w) {
     const karma_comparison *c = w->comparison;
-    double all = 0.0, done = 0.0, folds = (double)(c->n_folds * c->n_rounds);
-    if (c->n_done == 0) return 0;
+    double folds = (double)(c->n_folds * c->n_rounds), done = (double)c->n_done;
+    *all = *left = 0.0;
     for (size_t m = 0; m < c->n_methods; m++) {
-        double before = spent_by(&c->methods[m], c->n_done), each = before / (double)c->n_done;
-        double own = m == w->method ? fmin(each, karma_i_now() - w->started) : m < w->method ? each : 0.0;
-        all += each * folds;
-        done += before + own;
+        if (c->methods[m].failure) continue;
+        double each = spent_by(&c->methods[m], c->n_done) / done, here = m > w->method ? each : 0.0;
+        if (m == w->method) here = fmax(0.0, each - (karma_i_now() - w->started));
+        *left += here + (folds - done - 1.0) * each;
+        *all += folds * each;
     }
-    double percent = all > 0.0 ? 100.0 * done / all : 0.0;
-    return percent < 1.0 ? 1 : percent > 99.0 ? 99 : (size_t)percent;
 }
 
+/* "karma-auto, method 3 of 21, fold 2 of 5 (34%), about 12 s left" */
 static int keep_watch(void *payload, const char *stage, size_t done, size_t total) {
     watch *w = payload;
     const karma_comparison *c = w->comparison;
-    size_t n_folds = c->n_folds * c->n_rounds, percent = percent_done(w);
-    char line[128];
+    double all = 0.0, left = 0.0;
+    char line[200], time[64] = "";
     (void)stage, (void)done, (void)total; /* of one fit among hundreds */
-    (void)snprintf(line, sizeof line, "%s, fold %zu of %zu", c->methods[w->method].name, c->n_done + 1, n_folds);
-    if (karma_i_progress(w->hooks, line, percent, percent ? 100 : 0)) w->is_interrupted = 1;
+    if (c->n_done) estimate_seconds(&all, &left, w);
+    if (all > 0.0)
+        (void)snprintf(time, sizeof time, " (%.0f%%), about %.0f s left", fmin(99.0, 100.0 * (1.0 - left / all)),
+                       fmax(1.0, left));
+    (void)snprintf(line, sizeof line, "%.60s, method %zu of %zu, fold %zu of %zu%s", c->methods[w->method].name,
+                   w->method + 1, c->n_methods, c->n_done + 1, c->n_folds * c->n_rounds, time);
+    if (karma_i_progress(w->hooks, line, 0, 0)) w->is_interrupted = 1;
     if (karma_i_now() > w->deadline) w->is_out_of_time = 1;
     return w->is_interrupted || w->is_out_of_time;
 }

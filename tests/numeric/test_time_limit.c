@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,12 +16,12 @@
 #include "labelled.h"
 #include "model/model.h"
 
-static const double STEP = 0.01;
+static double step = 0.01;
 static double seconds;
 
 /* In the place of the system's. */
 double karma_i_now(void) {
-    return seconds += STEP;
+    return seconds += step;
 }
 
 enum { N_ROWS = 240, N_COLUMNS = 5 };
@@ -97,9 +98,88 @@ static void more_time_is_not_worse_than_quick(void **state) {
     karma_table_free(table);
 }
 
+/* --- time left ----------------------------------------------------------------------------------------- */
+
+enum { MOST_REPORTS = 20000 };
+
+/* What a progress line said, and when. */
+typedef struct left_report {
+    size_t fold;
+    double at, left;
+} left_report;
+
+typedef struct left_reports {
+    left_report items[MOST_REPORTS];
+    size_t n;
+} left_reports;
+
+static int note_left(void *payload, const char *stage, size_t done, size_t total) {
+    left_reports *reports = payload;
+    const char *fold = strstr(stage, ", fold "), *left = strstr(stage, "), about ");
+    (void)done, (void)total;
+    if (!fold || !left || reports->n == MOST_REPORTS) return 0;
+    left_report *r = &reports->items[reports->n++];
+    *r = (left_report){(size_t)strtoul(fold + strlen(", fold "), NULL, 10), seconds, 0.0};
+    r->left = strtod(left + strlen("), about "), NULL);
+    return 0;
+}
+
+/* A method that takes payload seconds on every fold, and reports after each of them. */
+static karma_status take_seconds(void *payload, double *scores, karma_contest_result *result,
+                                 const karma_contest *contest, const karma_hooks *hooks, karma_error *err) {
+    const double *own = payload;
+    (void)err;
+    for (double spent = 0.0; spent < *own; spent += 1.0) {
+        seconds += 1.0;
+        (void)hooks->progress(hooks->payload, "working", 0, 0);
+    }
+    result->fit_seconds = *own;
+    for (size_t i = 0; i < karma_table_n_rows(contest->test) * contest->n_outputs; i++) scores[i] = 0.0;
+    return KARMA_OK;
+}
+
+/* Slow and fast methods: what is left is known when the first fold is done, and is right from there on. */
+static void time_left_of_a_comparison_counts_down(void **state) {
+    (void)state;
+    static left_reports reports;
+    double takes[] = {20.0, 3.0, 40.0};
+    const karma_own_method own[] = {{"twenty", "", take_seconds, &takes[0]},
+                                    {"three", "", take_seconds, &takes[1]},
+                                    {"forty", "", take_seconds, &takes[2]}};
+    char *mean = "mean";
+    karma_table *table = draw_product();
+    karma_comparison c = {0};
+    karma_fit_options fit;
+    karma_search_options search;
+    karma_compare_options compare;
+    karma_error err;
+    karma_hooks hooks = {.progress = note_left, .payload = &reports};
+    karma_options_init(karma_fit_option_table(), &fit);
+    karma_options_init(karma_search_option_table(), &search);
+    karma_options_init(karma_compare_option_table(), &compare);
+    compare.methods = (karma_names){&mean, 1};
+    fit.threads = 1;
+    step = 1e-6; /* looking at the clock takes no time here */
+    if (karma_compare_with(&c, table, &fit, &search, &compare, own, 3, &hooks, &err) != KARMA_OK)
+        fail_msg("%s", err.message);
+    assert_true(reports.n > 100 && reports.n < MOST_REPORTS);
+    assert_int_equal(reports.items[0].fold, 2);
+    for (size_t i = 0; i < reports.n; i++) {
+        const left_report *r = &reports.items[i];
+        double truth = seconds - r->at, before = i ? r[-1].left : INFINITY;
+        if (fabs(r->left - truth) > 1.0) fail_msg("fold %zu: %g s left, not %g", r->fold, r->left, truth);
+        if (r->left > before) fail_msg("fold %zu: %g s left, before it %g", r->fold, r->left, before);
+    }
+    assert_true(reports.items[reports.n - 1].left <= 1.0);
+    print_message("%zu reports, the first with %g s left\n", reports.n, reports.items[0].left);
+    karma_comparison_clear(&c);
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_time_is_not_worse_than_quick),
+        cmocka_unit_test(time_left_of_a_comparison_counts_down),
     };
     return cmocka_run_group_tests_name("time_limit", tests, NULL, NULL);
 }

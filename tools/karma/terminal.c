@@ -78,7 +78,7 @@ static int show_progress(void *payload, const char *stage, size_t done, size_t t
     double time = now(), left = total ? seconds_left(done, total, time) : -1.0;
     if (time - last_shown > 0.1) {
         fprintf(stderr, "\r\033[K%s", stage);
-        if (total && total != 100) fprintf(stderr, " %zu of %zu", done, total);
+        if (total) fprintf(stderr, " %zu of %zu", done, total);
         if (total) fprintf(stderr, " (%.0f%%)", 100.0 * (double)done / (double)total);
         if (left >= 0.0 && time - started > 1.0) fprintf(stderr, ", %.0f s left", left);
         (void)fflush(stderr);
