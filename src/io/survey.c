@@ -419,9 +419,10 @@ static void notice_numbers(const karma_i_survey *s, const char *file, const char
 static void notice_dates(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     if (s->mode == KARMA_I_SURVEY_MODEL_DATE) {
         size_t n_read = s->n_day_first > s->n_month_first ? s->n_day_first : s->n_month_first;
-        if (n_read < s->n_others)
-            karma_i_notice(hooks, "%s: column '%s' has %zu cells that are not dates, read as missing", file, name,
-                           s->n_others - n_read + count_numbers(s));
+        size_t n_texts = s->n_others - n_read + count_numbers(s);
+        if (n_texts)
+            karma_i_notice(hooks, "%s: column '%s' has %zu cell%s, read as missing", file, name, n_texts,
+                           n_texts == 1 ? " that is not a date" : "s that are not dates");
         return;
     }
     int is_ambiguous = s->style.day_order < 0 && s->n_ambiguous && s->n_day_first == s->n_month_first;

@@ -2,6 +2,8 @@
 import csv
 import io
 import random
+import re
+import unicodedata
 
 from case import Case
 
@@ -190,3 +192,28 @@ class Messy(Case):
         head = next(line for line in shown if line.startswith("  column"))
         first = next(line for line in shown if line.startswith("  How much"))
         self.assertEqual(first.index("number"), head.index("type"))
+
+    def test_tables_align_below_accents_and_long_names(self):
+        names = {"red": "größer als rot", "green": "vert foncé", "blue": "青い"}
+        header = ["Größe der Person in Zentimetern", "数値", "préférée", "label"]
+        self.write("d.csv", self.text(lambda x: f"{x:.2f}", colour=names.get, header=header))
+        self.ok("train", "d.csv", "--target", "préférée", "--effort", "off", "-o", "m.karma")
+
+        def width(text):
+            return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+        def ends(lines, pattern):
+            return [[width(line[:found.end()]) for found in re.finditer(pattern, line)] for line in lines]
+
+        def table(lines, first):
+            start = next(i for i, line in enumerate(lines) if line.startswith(first))
+            return lines[start:start + 4]
+
+        confusion = table(self.ok("eval", "m.karma", "d.csv").out.splitlines(), "  truth")
+        self.assertEqual(len({width(line) for line in confusion}), 1, confusion)
+        self.assertEqual(len({tuple(e) for e in ends(confusion[1:], r" \d+(?= )| [\d.]+%")}), 1, confusion)
+        importance = table(self.ok("explain", "m.karma", "d.csv", "--importance").out.splitlines(), "  column")
+        self.assertEqual(len({tuple(e) for e in ends(importance[1:], r" ±")}), 1, importance)
+        self.assertTrue(any("Größe der Person in Z..." in line for line in importance), importance)
+        inspect = table(self.ok("inspect", "d.csv", "--target", "préférée").out.splitlines(), "  column")
+        self.assertEqual(len({tuple(e) for e in ends(inspect[1:], r" [\d.]+%")}), 1, inspect)

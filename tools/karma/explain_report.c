@@ -65,8 +65,9 @@ static void print_importance(const importance_report *r) {
         printf("  %-24s %10s   %s\n", "column", "importance", "standard error");
         for (size_t k = 0; k < r->top; k++) {
             const karma_importance *item = &items_of(r, target)[k];
-            printf("  %-24s %10.4f ± %.4f\n", karma_model_attribute_name(r->model, item->attribute), item->importance,
-                   item->error);
+            fputs("  ", stdout);
+            print_field(karma_model_attribute_name(r->model, item->attribute), 24);
+            printf(" %10.4f ± %.4f\n", item->importance, item->error);
         }
     }
 }

@@ -316,13 +316,17 @@ static void print_confusion(const karma_model *model, size_t target, const karma
         return;
     }
     printf("\n  %-20s", "truth \\ prediction");
-    for (size_t k = 0; k < K; k++) printf(" %10.10s", karma_model_class(model, target, k));
+    for (size_t k = 0; k < K; k++) {
+        putchar(' ');
+        print_field_right(karma_model_class(model, target, k), 10);
+    }
     printf(" %10s\n", "recall");
     for (size_t i = 0; i <= K; i++) {
         size_t total = 0;
         for (size_t k = 0; k < K; k++) total += m->confusion[i * K + k];
         if (i == K && total == 0) break;
-        printf("  %-20.20s", i < K ? karma_model_class(model, target, i) : "(never seen)");
+        fputs("  ", stdout);
+        print_field(i < K ? karma_model_class(model, target, i) : "(never seen)", 20);
         for (size_t k = 0; k < K; k++) printf(" %10zu", m->confusion[i * K + k]);
         char text[16];
         printf(" %10s\n", percent(text, i < K && total ? (double)m->confusion[i * K + i] / (double)total : NAN));

@@ -46,15 +46,14 @@ int count_flags(flag_counts *counts, karma_cell_flags *flags, const tool *t, con
 /* "'colour' 3 cells with categories that training rows did not have (read as missing)" */
 static void describe_column(char text[400], const flag_counts *counts, const karma_model *model, size_t j) {
     double low = 0.0, high = 0.0;
-    char a[KARMA_NUMBER_SIZE], b[KARMA_NUMBER_SIZE];
     if (counts->unseen[j]) {
         (void)snprintf(text, 400, "'%.80s' %zu with an unseen category (read as missing)",
                        karma_model_attribute_name(model, j), counts->unseen[j]);
         return;
     }
     (void)karma_model_attribute_range(model, j, &low, &high);
-    (void)snprintf(text, 400, "'%.80s' %zu outside the training range, %s to %s", karma_model_attribute_name(model, j),
-                   counts->outside[j], karma_number_text(a, low), karma_number_text(b, high));
+    (void)snprintf(text, 400, "'%.80s' %zu outside the training range, %.6g to %.6g",
+                   karma_model_attribute_name(model, j), counts->outside[j], low, high);
 }
 
 void note_flags(const tool *t, const flag_counts *counts, const karma_model *model) {
