@@ -142,19 +142,20 @@ static void estimate_seconds(double *all, double *left, const watch *w) {
     }
 }
 
-/* "karma-auto, method 3 of 21, fold 2 of 5 (34%), about 12 s left" */
+/* "karma-2, fold 1 of 5, method 3 of 21", and after the first fold "karma-2, fold 2 of 5 (34%), about 12 s left" */
 static int keep_watch(void *payload, const char *stage, size_t done, size_t total) {
     watch *w = payload;
     const karma_comparison *c = w->comparison;
     double all = 0.0, left = 0.0;
-    char line[200], time[64] = "";
+    char line[200], rest[80];
     (void)stage, (void)done, (void)total; /* of one fit among hundreds */
+    (void)snprintf(rest, sizeof rest, ", method %zu of %zu", w->method + 1, c->n_methods);
     if (c->n_done) estimate_seconds(&all, &left, w);
     if (all > 0.0)
-        (void)snprintf(time, sizeof time, " (%.0f%%), about %.0f s left", fmin(99.0, 100.0 * (1.0 - left / all)),
+        (void)snprintf(rest, sizeof rest, " (%.0f%%), about %.0f s left", fmin(99.0, 100.0 * (1.0 - left / all)),
                        fmax(1.0, left));
-    (void)snprintf(line, sizeof line, "%.60s, method %zu of %zu, fold %zu of %zu%s", c->methods[w->method].name,
-                   w->method + 1, c->n_methods, c->n_done + 1, c->n_folds * c->n_rounds, time);
+    (void)snprintf(line, sizeof line, "%.60s, fold %zu of %zu%s", c->methods[w->method].name, c->n_done + 1,
+                   c->n_folds * c->n_rounds, rest);
     if (karma_i_progress(w->hooks, line, 0, 0)) w->is_interrupted = 1;
     if (karma_i_now() > w->deadline) w->is_out_of_time = 1;
     return w->is_interrupted || w->is_out_of_time;
