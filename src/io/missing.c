@@ -26,9 +26,9 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* Cells are compared after trimming, so a token must be trimmed too. */
-static karma_i_text trimmed(const char *text) {
-    size_t length = strlen(text);
+/* Cells are compared after trimming, so a token must be trimmed too. Only quoted cells still have blanks at their ends:
+ * databases pad columns of a fixed width. */
+static karma_i_text trimmed(const char *text, size_t length) {
     while (length && is_blank(*text)) text++, length--;
     while (length && is_blank(text[length - 1])) length--;
     return (karma_i_text){text, length};
@@ -38,12 +38,13 @@ karma_status karma_i_missing_init(karma_i_missing *out, const karma_names *extra
     *out = (karma_i_missing){0};
     out->tokens = karma_i_alloc(extra->count, sizeof *out->tokens);
     if (!out->tokens) return karma_i_fail_memory(err);
+    out->starts[' '] = out->starts['\t'] = 1;
     for (size_t i = 0; i < COUNT(usual_tokens); i++) {
         out->starts[(unsigned char)usual_tokens[i][0]] = 1;
         out->starts[toupper((unsigned char)usual_tokens[i][0])] = 1;
     }
     for (size_t i = 0; i < extra->count; i++) {
-        karma_i_text token = trimmed(extra->items[i]);
+        karma_i_text token = trimmed(extra->items[i], strlen(extra->items[i]));
         if (token.length == 0) continue;
         out->starts[(unsigned char)token.text[0]] = 1;
         out->tokens[out->n_tokens++] = token;
@@ -61,6 +62,10 @@ static int is_token(karma_i_text token, const char *text, size_t length) {
 }
 
 int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length) {
+    karma_i_text cell = trimmed(text, length);
+    text = cell.text;
+    length = cell.length;
+    if (length == 0) return 1;
     for (size_t i = 0; i < COUNT(usual_tokens); i++)
         if (equals_any_case(usual_tokens[i], text, length)) return 1;
     for (size_t i = 0; i < COUNT(exact_tokens); i++)
@@ -71,7 +76,8 @@ int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, 
 }
 
 int karma_i_is_missing_number(const char *text, size_t length) {
+    karma_i_text cell = trimmed(text, length);
     for (size_t i = 0; i < COUNT(number_tokens); i++)
-        if (equals_any_case(number_tokens[i], text, length)) return 1;
+        if (equals_any_case(number_tokens[i], cell.text, cell.length)) return 1;
     return 0;
 }

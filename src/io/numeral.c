@@ -221,6 +221,8 @@ static int parse_minus_behind(double *out, unsigned *how, const char *text, size
 }
 
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
+    while (length && (*text == ' ' || *text == '\t')) text++, length--; /* of quoted cells; others have none */
+    while (length && (text[length - 1] == ' ' || text[length - 1] == '\t')) length--;
     if (length < 3 || *text != '(' || text[length - 1] != ')')
         return parse_bare(out, how, text, length, decimal_mark) ||
                parse_minus_behind(out, how, text, length, decimal_mark);

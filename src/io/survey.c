@@ -292,10 +292,15 @@ karma_status karma_i_survey_check(const karma_i_survey *survey, const char *file
     int must = survey->mode == KARMA_I_SURVEY_NUMBER;
     const karma_i_sighting *bad = must && survey->first_other.line ? &survey->first_other : &survey->first_infinite;
     if (bad->line == 0) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: %s %zu, column '%s': '%s' is not a %snumber", file,
-                        survey->style.counts_rows ? "row" : "line", bad->line,
-                        karma_i_excerpt(name, column, strlen(column)), bad->text,
-                        bad == &survey->first_other ? "" : "finite ");
+    (void)karma_i_excerpt(name, column, strlen(column));
+    const char *unit = survey->style.counts_rows ? "row" : "line";
+    if (bad == &survey->first_other)
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: %s %zu, column '%s': '%s' is not a number", file, unit, bad->line,
+                            name, bad->text);
+    return karma_i_fail(err, KARMA_ERR_DATA,
+                        "%s: %s %zu, column '%s': '%s' is not a finite number; if it stands for a missing value, use "
+                        "option 'missing' '%s'",
+                        file, unit, bad->line, name, bad->text, bad->text);
 }
 
 /* --- notices ------------------------------------------------------------------------------------------- */

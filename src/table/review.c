@@ -50,12 +50,12 @@ static void fetch_column(double *values, const karma_table *table, size_t column
 /* Observed cells, distinct neighbours, and whether values only rise: what constants and counters look like. */
 typedef struct column_facts {
     size_t n_observed;
-    int is_constant, is_rising, is_whole;
+    int is_constant, is_rising, is_whole, is_huge; /* huge: doubles do not hold all whole numbers there */
     double first;
 } column_facts;
 
 static column_facts look_at(const double *values, size_t n) {
-    column_facts f = {.is_constant = 1, .is_rising = 1, .is_whole = 1};
+    column_facts f = {.is_constant = 1, .is_rising = 1, .is_whole = 1, .is_huge = 1};
     double last = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         if (isnan(values[i])) continue;
@@ -63,6 +63,7 @@ static column_facts look_at(const double *values, size_t n) {
         f.is_constant &= values[i] == f.first;
         f.is_rising &= values[i] > last;
         f.is_whole &= values[i] == floor(values[i]);
+        f.is_huge &= fabs(values[i]) >= 9007199254740992.0 && fabs(values[i]) < 1e20;
         last = values[i];
     }
     return f;
@@ -141,7 +142,7 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
         if (numbers >= 0.5 && column->n_levels >= KARMA_I_LEAST_LEVELS && share > 0.2)
             return find(s, KARMA_FINDING_NUMBERS, j, 0, numbers, err);
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
-    } else if (f.is_rising && f.is_whole && f.n_observed == s->table->n_rows)
+    } else if (f.is_whole && (f.is_huge || (f.is_rising && f.n_observed == s->table->n_rows)))
         return find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
     double code = NAN;
     size_t count;

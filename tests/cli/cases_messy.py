@@ -91,6 +91,8 @@ class Messy(Case):
         self.same(self.text(lambda x: f"{x:.2f} ", lambda y: f"  {y:.3f}", delimiter="\t", header=["amount ", " score", "colour", "label "]),
                   name="d.tsv")
         self.same("\n".join(",".join(f'"{cell}"' for cell in line.split(",")) for line in self.plain.splitlines()) + "\r\n")
+        padded = lambda cell: f'"{cell:<12}"' if cell[-1].isdigit() else f'"{cell}"'
+        self.same("\n".join(",".join(map(padded, line.split(","))) for line in self.plain.splitlines()))  # as databases do
         self.same("sep=;\r\n" + self.plain.replace(",", ";").replace("\n", "\r\n"))
         aligned = "".join("  ".join(f"{cell:<9}" for cell in line.split(",")) + "\n" for line in self.plain.splitlines())
         self.same(aligned, "--delimiter", "space")
@@ -117,6 +119,22 @@ class Messy(Case):
         labels = [["1", "2", "3", f"0{1 + i % 3}"] for i in range(60)]  # classes keep their names, and need no note
         self.write_csv("d.csv", ["a", "b", "c", "label"], labels)
         self.assertEqual([c for c in self.run_karma(*inspect).notes() if "start with 0" in c], [])
+
+    def test_padded_cells_are_missing_too(self):
+        for cell in ("    ", " NA ", " - "):
+            rows = [f'"{cell if i % 3 == 0 else f"{row[0]:8.2f}"}",{row[3]}' for i, row in enumerate(self.rows)]
+            self.write("d.csv", "x,label\n" + "\n".join(rows) + "\n")
+            notes = ["'x' is numbers: 20 cells such as ' - ' are read as missing"] if "-" in cell else []
+            column = self.ok("inspect", "d.csv", "--target", "label", "--json", notes=notes).json()["columns"][0]
+            self.assertEqual((column["type"], column["observed"]), ("number", 40))
+
+    def test_numbers_beyond_numbers(self):
+        draw = random.Random(5)
+        self.write("d.csv", self.text(lambda x: draw.randrange(10**17, 10**18)))
+        self.assertRegex(self.ok("inspect", "d.csv", "--target", "label").out, "'amount' looks like an identifier")
+        self.write("d.csv", self.plain + "inf,1,red,yes\n")
+        self.fails("inspect", "d.csv", says="line 62, column 'amount': 'inf' is not a finite number; if it .* missing value, use --missing 'inf'")
+        self.ok("inspect", "d.csv", "--missing", "inf")
 
     def finding(self, content, *reading):
         self.write("d.csv", content)

@@ -279,11 +279,17 @@ static void test_forced_kinds(void **state) {
 
 static void test_infinities(void **state) {
     (void)state;
-    refuse("a,b\n1,2\n1,inf\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': 'inf' is not a finite number");
-    refuse("a,b\n1,2\n1,-1e999\n", NULL, KARMA_ERR_DATA, "line 3, column 'b': '-1e999' is not a finite number");
+    refuse("a,b\n1,2\n1,inf\n", NULL, KARMA_ERR_DATA,
+           "line 3, column 'b': 'inf' is not a finite number; if it stands for a missing value, use option 'missing' "
+           "'inf'");
+    refuse("a,b\n1,2\n1,-1e999\n", NULL, KARMA_ERR_DATA,
+           "line 3, column 'b': '-1e999' is not a finite number; if it stands for a missing value, use option "
+           "'missing' '-1e999'");
     karma_read_options o = read_defaults();
     o.target = (karma_names)NAMES("b");
-    refuse("a,b\n1,Infinity\n", &o, KARMA_ERR_DATA, "line 2, column 'b': 'Infinity' is not a finite number");
+    refuse("a,b\n1,Infinity\n", &o, KARMA_ERR_DATA,
+           "line 2, column 'b': 'Infinity' is not a finite number; if it stands for a missing value, use option "
+           "'missing' 'Infinity'");
     check_names("a,b\n1,inf\n1,word\n", NULL, "a,b"); /* a level like any other */
     o.target = (karma_names){0};
     o.ignore = (karma_names)NAMES("b");
@@ -635,7 +641,7 @@ static void test_expected_dates(void **state) {
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "d.month,d.days");
     assert_true(cell_of(&r, 0, 1) == 31.0 && isnan(cell_of(&r, 1, 1)));
-    assert_non_null(strstr(r.notice, "1 cells that are not dates"));
+    assert_non_null(strstr(r.notice, "1 cell that is not a date"));
     reading_clear(&r);
 }
 

@@ -179,7 +179,8 @@ static void faults_have_their_line(void **state) {
         {"id,1,\xff,1,2001-03-01,f,1,yes\n",
          "line %zu: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8"},
         {"id,1,\"a\"b,1,2001-03-01,f,1,yes\n", "line %zu, column 9: text after a closing quote"},
-        {"id,1e999,a,1,2001-03-01,f,1,yes\n", "line %zu, column 'x': '1e999' is not a finite number"},
+        {"id,1e999,a,1,2001-03-01,f,1,yes\n", "line %zu, column 'x': '1e999' is not a finite number; if it stands for "
+                                              "a missing value, use option 'missing' '1e999'"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         for (size_t at = 9000; at < N_ROWS; at += 30000) {

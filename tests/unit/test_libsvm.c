@@ -158,7 +158,9 @@ static void test_bad_lines(void **state) {
     refuse("1 word\n", KARMA_ERR_FORMAT, "line 1: 'word' is not of the form index:value");
     refuse("\n1 qid:3 1:2\n", KARMA_ERR_FORMAT, "line 2: 'qid:3' belongs to ranking data, which are not supported");
     refuse("1:1 2:2\n", KARMA_ERR_FORMAT, "line 1: '1:1' is in the place of the label");
-    refuse("1 1:1\ninf 1:1\n", KARMA_ERR_DATA, "line 2, column 'target': 'inf' is not a finite number");
+    refuse("1 1:1\ninf 1:1\n", KARMA_ERR_DATA,
+           "line 2, column 'target': 'inf' is not a finite number; if it stands for a missing value, use option "
+           "'missing' 'inf'");
     refuse("# nothing\n\n", KARMA_ERR_DATA, "no rows");
     refuse("1 1:\xff\n", KARMA_ERR_FORMAT,
            "line 1: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
