@@ -80,8 +80,13 @@ void karma_i_notice(const karma_hooks *hooks, const char *format, ...) {
     hooks->notice(hooks->payload, sentence);
 }
 
+int karma_i_progress_or_enough(const karma_hooks *hooks, const char *stage, size_t done, size_t total) {
+    return hooks && hooks->progress ? hooks->progress(hooks->payload, stage, done, total) : 0;
+}
+
 int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total) {
-    return hooks && hooks->progress && hooks->progress(hooks->payload, stage, done, total);
+    int asked = karma_i_progress_or_enough(hooks, stage, done, total);
+    return asked == KARMA_I_ENOUGH ? 0 : asked;
 }
 
 void karma_i_list_names(char *text, size_t size, const char *const *names, size_t n) {

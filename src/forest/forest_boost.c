@@ -210,13 +210,20 @@ karma_status karma_i_forest_boost(karma_i_forest_learner *l, karma_error *err) {
     karma_status st = init_booster(&b, l, err);
     size_t best = 0;
     double least = INFINITY;
+    int asked = 0;
     for (size_t t = 0; st == KARMA_OK && t < l->options->n_trees; t++) {
         st = add_tree(&b, t, err);
-        if (st == KARMA_OK && karma_i_progress(l->hooks, "growing trees", t + 1, l->options->n_trees))
+        if (st == KARMA_OK) asked = karma_i_progress_or_enough(l->hooks, "growing trees", t + 1, l->options->n_trees);
+        if (asked && asked != KARMA_I_ENOUGH)
             st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted while trees were grown");
         double loss = b.n_held_out && (t + 1) % b.round == 0 ? held_out_loss(&b) : INFINITY;
         if (loss < least) least = loss, best = t + 1;
         if (b.n_held_out && t + 1 >= best + b.round * l->options->patience) break;
+        if (asked == KARMA_I_ENOUGH && (t + 1) % b.round == 0) {
+            karma_i_notice(l->hooks, "the time limit ended the growing of trees after %zu of %zu", t + 1,
+                           l->options->n_trees);
+            break;
+        }
     }
     if (st == KARMA_OK && b.n_held_out) karma_i_forest_keep(l->forest, best > 0 ? best : 1);
     clear_booster(&b);

@@ -31,15 +31,16 @@ static const double NOISE = 2.5;
 /* Rows on which the choice is compared with boosted trees, which learn from all rows in less time. A choice that does
  * not improve the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
-/* Rows from which trees are learned in about the time that the choice takes for its first rows. */
-static const double TREE_ROWS = 40000.0;
+/* Seconds per cell before the first tree has grown. */
+static const double TREE_SECONDS = 1e-7;
 /* From this multiple of the sample on, its rows are too few to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
 /* Rows up to which a choice that was tried on some of them is learned twice: without the sample, to be checked, and
  * with it. */
 enum { MOST_TWICE_ROWS = 20000 };
-/* Of the time that is left, what the first model may take; and how many times as long the second one may take. */
-static const double FIRST_SHARE = 0.6, SAFE_FACTOR = 1.3;
+/* Of the time that is left, what the first model may take: alone, before trees, and trees. And how many times as long
+ * the second one may take. */
+static const double FIRST_SHARE = 0.6, SHARE_BEFORE_TREES = 0.3, TREE_SHARE = 0.85, SAFE_FACTOR = 1.3;
 
 /* --- hooks ------------------------------------------------------------------------------------------------- */
 
@@ -61,9 +62,11 @@ static int progress_in_time(void *payload, const char *stage, size_t done, size_
     return asked && !t->is_interrupted;
 }
 
-static int progress_to_the_end(void *payload, const char *stage, size_t done, size_t total) {
+/* What comes before the solvers goes on to its end, but there may be fewer trees. */
+static int progress_of_encoding(void *payload, const char *stage, size_t done, size_t total) {
     const timed_hooks *t = payload;
-    return karma_i_progress(t->hooks, stage, done, total) && !t->is_interrupted;
+    if (karma_i_progress(t->hooks, stage, done, total) && !t->is_interrupted) return 1;
+    return karma_i_now() > t->deadline ? KARMA_I_ENOUGH : 0;
 }
 
 static void pass_notice(void *payload, const char *sentence) {
@@ -94,7 +97,7 @@ static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, con
                                const fit_settings *how, karma_error *err) {
     timed_hooks timed = {f->hooks, how->deadline, 0, 0, f->is_interrupted};
     karma_notice_fn notice = f->hooks && f->hooks->notice && !how->is_quiet ? pass_notice : NULL;
-    karma_hooks encoding = {progress_to_the_end, notice, &timed}, solving = {progress_in_time, notice, &timed};
+    karma_hooks encoding = {progress_of_encoding, notice, &timed}, solving = {progress_in_time, notice, &timed};
     karma_fit_options *options = &f->task->options;
     int solver = options->solver;
     options->subspace_rank = f->race->subspace_rank;
@@ -251,8 +254,9 @@ static void record_check(karma_search_info *info, const check *c, const karma_i_
  * none passed. */
 static karma_status fit_first(karma_model **out, fit_settings *how, check *c, const karma_i_last_fit *f,
                               const karma_table *rest, karma_error *err) {
-    double now = karma_i_now();
-    *how = (fit_settings){f->task->options.solver, now + FIRST_SHARE * (f->deadline - now), 1, NULL};
+    double now = karma_i_now(), share = FIRST_SHARE;
+    if (f->contender) share = f->plan == f->contender ? TREE_SHARE : SHARE_BEFORE_TREES;
+    *how = (fit_settings){f->task->options.solver, now + share * (f->deadline - now), 1, NULL};
     if (how->solver == KARMA_SOLVER_AUTO && rest->n_rows > MOST_HURRIED_ROWS && (f->contender || isfinite(f->deadline)))
         how->solver = KARMA_SOLVER_NYSTROM;
     for (;;) {
@@ -419,11 +423,10 @@ static karma_status split_rows(karma_i_fold *out, karma_table **some, const karm
 /* The choice is tried on `some` of the rows without the sample. */
 static karma_status try_both(tried *first, tried *second, karma_i_last_fit *f, const karma_table *some,
                              const karma_table *rest, karma_error *err) {
-    double began = karma_i_now();
     karma_i_last_fit contender = *f;
     contender.plan = f->contender;
     KARMA_TRY(fit_first(&first->model, &first->how, &first->check, f, some, err));
-    double seconds = (karma_i_now() - began) * fmax(1.0, (double)rest->n_rows / TREE_ROWS);
+    double seconds = TREE_SECONDS * (double)rest->n_rows * (double)rest->n_attributes;
     if (!f->contender || karma_i_now() + seconds > f->deadline) return KARMA_OK;
     return fit_first(&second->model, &second->how, &second->check, &contender, rest, err);
 }

@@ -30,10 +30,12 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
     [KARMA_EFFORT_THOROUGH] = {2000, 5},
 };
 
-/* The share of the time limit for trying candidates; the rest is for learning the choice. And the share of that for the
- * first fold, which should try as many kernels as possible. Where candidates are tried on all rows the last fit costs
- * about as much as a few folds: what it does not need is for trying, up to the larger share. */
-static const double TRYING_SHARE = 0.7, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.5, LAST_FIT_FOLDS = 2.0;
+/* The share of the time limit for trying candidates; the rest is for learning the choice, which takes more where
+ * candidates are tried on a sample. And the share of that for the first fold, which should try as many kernels as
+ * possible. Where candidates are tried on all rows the last fit costs about as much as a few folds: what it does not
+ * need is for trying, up to the larger share. */
+static const double TRYING_SHARE = 0.7, SAMPLE_TRYING_SHARE = 0.45, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.5,
+                    LAST_FIT_FOLDS = 2.0;
 /* Of the time for the last fit, what recipes may take, which cannot be stopped. */
 static const double RECIPE_SHARE = 0.4;
 /* Of that time, what the first model of the choice may take; and how many times as long a machine takes there as a
@@ -113,8 +115,8 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
 }
 
 static double trying_ends(const search_state *s) {
-    double all = s->deadline - s->started, share = TRYING_SHARE;
     int is_sample = s->samples.table != NULL;
+    double all = s->deadline - s->started, share = is_sample ? SAMPLE_TRYING_SHARE : TRYING_SHARE;
     if (!is_sample && s->race.n_done > 0)
         share = fmax(share, fmin(MOST_TRYING_SHARE, 1.0 - LAST_FIT_FOLDS * s->fold_seconds / all));
     return s->started + share * all;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/error.h"
 #include "forest/forest_learn.h"
 
 enum { MOST_ROWS = 1200, MOST_COLUMNS = 12, MOST_OUTPUTS = 3, MOST_NODES = 400 };
@@ -574,6 +575,41 @@ static void boosting_is_what_it_says(void **state) {
         }
 }
 
+static int enough_after_seven(void *payload, const char *stage, size_t done, size_t total) {
+    (void)stage;
+    (void)total;
+    return done < 7 ? 0 : *(const int *)payload;
+}
+
+/* When the time is over, boosting ends with the trees that it has; an interrupt gives none. */
+static void boosting_can_end_early(void **state) {
+    (void)state;
+    static table t;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 17);
+    draw_table(&t, 300, 4, 1, &rng);
+    draw_labels(&t, 1, 1, &rng);
+    karma_i_forest_options o;
+    karma_i_forest_options_init(&o, KARMA_I_FOREST_BOOSTED, t.d);
+    o.n_trees = 20;
+    karma_i_forest_loss loss = {KARMA_I_FOREST_LOGISTIC, 0.0};
+    karma_i_forest_labels labels = {1, targets, weights, &loss};
+    karma_i_forest *whole = learn(&t, 1, &loss, &o), *part = NULL;
+    int answer = KARMA_I_ENOUGH;
+    karma_hooks hooks = {enough_after_seven, NULL, &answer};
+    assert_int_equal(karma_i_forest_learn(&part, t.columns, t.d, t.n, &labels, &o, &hooks, NULL), KARMA_OK);
+    assert_int_equal(part->n_trees, 7);
+    assert_int_equal(karma_i_forest_validate(part, NULL), KARMA_OK);
+    assert_int_equal(part->n_values, whole->leaf_start[7]);
+    assert_memory_equal(part->values, whole->values, part->n_values * sizeof *part->values);
+    karma_i_forest_free(part);
+    part = NULL;
+    answer = 1;
+    assert_int_equal(karma_i_forest_learn(&part, t.columns, t.d, t.n, &labels, &o, &hooks, NULL), KARMA_ERR_CANCELLED);
+    assert_null(part);
+    karma_i_forest_free(whole);
+}
+
 static void quantiles_are_covered(void **state) {
     (void)state;
     static table t;
@@ -758,9 +794,10 @@ int main(void) {
         cmocka_unit_test(trees_are_those_of_the_twin),    cmocka_unit_test(sets_of_levels_are_the_best_of_all),
         cmocka_unit_test(kept_histograms_change_nothing), cmocka_unit_test(gains_of_sets_are_what_they_say),
         cmocka_unit_test(gradients_are_derivatives),      cmocka_unit_test(constants_are_the_best),
-        cmocka_unit_test(boosting_is_what_it_says),       cmocka_unit_test(quantiles_are_covered),
-        cmocka_unit_test(bagged_trees_average_targets),   cmocka_unit_test(weights_are_repetitions),
-        cmocka_unit_test(missing_cells_are_learned_from), cmocka_unit_test(random_labels_are_not_learned),
+        cmocka_unit_test(boosting_is_what_it_says),       cmocka_unit_test(boosting_can_end_early),
+        cmocka_unit_test(quantiles_are_covered),          cmocka_unit_test(bagged_trees_average_targets),
+        cmocka_unit_test(weights_are_repetitions),        cmocka_unit_test(missing_cells_are_learned_from),
+        cmocka_unit_test(random_labels_are_not_learned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
