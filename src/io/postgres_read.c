@@ -11,7 +11,7 @@
 
 typedef struct postgres_rows {
     karma_i_rows_request request;
-    PGconn *server;
+    karma_i_postgres server;
     char *line; /* libpq's: what is not given out yet is line[given..length) */
     size_t given, length;
     int ended;
@@ -19,13 +19,13 @@ typedef struct postgres_rows {
 
 /* The end of COPY: errors in the middle are reported here. */
 static karma_status end_copy(postgres_rows *r, karma_error *err) {
-    PGresult *result = PQgetResult(r->server);
-    karma_status st =
-        PQresultStatus(result) == PGRES_COMMAND_OK ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
-    PQclear(result);
+    PGresult *result = r->server.pq.PQgetResult(r->server.connection);
+    karma_status st = r->server.pq.PQresultStatus(result) == PGRES_COMMAND_OK
+                          ? KARMA_OK
+                          : karma_i_postgres_fail(&r->server, r->request.uri, err);
+    r->server.pq.PQclear(result);
     r->ended = 1;
-    PQfinish(r->server);
-    r->server = NULL;
+    karma_i_postgres_close(&r->server);
     return st;
 }
 
@@ -36,20 +36,20 @@ static karma_status ask_to_stop(const postgres_rows *r, karma_error *err) {
 
 /* More of the answer, or a moment in which there is none: a query may take hours before its first row. */
 static karma_status wait_for_server(postgres_rows *r, karma_error *err) {
-    struct pollfd socket = {.fd = PQsocket(r->server), .events = POLLIN};
-    if (poll(&socket, 1, 100) > 0 && PQconsumeInput(r->server) == 0)
-        return karma_i_postgres_fail(r->server, r->request.uri, err);
+    struct pollfd socket = {.fd = r->server.pq.PQsocket(r->server.connection), .events = POLLIN};
+    if (poll(&socket, 1, 100) > 0 && r->server.pq.PQconsumeInput(r->server.connection) == 0)
+        return karma_i_postgres_fail(&r->server, r->request.uri, err);
     return ask_to_stop(r, err);
 }
 
 static karma_status next_line(postgres_rows *r, karma_error *err) {
-    PQfreemem(r->line);
+    r->server.pq.PQfreemem(r->line);
     r->line = NULL;
     r->given = r->length = 0;
     KARMA_TRY(ask_to_stop(r, err));
     int n;
-    while ((n = PQgetCopyData(r->server, &r->line, 1)) == 0) KARMA_TRY(wait_for_server(r, err));
-    if (n == -2) return karma_i_postgres_fail(r->server, r->request.uri, err);
+    while ((n = r->server.pq.PQgetCopyData(r->server.connection, &r->line, 1)) == 0) KARMA_TRY(wait_for_server(r, err));
+    if (n == -2) return karma_i_postgres_fail(&r->server, r->request.uri, err);
     if (n == -1) return end_copy(r, err);
     r->length = (size_t)n;
     return KARMA_OK;
@@ -70,19 +70,20 @@ static karma_status read_rows(void *self, size_t *got, char *to, size_t room, ka
 }
 
 /* A server works on a query until it notices that the client is gone. A cancel request stops it at once. */
-static void stop_query(PGconn *server) {
-    char said[256];
-    PGcancel *cancel = PQtransactionStatus(server) == PQTRANS_ACTIVE ? PQgetCancel(server) : NULL;
-    if (cancel) (void)PQcancel(cancel, said, sizeof said);
-    PQfreeCancel(cancel);
+static void stop_query(const karma_i_postgres *server) {
+    char message[256];
+    int is_active = server->pq.PQtransactionStatus(server->connection) == PQTRANS_ACTIVE;
+    PGcancel *cancel = is_active ? server->pq.PQgetCancel(server->connection) : NULL;
+    if (cancel) (void)server->pq.PQcancel(cancel, message, sizeof message);
+    server->pq.PQfreeCancel(cancel);
 }
 
 static void close_rows(void *self) {
     postgres_rows *r = self;
     if (!r) return;
-    PQfreemem(r->line);
-    if (r->server && !r->ended) stop_query(r->server);
-    PQfinish(r->server);
+    if (r->line) r->server.pq.PQfreemem(r->line);
+    if (r->server.connection && !r->ended) stop_query(&r->server);
+    karma_i_postgres_close(&r->server);
     karma_i_free(r);
 }
 
@@ -96,7 +97,7 @@ static karma_status begin(postgres_rows *r, karma_error *err) {
                    "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL datestyle = 'ISO'; "
                    "SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex'; SET LOCAL lock_timeout = %.0f",
                    karma_i_postgres_timeout(r->request.uri));
-    return karma_i_postgres_run(r->server, r->request.uri, sql, err);
+    return karma_i_postgres_run(&r->server, r->request.uri, sql, err);
 }
 
 /* The name is unknown, or there is none: the only table, to be freed, or an error that lists them. */
@@ -105,20 +106,21 @@ static karma_status find_only_table(char **out, postgres_rows *r, karma_error *e
         "SELECT c.relname, c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE "
         "c.relkind IN ('r', 'v', 'm', 'p', 'f') AND pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', "
         "'information_schema') ORDER BY 1";
-    PGresult *result = PQexec(r->server, sql);
+    PGresult *result = r->server.pq.PQexec(r->server.connection, sql);
     const karma_i_uri *uri = r->request.uri;
-    int n = PQntuples(result);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK) {
-        PQclear(result);
-        return karma_i_postgres_fail(r->server, uri, err);
+    int n = r->server.pq.PQntuples(result);
+    if (r->server.pq.PQresultStatus(result) != PGRES_TUPLES_OK) {
+        r->server.pq.PQclear(result);
+        return karma_i_postgres_fail(&r->server, uri, err);
     }
     char **names = karma_i_zalloc((size_t)n + 1, sizeof *names);
     karma_status st = names ? KARMA_OK : karma_i_fail_memory(err);
-    for (int i = 0; names && i < n; i++) names[i] = PQgetvalue(result, i, 0);
+    for (int i = 0; names && i < n; i++) names[i] = r->server.pq.PQgetvalue(result, i, 0);
     if (st == KARMA_OK && (uri->table || n != 1)) st = karma_i_fail_no_table(uri, names, (size_t)n, err);
-    if (st == KARMA_OK && !(*out = karma_i_strdup(PQgetvalue(result, 0, 1)))) st = karma_i_fail_memory(err);
+    if (st == KARMA_OK && !(*out = karma_i_strdup(r->server.pq.PQgetvalue(result, 0, 1))))
+        st = karma_i_fail_memory(err);
     karma_i_free(names);
-    PQclear(result);
+    r->server.pq.PQclear(result);
     return st;
 }
 
@@ -131,7 +133,7 @@ static karma_status find_statement(char **out, postgres_rows *r, karma_error *er
         while (length && strchr(" \t\r\n;", query[length - 1])) length--;
         return (*out = karma_i_strndup(query, length)) ? KARMA_OK : karma_i_fail_memory(err);
     }
-    if (r->request.uri->table) KARMA_TRY(karma_i_postgres_find(&table, &kind, r->server, r->request.uri, err));
+    if (r->request.uri->table) KARMA_TRY(karma_i_postgres_find(&table, &kind, &r->server, r->request.uri, err));
     if (!table) KARMA_TRY(find_only_table(&table, r, err));
     if (!table) return karma_i_fail_memory(err); /* cannot be: for checkers that see one function at a time */
     size_t size = strlen(table) + 32;
@@ -144,19 +146,19 @@ static karma_status find_statement(char **out, postgres_rows *r, karma_error *er
 static karma_status check_columns(const postgres_rows *r, const PGresult *described, karma_error *err) {
     enum { BYTEA = 17, JSON = 114, JSONB = 3802 }; /* numbers of types, which never change */
     const char *uri = r->request.uri->name;
-    if (PQnparams(described))
+    if (r->server.pq.PQnparams(described))
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'query' has parameters, which have no values", uri);
-    if (PQnfields(described) == 0)
+    if (r->server.pq.PQnfields(described) == 0)
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'query' must be a SELECT", uri);
-    for (int j = 0; j < PQnfields(described); j++) {
+    for (int j = 0; j < r->server.pq.PQnfields(described); j++) {
         char name[KARMA_I_EXCERPT_SIZE];
-        (void)karma_i_excerpt(name, PQfname(described, j), strlen(PQfname(described, j)));
+        (void)karma_i_excerpt(name, r->server.pq.PQfname(described, j), strlen(r->server.pq.PQfname(described, j)));
         for (int k = 0; k < j; k++)
-            if (strcmp(PQfname(described, k), PQfname(described, j)) == 0)
+            if (strcmp(r->server.pq.PQfname(described, k), r->server.pq.PQfname(described, j)) == 0)
                 return karma_i_fail(err, KARMA_ERR_DATA,
                                     "%s: columns %d and %d are both called '%s': rename one with AS in option 'query'",
                                     uri, k + 1, j + 1, name);
-        Oid type = PQftype(described, j);
+        Oid type = r->server.pq.PQftype(described, j);
         if (type == BYTEA || type == JSON || type == JSONB)
             karma_i_notice(r->request.hooks,
                            "%s: column '%s' is %s, which is read as texts; option 'ignore' leaves it out", uri, name,
@@ -167,15 +169,17 @@ static karma_status check_columns(const postgres_rows *r, const PGresult *descri
 
 /* The server must take it as one statement on its own before it becomes a part of another. */
 static karma_status check_statement(postgres_rows *r, const char *statement, karma_error *err) {
-    PGresult *result = PQprepare(r->server, "", statement, 0, NULL);
-    karma_status st =
-        PQresultStatus(result) == PGRES_COMMAND_OK ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
-    PQclear(result);
+    PGresult *result = r->server.pq.PQprepare(r->server.connection, "", statement, 0, NULL);
+    karma_status st = r->server.pq.PQresultStatus(result) == PGRES_COMMAND_OK
+                          ? KARMA_OK
+                          : karma_i_postgres_fail(&r->server, r->request.uri, err);
+    r->server.pq.PQclear(result);
     if (st != KARMA_OK) return st;
-    result = PQdescribePrepared(r->server, "");
-    st = PQresultStatus(result) == PGRES_COMMAND_OK ? check_columns(r, result, err)
-                                                    : karma_i_postgres_fail(r->server, r->request.uri, err);
-    PQclear(result);
+    result = r->server.pq.PQdescribePrepared(r->server.connection, "");
+    st = r->server.pq.PQresultStatus(result) == PGRES_COMMAND_OK
+             ? check_columns(r, result, err)
+             : karma_i_postgres_fail(&r->server, r->request.uri, err);
+    r->server.pq.PQclear(result);
     return st;
 }
 
@@ -184,14 +188,16 @@ static karma_status start_copy(postgres_rows *r, const char *statement, karma_er
     char *sql = karma_i_alloc(size, 1);
     if (!sql) return karma_i_fail_memory(err);
     (void)snprintf(sql, size, "COPY (\n%s\n) TO STDOUT WITH (FORMAT csv, HEADER true)", statement);
-    int is_sent = PQsendQuery(r->server, sql);
+    int is_sent = r->server.pq.PQsendQuery(r->server.connection, sql);
     karma_i_free(sql);
-    if (!is_sent) return karma_i_postgres_fail(r->server, r->request.uri, err);
-    while (PQisBusy(r->server)) KARMA_TRY(wait_for_server(r, err)); /* it answers with the first rows */
-    PGresult *result = PQgetResult(r->server);
-    karma_status st =
-        PQresultStatus(result) == PGRES_COPY_OUT ? KARMA_OK : karma_i_postgres_fail(r->server, r->request.uri, err);
-    PQclear(result);
+    if (!is_sent) return karma_i_postgres_fail(&r->server, r->request.uri, err);
+    while (r->server.pq.PQisBusy(r->server.connection))
+        KARMA_TRY(wait_for_server(r, err)); /* it answers with the first rows */
+    PGresult *result = r->server.pq.PQgetResult(r->server.connection);
+    karma_status st = r->server.pq.PQresultStatus(result) == PGRES_COPY_OUT
+                          ? KARMA_OK
+                          : karma_i_postgres_fail(&r->server, r->request.uri, err);
+    r->server.pq.PQclear(result);
     return st;
 }
 

@@ -2,21 +2,29 @@
 #ifndef KARMA_I_POSTGRES_SERVER_H
 #define KARMA_I_POSTGRES_SERVER_H
 
-#include <libpq-fe.h>
-
 #include "io/database_uri.h"
+#include "io/libpq.h"
 
-/* Connects; *out is to be finished also if this fails. */
-karma_status karma_i_postgres_connect(PGconn **out, const karma_i_uri *uri, karma_error *err);
-/* "NAME: what the server said", by its last error, without a password. */
-karma_status karma_i_postgres_fail(PGconn *server, const karma_i_uri *uri, karma_error *err);
+/* A connection. All zero: there is none. */
+typedef struct karma_i_postgres {
+    karma_i_libpq pq;
+    PGconn *connection;
+} karma_i_postgres;
+
+/* Connects; close *out also if this fails. */
+karma_status karma_i_postgres_connect(karma_i_postgres *out, const karma_i_uri *uri, karma_error *err);
+void karma_i_postgres_close(karma_i_postgres *server);
+/* "NAME: the server's last message", without a password. */
+karma_status karma_i_postgres_fail(const karma_i_postgres *server, const karma_i_uri *uri, karma_error *err);
 /* For lock_timeout, where 0 would mean without end: milliseconds. */
 double karma_i_postgres_timeout(const karma_i_uri *uri);
 /* Runs statements that give no rows. */
-karma_status karma_i_postgres_run(PGconn *server, const karma_i_uri *uri, const char *sql, karma_error *err);
+karma_status karma_i_postgres_run(const karma_i_postgres *server, const karma_i_uri *uri, const char *sql,
+                                  karma_error *err);
 /* The table or view that the URI names, quoted and in its schema, to be freed; NULL: there is none. *kind: that of
  * pg_class. */
-karma_status karma_i_postgres_find(char **out, char *kind, PGconn *server, const karma_i_uri *uri, karma_error *err);
+karma_status karma_i_postgres_find(char **out, char *kind, const karma_i_postgres *server, const karma_i_uri *uri,
+                                   karma_error *err);
 
 karma_status karma_i_postgres_open_rows(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err);
 karma_status karma_i_postgres_check_target(const karma_i_table_target *target, karma_error *err);

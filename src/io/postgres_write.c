@@ -11,7 +11,7 @@
 
 typedef struct postgres_table {
     const karma_i_table_target *target;
-    PGconn *server;
+    karma_i_postgres server;
     karma_i_spool_columns columns;
     char *sql; /* a statement that grows */
     size_t length, capacity;
@@ -27,10 +27,10 @@ static karma_status add(postgres_table *t, const char *text, karma_error *err) {
 
 /* A name in quotes. */
 static karma_status add_name(postgres_table *t, const char *name, size_t length, karma_error *err) {
-    char *quoted = PQescapeIdentifier(t->server, name, length);
-    if (!quoted) return karma_i_postgres_fail(t->server, t->target->uri, err);
+    char *quoted = t->server.pq.PQescapeIdentifier(t->server.connection, name, length);
+    if (!quoted) return karma_i_postgres_fail(&t->server, t->target->uri, err);
     karma_status st = add(t, quoted, err);
-    PQfreemem(quoted);
+    t->server.pq.PQfreemem(quoted);
     return st;
 }
 
@@ -50,7 +50,7 @@ static karma_status look_for_table(char **found, postgres_table *t, karma_error 
     const karma_i_uri *uri = t->target->uri;
     char name[KARMA_I_EXCERPT_SIZE], kind = 0;
     (void)karma_i_excerpt(name, uri->table, strlen(uri->table));
-    KARMA_TRY(karma_i_postgres_find(found, &kind, t->server, uri, err));
+    KARMA_TRY(karma_i_postgres_find(found, &kind, &t->server, uri, err));
     if (!*found || (kind == 'r' && t->target->replace)) return KARMA_OK;
     karma_i_free(*found);
     *found = NULL;
@@ -67,12 +67,12 @@ karma_status karma_i_postgres_check_target(const karma_i_table_target *target, k
     karma_status st = karma_i_postgres_connect(&t.server, target->uri, err);
     if (st == KARMA_OK) st = look_for_table(&found, &t, err);
     karma_i_free(found);
-    PQfinish(t.server);
+    karma_i_postgres_close(&t.server);
     return st;
 }
 
 static karma_status run_collected(postgres_table *t, karma_error *err) {
-    karma_status st = karma_i_postgres_run(t->server, t->target->uri, t->sql, err);
+    karma_status st = karma_i_postgres_run(&t->server, t->target->uri, t->sql, err);
     t->length = 0;
     return st;
 }
@@ -102,14 +102,17 @@ static karma_status send_text(postgres_table *t, FILE *text, karma_error *err) {
     size_t n;
     rewind(text);
     while ((n = fread(block, 1, sizeof block, text)))
-        if (PQputCopyData(t->server, block, (int)n) != 1) return karma_i_postgres_fail(t->server, t->target->uri, err);
+        if (t->server.pq.PQputCopyData(t->server.connection, block, (int)n) != 1)
+            return karma_i_postgres_fail(&t->server, t->target->uri, err);
     if (ferror(text)) return karma_i_fail(err, KARMA_ERR_IO, "cannot read a temporary file: %s", strerror(errno));
-    if (PQputCopyEnd(t->server, NULL) != 1) return karma_i_postgres_fail(t->server, t->target->uri, err);
-    PGresult *result = PQgetResult(t->server);
-    karma_status st =
-        PQresultStatus(result) == PGRES_COMMAND_OK ? KARMA_OK : karma_i_postgres_fail(t->server, t->target->uri, err);
-    PQclear(result);
-    while ((result = PQgetResult(t->server))) PQclear(result);
+    if (t->server.pq.PQputCopyEnd(t->server.connection, NULL) != 1)
+        return karma_i_postgres_fail(&t->server, t->target->uri, err);
+    PGresult *result = t->server.pq.PQgetResult(t->server.connection);
+    karma_status st = t->server.pq.PQresultStatus(result) == PGRES_COMMAND_OK
+                          ? KARMA_OK
+                          : karma_i_postgres_fail(&t->server, t->target->uri, err);
+    t->server.pq.PQclear(result);
+    while ((result = t->server.pq.PQgetResult(t->server.connection))) t->server.pq.PQclear(result);
     return st;
 }
 
@@ -117,10 +120,10 @@ static karma_status fill_table(postgres_table *t, FILE *text, karma_error *err) 
     KARMA_TRY(add(t, "COPY ", err));
     KARMA_TRY(add_table(t, err));
     KARMA_TRY(add(t, " FROM STDIN WITH (FORMAT csv, HEADER true)", err));
-    PGresult *result = PQexec(t->server, t->sql);
-    int copies = PQresultStatus(result) == PGRES_COPY_IN;
-    PQclear(result);
-    return copies ? send_text(t, text, err) : karma_i_postgres_fail(t->server, t->target->uri, err);
+    PGresult *result = t->server.pq.PQexec(t->server.connection, t->sql);
+    int copies = t->server.pq.PQresultStatus(result) == PGRES_COPY_IN;
+    t->server.pq.PQclear(result);
+    return copies ? send_text(t, text, err) : karma_i_postgres_fail(&t->server, t->target->uri, err);
 }
 
 /* What fails is rolled back when the connection ends. */
@@ -130,11 +133,11 @@ karma_status karma_i_postgres_write_table(const karma_i_table_target *target, FI
     (void)snprintf(begin, sizeof begin, "BEGIN; SET LOCAL lock_timeout = %.0f", karma_i_postgres_timeout(target->uri));
     karma_status st = karma_i_spool_survey(&t.columns, target->uri->name, text, err);
     if (st == KARMA_OK) st = karma_i_postgres_connect(&t.server, target->uri, err);
-    if (st == KARMA_OK) st = karma_i_postgres_run(t.server, target->uri, begin, err);
+    if (st == KARMA_OK) st = karma_i_postgres_run(&t.server, target->uri, begin, err);
     if (st == KARMA_OK) st = create_table(&t, err);
     if (st == KARMA_OK) st = fill_table(&t, text, err);
-    if (st == KARMA_OK) st = karma_i_postgres_run(t.server, target->uri, "COMMIT", err);
-    PQfinish(t.server);
+    if (st == KARMA_OK) st = karma_i_postgres_run(&t.server, target->uri, "COMMIT", err);
+    karma_i_postgres_close(&t.server);
     karma_i_spool_clear(&t.columns);
     karma_i_free(t.sql);
     return st;

@@ -65,6 +65,19 @@ class Server:
         return f"postgres://anna:{QUOTED}@127.0.0.1:{self.port}/postgres{more}"
 
 
+class Library(Case):
+    """libpq is loaded when a server is needed, and only then."""
+
+    def test_without_it_only_servers_fail(self):
+        os.mkdir(self.path("lib"))
+        self.write("lib/libpq.so.5", "not a library")
+        environment = dict(os.environ, LD_LIBRARY_PATH=self.path("lib"))
+        self.two_classes(n=40)
+        self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "m.karma", env=environment)
+        self.fails("predict", "m.karma", "postgres:hospital?table=t", env=environment,
+                   says=r"postgres:hospital.*: cannot load PostgreSQL's library libpq\.so\.5; install it$")
+
+
 class Postgres(Case):
     server = None
 
