@@ -85,8 +85,8 @@ static feature_case landmark_case(size_t n, size_t d, karma_i_rng *rng) {
 
 /* The kernel must not move once features know it. */
 static void open_landmarks(feature_case *c, double memory) {
-    karma_i_landmarks landmarks = {&c->kernel, c->rows, c->landmarks, NULL, NULL, memory,
-                                   karma_i_partition_whole(c->rows->n_rows)};
+    karma_i_landmarks landmarks = {
+        &c->kernel, c->rows, c->landmarks, NULL, NULL, memory, karma_i_partition_whole(c->rows->n_rows)};
     assert_int_equal(karma_i_features_landmarks(&c->features, &landmarks, NULL), KARMA_OK);
 }
 
