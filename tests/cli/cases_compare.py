@@ -152,7 +152,7 @@ class Compare(Case):
                 self.ok(*learn, "--id", "name", notes=[])
                 self.ok(*learn, "--quiet", notes=[])
 
-    def test_output_that_cannot_be_written_is_told_at_once(self):
+    def test_output_that_cannot_be_written_fails_at_once(self):
         self.low_rank("classify", "80")
         self.fails("compare", "d.csv", "--target", "target", "--rounds", "1000", "-o", "nowhere/x.csv",
                    says="nowhere/x.csv: cannot write: No such file")

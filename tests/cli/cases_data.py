@@ -699,7 +699,7 @@ class FirstLook(Case):
         self.save(self.lines("{},{},{},"))
         self.assertIn("no row has a label", self.columns()[1])
 
-    def test_train_says_once_what_inspect_says(self):
+    def test_train_prints_what_inspect_finds_once(self):
         rng = random.Random(4)
         rows = [[rng.gauss(0, 1), 7, rng.choice("pq")] for _ in range(200)]
         full = [[a, a if i % 3 else None, same, None if y == "p" and i % 2 else 1 + i % 5, "Ab" if i % 2 else "aB", y]
@@ -744,7 +744,7 @@ class Libsvm(Case):
         self.write("d.svm", "# head\n\n" + "\n".join(lines) + "\n")
         self.lines = lines
 
-    def test_absent_must_be_said(self):
+    def test_absent_is_required(self):
         self.fails("train", "--effort", "off", "d.svm", "--target", "target", "-o", "m.karma", code=2, says="--absent zero or --absent missing")
         self.fails("gram", "d.svm", code=2, says="--absent")
 

@@ -141,7 +141,7 @@ class Searching(Case):
                 self.assertEqual(n, kept)
                 self.assertGreater(self.ok("inspect", "m.karma", "--json").json()["support_rows"], 0)
 
-    def test_what_a_time_limit_cut_is_said_once(self):
+    def test_a_time_limit_is_reported_once(self):
         """In words that agree with the counts, whatever the machine had time for."""
         self.two_classes(n=400)
         hurried = ("two.csv", "--target", "answer", "--time", "0.05", "--effort", "thorough")
@@ -366,7 +366,7 @@ class Validating(Case):
             self.assertRegex(text, rf"(?m)^  {name} +{target['metrics'][name]['mean']:.4f} ")
         self.assertNotIn("RMSE", target["metrics"])
 
-    def test_it_is_what_train_and_eval_would_tell(self):
+    def test_it_equals_train_and_eval(self):
         """One fold by hand: learned from the others, and judged."""
         rows = self.two_classes(n=40)
         header = ["a", "b", "colour", "answer"]

@@ -9,7 +9,7 @@ import subprocess
 from case import COMMANDS, HUNG, KARMA, SOURCE, Case
 
 
-class Speaking(Case):
+class Messages(Case):
     def test_json_of_every_command(self):
         self.two_classes()
         wanted = {
@@ -263,7 +263,7 @@ class Usage(Case):
         self.wrong("theory", "x", says="unexpected argument 'x'")
         self.wrong("synth", "x", says="unexpected argument 'x'")
 
-    def test_output_and_target_must_be_said(self):
+    def test_output_and_target_are_required(self):
         self.wrong("train", "--effort", "off", "two.csv", "--target", "answer", says="-o MODEL")
         self.wrong("train", "--effort", "off", "two.csv", "-o", "m.karma", says="--target COL")
         self.wrong("train", "--effort", "off", "two.csv", "--target", "answer", "-o", "-", says="not to standard output")

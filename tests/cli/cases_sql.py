@@ -135,7 +135,7 @@ class Reading(Sqlite):
         told = self.train("sqlite:t.db", "m.karma", "--ignore", "photo").notes()
         self.assertFalse(any("photo" in note for note in told), told)
 
-    def test_new_rows_of_a_model_with_other_habits(self):
+    def test_new_rows_of_a_model_with_other_settings(self):
         # learned from a file with semicolons and decimal commas; the numbers of a database have neither
         self.write("t.csv", "id;x;y\n" + "".join(f"{i};{i % 7},5;{'ab'[i % 7 > 3]}\n" for i in range(60)))
         self.train("t.csv", "m.karma")

@@ -75,7 +75,7 @@ class Kernels(Subspace):
                 options = self.ok("inspect", "m.karma", "--json").json()["options"]
                 self.assertEqual((options["kernel"], options["subspace-rank"]), (kernel, 2))
 
-    def test_columns_without_a_subspace_are_told(self):
+    def test_columns_without_a_subspace_are_reported(self):
         rng = random.Random(1)
         self.write_csv("noise.csv", ["a", "b", "c", "y"],
                        [[round(rng.gauss(0, 1), 4) for _ in range(3)] + ["up" if i % 2 else "down"] for i in range(200)])
@@ -100,7 +100,7 @@ class Refine(Subspace):
                 "m.karma", *more, notes=notes)
         return self.ok("eval", "m.karma", "holes.csv", "--json").json()["accuracy"]
 
-    def test_what_helps_is_kept_and_told(self):
+    def test_gains_are_kept_and_reported(self):
         self.table(lambda rng, long, short: "up" if short > 0 else "down")
         plain = self.accuracy(notes=[])
         refined = self.accuracy("--refine", "100", notes=["the subspace was refined by"])
@@ -153,7 +153,7 @@ class Complete(Subspace):
                           "completed": n_missing, "rank": 2})
         self.assertGreater(n_close, 0.95 * n_missing)
 
-    def test_standard_output_and_json_say_the_same(self):
+    def test_standard_output_and_json_agree(self):
         self.synth()
         self.train("subspace")
         text = self.ok("complete", "m.karma", "holes.csv").out

@@ -368,7 +368,7 @@ class Precomputed(Case):
         json = self.ok("gram", "new.csv", "--against", "train.csv", "--target", "answer", "-o", "n.csv", "--json").json()
         self.assertEqual([json["rows"], json["columns"]], [30, 50])
 
-    def test_what_is_said_of_it(self):
+    def test_reports(self):
         self.ok("gram", "train.csv", "--target", "answer", "-o", "g.csv")
         run = self.ok("train", "--effort", "off", "train.csv", "--target", "answer", "--gram", "g.csv", "-o", "p.karma")
         self.assertRegex(run.out, r"50 rows and their kernel values\n(.*\n)*  kernel         precomputed\n")

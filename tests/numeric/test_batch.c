@@ -357,7 +357,7 @@ static case_shape draw_shape(size_t number, karma_i_rng *rng) {
     return s;
 }
 
-static void certificates_are_honest_and_no_step_pays(void **state) {
+static void certificates_are_right_and_no_step_improves(void **state) {
     (void)state;
     for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
         karma_i_rng rng;
@@ -588,7 +588,7 @@ static void little_memory_changes_nothing_but_the_work(void **state) {
     }
 }
 
-static void running_out_of_passes_is_said_with_an_honest_gap(void **state) {
+static void running_out_of_passes_is_reported_with_the_right_gap(void **state) {
     (void)state;
     for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
         karma_i_rng rng;
@@ -827,13 +827,13 @@ static void easy_rows_are_in_the_certificate(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(certificates_are_honest_and_no_step_pays),
+        cmocka_unit_test(certificates_are_right_and_no_step_improves),
         cmocka_unit_test(smooth_losses_end_where_the_gradient_does),
         cmocka_unit_test(the_squared_loss_has_its_closed_form),
         cmocka_unit_test(small_hinge_problems_have_the_best_of_all_active_sets),
         cmocka_unit_test(any_start_leads_to_the_same_objective),
         cmocka_unit_test(little_memory_changes_nothing_but_the_work),
-        cmocka_unit_test(running_out_of_passes_is_said_with_an_honest_gap),
+        cmocka_unit_test(running_out_of_passes_is_reported_with_the_right_gap),
         cmocka_unit_test(cancelling_leaves_the_best_so_far),
         cmocka_unit_test(cancelling_ends_all_outputs),
         cmocka_unit_test(threads_do_not_change_a_bit),

@@ -381,7 +381,7 @@ static void kept_histograms_change_nothing(void **state) {
 }
 
 /* With several outputs the gain of a set of levels is what the definition gives for it. */
-static void gains_of_sets_are_what_they_say(void **state) {
+static void gains_of_sets_equal_their_definition(void **state) {
     (void)state;
     static table t;
     own_tree own;
@@ -520,7 +520,7 @@ static void constants_are_the_best(void **state) {
 
 /* Boosting from its definition: the codes of the rows are the leaves, and each value must be the rate times the step
  * of its rows at the scores of all trees before. */
-static void boosting_is_what_it_says(void **state) {
+static void boosting_follows_its_definition(void **state) {
     (void)state;
     static table t;
     static uint16_t codes[MOST_ROWS * 40];
@@ -791,12 +791,12 @@ static void random_labels_are_not_learned(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trees_are_those_of_the_twin),    cmocka_unit_test(sets_of_levels_are_the_best_of_all),
-        cmocka_unit_test(kept_histograms_change_nothing), cmocka_unit_test(gains_of_sets_are_what_they_say),
-        cmocka_unit_test(gradients_are_derivatives),      cmocka_unit_test(constants_are_the_best),
-        cmocka_unit_test(boosting_is_what_it_says),       cmocka_unit_test(boosting_can_end_early),
-        cmocka_unit_test(quantiles_are_covered),          cmocka_unit_test(bagged_trees_average_targets),
-        cmocka_unit_test(weights_are_repetitions),        cmocka_unit_test(missing_cells_are_learned_from),
+        cmocka_unit_test(trees_are_those_of_the_twin),     cmocka_unit_test(sets_of_levels_are_the_best_of_all),
+        cmocka_unit_test(kept_histograms_change_nothing),  cmocka_unit_test(gains_of_sets_equal_their_definition),
+        cmocka_unit_test(gradients_are_derivatives),       cmocka_unit_test(constants_are_the_best),
+        cmocka_unit_test(boosting_follows_its_definition), cmocka_unit_test(boosting_can_end_early),
+        cmocka_unit_test(quantiles_are_covered),           cmocka_unit_test(bagged_trees_average_targets),
+        cmocka_unit_test(weights_are_repetitions),         cmocka_unit_test(missing_cells_are_learned_from),
         cmocka_unit_test(random_labels_are_not_learned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

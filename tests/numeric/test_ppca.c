@@ -471,7 +471,7 @@ static void check_survives_all_ranks(const karma_i_rows *rows, const char *what)
     for (size_t k = 0; k < sizeof ranks / sizeof *ranks; k++) check_survives(rows, ranks[k], what);
 }
 
-static void odd_tables_are_survived(void **state) {
+static void odd_tables_are_accepted(void **state) {
     (void)state;
     low_rank p = draw_low_rank(40, 9, 3, 0.3, 0.3, 6);
     check_survives_all_ranks(p.rows, "as drawn"); /* ranks 9 and 20 are not below d */
@@ -498,7 +498,7 @@ static void odd_tables_are_survived(void **state) {
     free_low_rank(&p);
 }
 
-static void odd_shapes_are_survived(void **state) {
+static void odd_shapes_are_accepted(void **state) {
     (void)state;
     static const struct {
         size_t n, d;
@@ -795,8 +795,8 @@ int main(void) {
         cmocka_unit_test(the_gradient_vanishes_at_the_end),
         cmocka_unit_test(the_truth_is_less_likely_than_the_maximum),
         cmocka_unit_test(categories_enter_through_their_features),
-        cmocka_unit_test(odd_tables_are_survived),
-        cmocka_unit_test(odd_shapes_are_survived),
+        cmocka_unit_test(odd_tables_are_accepted),
+        cmocka_unit_test(odd_shapes_are_accepted),
         cmocka_unit_test(units_do_not_matter),
         cmocka_unit_test(threads_and_encodings_do_not_change_a_bit),
         cmocka_unit_test(parts_do_not_change_a_bit),

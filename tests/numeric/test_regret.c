@@ -470,7 +470,7 @@ static void regret_is_below_the_bound(void **state) {
 }
 
 /* d = 1 and γ = 1: Γ = 1, and the bound is below T from some thousand rounds on. */
-static void the_bound_can_say_something(void **state) {
+static void the_bound_is_not_trivial(void **state) {
     (void)state;
     for (int order = 0; order < KARMA_N_ORDERS; order++) {
         karma_regret_options o = options_of(1, 1, 1.0, 1, 5000);
@@ -529,7 +529,7 @@ static void check_refusal(const karma_regret_options *o, const char *says) {
     assert_null(regret);
 }
 
-static void impossible_wishes_are_refused(void **state) {
+static void impossible_options_are_refused(void **state) {
     (void)state;
     karma_regret_options o = options_of(3, 4, 0.3, 2, 10);
     check_refusal(&o, "rank");
@@ -578,13 +578,13 @@ static void a_run_can_be_stopped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_regular),          cmocka_unit_test(draws_are_independent),
-        cmocka_unit_test(one_dimension_by_its_kinks),    cmocka_unit_test(two_dimensions_by_search),
-        cmocka_unit_test(tiny_sequences_by_search),      cmocka_unit_test(complete_rows_have_a_closed_form),
-        cmocka_unit_test(losses_follow_the_recursion),   cmocka_unit_test(large_weights_leave_no_trace),
-        cmocka_unit_test(regret_is_below_the_bound),     cmocka_unit_test(the_bound_can_say_something),
-        cmocka_unit_test(checkpoints_are_logarithmic),   cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
-        cmocka_unit_test(impossible_wishes_are_refused), cmocka_unit_test(a_run_can_be_stopped),
+        cmocka_unit_test(every_row_is_regular),           cmocka_unit_test(draws_are_independent),
+        cmocka_unit_test(one_dimension_by_its_kinks),     cmocka_unit_test(two_dimensions_by_search),
+        cmocka_unit_test(tiny_sequences_by_search),       cmocka_unit_test(complete_rows_have_a_closed_form),
+        cmocka_unit_test(losses_follow_the_recursion),    cmocka_unit_test(large_weights_leave_no_trace),
+        cmocka_unit_test(regret_is_below_the_bound),      cmocka_unit_test(the_bound_is_not_trivial),
+        cmocka_unit_test(checkpoints_are_logarithmic),    cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(impossible_options_are_refused), cmocka_unit_test(a_run_can_be_stopped),
     };
     return cmocka_run_group_tests_name("regret", tests, NULL, NULL);
 }

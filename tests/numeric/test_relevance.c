@@ -246,7 +246,7 @@ static void recipe_is_weighed(void **state) {
 }
 
 /* Where nothing can be felt nothing is weighed: one class only. */
-static void says_nothing_of_nothing(void **state) {
+static void an_empty_table_has_no_findings(void **state) {
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);
@@ -264,7 +264,7 @@ int main(void) {
         cmocka_unit_test(follows_the_definition),
         cmocka_unit_test(noise_fades),
         cmocka_unit_test(recipe_is_weighed),
-        cmocka_unit_test(says_nothing_of_nothing),
+        cmocka_unit_test(an_empty_table_has_no_findings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,7 @@ static void signal_is_found(void **state) {
 }
 
 /* Three of four rows are of one class: guessing must not cost what saying it always gives. */
-static void noise_is_not_answered_worse_than_by_the_majority(void **state) {
+static void noise_is_not_predicted_worse_than_by_the_majority(void **state) {
     (void)state;
     enum { N = 80 };
     double lost = 0.0;
@@ -683,7 +683,7 @@ int main(void) {
         cmocka_unit_test(noise_has_the_level_of_chance),
         cmocka_unit_test(noise_explains_no_numbers),
         cmocka_unit_test(signal_is_found),
-        cmocka_unit_test(noise_is_not_answered_worse_than_by_the_majority),
+        cmocka_unit_test(noise_is_not_predicted_worse_than_by_the_majority),
         cmocka_unit_test(threads_do_not_change_a_bit),
         cmocka_unit_test(a_seed_gives_the_same_folds),
         cmocka_unit_test(every_goal_of_classes),

@@ -211,7 +211,7 @@ static void embedding_is_ordered_by_length_then_lexicographically(void **state) 
             for (size_t k = 0; k < 2; k++) assert_true(v[at++] == w[i] * Q[i * 2 + j] * Q[j * 2 + k]);
 }
 
-static void embedding_size_says_when_it_does_not_fit(void **state) {
+static void an_embedding_that_does_not_fit_is_reported(void **state) {
     (void)state;
     assert_int_equal(karma_theory_embedding_size(1, 7), 7);
     assert_int_equal(karma_theory_embedding_size(1, SIZE_MAX), SIZE_MAX);
@@ -626,7 +626,7 @@ int main(void) {
         cmocka_unit_test(kernel_equals_explicit_embedding),
         cmocka_unit_test(one_common_attribute_weighs_gamma),
         cmocka_unit_test(embedding_is_ordered_by_length_then_lexicographically),
-        cmocka_unit_test(embedding_size_says_when_it_does_not_fit),
+        cmocka_unit_test(an_embedding_that_does_not_fit_is_reported),
         cmocka_unit_test(f0_is_the_linear_function_of_the_whole_row),
         cmocka_unit_test(f_gamma_approaches_f0_as_the_lemma_says),
         cmocka_unit_test(approximation_needs_eigenvalues),

@@ -84,7 +84,7 @@ class Package(unittest.TestCase):
         self.assertRegex(said, r"Status: OK", said[-6000:])
         self.assertNotRegex(said, r"\.\.\. (ERROR|WARNING|NOTE)")
 
-    def test_without_the_library_configure_says_so(self):
+    def test_without_the_library_configure_fails(self):
         own = {**os.environ, "PKG_CONFIG_PATH": "", "PKG_CONFIG_LIBDIR": Home.get().path("nowhere"), "KARMA_PREFIX": ""}
         with tempfile.TemporaryDirectory() as directory:
             shutil.copy(os.path.join(PACKAGE, "configure"), directory)

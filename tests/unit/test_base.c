@@ -158,7 +158,7 @@ static void check_round_trip(const karma_option_table *table, const karma_option
     }
 }
 
-static void every_option_survives_text(void **state) {
+static void every_option_is_the_same_after_text(void **state) {
     (void)state;
     for_every_option(check_round_trip);
 }
@@ -252,7 +252,7 @@ static void check_random_numbers(size_t count, uint64_t seed) {
     }
 }
 
-static void doubles_survive_text_bit_by_bit(void **state) {
+static void doubles_are_the_same_after_text(void **state) {
     (void)state;
     static const double special[] = {0.0,
                                      -0.0,
@@ -705,9 +705,9 @@ static void near_words_are_found(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_within_their_bounds),
-        cmocka_unit_test(every_option_survives_text),
+        cmocka_unit_test(every_option_is_the_same_after_text),
         cmocka_unit_test(whatever_is_out_of_bounds_is_refused),
-        cmocka_unit_test(doubles_survive_text_bit_by_bit),
+        cmocka_unit_test(doubles_are_the_same_after_text),
         cmocka_unit_test(hard_texts_are_read_right),
         cmocka_unit_test(long_texts_have_an_end),
         cmocka_unit_test(indices_are_whole_and_bounded),

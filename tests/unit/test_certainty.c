@@ -66,7 +66,7 @@ static void bounds_of_nine_rows_are_the_largest_and_the_smallest(void **state) {
 
 /* Exchangeable rows: n of them and a new one. The new one is covered with probability ceil(level (n + 1))/(n + 1),
  * whatever the distribution; the share of 20000 draws is within five standard deviations of it. */
-static void a_new_row_is_covered_as_often_as_the_level_says(void **state) {
+static void a_new_row_is_covered_at_the_given_level(void **state) {
     enum { N = 37, DRAWS = 20000 };
     karma_i_rng rng;
     double level = 0.83, wanted = ceil(level * (N + 1)) / (N + 1), covered = 0.0;
@@ -318,7 +318,7 @@ static void copies_have_the_cells_of_both_rows(void **state) {
     karma_table_free(table);
 }
 
-static void what_is_answered_keeps_its_accuracy(void **state) {
+static void predicted_rows_have_the_accuracy(void **state) {
     enum { N = 800, M = 2000 };
     halves h = draw_halves((table_plan){.n_numbers = 6, .share = 0.7, .n_classes = 2, .signal = 2.0}, N, M, 10);
     (void)state;
@@ -455,14 +455,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_are_those_of_brute_force),
         cmocka_unit_test(bounds_of_nine_rows_are_the_largest_and_the_smallest),
-        cmocka_unit_test(a_new_row_is_covered_as_often_as_the_level_says),
+        cmocka_unit_test(a_new_row_is_covered_at_the_given_level),
         cmocka_unit_test(thresholds_are_those_of_brute_force),
         cmocka_unit_test(intervals_of_new_rows_keep_their_level),
         cmocka_unit_test(the_interval_of_quantiles_is_what_is_between_them),
         cmocka_unit_test(sets_of_new_rows_keep_their_level),
         cmocka_unit_test(levels_are_kept_by_the_number_of_missing_cells),
         cmocka_unit_test(copies_have_the_cells_of_both_rows),
-        cmocka_unit_test(what_is_answered_keeps_its_accuracy),
+        cmocka_unit_test(predicted_rows_have_the_accuracy),
         cmocka_unit_test(a_model_file_keeps_them),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(a_constant_number_lies_in_its_interval),

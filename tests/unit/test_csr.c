@@ -31,7 +31,7 @@ static void assert_cells(const karma_table *table, const double *expected) {
         }
 }
 
-static void absent_cells_are_what_is_said(void **state) {
+static void absent_cells_follow_the_option(void **state) {
     (void)state;
     static const double missing[] = {NAN, 2, NAN, NAN, NAN, -1, NAN, NAN, NAN};
     static const double zero[] = {0, 2, 0, NAN, 0, -1, 0, 0, 0};
@@ -73,7 +73,7 @@ static void broken_matrices_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(absent_cells_are_what_is_said),
+        cmocka_unit_test(absent_cells_follow_the_option),
         cmocka_unit_test(broken_matrices_are_refused),
     };
     return cmocka_run_group_tests_name("csr", tests, NULL, NULL);

@@ -69,7 +69,7 @@ static void test_absent_zero(void **state) {
     reading_clear(&r);
 }
 
-static void test_absent_unsaid(void **state) {
+static void test_absent_not_given(void **state) {
     (void)state;
     reading r;
     static const char *const endings[] = {".svm", ".libsvm", ".svmlight", ".svm.gz", ".LIBSVM.GZ"};
@@ -286,12 +286,12 @@ static void test_mutations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_absent_missing), cmocka_unit_test(test_absent_zero),
-        cmocka_unit_test(test_absent_unsaid),  cmocka_unit_test(test_gzip),
-        cmocka_unit_test(test_class_labels),   cmocka_unit_test(test_late_word_among_labels),
-        cmocka_unit_test(test_bad_lines),      cmocka_unit_test(test_options),
-        cmocka_unit_test(test_ignore),         cmocka_unit_test(test_expectation),
-        cmocka_unit_test(test_large_indices),  cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_absent_missing),   cmocka_unit_test(test_absent_zero),
+        cmocka_unit_test(test_absent_not_given), cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_class_labels),     cmocka_unit_test(test_late_word_among_labels),
+        cmocka_unit_test(test_bad_lines),        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_ignore),           cmocka_unit_test(test_expectation),
+        cmocka_unit_test(test_large_indices),    cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,7 @@ static void lambda_is_that_of_the_definition(void **state) {
     karma_table_free(table);
 }
 
-static void tables_that_say_nothing_are_refused(void **state) {
+static void tables_without_information_are_refused(void **state) {
     (void)state;
     const double nothing[] = {NAN, NAN};
     karma_table *table = NULL;
@@ -157,7 +157,7 @@ int main(void) {
         cmocka_unit_test(a_known_rank_is_found),
         cmocka_unit_test(noise_has_no_rank),
         cmocka_unit_test(lambda_is_that_of_the_definition),
-        cmocka_unit_test(tables_that_say_nothing_are_refused),
+        cmocka_unit_test(tables_without_information_are_refused),
     };
     return cmocka_run_group_tests_name("lowrank", tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
     karma_table_free(table);
 }
 
-static void models_survive_the_file(void **state) {
+static void models_are_the_same_after_a_file(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
     static char *const kernels[] = {"linear",
@@ -1289,7 +1289,7 @@ static void a_failing_save_leaves_nothing(void **state) {
 }
 
 /* A name that is not UTF-8 cannot stand in JSON. */
-static void unspeakable_names_cannot_be_saved(void **state) {
+static void invalid_names_cannot_be_saved(void **state) {
     (void)state;
     static const char *const names[] = {"fine", "\xff\xfe"}, *const classes[] = {"a", "b", "a", "b"};
     const double cells[] = {1, 2, 2, 1, 3, NAN, NAN, 4};
@@ -1318,7 +1318,7 @@ static void unspeakable_names_cannot_be_saved(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models_survive_the_file),
+        cmocka_unit_test(models_are_the_same_after_a_file),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(every_altered_byte_is_refused),
         cmocka_unit_test(other_files_are_refused),
@@ -1341,7 +1341,7 @@ int main(void) {
         cmocka_unit_test(huge_claims_are_refused),
         cmocka_unit_test(scores_that_are_no_numbers_are_refused),
         cmocka_unit_test(a_failing_save_leaves_nothing),
-        cmocka_unit_test(unspeakable_names_cannot_be_saved),
+        cmocka_unit_test(invalid_names_cannot_be_saved),
     };
     return cmocka_run_group_tests_name("model_file", tests, NULL, NULL);
 }

@@ -343,7 +343,7 @@ static void test_users_without_header(void **state) {
     reading_clear(&r);
 }
 
-static void test_strangers(void **state) {
+static void test_users_without_ratings(void **state) {
     (void)state;
     reading r;
     read_both(&r, sample, "id,x\nu9,1\n", NULL, NULL, NULL);
@@ -673,7 +673,7 @@ int main(void) {
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_id_column),
         cmocka_unit_test(test_users_without_header),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_users_without_ratings),
         cmocka_unit_test(test_clash),
         cmocka_unit_test(test_bad_users),
         cmocka_unit_test(test_expectation),

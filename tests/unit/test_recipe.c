@@ -402,7 +402,7 @@ static void attributes_are_matched_by_name(void **state) {
     karma_table_free(other);
 }
 
-static void differences_are_told(void **state) {
+static void differences_are_reported(void **state) {
     (void)state;
     karma_table *table = table_of("a,b,c\n1,4,2\n2,,3\n3,7,1\n", NULL);
     karma_table *other = table_of("b,zebra,a,yak\n4,1,1,2\n5,2,2,3\n", NULL), *alien = table_of("x,y\n1,2\n", NULL);
@@ -644,7 +644,7 @@ int main(void) {
         cmocka_unit_test(a_level_that_training_did_not_know_is_missing),
         cmocka_unit_test(levels_that_do_not_occur_are_left_out),
         cmocka_unit_test(attributes_are_matched_by_name),
-        cmocka_unit_test(differences_are_told),
+        cmocka_unit_test(differences_are_reported),
         cmocka_unit_test(a_column_of_another_kind_is_refused),
         cmocka_unit_test(an_attribute_never_observed_is_dropped),
         cmocka_unit_test(nothing_observed_at_all_is_an_error),

@@ -97,7 +97,7 @@ static void nothing_to_average_is_nan(void **state) {
 }
 
 /* Classes drawn with the probabilities that are claimed: the error goes to 0, and doubling the confidence shows. */
-static void honest_probabilities_have_little_error(void **state) {
+static void correct_probabilities_have_little_error(void **state) {
     (void)state;
     enum { N = 20000 };
     static double honest[2 * N], bold[2 * N];
@@ -123,7 +123,7 @@ int main(void) {
         cmocka_unit_test(what_is_no_probability_is_safe),
         cmocka_unit_test(quantiles_by_hand),
         cmocka_unit_test(nothing_to_average_is_nan),
-        cmocka_unit_test(honest_probabilities_have_little_error),
+        cmocka_unit_test(correct_probabilities_have_little_error),
     };
     return cmocka_run_group_tests_name("reliability", tests, NULL, NULL);
 }

@@ -424,7 +424,7 @@ static void expect_refused(karma_synth_options o, const char *word) {
     if (!strstr(err.message, word)) fail_msg("\"%s\" lacks \"%s\"", err.message, word);
 }
 
-static void impossible_wishes_are_refused(void **state) {
+static void impossible_options_are_refused(void **state) {
     (void)state;
     karma_synth_options good = options_of(50, 6, 2), o = good;
     o.rank = 7;
@@ -462,7 +462,7 @@ int main(void) {
         cmocka_unit_test(mar_follows_columns_it_never_hides),
         cmocka_unit_test(mnar_biases_what_is_seen_and_mcar_does_not),
         cmocka_unit_test(blocks_are_hidden_whole_and_never_all),
-        cmocka_unit_test(impossible_wishes_are_refused),
+        cmocka_unit_test(impossible_options_are_refused),
     };
     return cmocka_run_group_tests_name("synth", tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -272,22 +271,16 @@ typedef struct probe_watch {
     double deadline;
 } probe_watch;
 
-static double seconds_now(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static int watch_probe(void *payload, const char *stage, size_t done, size_t total) {
     const probe_watch *w = payload;
     int stop = w->hooks->progress && w->hooks->progress(w->hooks->payload, stage, done, total);
-    return stop || seconds_now() > w->deadline;
+    return stop || now() > w->deadline;
 }
 
 /* The libraries of a Python: an object of versions, or NULL. */
 static json_t *probe(const char *python, const tool *t) {
     struct tree_process p = {(char *)python, "looking for Python's libraries", 0, -1};
-    probe_watch watch = {&t->hooks, seconds_now() + PROBE_SECONDS};
+    probe_watch watch = {&t->hooks, now() + PROBE_SECONDS};
     karma_hooks hooks = {watch_probe, NULL, &watch};
     char line[LONGEST_LINE];
     if (!start_process(&p, "probe", t->fit.threads)) return NULL;

@@ -60,7 +60,7 @@ class Tools(unittest.TestCase):
         self.assertGreater(((p[:, 1] > 0.5) == self.y).mean(), 0.7)
 
 
-class Habits(unittest.TestCase):
+class Settings(unittest.TestCase):
     def test_clone_and_parameters(self):
         model = KarmaClassifier(gamma=3, class_weight={"a": 2.0})
         copy = clone(model)
@@ -154,7 +154,7 @@ class Labels(unittest.TestCase):
             places = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
             self.assertGreater((model.classes_[places] == model.predict(X)).mean(), 0.9)  # ties may go either way
 
-    def test_probabilities_must_be_asked_for(self):
+    def test_probabilities_are_off_by_default(self):
         model = KarmaClassifier(gamma=2).fit(*pydata.classes())
         with self.assertRaises(AttributeError):
             model.predict_proba
