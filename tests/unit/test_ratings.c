@@ -198,7 +198,9 @@ static void test_ignore(void **state) {
 static void test_bad_ratings(void **state) {
     (void)state;
     refuse("u,i,r\n1,a,5\n1,b,good\n", NULL, KARMA_ERR_DATA, "line 3, column 'r': 'good' is not a number");
-    refuse("u,i,r\n1,a,inf\n", NULL, KARMA_ERR_DATA, "line 2, column 'r': 'inf' is not a finite number");
+    refuse("u,i,r\n1,a,inf\n", NULL, KARMA_ERR_DATA,
+           "line 2, column 'r': 'inf' is not a finite number; if it stands for a missing value, use option 'missing' "
+           "'inf'");
     refuse("u,i,r\n1,a,good,9\n", NULL, KARMA_ERR_FORMAT,
            "line 2: 4 fields, header has 3; a text that contains the delimiter must be in double quotes");
     refuse("u,i,r\n1,a\n", NULL, KARMA_ERR_FORMAT,
