@@ -1,6 +1,7 @@
 /* For bench/processes: what a process of an MPI program does outside and inside MPI, by the profiling interface of MPI
  * (loaded with LD_PRELOAD). A line per process goes to the file MPI_TIME_OUT: processor time outside and inside MPI in
- * seconds, messages, bytes sent, peak memory in KiB. Waiting for others is inside. */
+ * seconds, messages, bytes sent, peak memory in KiB, and seconds of all this that the system took. Waiting for others is
+ * inside. */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <stdio.h>
@@ -67,8 +68,8 @@ int MPI_Finalize(void) {
     FILE *file = path ? fopen(path, "a") : NULL;
     (void)PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (file && getrusage(RUSAGE_SELF, &usage) == 0)
-        (void)fprintf(file, "%d %.4f %.4f %zu %zu %ld\n", rank, processor_time() - began - inside, inside, n_calls,
-                      n_bytes, usage.ru_maxrss);
+        (void)fprintf(file, "%d %.4f %.4f %zu %zu %ld %.4f\n", rank, processor_time() - began - inside, inside, n_calls,
+                      n_bytes, usage.ru_maxrss, (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec);
     if (file) (void)fclose(file);
     return PMPI_Finalize();
 }

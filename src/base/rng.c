@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "base/mem.h"
+
 static uint64_t splitmix64(uint64_t *state) {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -70,4 +72,22 @@ void karma_i_rng_shuffle(karma_i_rng *rng, size_t *items, size_t n) {
         items[i - 1] = items[j];
         items[j] = swap;
     }
+}
+
+/* Numbers that have been drawn already are drawn again: less than once on average. */
+int karma_i_rng_draw(karma_i_rng *rng, size_t *out, size_t count, size_t n) {
+    size_t size = 4;
+    while (size < 2 * count) size *= 2;
+    size_t *slots = karma_i_zalloc(size, sizeof *slots); /* a number + 1, or 0: free */
+    if (!slots) return 0;
+    for (size_t i = 0; i < count;) {
+        size_t number = karma_i_rng_below(rng, n);
+        size_t slot = (size_t)((uint64_t)number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (size - 1);
+        while (slots[slot] && slots[slot] != number + 1) slot = (slot + 1) & (size - 1);
+        if (slots[slot]) continue;
+        slots[slot] = number + 1;
+        out[i++] = number;
+    }
+    karma_i_free(slots);
+    return 1;
 }

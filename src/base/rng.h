@@ -21,5 +21,8 @@ size_t karma_i_rng_below(karma_i_rng *rng, size_t n);
 double karma_i_rng_normal(karma_i_rng *rng);
 /* Fisher-Yates. */
 void karma_i_rng_shuffle(karma_i_rng *rng, size_t *items, size_t n);
+/* out[0..count) becomes different numbers below n in random order; count <= n / 2. Time and memory go with count.
+ * False: out of memory. */
+int karma_i_rng_draw(karma_i_rng *rng, size_t *out, size_t count, size_t n);
 
 #endif

@@ -76,21 +76,35 @@ size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows) 
     return (size_t)fmin(n, count);
 }
 
+/* Up to this many rows all of them are shuffled; of more, which would take too much memory, only those needed are
+ * drawn. */
+static const size_t MOST_SHUFFLED = (size_t)1 << 24;
+
+/* The first `count` of all rows in random order. */
+static size_t *draw_rows(size_t count, size_t n_rows, uint64_t seed) {
+    int shuffles = n_rows <= MOST_SHUFFLED || count > n_rows / 2;
+    karma_i_rng rng;
+    size_t *rows = karma_i_alloc(shuffles ? n_rows : count, sizeof *rows);
+    if (!rows) return NULL;
+    karma_i_rng_init(&rng, seed);
+    for (size_t i = 0; shuffles && i < n_rows; i++) rows[i] = i;
+    if (shuffles)
+        karma_i_rng_shuffle(&rng, rows, n_rows);
+    else if (!karma_i_rng_draw(&rng, rows, count, n_rows)) {
+        karma_i_free(rows);
+        return NULL;
+    }
+    size_t *kept = karma_i_realloc(rows, count, sizeof *rows);
+    return kept ? kept : rows;
+}
+
 /* Rows in the order in which they were drawn, none twice: the first half are landmarks drawn at random too. */
 static karma_status draw_landmarks(karma_i_reduction *r, const karma_i_partition *split,
                                    const karma_fit_options *options, karma_error *err) {
-    karma_i_rng rng;
-    size_t n_rows = split->n_rows, *all = karma_i_alloc(n_rows, sizeof *all);
-    if (!all) return karma_i_fail_memory(err);
-    r->landmarks = all;
-    r->n_landmarks = karma_i_count_landmarks(options, n_rows); /* machines may have different memory */
+    r->n_landmarks = karma_i_count_landmarks(options, split->n_rows); /* machines may have different memory */
     KARMA_TRY(karma_i_ranks_broadcast(&r->n_landmarks, sizeof r->n_landmarks, split->ranks, err));
-    for (size_t i = 0; i < n_rows; i++) all[i] = i;
-    karma_i_rng_init(&rng, (uint64_t)options->seed);
-    karma_i_rng_shuffle(&rng, all, n_rows);
-    r->landmarks = karma_i_realloc(all, r->n_landmarks, sizeof *all);
-    if (!r->landmarks) r->landmarks = all;
-    return KARMA_OK;
+    r->landmarks = draw_rows(r->n_landmarks, split->n_rows, (uint64_t)options->seed);
+    return r->landmarks ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 /* Copies of rows of all processes. */
@@ -310,14 +324,10 @@ typedef struct held_out {
 static karma_status hold_out(held_out *h, const reduced_solve *s, uint64_t seed, karma_error *err) {
     const karma_i_problem *problem = s->problem;
     size_t n = s->split.n_rows, here = problem->rows->n_rows, K = problem->n_outputs;
-    karma_i_rng rng;
     h->count = (size_t)fmin(MOST_HELD_OUT, HELD_OUT_SHARE * (double)n);
-    h->rows = karma_i_alloc(n, sizeof *h->rows);
+    h->rows = draw_rows(h->count, n, seed + 1);
     h->row_weights = karma_i_alloc(here, K * sizeof *h->row_weights);
     if (!h->rows || !h->row_weights) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < n; i++) h->rows[i] = i;
-    karma_i_rng_init(&rng, seed + 1);
-    karma_i_rng_shuffle(&rng, h->rows, n);
     for (size_t i = 0; i < here * K; i++) h->row_weights[i] = karma_i_problem_row_weight(problem, i / K, i % K);
     for (size_t i = 0; i < h->count; i++)
         if (is_here(&s->split, h->rows[i]))

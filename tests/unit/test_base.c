@@ -467,6 +467,37 @@ static void draws_have_their_moments(void **state) {
     for (size_t i = 0; i < 100; i++) assert_int_equal(karma_i_rng_below(&rng, 1), 0);
 }
 
+/* Different numbers in range; every number is drawn first about as often as any other. */
+static void draws_are_different_and_uniform(void **state) {
+    (void)state;
+    enum { N = 20, COUNT = 10, ROUNDS = 20000 };
+    size_t out[COUNT], first[N] = {0}, any[N] = {0};
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 3);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        unsigned seen = 0;
+        assert_true(karma_i_rng_draw(&rng, out, COUNT, N));
+        for (size_t i = 0; i < COUNT; i++) {
+            assert_true(out[i] < N);
+            assert_false(seen >> out[i] & 1);
+            seen |= 1u << out[i];
+            any[out[i]]++;
+        }
+        first[out[0]]++;
+    }
+    for (size_t k = 0; k < N; k++) { /* means 1000 and 10000; six standard deviations */
+        assert_true(fabs((double)first[k] - 1000.0) < 6.0 * sqrt(950.0));
+        assert_true(fabs((double)any[k] - 10000.0) < 6.0 * sqrt(5000.0));
+    }
+    size_t far[3], again[3];
+    karma_i_rng_init(&rng, 4);
+    assert_true(karma_i_rng_draw(&rng, far, 3, (size_t)1 << 40));
+    karma_i_rng_init(&rng, 4);
+    assert_true(karma_i_rng_draw(&rng, again, 3, (size_t)1 << 40));
+    assert_memory_equal(far, again, sizeof far);
+    assert_true(karma_i_rng_draw(&rng, far, 0, 1));
+}
+
 static void shuffles_are_permutations(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -715,6 +746,7 @@ int main(void) {
         cmocka_unit_test(the_generator_is_xoshiro),
         cmocka_unit_test(draws_have_their_moments),
         cmocka_unit_test(shuffles_are_permutations),
+        cmocka_unit_test(draws_are_different_and_uniform),
         cmocka_unit_test(outputs_are_whole_or_nothing),
         cmocka_unit_test(two_outputs_of_one_name),
         cmocka_unit_test(links_and_modes_are_kept),
