@@ -1,5 +1,6 @@
 """Files as spreadsheets, accounting systems and colleagues write them: read as the plain file is, or refused with what to do."""
 import csv
+import datetime
 import io
 import random
 import re
@@ -119,6 +120,25 @@ class Messy(Case):
         labels = [["1", "2", "3", f"0{1 + i % 3}"] for i in range(60)]  # classes keep their names, and need no note
         self.write_csv("d.csv", ["a", "b", "c", "label"], labels)
         self.assertEqual([c for c in self.run_karma(*inspect).notes() if "start with 0" in c], [])
+
+    def test_dates_of_several_countries(self):
+        """The same days in five forms are the same columns and give the same predictions."""
+        draw = random.Random(6)
+        days = [datetime.date(2022, 1, 1) + datetime.timedelta(days=draw.randrange(900)) for _ in self.rows]
+        forms = ["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d %b %Y"]
+        answers = set()
+        for form in forms:
+            rows = [[day.strftime(form), row[1], "yes" if day.month > 6 else "no"] for day, row in zip(days, self.rows)]
+            self.write_csv("d.csv", ["visit", "score", "label"], rows)
+            note = "'visit' is read as dates; --dates off reads it as texts"
+            self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", notes=[note])
+            answers.add(self.run_karma("predict", "m.karma", "d.csv").out)
+        self.assertEqual(len(answers), 1)
+        columns = self.ok("inspect", "d.csv", "--target", "label", "--json", notes=[note]).json()["columns"]
+        self.assertEqual([c["name"] for c in columns], ["visit.year", "visit.month", "visit.weekday", "visit.days", "score"])
+        epoch = datetime.date(1970, 1, 1)
+        self.assertEqual((columns[3]["min"], columns[3]["max"]), ((min(days) - epoch).days, (max(days) - epoch).days))
+        self.ok("inspect", "d.csv", "--target", "label", "--dates", "off")
 
     def test_padded_cells_are_missing_too(self):
         for cell in ("    ", " NA ", " - "):

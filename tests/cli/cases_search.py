@@ -154,10 +154,17 @@ class Searching(Case):
         self.assertEqual(len(said), 1, run.out)
         self.assertEqual(said[0].startswith(f" after {n} of {of} folds: more time"), n < of, run.out)
         self.assertEqual(said[0].startswith(": some kernels were not tried on all folds."), n == of, run.out)
+        line = re.search(r"(?m)^  accuracy .*$", run.out).group()
+        self.assertEqual("+-" in line, n > 1, line)  # one fold has no standard error
+        self.assertEqual(cv["error"] is None, n == 1, str(cv["error"]))
+        self.assertNotRegex(run.out, r"\bnan\b")
         self.assertEqual("did not converge" in run.out.splitlines()[0], "did not converge" in run.err, str(run))
         self.assertLessEqual(run.out.count("did not converge"), 1, run.out)
         run = self.run_karma("cv", *hurried, "--folds", "2")
         self.assertIn("the search was cut short by the time limit in 2 of 2 folds", run.out)
+        run = self.run_karma("compare", "two.csv", "--target", "answer", "--methods", "karma-auto,zero", "--folds", "2", "--time", "0.3",
+                             "--effort", "thorough")
+        self.assertRegex(run.out, r"karma-auto +(failed: out of time|its search was cut short by the time limit in [12] of 2 folds)")
 
     def test_one_plain_sentence(self):
         """Whether holes and kernels mattered: on noise, on a plain line, and where ranks are needed."""

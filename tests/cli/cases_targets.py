@@ -296,6 +296,20 @@ class Quantiles(Case):
         json = self.ok("predict", "q.karma", "q.csv", "--json").json()["predictions"][0]
         self.assertEqual(list(json["quantiles"]), ["0.05", "0.25", "0.5", "0.75", "0.95"])
 
+    def test_the_prediction_is_the_median(self):
+        """Also where only outer quantiles are named: the median is learned with them, and is what eval judges."""
+        self.quantity(n=60)
+        for given in ("0.9,0.1", "0.25,0.75,0.9"):
+            with self.subTest(quantile=given):
+                self.ok("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--quantile", given, "-o", "q.karma")
+                found = self.ok("predict", "q.karma", "price.csv").rows()
+                names = [f"q:{q}" for q in sorted([*given.split(","), "0.5"], key=float)]
+                self.assertEqual(found[0], ["prediction", *names])
+                self.assertEqual([row[0] for row in found[1:]], [row[found[0].index("q:0.5")] for row in found[1:]])
+                truth = [float(row[-1]) for row in self.read_rows("price.csv")[1:]]
+                error = sum(abs(float(row[0]) - y) for row, y in zip(found[1:], truth)) / len(truth)
+                self.close_to(self.ok("eval", "q.karma", "price.csv", "--json").json()["mae"], error, 1e-9, "of the median")
+
     def test_one_is_the_prediction(self):
         self.quantity()
         run = self.ok("train", "--effort", "off", "price.csv", "--target", "price", "--task", "regress", "--quantile", "0.9", "-o", "q.karma",
