@@ -128,7 +128,7 @@ class Messy(Case):
         forms = ["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d %b %Y"]
         answers = set()
         for form in forms:
-            rows = [[day.strftime(form), row[1], "yes" if day.month > 6 else "no"] for day, row in zip(days, self.rows)]
+            rows = [[day.strftime(form), row[1], "yes" if (day.month > 6) != (row[1] > 1) else "no"] for day, row in zip(days, self.rows)]
             self.write_csv("d.csv", ["visit", "score", "label"], rows)
             note = "'visit' is read as dates; --dates off reads it as texts"
             self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", notes=[note])
