@@ -309,6 +309,13 @@ static void primal_refuses_other_kernels(void **state) {
     c.kernel.factors[0].map.kind = KARMA_OUTER_IDENTITY;
     assert_int_equal(karma_i_choose_solver(&c.options, &c.problem), KARMA_SOLVER_PRIMAL);
     c.kernel.factors[0].map.kind = KARMA_OUTER_RBF;
+    karma_i_rows many = *c.problem.rows;
+    karma_i_problem large = c.problem;
+    large.rows = &many;
+    many.n_rows = KARMA_I_MOST_BATCH_ROWS;
+    assert_int_equal(karma_i_choose_other_solver(&c.options, &large), KARMA_SOLVER_BATCH);
+    many.n_rows++;
+    assert_int_equal(karma_i_choose_other_solver(&c.options, &large), KARMA_SOLVER_NYSTROM);
     c.options.memory = 1e-6;
     assert_int_equal(karma_i_choose_solver(&c.options, &c.problem), KARMA_SOLVER_NYSTROM);
     close_case(&c);
