@@ -83,7 +83,7 @@ class Searching(Case):
         self.assertLessEqual(len(run.out.splitlines()), 8)  # kernels and weights are for --verbose and inspect
         self.assertNotRegex(run.out, "gamma=|C times")
         told = self.searched("--verbose")
-        self.assertRegex(told.err, r"this may take up to about \S+ GB of memory; --memory limits")
+        self.assertRegex(told.err, r"this may take up to \S+ GB of memory; --memory limits")
         told = told.out
         self.assertRegex(told, r"(?m)^  tried          \d+ candidates of \d+ kernels on \d x 5 folds, ")
         folds = re.search(r"(?m)^  folds          (.*)$", told).group(1).replace("...", "").split()

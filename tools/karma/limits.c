@@ -47,8 +47,8 @@ static double taken_space(void) {
     return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Less than this is not worth a line. */
-static const double WORTH_SAYING = 2e8;
+/* Less than this is not worth a line on a terminal, or anywhere. */
+static const double WORTH_SHOWING = 2e8, WORTH_SAYING = 1e9;
 /* A thread that calls OpenBLAS takes a buffer, and every thread a stack. */
 static const double BLAS_BUFFER = 134217728.0, STACK = 8388608.0;
 
@@ -58,8 +58,11 @@ int check_memory(tool *t, const karma_table *table, double more_copies) {
     double needed = karma_estimate_memory(table, &t->fit, &t->search) + more_copies * CELL * cells;
     double limit = address_space();
     t->estimated_bytes = needed;
-    if (needed >= WORTH_SAYING && isatty(STDERR_FILENO) && !t->options.quiet)
-        fprintf(stderr, "karma: note: at most %.2f GB of memory (--memory)\n", needed / 1e9);
+    double least = t->options.verbose ? 0.0 : isatty(STDERR_FILENO) ? WORTH_SHOWING : WORTH_SAYING;
+    if (needed >= least && !t->options.quiet)
+        fprintf(stderr,
+                "karma: note: this may take up to %.2g GB of memory; --memory limits the share of kernel values\n",
+                needed / 1e9);
     if (limit == INFINITY) return EXIT_DONE;
     int64_t threads = t->fit.threads > 0 ? t->fit.threads : sysconf(_SC_NPROCESSORS_ONLN);
     double room = limit - taken_space() - (double)threads * (BLAS_BUFFER + STACK);
