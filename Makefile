@@ -67,9 +67,12 @@ bench: all
 	@bench/run
 
 bench-large: all
-	@dev/install-packages python3 python3-pandas python3-sklearn
+	@dev/install-packages $(MPI_PACKAGES) python3 python3-pandas python3-sklearn
 	@bench/large --tuned
 	@bench/stream all
+	@bench/processes speed
+	@bench/processes model
+	@bench/processes memory
 
 experiments: all
 	@dev/install-packages python3
