@@ -43,6 +43,32 @@ static int is_of_target_or_rows(karma_finding_kind kind) {
            kind == KARMA_FINDING_EMPTY_ROWS;
 }
 
+/* Categories that have the form of dates, durations or numbers with units. */
+static int form_text(char *text, size_t size, const karma_finding *finding, const karma_table *table,
+                     const char *name) {
+    if (finding->kind == KARMA_FINDING_DATES)
+        return snprintf(
+            text, size,
+            "column '%.60s' looks like dates ('%.30s'), but not all in a form that is read as dates, and is "
+            "read as categories. Write all of them as 2023-12-31",
+            name, karma_table_level(table, finding->column, 0));
+    if (finding->kind == KARMA_FINDING_DURATIONS)
+        return snprintf(text, size,
+                        "column '%.60s' looks like durations ('%.30s'), but is read as categories, which have no "
+                        "order. Write them as numbers, of minutes for example",
+                        name, karma_table_level(table, finding->column, 0));
+    if (finding->other)
+        return snprintf(text, size,
+                        "column '%.60s' looks like numbers with several units ('%.30s', '%.30s'), but is read as "
+                        "categories, which have no order. Convert them to one unit and remove it",
+                        name, karma_table_level(table, finding->column, 0),
+                        karma_table_level(table, finding->column, finding->other));
+    return snprintf(text, size,
+                    "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which "
+                    "have no order. Remove the unit",
+                    name, karma_table_level(table, finding->column, 0));
+}
+
 int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
     if (is_of_target_or_rows(finding->kind)) return target_text(text, size, finding, table);
     const char *name = karma_table_attribute_name(table, finding->column);
@@ -105,27 +131,9 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
                         "value, use option 'missing' '%g', which counts in all columns",
                         name, finding->value, finding->other, finding->value);
     case KARMA_FINDING_DATES:
-        return snprintf(
-            text, size,
-            "column '%.60s' looks like dates ('%.30s'), but not all in a form that is read as dates, and is "
-            "read as categories. Write all of them as 2023-12-31",
-            name, karma_table_level(table, finding->column, 0));
     case KARMA_FINDING_DURATIONS:
-        return snprintf(text, size,
-                        "column '%.60s' looks like durations ('%.30s'), but is read as categories, which have no "
-                        "order. Write them as numbers, of minutes for example",
-                        name, karma_table_level(table, finding->column, 0));
     case KARMA_FINDING_UNITS:
-        if (finding->other)
-            return snprintf(text, size,
-                            "column '%.60s' looks like numbers with several units ('%.30s', '%.30s'), but is read as "
-                            "categories, which have no order. Convert them to one unit and remove it",
-                            name, karma_table_level(table, finding->column, 0),
-                            karma_table_level(table, finding->column, finding->other));
-        return snprintf(text, size,
-                        "column '%.60s' looks like numbers with a unit ('%.30s'), but is read as categories, which "
-                        "have no order. Remove the unit",
-                        name, karma_table_level(table, finding->column, 0));
+        return form_text(text, size, finding, table, name);
     }
     return 0;
 }
