@@ -1,7 +1,7 @@
 /* For bench/processes: what a process of an MPI program does outside and inside MPI, by the profiling interface of MPI
  * (loaded with LD_PRELOAD). A line per process goes to the file MPI_TIME_OUT: processor time outside and inside MPI in
- * seconds, messages, bytes sent, peak memory in KiB, and seconds of all this that the system took. Waiting for others is
- * inside. */
+ * seconds, messages, bytes sent, peak memory in KiB, and seconds of all this that the system took. Waiting for others
+ * is inside. */
 #define _DEFAULT_SOURCE
 #include <mpi.h>
 #include <stdio.h>

@@ -33,8 +33,8 @@ typedef struct karma_ranks {
 
 /* Reads a CSV file of which every process keeps a part: bytes of the file that start and end between records, so that
  * all processes read at once. Kinds of columns and levels of categories are those of the whole file. Then rows move
- * between neighbours until each process has whole granules (docs/scale.md). Ids are not kept. karma_fit learns from such
- * a table with the solver nystrom and the kernels linear and rank; the model is the same, to the last bit, for any
+ * between neighbours until each process has whole granules (docs/scale.md). Ids are not kept. karma_fit learns from
+ * such a table with the solver nystrom and the kernels linear and rank; the model is the same, to the last bit, for any
  * number of processes, and every process has it. `ranks` must outlive the table. Errors: those of karma_table_read,
  * KARMA_ERR_OPTION for formats and files that cannot be read in parts. An error of one process is that of all. Cost:
  * that of karma_table_read for a part of the rows. Threads: one at a time per communicator. */
@@ -43,9 +43,9 @@ KARMA_API karma_status karma_table_read_split(karma_table **out, const char *pat
 
 /* As karma_row_stream_open, but the stream has only this process's part of the rows, maybe none. The parts in the order
  * of the ranks are all rows. Errors: those of karma_row_stream_open, KARMA_ERR_OPTION for formats and files that cannot
- * be read in parts. An error while it is opened is that of all processes; one of karma_row_stream_next is this process's
- * own, to be shared by karma_ranks_agree. Cost: that of reading a part of the file. Threads: one at a time per
- * communicator. */
+ * be read in parts. An error while it is opened is that of all processes; one of karma_row_stream_next is this
+ * process's own, to be shared by karma_ranks_agree. Cost: that of reading a part of the file. Threads: one at a time
+ * per communicator. */
 KARMA_API karma_status karma_row_stream_open_split(karma_row_stream **out, const karma_model *model, const char *path,
                                                    const karma_read_options *options, const karma_ranks *ranks,
                                                    const karma_hooks *hooks, karma_error *err);
