@@ -236,6 +236,44 @@ static void arrow_types_and_nulls(void **state) {
 }
 
 /* A slice of a batch begins further on in every column. */
+/* One view of 16 bytes: a text of up to 12 bytes, or its length and its place in the first buffer. */
+static void put_view(char *view, const char *text, int32_t place) {
+    int32_t length = (int32_t)strlen(text), buffer = 0;
+    memset(view, 0, 16);
+    memcpy(view, &length, 4);
+    memcpy(view + 4, text, length <= 12 ? (size_t)length : 4);
+    if (length <= 12) return;
+    memcpy(view + 8, &buffer, 4);
+    memcpy(view + 12, &place, 4);
+}
+
+/* Half precision, with a subnormal number and the largest one; texts as views, short ones and long ones. */
+static void arrow_halves_and_views(void **state) {
+    (void)state;
+    static const uint16_t halves[] = {0x3e00, 0, 0x8001, 0x7bff}; /* row 1 is NULL */
+    static const char data[] = "..a text of twenty bytes", *const wanted[] = {"ab", "twelve bytes", data + 2, "ab"};
+    char views[4 * 16];
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_read_options o;
+    make_arrow(&c);
+    read_target(&o);
+    c.field[0].format = "e";
+    c.buffers[0][1] = halves;
+    for (int32_t i = 0; i < 4; i++) put_view(views + 16 * i, wanted[i], 2);
+    c.field[1].format = "vu";
+    c.buffers[1][1] = views;
+    c.buffers[1][2] = data;
+    karma_error err;
+    if (karma_table_from_arrow(&table, &c.schema, &c.batch, &o, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_true(cell(table, 0, 0) == 1.5 && cell(table, 2, 0) == -ldexp(1.0, -24) && cell(table, 3, 0) == 65504.0);
+    check_missing(table, 1, 0);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(karma_table_level(table, 1, (size_t)cell(table, i, 1)), wanted[i]);
+    karma_options_clear(karma_read_option_table(), &o);
+    karma_table_free(table);
+}
+
 static void arrow_slices(void **state) {
     (void)state;
     arrow_case c;
@@ -430,6 +468,7 @@ int main(void) {
         cmocka_unit_test(bad_columns_are_refused),
         cmocka_unit_test(strides_may_be_of_any_sign),
         cmocka_unit_test(arrow_types_and_nulls),
+        cmocka_unit_test(arrow_halves_and_views),
         cmocka_unit_test(arrow_slices),
         cmocka_unit_test(arrow_streams),
         cmocka_unit_test(arrow_errors_name_the_column),
