@@ -14,6 +14,8 @@
 
 /* One of this number of folds is held out to decide whether refining helps; fewer rows have none to hold out. */
 enum { REFINE_FOLDS = 4 };
+/* Up to this many rows, recipes are learned at the same time. */
+enum { SIDE_BY_SIDE_ROWS = 4000 };
 
 /* What refining a subspace looks at: the outputs as the solver has them, and a hold-out. */
 typedef struct supervision {
@@ -128,15 +130,13 @@ static int asks_hooks(size_t which, karma_kernel_kind kind) {
     return which == 0 || karma_i_kind_of(kind)->is_slow;
 }
 
-/* Recipes do not know of one another: a subspace is estimated while columns are weighted. */
-static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
-                              const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                              const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
-    karma_error errors[KARMA_N_KERNELS] = {0};
+/* Several at once: a subspace is estimated while columns are weighted. A thread has one recipe, since OpenMP makes new
+ * threads for every loop inside a loop. */
+static void learn_side_by_side(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
+                               const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
+                               const karma_i_forest *grown, const karma_hooks *hooks, karma_error *errors) {
     size_t n = encoder->n;
-    int side_by_side =
-        n > 1 && karma_i_table_ranks(table)->size == 1; /* one thread at a time talks to other processes */
-#pragma omp parallel num_threads(side_by_side ? karma_i_threads(task->options.threads) : 1)
+#pragma omp parallel num_threads(karma_i_threads(task->options.threads))
     {
 #pragma omp master
         for (size_t e = 0; e < n; e++)
@@ -147,6 +147,21 @@ static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const k
             if (!asks_hooks(e, kinds[e]))
                 (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown, NULL, &errors[e]);
     }
+}
+
+/* Recipes do not know of one another. Few rows: side by side. Many rows keep all threads busy with one recipe; and only
+ * one thread at a time talks to other processes. */
+static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
+                              const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
+                              const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
+    karma_error errors[KARMA_N_KERNELS] = {0};
+    size_t n = encoder->n;
+    if (n > 1 && table->n_rows <= SIDE_BY_SIDE_ROWS && karma_i_table_ranks(table)->size == 1)
+        learn_side_by_side(encoder, seconds, kinds, task, outputs, table, grown, hooks, errors);
+    else
+        for (size_t e = 0; e < n; e++)
+            (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown,
+                               asks_hooks(e, kinds[e]) ? hooks : NULL, &errors[e]);
     for (size_t e = 0; e < n; e++) {
         if (errors[e].status == KARMA_OK) continue;
         if (err) *err = errors[e];

@@ -96,6 +96,38 @@ static void copies_of_the_label_are_found(void **state) {
     }
 }
 
+/* Very many rows, which are looked at in a sample first: a code of the label, numbers that go with one label each, the
+ * same with one exception in 50, and numbers that tell nothing. */
+static void leaks_of_many_rows_are_found(void **state) {
+    (void)state;
+    enum { MANY = 210000 };
+    size_t size = (size_t)MANY * 64 + 100, used = 0;
+    char *text = malloc(size);
+    assert_non_null(text);
+    used += (size_t)snprintf(text, size, "code,group,almost,plain,y\n");
+    for (size_t i = 0; i < MANY; i++) {
+        int yes = i * 2654435761U % 1000 < 400;
+        size_t group = 2 * (i * 40503U % 15000) + (size_t)yes;
+        used += (size_t)snprintf(text + used, size - used, "%d,%zu.5,%zu,%zu.25,%s\n", 7 + yes, group,
+                                 2 * (i % 1000) + (size_t)(i / 1000 % 50 ? yes : !yes), i * 48271U % 5000000,
+                                 yes ? "yes" : "no");
+    }
+    reading r;
+    karma_review review;
+    karma_read_options o = read_defaults();
+    o.target = (karma_names)NAMES("y");
+    read_bytes(&r, ".csv", text, used, &o, NULL);
+    assert_read(&r);
+    assert_int_equal(karma_table_review(&review, r.table, NULL), KARMA_OK);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_LEAK, "code"), 1);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_LEAK, "group"), 1);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_LEAK, "almost"), 0);
+    assert_int_equal(count(&review, r.table, KARMA_FINDING_LEAK, "plain"), 0);
+    karma_review_clear(&review);
+    reading_clear(&r);
+    free(text);
+}
+
 /* Equal wherever both are observed: numbers, and categories whose levels have other numbers. A column that differs in
  * one cell is none, and two columns of mostly one value prove nothing. */
 static void copies_with_missing_cells(void **state) {
@@ -140,6 +172,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_suspect_is_found_once),
         cmocka_unit_test(copies_of_the_label_are_found),
+        cmocka_unit_test(leaks_of_many_rows_are_found),
         cmocka_unit_test(copies_with_missing_cells),
     };
     return cmocka_run_group_tests_name("review", tests, NULL, NULL);
