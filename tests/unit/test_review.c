@@ -106,7 +106,7 @@ static void leaks_of_many_rows_are_found(void **state) {
     assert_non_null(text);
     used += (size_t)snprintf(text, size, "code,group,almost,plain,y\n");
     for (size_t i = 0; i < MANY; i++) {
-        int yes = i * 2654435761U % 1000 < 400;
+        int yes = (i * UINT64_C(11400714819323198485) >> 40) % 1000 < 400;
         size_t group = 2 * (i * 40503U % 15000) + (size_t)yes;
         used += (size_t)snprintf(text + used, size - used, "%d,%zu.5,%zu,%zu.25,%s\n", 7 + yes, group,
                                  2 * (i % 1000) + (size_t)(i / 1000 % 50 ? yes : !yes), i * 48271U % 5000000,
