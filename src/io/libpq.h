@@ -18,7 +18,7 @@
     X(PQtransactionStatus)
 /* clang-format on */
 
-#define KARMA_I_LIBPQ_MEMBER(name) __typeof__(name) *name;
+#define KARMA_I_LIBPQ_MEMBER(name) __typeof__(name) *name; /* NOLINT(bugprone-macro-parentheses): a declaration */
 typedef struct karma_i_libpq {
     KARMA_I_LIBPQ_LIST(KARMA_I_LIBPQ_MEMBER)
 } karma_i_libpq;

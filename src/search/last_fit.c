@@ -348,7 +348,7 @@ static karma_status join_plans(karma_i_plan *out, const karma_i_plan *first, con
 
 /* Those that a model has, or NULL. */
 static const karma_i_forest *boosted_trees(const karma_model *model) {
-    for (size_t e = 0; model && e < model->plan.n_kinds; e++)
+    for (size_t e = 0; e < model->plan.n_kinds; e++)
         if (model->plan.kinds[e] == KARMA_KERNEL_BOOST) return model->encoder.recipes[e]->forest;
     return NULL;
 }
@@ -377,25 +377,30 @@ static void clear_verdict(verdict *v) {
 static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, tried *second, karma_error *err) {
     const karma_i_race *race = f->race;
     size_t n = race->table->n_rows * race->task->n_outputs;
-    karma_i_blend blend = {first->model ? 1.0 : 0.0, first->model ? 0.0 : 1.0};
-    v->best = first->model ? first : second->model ? second : NULL;
+    int takes_first = first->model != NULL, takes_second = f->contender && second->model;
+    karma_i_blend blend = {takes_first, takes_second};
+    const karma_i_forest *grown = NULL;
+    v->best = takes_first ? first : takes_second ? second : NULL;
     if (!v->best) return KARMA_OK;
-    if (first->model && second->model) {
+    if (takes_first && takes_second) {
         if (second->check.value > first->check.value) v->best = second;
         if (is_all_trees(f->plan))
             blend = (karma_i_blend){v->best == first, v->best == second};
         else
             KARMA_TRY(karma_i_blend_weigh(&blend, f->judge, race->task, race->table, first->check.scores,
                                           second->check.scores, err));
+        takes_first = blend.first > 0.0;
+        takes_second = blend.second > 0.0;
+        grown = boosted_trees(second->model);
     }
-    v->plan = blend.second == 0.0 ? f->plan : blend.first == 0.0 ? f->contender : &v->joined;
-    v->how = blend.first > 0.0 ? first->how : second->how;
-    v->how.grown = boosted_trees(second->model);
-    v->check = blend.first > 0.0 ? first->check : second->check;
+    v->plan = !takes_second ? f->plan : !takes_first ? f->contender : &v->joined;
+    v->how = takes_first ? first->how : second->how;
+    v->how.grown = grown;
+    v->check = takes_first ? first->check : second->check;
     v->check.scores = karma_i_alloc(n, sizeof *v->check.scores);
     if (!v->check.scores) return karma_i_fail_memory(err);
-    if (v->plan != &v->joined) {
-        v->best = v->plan == f->plan ? first : second;
+    if (!takes_first || !takes_second) {
+        v->best = takes_first ? first : second;
         memcpy(v->check.scores, v->best->check.scores, n * sizeof *v->check.scores);
         return KARMA_OK;
     }
