@@ -139,7 +139,7 @@ static void receive_last(karma_i_tree *tree, const karma_ranks *r) {
     merge(tree);
 }
 
-/* Level by level. Sums go to lower ranks only, so that rank 0 never waits for a receiver, and nobody waits for ever. */
+/* Level by level. Sums go to lower ranks only, so that rank 0 never waits for a receiver, and there is no deadlock. */
 static void climb(karma_i_tree *tree, unsigned top, const karma_ranks *r) {
     for (unsigned level = 0; level < top; level++) {
         if (tree->n_nodes && tree->nodes[0].level == level && is_right(&tree->nodes[0])) send_first(tree, r);

@@ -9,7 +9,7 @@
 
 #include "forest/tree_split.h"
 
-/* In the place of an attribute: the node is a leaf. */
+/* Instead of an attribute: the node is a leaf. */
 #define KARMA_I_LEAF UINT32_MAX
 
 /* Added to the number of a set. */

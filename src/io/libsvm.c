@@ -226,7 +226,7 @@ static void apply_expectation(svm_file *file) {
 static karma_status survey_label(svm_file *file, const svm_line *line, karma_error *err) {
     karma_i_text label = line->label;
     if (memchr(label.text, ':', label.length))
-        return fail_token(file, line, label, "is in the place of the label", err);
+        return fail_token(file, line, label, "stands where the label should be", err);
     if (!file->has_target || means_missing(file, label)) return KARMA_OK;
     KARMA_TRY(karma_i_survey_add(&file->labels, NULL, label.text, label.length, line->number, err));
     if (file->labels.mode != KARMA_I_SURVEY_NUMBER) return KARMA_OK;

@@ -99,7 +99,7 @@ static size_t n_groups_of(const karma_i_certainty *c) {
 }
 
 /* What is added to quantile q of a group: so that a number lies at or below it with the probability tau, from above the
- * median on at least, below it at most. Few rows cannot say more than their extremes. */
+ * median on at least, below it at most. With few rows the bound is their largest or smallest value. */
 static karma_status quantile_shift(double *out, const karma_i_head *head, size_t group, size_t q, karma_error *err) {
     const karma_i_certainty *c = &head->certainty;
     double tau = head->quantiles[q], least = INFINITY, most = -INFINITY;

@@ -61,7 +61,7 @@ karma_status karma_i_encoder_refine(karma_i_encoder *encoder, const karma_table 
 }
 
 /* Rows made by one recipe after the other, chained. */
-typedef karma_status (*make_rows_fn)(karma_i_rows **out, const karma_i_recipe *recipe, const void *from,
+typedef karma_status (*make_rows_fn)(karma_i_rows **out, const karma_i_encoder *encoder, size_t which, const void *from,
                                      const karma_hooks *hooks, karma_error *err);
 
 static karma_status chain(karma_i_rows **out, const karma_i_encoder *encoder, make_rows_fn make, const void *from,
@@ -69,7 +69,7 @@ static karma_status chain(karma_i_rows **out, const karma_i_encoder *encoder, ma
     karma_i_rows *first = NULL, **end = &first;
     karma_status st = KARMA_OK;
     for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++) {
-        st = make(end, encoder->recipes[e], from, e ? NULL : hooks, err);
+        st = make(end, encoder, e, from, e ? NULL : hooks, err);
         if (st == KARMA_OK) end = &(*end)->next;
     }
     if (st == KARMA_OK)
@@ -79,20 +79,34 @@ static karma_status chain(karma_i_rows **out, const karma_i_encoder *encoder, ma
     return st;
 }
 
-static karma_status encode(karma_i_rows **out, const karma_i_recipe *recipe, const void *table,
+static karma_status encode(karma_i_rows **out, const karma_i_encoder *encoder, size_t which, const void *table,
                            const karma_hooks *hooks, karma_error *err) {
-    return karma_i_recipe_apply(out, recipe, table, hooks, err);
+    return karma_i_recipe_apply(out, encoder->recipes[which], table, hooks, err);
 }
 
-static karma_status encode_features(karma_i_rows **out, const karma_i_recipe *recipe, const void *table,
+/* A table, its first row, and which encodings need more than that row. */
+typedef struct needed_rows {
+    const karma_table *table;
+    karma_table *first;
+    const unsigned char *is_needed;
+} needed_rows;
+
+static karma_status encode_needed(karma_i_rows **out, const karma_i_encoder *encoder, size_t which, const void *from,
+                                  const karma_hooks *hooks, karma_error *err) {
+    const needed_rows *rows = from;
+    return karma_i_recipe_apply(out, encoder->recipes[which], rows->is_needed[which] ? rows->table : rows->first, hooks,
+                                err);
+}
+
+static karma_status encode_features(karma_i_rows **out, const karma_i_encoder *encoder, size_t which, const void *table,
                                     const karma_hooks *hooks, karma_error *err) {
-    return karma_i_recipe_encode(out, NULL, recipe, table, hooks, err);
+    return karma_i_recipe_encode(out, NULL, encoder->recipes[which], table, hooks, err);
 }
 
-static karma_status make_room(karma_i_rows **out, const karma_i_recipe *recipe, const void *capacity,
+static karma_status make_room(karma_i_rows **out, const karma_i_encoder *encoder, size_t which, const void *capacity,
                               const karma_hooks *hooks, karma_error *err) {
     (void)hooks;
-    return karma_i_recipe_new_rows(out, recipe, *(const size_t *)capacity, err);
+    return karma_i_recipe_new_rows(out, encoder->recipes[which], *(const size_t *)capacity, err);
 }
 
 karma_status karma_i_encoder_check_matrix(const karma_i_encoder *encoder, size_t n_columns, const karma_table *table,
@@ -120,18 +134,10 @@ karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *en
 karma_status karma_i_encoder_apply_some(karma_i_rows **out, const karma_i_encoder *encoder,
                                         const unsigned char *is_needed, const karma_table *table,
                                         const karma_hooks *hooks, karma_error *err) {
-    karma_i_rows *first = NULL, **end = &first;
-    karma_table *one = NULL;
-    karma_status st = karma_table_select(&one, table, (const size_t[]){0}, 1, err);
-    for (size_t e = 0; st == KARMA_OK && e < encoder->n; e++) {
-        st = karma_i_recipe_apply(end, encoder->recipes[e], is_needed[e] ? table : one, e ? NULL : hooks, err);
-        if (st == KARMA_OK) end = &(*end)->next;
-    }
-    karma_table_free(one);
-    if (st == KARMA_OK)
-        *out = first;
-    else
-        karma_i_rows_free(first);
+    needed_rows rows = {table, NULL, is_needed};
+    KARMA_TRY(karma_table_select(&rows.first, table, (const size_t[]){0}, 1, err));
+    karma_status st = chain(out, encoder, encode_needed, &rows, hooks, err);
+    karma_table_free(rows.first);
     return st;
 }
 

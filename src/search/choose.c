@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 /* A candidate that is g standard errors behind the best gets the weight exp(-g²/2), and 0 from here on. */
-static const double NO_SAY = 2.5;
+static const double NO_WEIGHT = 2.5;
 /* A candidate that is further behind, in standard errors of the difference, is dropped. */
 static const double HOPELESS = 3.0;
 /* Folds before any candidate is dropped. */
@@ -234,7 +234,7 @@ karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_
                           ? measure_gaps(gap, race, allowed, best, row_loss, payload, err)
                           : karma_i_fail_memory(err);
     if (st == KARMA_OK && rule == KARMA_RULE_COMMITTEE)
-        st = take_within(&choice, race, allowed, gap, NO_SAY, most, err);
+        st = take_within(&choice, race, allowed, gap, NO_WEIGHT, most, err);
     else if (st == KARMA_OK && rule == KARMA_RULE_STACK)
         st = take_within(&choice, race, allowed, gap, INFINITY, race->n_runs, err);
     else if (st == KARMA_OK && rule == KARMA_RULE_ONE_SE)

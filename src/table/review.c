@@ -338,7 +338,8 @@ static size_t count_commonest(label_pair *pairs, size_t n) {
  * values twice among n drawn of N that there are more than N/5 (drawn from D values, n²/2D come twice). It saves the
  * sorting of all rows. */
 static int may_be_leak(label_pair *pairs, const double *column, const double *labels, size_t n_rows) {
-    size_t used = 0, n_values = 0, is_equal = 1;
+    size_t used = 0, n_values = 0;
+    int is_equal = 1;
     for (size_t k = 0; k < LEAK_SAMPLE; k++) {
         size_t i = (size_t)((double)k * (double)n_rows / LEAK_SAMPLE);
         if (isnan(labels[i]) || isnan(column[i])) continue;

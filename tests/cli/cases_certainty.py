@@ -100,7 +100,7 @@ class Certainty(Learned):
             self.fails("predict", "m.karma", "new.csv", "--abstain", text, code=2, says="--abstain takes")
 
     def test_few_rows_and_extreme_levels(self):
-        """What few rows cannot say is unlimited: empty fields, null in JSON."""
+        """Limits that few rows do not determine are infinite: empty fields, null in JSON."""
         self.learn(lambda y: repr(y), "--intervals", "0.99", "--kernel", "linear", n=20)
         self.assertEqual({(row["low"], row["high"]) for row in self.predictions()}, {("", "")})
         first = self.ok("predict", "m.karma", "new.csv", "--json", "--quiet").json()["predictions"][0]

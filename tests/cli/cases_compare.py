@@ -172,7 +172,7 @@ class Compare(Case):
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)
 
 
-# In the place of Python: answers the first column as the score, and keeps what it was asked.
+# Instead of Python: answers the first column as the score, and keeps what it was asked.
 STANDIN = """#!{python}
 import json, struct, sys, time
 mode = {mode!r}

@@ -39,7 +39,7 @@ class Threads(Case):
 
 class AddressSpace(Case):
     def test_too_little_to_start(self):
-        """OpenBLAS tries for ever to get its buffer."""
+        """OpenBLAS never stops trying to get its buffer."""
         if SANITIZED:
             self.skipTest("address space cannot be limited")
         for megabytes in (100, 150):

@@ -108,7 +108,7 @@ class Streaming(Case):
 
 
 class Outputs(Case):
-    """Files that appear whole, together, and never in the place of an input."""
+    """Files that appear whole, together, and never replace an input."""
 
     def test_no_input_is_overwritten(self):
         self.write("t.csv", "a,b,y\n" + "".join(f"{i % 7},{i % 5},{'pq'[i % 2]}\n" for i in range(40)))

@@ -602,10 +602,10 @@ static void check_regret(sequence *s, size_t gamma, karma_i_rng *rng) {
     instance it;
     put_sequence(&it, s, gamma, &o);
     assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c, &info, &it.problem, &o, NULL, NULL), KARMA_OK);
-    double suffered = info.mean_loss * ROUNDS, bound = exp(karma_theory_log_regret_bound(&terms, log_rho));
-    if (!(suffered - least <= bound)) fail_msg("gamma %zu: regret %g, bound %g", gamma, suffered - least, bound);
+    double total_loss = info.mean_loss * ROUNDS, bound = exp(karma_theory_log_regret_bound(&terms, log_rho));
+    if (!(total_loss - least <= bound)) fail_msg("gamma %zu: regret %g, bound %g", gamma, total_loss - least, bound);
     double sharper = sharper_bound(&it, s, w, gamma, o.rho);
-    if (!(suffered <= sharper)) fail_msg("gamma %zu: loss %g, at most %g", gamma, suffered, sharper);
+    if (!(total_loss <= sharper)) fail_msg("gamma %zu: loss %g, at most %g", gamma, total_loss, sharper);
     /* ρ = auto is the theorem's ρ */
     o.rho = KARMA_AUTO;
     karma_error err = {0};

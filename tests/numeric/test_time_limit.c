@@ -19,7 +19,7 @@
 static double step = 0.01;
 static double seconds;
 
-/* In the place of the system's. */
+/* Replaces the library's clock. */
 double karma_i_now(void) {
     return seconds += step;
 }

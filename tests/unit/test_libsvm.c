@@ -157,7 +157,7 @@ static void test_bad_lines(void **state) {
     refuse("1 5:1e999\n", KARMA_ERR_FORMAT, "line 1: '5:1e999' has a value that is not finite");
     refuse("1 word\n", KARMA_ERR_FORMAT, "line 1: 'word' is not of the form index:value");
     refuse("\n1 qid:3 1:2\n", KARMA_ERR_FORMAT, "line 2: 'qid:3' belongs to ranking data, which are not supported");
-    refuse("1:1 2:2\n", KARMA_ERR_FORMAT, "line 1: '1:1' is in the place of the label");
+    refuse("1:1 2:2\n", KARMA_ERR_FORMAT, "line 1: '1:1' stands where the label should be");
     refuse("1 1:1\ninf 1:1\n", KARMA_ERR_DATA,
            "line 2, column 'target': 'inf' is not a finite number; if it stands for a missing value, use option "
            "'missing' 'inf'");
