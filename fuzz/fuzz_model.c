@@ -1,5 +1,5 @@
 /* Model files with a right checksum: whatever they hold is refused, or makes a model that predicts finite scores and
- * can be saved, and the saved one predicts the same. */
+ * can be saved, and the saved one predicts the same. A model of a stream goes on with it, or says why not. */
 #include "fuzz.h"
 
 #include <math.h>
@@ -54,6 +54,20 @@ static void predict_both(const karma_model *model, const karma_model *copy, cons
     free(scores);
 }
 
+/* The rows have numbers and no labels: a learner takes or refuses them. */
+static void go_on(const uint8_t *bytes, size_t size, const karma_table *table) {
+    karma_online *online = NULL;
+    const karma_model *model = NULL;
+    karma_error err = {0};
+    fuzz_file file = fuzz_file_open(bytes, size);
+    karma_status st = karma_online_load(&online, file.path, 1, &err);
+    if (st == KARMA_OK) st = karma_online_model(&model, NULL, online, &err);
+    if (st == KARMA_OK) st = karma_online_learn(online, table, NULL, &err);
+    FUZZ_CHECK(st == KARMA_OK || err.message[0] != '\0', "an error without a message");
+    karma_online_free(online);
+    fuzz_file_close(&file);
+}
+
 static void use(const karma_model *model) {
     void *saved = NULL;
     size_t size = 0;
@@ -63,6 +77,7 @@ static void use(const karma_model *model) {
     if (karma_model_load_buffer(&copy, saved, size, &err) != KARMA_OK) fuzz_fail(err.message);
     karma_table *table = some_rows(model);
     if (table) predict_both(model, copy, table);
+    if (table && karma_model_n_stream_rows(model)) go_on(saved, size, table);
     karma_table_free(table);
     karma_model_free(copy);
     karma_buffer_free(saved);

@@ -45,8 +45,9 @@ KARMA_API karma_status karma_online_rows(karma_row_stream **out, const karma_onl
 
 /* Takes the rows of a table in their order. Rows without a label are counted and not learned, and neither are rows of a
  * class that the learner does not know. The result depends on the order of the rows alone, not on how they were divided
- * into tables. Errors: KARMA_ERR_DATA if the table lacks a target, has texts as labels of a regression or weights of
- * rows, or if scores are not finite; KARMA_ERR_MEMORY. Cost: per row the square of the number of landmarks. Threads:
+ * into tables. Errors: KARMA_ERR_DATA if the table lacks a target, has texts as labels of a regression, weights of rows
+ * or values too large to learn from (the rows before it have been taken), or if scores are not finite;
+ * KARMA_ERR_MEMORY. Cost: per row the square of the number of landmarks. Threads:
  * one at a time per learner. */
 KARMA_API karma_status karma_online_learn(karma_online *online, const karma_table *table, const karma_hooks *hooks,
                                           karma_error *err);

@@ -205,7 +205,7 @@ const char *karma_i_feed_name(const karma_i_feed *f) {
 
 char *karma_i_feed_text(const karma_i_feed *f, size_t *length) {
     *length = f->length - f->passed;
-    return f->bytes + f->passed;
+    return f->bytes ? f->bytes + f->passed : NULL;
 }
 
 int karma_i_feed_at_end(const karma_i_feed *f) {

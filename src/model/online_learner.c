@@ -16,6 +16,8 @@
 #include "table/table_split.h"
 
 static const char DEFAULT_KERNEL[] = "rank";
+/* k(x, x) from which sums over a block of rows could leave the range of doubles or of single precision. */
+static const double LARGEST_KERNEL_VALUE = 1e30;
 
 struct karma_online {
     karma_model *model;   /* its stream part is the learner's state */
@@ -311,6 +313,55 @@ static karma_status check_targets(const karma_i_task *task, const karma_table *t
     return refuse_weights(table, err);
 }
 
+/* Values that were cut to KARMA_I_LARGEST_VALUE when they were encoded. In a kernel of all rows the standard deviation
+ * would have grown with them. */
+static karma_status check_values(const karma_model *model, const karma_i_rows *rows, size_t row, size_t number,
+                                 karma_error *err) {
+    karma_i_cell cell;
+    for (size_t e = 0; rows; rows = rows->next, e++) {
+        if (karma_i_recipe_is_placed(model->encoder.recipes[e])) continue;
+        for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, row, from); from = cell.attribute + 1)
+            for (size_t f = 0; f < cell.n_features; f++)
+                if (!(fabsf(cell.features[f]) < (float)KARMA_I_LARGEST_VALUE))
+                    return karma_i_fail(err, KARMA_ERR_DATA,
+                                        "row %zu: the value in column '%s' is too far from those of the first rows to "
+                                        "learn from",
+                                        number, model->encoder.recipes[e]->columns[cell.attribute].name);
+    }
+    return KARMA_OK;
+}
+
+/* Labels of a regression, in standard deviations of the first ones. */
+static karma_status check_labels(const karma_i_task *task, const karma_i_outputs *outputs, size_t row, size_t number,
+                                 karma_error *err) {
+    for (size_t k = 0; k < task->n_outputs; k++)
+        if (outputs->weights[row * task->n_outputs + k] > 0.0 &&
+            !(fabs(outputs->targets[row * task->n_outputs + k]) < KARMA_I_LARGEST_VALUE))
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "row %zu: its label is too far from those of the first rows to learn from", number);
+    return KARMA_OK;
+}
+
+/* *n_good: rows before the first that cannot be learned. */
+static karma_status check_rows(size_t *n_good, const karma_online *online, const karma_i_rows *rows,
+                               const karma_i_outputs *outputs, karma_error *err) {
+    const karma_model *model = online->model;
+    size_t n_seen = model->stream->state.n_rows + model->stream->waiting->n_rows;
+    double *diagonal = karma_i_alloc(rows->n_rows, sizeof *diagonal);
+    if (!diagonal) return karma_i_fail_memory(err);
+    karma_i_kernel_diagonal(diagonal, &model->members[0].kernel, karma_i_rows_all(rows));
+    karma_status st = KARMA_OK;
+    for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++) {
+        st = check_values(model, rows, i, n_seen + i + 1, err);
+        if (st == KARMA_OK) st = check_labels(&model->task, outputs, i, n_seen + i + 1, err);
+        if (st == KARMA_OK && !(fabs(diagonal[i]) <= LARGEST_KERNEL_VALUE))
+            st = karma_i_fail(err, KARMA_ERR_DATA, "row %zu: its values are too large for this kernel", n_seen + i + 1);
+        *n_good = st == KARMA_OK ? i + 1 : i;
+    }
+    karma_i_free(diagonal);
+    return st;
+}
+
 /* The prediction of the first target for each row. */
 static karma_status count_labels(karma_i_stream_part *p, const karma_i_head *head, const karma_i_target *target,
                                  size_t n_rows, const karma_hooks *hooks, karma_error *err) {
@@ -343,10 +394,13 @@ karma_status karma_online_learn(karma_online *online, const karma_table *table, 
     KARMA_TRY(karma_i_encoder_check_matrix(&model->encoder, model->info.n_columns, table, err));
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, online->has_noted ? NULL : hooks, err));
     online->has_noted = 1;
-    karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
-    if (st == KARMA_OK)
-        st = count_labels(model->stream, &model->task.heads[0], &table->targets[0], table->n_rows, hooks, err);
-    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) st = take_row(online, rows, &outputs, i, err);
+    size_t n_good = 0;
+    karma_status checked = karma_i_outputs_fill(&outputs, &model->task, table, err);
+    if (checked == KARMA_OK) checked = check_rows(&n_good, online, rows, &outputs, err);
+    karma_error *other = checked == KARMA_OK ? err : NULL; /* the row that is refused is what the caller hears of */
+    karma_status st = count_labels(model->stream, &model->task.heads[0], &table->targets[0], n_good, hooks, other);
+    for (size_t i = 0; st == KARMA_OK && i < n_good; i++) st = take_row(online, rows, &outputs, i, other);
+    if (checked != KARMA_OK) st = checked;
     karma_i_outputs_clear(&outputs);
     karma_i_rows_free(rows);
     return st;

@@ -248,3 +248,33 @@ class Online(Case):
         if "rows before the error" in err:  # unless all of it was read at once
             seen = int(err.split(" rows before")[0].split()[-1])
             self.ok(*how, stdin=HEADER + "".join(lines(300)[:seen]))
+
+    def test_a_huge_value_late_in_the_stream(self):
+        """It would swamp all that was learned. The row is named, and what came before it is kept; ranks do not care."""
+        how = ["online", "d.csv", "--target", "answer", "--warm-up", "100", "-o", "m.karma"]
+        for position in (450, 699):
+            rows = lines(700)
+            rows[position] = "1e308,5,red,yes\n"
+            self.write("d.csv", HEADER + "".join(rows))
+            for kernel in ("linear", "linear(outer=poly)", "linear(outer=rbf)"):
+                run = self.run_karma(*how, "--kernel", kernel, "--quiet")
+                self.assertEqual(run.code, 1, str(run))
+                self.assertRegex(run.err, rf"row {position + 1}: the value in column 'a'", str(run))
+                self.assertIn(f"m.karma has the {position} rows before the error", run.err)
+                kept = self.read("m.karma")
+                self.write("before.csv", HEADER + "".join(rows[:position]))
+                self.ok("online", "before.csv", *how[2:], "--kernel", kernel, "--quiet")
+                self.assertEqual(self.read("m.karma"), kept, kernel)
+            self.ok(*how, "--kernel", "rank", "--quiet")
+
+    def test_a_huge_label_late_in_the_stream(self):
+        rng = random.Random(5)
+        rows = [f"{a:.4f},{2 * a + rng.gauss(0, 0.1):.4f}\n" for a in (rng.gauss(0, 1) for _ in range(300))]
+        for label in ("1e308", "-1e200", "1e12"):
+            self.write("d.csv", "a,y\n" + "".join(rows[:250]) + f"1,{label}\n" + "".join(rows[250:]))
+            for loss in ("huber", "squared"):
+                run = self.run_karma("online", "d.csv", "--target", "y", "--warm-up", "100", "--loss", loss, "-o", "m.karma", "--quiet")
+                self.assertEqual(run.code, 1, str(run))
+                self.assertIn("row 251: its label is too far", run.err)
+                self.assertIn("m.karma has the 250 rows before the error", run.err)
+                self.assertIn("250 rows", self.ok("inspect", "m.karma").out)

@@ -264,6 +264,9 @@ static karma_status learn_all(stream_run *r, karma_error *err) {
 /* What was learned before an error is kept. */
 static int end_with_error(stream_run *r, const karma_error *err) {
     int code = fail(r->path, err);
+    karma_online_account account;
+    karma_online_get_account(&account, r->online);
+    r->n_rows = account.n_rows;
     if (!r->t->options.output || r->n_rows == r->saved_rows || save(r, 1) != EXIT_DONE) return code;
     fprintf(stderr, "karma: %s has the %zu rows before the error\n", r->t->options.output, r->n_rows);
     return code;
