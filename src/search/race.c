@@ -274,6 +274,12 @@ static int wants_to_stop(const karma_i_race *race, size_t which, size_t n_judged
     return stop(payload, n_judged, race->n_entries, kernel);
 }
 
+/* Where time is limited the second candidate, a map of ranks, comes before the linear kernel, with which all are
+ * compared: if there is time for one kernel only, it should be the stronger one. */
+static size_t place_of(const karma_i_race *race, size_t i) {
+    return race->is_limited && race->n_entries > 1 && i < 2 ? 1 - i : i;
+}
+
 /* Entries are independent: the result does not depend on which thread judges which. */
 static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_i_stop_fn stop, void *payload,
                                   int *stopped, karma_error *err) {
@@ -282,9 +288,9 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
     karma_error *errors = karma_i_zalloc(race->n_entries, sizeof *errors);
     if (!errors) return karma_i_fail_memory(err);
 #pragma omp parallel for schedule(dynamic) num_threads(karma_i_threads(race->task->options.threads))
-    for (size_t e = 0; e < race->n_entries; e++) {
+    for (size_t i = 0; i < race->n_entries; i++) {
         int quit;
-        size_t so_far;
+        size_t so_far, e = place_of(race, i);
 #pragma omp atomic read
         quit = wants_stop;
 #pragma omp atomic read

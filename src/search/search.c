@@ -36,11 +36,16 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
  * need is for trying, up to the larger share. */
 static const double TRYING_SHARE = 0.7, SAMPLE_TRYING_SHARE = 0.45, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.5,
                     LAST_FIT_FOLDS = 2.0;
+/* As many kernels as this should be tried on all folds. Where there is no time for that, as with many classes, they are
+ * tried on the smaller sample of a quick search. */
+static const double LEAST_KERNELS = 8.0;
 /* Of the time for the last fit, what recipes may take, which cannot be stopped. */
 static const double RECIPE_SHARE = 0.4;
 /* Of that time, what the first model of the choice may take; and how many times as long a machine takes there as a
  * candidate with as many pairs of rows. Measured: 3.4 on 891 rows, 4.8 on 3000, 5.5 with landmarks on 5000. */
 static const double LAST_FIT_SHARE = 0.6, LAST_FIT_FACTOR = 5.0;
+/* Machines of a choice, mostly; and rows up to which the last fit is exact where time is limited. */
+static const double USUAL_MACHINES = 2.0, MOST_EXACT_ROWS = 4000.0;
 /* Rows × rows × machines that the last fit may cost beyond one machine; and rows × landmarks × outputs × machines where
  * rows are too many for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
@@ -70,6 +75,8 @@ typedef struct search_state {
     int is_interrupted;   /* by the user */
     int is_out_of_time;
     int is_cut_short;             /* there was no time for some kernels */
+    size_t smaller_sample;        /* rows of a quick search, where these are much fewer; or 0 */
+    int is_too_large;             /* the sample, for the time limit */
     karma_i_folds folds, samples; /* samples: all rows, if candidates are tried on a sample, which is fold 0 */
     karma_i_race race;
     karma_i_judge judge;
@@ -88,6 +95,45 @@ static int has_judged(const karma_i_race *race) {
     int any = race->n_done > 0;
     for (size_t e = 0; e < race->n_entries; e++) any |= race->entries[e].is_judged;
     return any;
+}
+
+/* That a machine of a candidate took, in the mean. */
+static double machine_seconds(const search_state *s) {
+    double seconds = 0.0, n_runs = 0.0;
+    for (size_t e = 0; e < s->race.n_entries; e++) {
+        if (s->race.entries[e].is_out) continue;
+        seconds += s->race.entries[e].seconds / (double)karma_i_threads(s->task.options.threads);
+        n_runs += (double)s->race.entries[e].path.n;
+    }
+    return seconds / fmax(n_runs, 1.0);
+}
+
+/* Rows of a fold that candidates are learned from. */
+static double learned_rows(const search_state *s) {
+    double folds = (double)s->folds.n_folds;
+    return (double)s->table->n_rows * (folds - 1.0) / folds;
+}
+
+/* What the last fit needs, after the first fold: an exact machine costs the square of its rows, and is learned once
+ * without the sample and once with it. Landmarks and trees have no such estimate. */
+static double last_fit_seconds(const search_state *s) {
+    if (!s->samples.table) return LAST_FIT_FOLDS * s->fold_seconds;
+    double n = (double)s->samples.table->n_rows, rest = n - (double)s->table->n_rows, learned = learned_rows(s);
+    if (n > MOST_EXACT_ROWS) return INFINITY;
+    return LAST_FIT_FACTOR * USUAL_MACHINES * machine_seconds(s) * (n * n + rest * rest) / (learned * learned);
+}
+
+static double trying_ends(const search_state *s) {
+    double all = s->deadline - s->started, share = s->samples.table ? SAMPLE_TRYING_SHARE : TRYING_SHARE;
+    if (s->race.n_done > 0) share = fmax(share, fmin(MOST_TRYING_SHARE, 1.0 - last_fit_seconds(s) / all));
+    return s->started + share * all;
+}
+
+/* By what the first kernels took; asked once. */
+static int is_too_large(const search_state *s, size_t n_judged, size_t n_entries) {
+    if (!isfinite(s->deadline) || s->smaller_sample == 0 || s->is_interrupted) return 0;
+    double each = (karma_i_now() - s->started) / (double)n_judged;
+    return each * fmin(LEAST_KERNELS, (double)n_entries) * (double)s->folds.n_folds > trying_ends(s) - s->started;
 }
 
 /* "fold 2 of 5, 31 kernels, accuracy 0.871 so far, about 12 s left: rank(gamma=1)" */
@@ -111,15 +157,9 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
                    n_folds, n_judged + 1, n_left, best, fmax(1.0, left), kernel);
     if (karma_i_progress(s->hooks, line, 0, 0)) s->is_interrupted = 1;
     if (karma_i_now() > s->fold_deadline) s->is_out_of_time = 1;
-    return s->is_interrupted || s->is_out_of_time;
-}
-
-static double trying_ends(const search_state *s) {
-    int is_sample = s->samples.table != NULL;
-    double all = s->deadline - s->started, share = is_sample ? SAMPLE_TRYING_SHARE : TRYING_SHARE;
-    if (!is_sample && s->race.n_done > 0)
-        share = fmax(share, fmin(MOST_TRYING_SHARE, 1.0 - LAST_FIT_FOLDS * s->fold_seconds / all));
-    return s->started + share * all;
+    s->is_too_large = is_too_large(s, n_judged, n_entries);
+    s->smaller_sample = s->is_too_large ? s->smaller_sample : 0; /* recipes that take longer come later */
+    return s->is_interrupted || s->is_out_of_time || s->is_too_large;
 }
 
 /* A time limit for the next fold. False where a fold like the last one would take too long. */
@@ -195,8 +235,7 @@ static karma_status keep_affordable(search_state *s, karma_error *err) {
 
 /* Kernels whose recipes would take all the time of the last fit are not chosen. */
 static void drop_slow_recipes(search_state *s, size_t n_rows) {
-    double n_learned = (double)s->table->n_rows * (double)(s->folds.n_folds - 1) / (double)s->folds.n_folds;
-    double seconds = 0.0;
+    double n_learned = learned_rows(s), seconds = 0.0;
     size_t n_fast = 0;
     for (int k = 0; k < KARMA_N_KERNELS; k++)
         if (karma_i_kind_of((karma_kernel_kind)k)->is_slow)
@@ -231,7 +270,7 @@ static karma_status run_race(search_state *s, karma_error *err) {
         st = karma_i_race_fold(&s->race, watch, s, &stopped, err);
         s->fold_seconds = karma_i_now() - began;
         if (st == KARMA_ERR_DATA) st = blame_fold(s, err);
-        if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
+        if (st != KARMA_OK || s->is_too_large || (stopped && s->race.n_done > 1)) break;
         note_best(s);
         for (size_t e = 0; e < s->race.n_entries; e++) s->is_cut_short |= !s->race.entries[e].was_judged;
         st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
@@ -265,8 +304,6 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
     if (n_folds > n) n_folds = n;
     if (n_folds < 2)
         return karma_i_fail(err, KARMA_ERR_DATA, "one row is too few to choose a model: set option 'effort=off'");
-    s->tolerance = s->task.options.tolerance;
-    s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(karma_i_judge_init(&s->judge, goal, &s->task, s->table, err));
     KARMA_TRY(karma_i_folds_init(&s->folds, &s->task, s->table, n_folds, count_repeats(s->plan, n),
                                  (uint64_t)s->task.options.seed, SEED_STEP, err));
@@ -283,15 +320,7 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
 /* Machines that can be learned in the time that is left, from what a candidate took for its pairs of rows: the last fit
  * goes on to a smaller gap, and may be checked. */
 static double machines_in_time(const search_state *s, double pairs) {
-    const karma_i_race *race = &s->race;
-    double seconds = 0.0, n_runs = 0.0, folds = (double)s->folds.n_folds;
-    double n = (double)s->table->n_rows * (folds - 1.0) / folds;
-    for (size_t e = 0; e < race->n_entries; e++) {
-        if (race->entries[e].is_out) continue;
-        seconds += race->entries[e].seconds / (double)karma_i_threads(s->task.options.threads);
-        n_runs += (double)race->entries[e].path.n;
-    }
-    double each = LAST_FIT_FACTOR * seconds / fmax(n_runs, 1.0) * fmax(pairs / (n * n), 1.0);
+    double n = learned_rows(s), each = LAST_FIT_FACTOR * machine_seconds(s) * fmax(pairs / (n * n), 1.0);
     return LAST_FIT_SHARE * fmax(s->deadline - karma_i_now(), 0.0) / each;
 }
 
@@ -418,6 +447,24 @@ static karma_status start_task(search_state *s, karma_goal *goal, const karma_ta
     return karma_i_task_learn(&s->task, rows, &own, NULL, err);
 }
 
+/* The race on at most `most` rows; *sample is NULL where these are all. */
+static karma_status race_on(search_state *s, karma_table **sample, size_t most, karma_goal goal,
+                            const karma_table *rows, karma_error *err) {
+    size_t quick = karma_i_sample_rows(&s->task.options, KARMA_EFFORT_QUICK);
+    KARMA_TRY(take_sample(sample, &s->samples, &s->task, rows, most, err));
+    s->table = *sample ? *sample : rows;
+    s->smaller_sample = quick < most && 3 * quick <= 2 * s->table->n_rows ? quick : 0;
+    KARMA_TRY(start_race(s, goal, rows, err));
+    return run_race(s, err);
+}
+
+static void clear_race(search_state *s) {
+    karma_i_race_clear(&s->race);
+    karma_i_folds_clear(&s->folds);
+    karma_i_folds_clear(&s->samples);
+    karma_i_judge_clear(&s->judge);
+}
+
 static karma_status search_rows(karma_model **out, const karma_table *rows, const karma_fit_options *fit,
                                 const karma_search_options *options, const karma_hooks *hooks, karma_error *err) {
     search_state s = {
@@ -426,16 +473,19 @@ static karma_status search_rows(karma_model **out, const karma_table *rows, cons
     karma_goal goal;
     karma_table *sample = NULL;
     karma_status st = start_task(&s, &goal, rows, fit, err);
-    if (st == KARMA_OK)
-        st = take_sample(&sample, &s.samples, &s.task, rows, karma_i_sample_rows(fit, options->effort), err);
-    s.table = sample ? sample : rows;
-    if (st == KARMA_OK) st = start_race(&s, goal, rows, err);
-    if (st == KARMA_OK) st = run_race(&s, err);
+    s.tolerance = s.task.options.tolerance;
+    s.task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s.tolerance);
+    if (st == KARMA_OK) st = race_on(&s, &sample, karma_i_sample_rows(fit, options->effort), goal, rows, err);
+    if (st == KARMA_OK && s.is_too_large) {
+        size_t smaller = s.smaller_sample;
+        clear_race(&s);
+        karma_table_free(sample);
+        sample = NULL;
+        s.is_too_large = 0;
+        st = race_on(&s, &sample, smaller, goal, rows, err);
+    }
     if (st == KARMA_OK) st = finish(out, &s, rows, err);
-    karma_i_race_clear(&s.race);
-    karma_i_folds_clear(&s.folds);
-    karma_i_folds_clear(&s.samples);
-    karma_i_judge_clear(&s.judge);
+    clear_race(&s);
     karma_i_task_clear(&s.task);
     karma_table_free(sample);
     return st;

@@ -178,7 +178,8 @@ static double argument(const karma_i_calibration *c, size_t output, const double
     const double *slope = c->slope + output * c->n_outputs;
     double sum = c->offset[output];
     for (size_t j = 0; j < c->n_outputs; j++)
-        sum += clamp(slope[j] * clamp(scores[j], c->low[j], c->high[j]), -LARGEST_TERM, LARGEST_TERM);
+        if (slope[j] != 0.0) /* of many classes only the own slope is not 0 */
+            sum += clamp(slope[j] * clamp(scores[j], c->low[j], c->high[j]), -LARGEST_TERM, LARGEST_TERM);
     return clamp(sum, -DBL_MAX, DBL_MAX);
 }
 

@@ -12,6 +12,7 @@
 #include "solve/calibrate_choice.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -112,6 +113,15 @@ static karma_status learn_all(karma_i_calibration *out, const sample *s, karma_e
                                      s->n_classes, err);
 }
 
+/* With the same bounds, which is all that one slope needs of the larger sigmoid. */
+static karma_status copy_of(karma_i_calibration *out, const karma_i_calibration *c, size_t n_classes,
+                            karma_error *err) {
+    KARMA_TRY(karma_i_calibration_new(out, KARMA_CALIBRATE_SIGMOID, n_classes, 0, err));
+    memcpy(out->low, c->low, c->n_outputs * sizeof *c->low);
+    memcpy(out->high, c->high, c->n_outputs * sizeof *c->high);
+    return KARMA_OK;
+}
+
 static karma_status learn_one(karma_i_calibration *out, const sample *s, karma_error *err) {
     KARMA_TRY(learn_all(out, s, err));
     karma_status st = set_one_slope(out, s, err);
@@ -170,7 +180,8 @@ static karma_status judge_fold(tally *t, double *weights, double *probabilities,
     if (!(learned > 0.0)) return KARMA_OK;
     part.weights = weights;
     KARMA_TRY(learn_all(&larger, &part, err));
-    karma_status st = learn_one(&one, &part, err);
+    karma_status st = copy_of(&one, &larger, s->n_classes, err);
+    if (st == KARMA_OK) st = set_one_slope(&one, &part, err);
     for (size_t i = 0; st == KARMA_OK && i < s->n_rows; i++)
         if (fold[i] == held_out && karma_i_calibration_weight(s, i) > 0.0)
             add_row(t, probabilities, &larger, &one, s, i);

@@ -13,7 +13,7 @@
  *     gradient: Σ_i w_i (p_i - t_i) (z_i, 1)ᵀ + (W - s I, 0)
  *     Hessian times (V, c): Σ_i w_i (p_i∘d_i - p_i (p_i·d_i)) (z_i, 1)ᵀ + (V - trace(V)/K I, 0)
  *
- * A matrix (W, b) is K rows of K + 1 numbers. */
+ * A matrix (W, b) is K rows of K + 1 numbers, or of 2 where W is diagonal: W_kk and b_k. */
 #include "solve/multinomial.h"
 
 #include <math.h>
@@ -30,8 +30,9 @@ static const double SUFFICIENT_SHARE = 1e-4; /* of the promised decrease */
 static const double LOSS_ROUNDING = 1e-13;   /* relative */
 
 typedef struct fit_state {
-    size_t n, K, stride;                                                   /* stride = K + 1 */
-    double *z;                                                             /* n x stride: standardised scores, then 1 */
+    size_t n, K;                                                           /* rows, classes */
+    size_t columns, stride;                                                /* of W: K or 1; stride = columns + 1 */
+    double *z;                                                             /* n x K: standardised scores */
     double *weight;                                                        /* n */
     size_t *class_index;                                                   /* n */
     double *class_weight;                                                  /* K */
@@ -57,7 +58,7 @@ static int allocate_state(fit_state *s) {
     int whole = 1;
     for (size_t i = 0; i < sizeof matrices / sizeof matrices[0]; i++)
         whole &= (*matrices[i] = karma_i_zalloc(s->K, s->stride * sizeof(double))) != NULL;
-    s->z = karma_i_alloc(s->n, s->stride * sizeof *s->z);
+    s->z = karma_i_alloc(s->n, s->K * sizeof *s->z);
     s->p = karma_i_alloc(s->n, s->K * sizeof *s->p);
     s->weight = karma_i_alloc(s->n, sizeof *s->weight);
     s->class_index = karma_i_alloc(s->n, sizeof *s->class_index);
@@ -135,10 +136,8 @@ static void take_rows(fit_state *s, const karma_i_scored *rows) {
         s->total += rows[i].weight;
     }
     for (size_t k = 0; k < s->K; k++) measure_output(s, rows, k);
-    for (size_t i = 0; i < s->n; i++) {
-        for (size_t k = 0; k < s->K; k++) s->z[i * s->stride + k] = (rows[i].scores[k] - s->mean[k]) * s->unit[k];
-        s->z[i * s->stride + s->K] = 1.0;
-    }
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->K; k++) s->z[i * s->K + k] = (rows[i].scores[k] - s->mean[k]) * s->unit[k];
 }
 
 static double target_of(const fit_state *s, size_t row, size_t k) {
@@ -150,18 +149,24 @@ static double target_of(const fit_state *s, size_t row, size_t k) {
 /* --- the objective ------------------------------------------------------------------------------------- */
 
 static int is_diagonal(const fit_state *s) {
-    return s->K > MOST_MIXED_CLASSES;
+    return s->columns == 1;
 }
 
-/* out_k = Σ_j M_kj z_j + M_kK. */
+/* Where W_kk of row k is. */
+static size_t diagonal_of(const fit_state *s, size_t k) {
+    return k * s->stride + (is_diagonal(s) ? 0 : k);
+}
+
+/* out_k = Σ_j W_kj z_j + b_k. */
 static void map_row(double *out, const fit_state *s, const double *M, const double *z) {
+    if (is_diagonal(s)) {
+        for (size_t k = 0; k < s->K; k++) out[k] = M[2 * k + 1] + M[2 * k] * z[k];
+        return;
+    }
     for (size_t k = 0; k < s->K; k++) {
         const double *m = M + k * s->stride;
         double sum = m[s->K];
-        if (is_diagonal(s))
-            sum += m[k] * z[k];
-        else
-            for (size_t j = 0; j < s->K; j++) sum += m[j] * z[j];
+        for (size_t j = 0; j < s->K; j++) sum += m[j] * z[j];
         out[k] = sum;
     }
 }
@@ -170,18 +175,17 @@ static void map_row(double *out, const fit_state *s, const double *M, const doub
 static void add_outer(double *M, const fit_state *s, const double *factors, const double *z) {
     for (size_t k = 0; k < s->K; k++) {
         double *m = M + k * s->stride;
-        if (is_diagonal(s)) {
-            m[k] += factors[k] * z[k];
-            m[s->K] += factors[k];
-        } else {
-            for (size_t j = 0; j <= s->K; j++) m[j] += factors[k] * z[j];
-        }
+        if (is_diagonal(s))
+            m[0] += factors[k] * z[k];
+        else
+            for (size_t j = 0; j < s->K; j++) m[j] += factors[k] * z[j];
+        m[s->columns] += factors[k];
     }
 }
 
 static double mean_slope(const fit_state *s, const double *M) {
     double trace = 0.0;
-    for (size_t k = 0; k < s->K; k++) trace += M[k * s->stride + k];
+    for (size_t k = 0; k < s->K; k++) trace += M[diagonal_of(s, k)];
     return trace / (double)s->K;
 }
 
@@ -189,14 +193,15 @@ static double mean_slope(const fit_state *s, const double *M) {
 static void add_penalty(double *out, const fit_state *s, const double *M) {
     double slope = mean_slope(s, M);
     for (size_t k = 0; k < s->K; k++)
-        for (size_t j = 0; j < s->K; j++) out[k * s->stride + j] += M[k * s->stride + j] - (j == k ? slope : 0.0);
+        for (size_t at = k * s->stride; at < k * s->stride + s->columns; at++)
+            out[at] += M[at] - (at == diagonal_of(s, k) ? slope : 0.0);
 }
 
 static double penalty(const fit_state *s, const double *M) {
     double slope = mean_slope(s, M), sum = 0.0;
     for (size_t k = 0; k < s->K; k++)
-        for (size_t j = 0; j < s->K; j++) {
-            double away = M[k * s->stride + j] - (j == k ? slope : 0.0);
+        for (size_t at = k * s->stride; at < k * s->stride + s->columns; at++) {
+            double away = M[at] - (at == diagonal_of(s, k) ? slope : 0.0);
             sum += away * away;
         }
     return 0.5 * sum;
@@ -207,7 +212,7 @@ static double evaluate(fit_state *s, const double *M) {
     double loss = penalty(s, M);
     for (size_t i = 0; i < s->n; i++) {
         double *p = s->p + i * s->K, largest = -INFINITY, sum = 0.0, mean = 0.0;
-        map_row(p, s, M, s->z + i * s->stride);
+        map_row(p, s, M, s->z + i * s->K);
         for (size_t k = 0; k < s->K; k++) largest = fmax(largest, p[k]);
         for (size_t k = 0; k < s->K; k++) {
             mean += target_of(s, i, k) * p[k];
@@ -223,7 +228,7 @@ static void fill_gradient(fit_state *s) {
     memset(s->gradient, 0, s->K * s->stride * sizeof *s->gradient);
     for (size_t i = 0; i < s->n; i++) {
         for (size_t k = 0; k < s->K; k++) s->row[k] = s->weight[i] * (s->p[i * s->K + k] - target_of(s, i, k));
-        add_outer(s->gradient, s, s->row, s->z + i * s->stride);
+        add_outer(s->gradient, s, s->row, s->z + i * s->K);
     }
     add_penalty(s->gradient, s, s->at);
 }
@@ -234,10 +239,10 @@ static void multiply(fit_state *s) {
     for (size_t i = 0; i < s->n; i++) {
         const double *p = s->p + i * s->K;
         double mean = 0.0;
-        map_row(s->row, s, s->direction, s->z + i * s->stride);
+        map_row(s->row, s, s->direction, s->z + i * s->K);
         for (size_t k = 0; k < s->K; k++) mean += p[k] * s->row[k];
         for (size_t k = 0; k < s->K; k++) s->row[k] = s->weight[i] * p[k] * (s->row[k] - mean);
-        add_outer(s->product, s, s->row, s->z + i * s->stride);
+        add_outer(s->product, s, s->row, s->z + i * s->K);
     }
     add_penalty(s->product, s, s->direction);
 }
@@ -292,7 +297,7 @@ static int backtrack(fit_state *s, double *loss, double promise) {
 
 static void minimise(fit_state *s) {
     for (size_t k = 0; k < s->K; k++)
-        s->at[k * s->stride + s->K] = log((s->class_weight[k] + 1.0) / (s->total + (double)s->K));
+        s->at[k * s->stride + s->columns] = log((s->class_weight[k] + 1.0) / (s->total + (double)s->K));
     double loss = evaluate(s, s->at);
     for (int round = 0; round < MOST_NEWTON_STEPS; round++) {
         fill_gradient(s);
@@ -305,10 +310,11 @@ static void minimise(fit_state *s) {
 static void write_result(double *slope, double *offset, const fit_state *s) {
     for (size_t k = 0; k < s->K; k++) {
         const double *m = s->at + k * s->stride;
-        offset[k] = m[s->K];
+        offset[k] = m[s->columns];
         for (size_t j = 0; j < s->K; j++) {
-            slope[k * s->K + j] = m[j] * s->unit[j];
-            offset[k] -= m[j] * s->unit[j] * s->mean[j];
+            double own = !is_diagonal(s) ? m[j] : j == k ? m[0] : 0.0;
+            slope[k * s->K + j] = own * s->unit[j];
+            offset[k] -= own * s->unit[j] * s->mean[j];
         }
     }
 }
@@ -316,7 +322,8 @@ static void write_result(double *slope, double *offset, const fit_state *s) {
 karma_status karma_i_multinomial_fit(double *slope, double *offset, karma_i_scored *rows, size_t n_rows,
                                      size_t n_classes, karma_error *err) {
     KARMA_TRY(sort_rows(rows, &n_rows, n_classes, err));
-    fit_state s = {.n = n_rows, .K = n_classes, .stride = n_classes + 1};
+    fit_state s = {.n = n_rows, .K = n_classes, .columns = n_classes > MOST_MIXED_CLASSES ? 1 : n_classes};
+    s.stride = s.columns + 1;
     karma_status st = allocate_state(&s) ? KARMA_OK : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
         take_rows(&s, rows);

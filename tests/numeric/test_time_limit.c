@@ -46,7 +46,7 @@ typedef struct outcome {
     karma_search_end end;
 } outcome;
 
-static outcome search_in(const karma_table *table, karma_effort effort, double limit) {
+static outcome search_with(const karma_table *table, karma_effort effort, double limit, const karma_hooks *hooks) {
     karma_fit_options fit;
     karma_search_options search;
     karma_model *model = NULL;
@@ -57,7 +57,7 @@ static outcome search_in(const karma_table *table, karma_effort effort, double l
     search.effort = (int)effort;
     search.time = limit;
     double began = seconds;
-    if (karma_search(&model, table, &fit, &search, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    if (karma_search(&model, table, &fit, &search, hooks, &err) != KARMA_OK) fail_msg("%s", err.message);
     const karma_search_info *info = karma_model_search_info(model);
     outcome o = {.spent = seconds - began,
                  .score = info->score,
@@ -70,6 +70,10 @@ static outcome search_in(const karma_table *table, karma_effort effort, double l
                  .end = info->end};
     karma_model_free(model);
     return o;
+}
+
+static outcome search_in(const karma_table *table, karma_effort effort, double limit) {
+    return search_with(table, effort, limit, NULL);
 }
 
 static void show(const char *name, double limit, const outcome *o) {
@@ -94,6 +98,70 @@ static void more_time_is_not_worse_than_quick(void **state) {
         assert_true(o.score >= quick.score - 2.0 * quick.error);
         if (share >= 1.0) assert_true(o.has_zero);
         if (o.end == KARMA_SEARCH_OUT_OF_TIME) assert_true(o.spent >= 0.5 * limit);
+    }
+    karma_table_free(table);
+}
+
+/* --- many classes -------------------------------------------------------------------------------------- */
+
+enum { N_MANY_ROWS = 1600, SIDE = 4 };
+
+/* The class is the cell of a grid over two of the columns: a linear kernel finds those at the corners. */
+static karma_table *draw_grid(void) {
+    static char names[N_MANY_ROWS][8];
+    static const char *classes[N_MANY_ROWS];
+    static double hidden[N_MANY_ROWS];
+    table_plan plan = {N_MANY_ROWS, 3, 0, 0, 0.95, 0, 0.0};
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 11);
+    karma_table *table = draw_attributes(&plan, hidden, &rng);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        size_t cell = 0;
+        for (size_t c = table->row_start[i]; c < table->row_start[i + 1]; c++) {
+            double x = table->cell_value[c];
+            size_t bin = x < -0.6 ? 0 : x < 0.0 ? 1 : x < 0.6 ? 2 : 3;
+            if (table->cell_owner[c] < 2) cell += table->cell_owner[c] ? SIDE * bin : bin;
+        }
+        (void)snprintf(names[i], sizeof names[i], "k%zu", cell);
+        classes[i] = names[i];
+    }
+    assert_int_equal(karma_table_add_target_classes(table, "cell", classes, NULL), KARMA_OK);
+    return table;
+}
+
+/* A machine on which a kernel costs the square of the rows that it is tried on: those of a quick search from the start,
+ * or after the first fold has begun a second time. */
+typedef struct slow_machine {
+    int is_small;
+    size_t n_begun;
+} slow_machine;
+
+static int take_time(void *payload, const char *stage, size_t done, size_t total) {
+    slow_machine *m = payload;
+    (void)done, (void)total;
+    if (!strstr(stage, ", kernel ")) return 0;
+    if (strstr(stage, "fold 1 of ") && strstr(stage, ", kernel 2 of ")) m->is_small |= m->n_begun++ > 0;
+    seconds += m->is_small ? 1.0 : 4.0;
+    return 0;
+}
+
+/* A quarter of the time of a quick search is enough for a kernel that suits, and as much time or more is not worse. */
+static void many_classes_in_time(void **state) {
+    (void)state;
+    karma_table *table = draw_grid();
+    slow_machine quick_machine = {1, 0};
+    karma_hooks hooks = {.progress = take_time, .payload = &quick_machine};
+    outcome quick = search_with(table, KARMA_EFFORT_QUICK, 0.0, &hooks);
+    show("quick", 0.0, &quick);
+    for (double share = 0.25; share <= 4.0; share *= 4.0) {
+        slow_machine machine = {0, 0};
+        hooks.payload = &machine;
+        outcome o = search_with(table, KARMA_EFFORT_NORMAL, share * quick.spent, &hooks);
+        show("limit", share * quick.spent, &o);
+        assert_true(o.n_folds >= 5);
+        assert_true(o.has_probabilities);
+        assert_true(o.score >= (share < 1.0 ? 0.9 : quick.score - 2.0 * quick.error));
+        if (share >= 1.0) assert_true(o.n_kernels > 4);
     }
     karma_table_free(table);
 }
@@ -179,6 +247,7 @@ static void time_left_of_a_comparison_counts_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_time_is_not_worse_than_quick),
+        cmocka_unit_test(many_classes_in_time),
         cmocka_unit_test(time_left_of_a_comparison_counts_down),
     };
     return cmocka_run_group_tests_name("time_limit", tests, NULL, NULL);
