@@ -1,5 +1,6 @@
 /* Bytes come from the file by read(2), or from a supply; those of a gzip file go through a small buffer and inflate.
- * Memory stops at the size of the machine's: an endless line or a gzip bomb is an error. */
+ * Memory stops at the size of the machine's, and a line at 1 GB: an endless line, a device or a gzip bomb is an error.
+ */
 #include "io/feed.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include "base/mem.h"
 
 enum { CHUNK = 1 << 16, MOST_STEP = 1 << 20 };
+enum { LONGEST_LINE = 1 << 30, LONGEST_BINARY = 1 << 22 }; /* the second: with a NUL byte */
 
 struct karma_i_feed {
     const char *name;
@@ -26,6 +28,8 @@ struct karma_i_feed {
     int ended;     /* there is no more text */
     char *bytes;   /* the window is bytes[passed..length), with a '\0' behind */
     size_t passed, length, capacity;
+    size_t line_length; /* bytes after the last end of a line, and whether one of them is NUL */
+    int line_has_nul;
     size_t origin;    /* bytes that do not count as text: a byte order mark */
     size_t size_hint; /* size of the file, by its metadata */
     size_t from;      /* the first byte that counts, and how many are left, if only some of the file do */
@@ -59,7 +63,8 @@ static karma_status read_bytes(size_t *got, karma_i_feed *f, void *to, size_t ro
 /* Room for `more` bytes and a '\0'. */
 static karma_status make_room(karma_i_feed *f, size_t more, karma_error *err) {
     enum { SMALL = 1 << 24 }; /* rows may come one by one, and asking the system takes longer than reading one */
-    size_t limit = f->length < SMALL && more < SMALL ? PTRDIFF_MAX : karma_i_memory_limit();
+    /* half of it: the table of the text needs some, too, and the system kills a process that takes all */
+    size_t limit = f->length < SMALL && more < SMALL ? PTRDIFF_MAX : karma_i_memory_limit() / 2;
     if (more >= limit || f->length >= limit - more ||
         !karma_i_reserve(&f->bytes, &f->capacity, f->length + more + 1, 1))
         return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: the file does not fit in memory", f->name);
@@ -166,6 +171,20 @@ static karma_status read_some(karma_i_feed *f, size_t room, karma_error *err) {
     return KARMA_OK;
 }
 
+/* The text from `before` on is new. */
+static karma_status check_line(karma_i_feed *f, size_t before, karma_error *err) {
+    size_t start = f->length;
+    while (start > before && f->bytes[start - 1] != '\n' && f->bytes[start - 1] != '\r') start--;
+    if (start > before) f->line_length = 0, f->line_has_nul = 0;
+    f->line_length += f->length - start;
+    f->line_has_nul |= memchr(f->bytes + start, '\0', f->length - start) != NULL;
+    if (f->line_has_nul && f->line_length > LONGEST_BINARY)
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: it has NUL bytes and no lines: it is not a text file", f->name);
+    if (f->line_length > LONGEST_LINE)
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: a line is longer than 1 GB: it is not a table", f->name);
+    return KARMA_OK;
+}
+
 static void drop_passed(karma_i_feed *f) {
     if (f->is_held || f->passed == 0) return;
     memmove(f->bytes, f->bytes + f->passed, f->length - f->passed);
@@ -191,8 +210,9 @@ karma_status karma_i_feed_fill(karma_i_feed *f, size_t length, int patient, karm
         if (f->is_held && !f->is_gzip && f->size_hint > f->length) step = f->size_hint - f->length + 1;
         if (step < CHUNK) step = CHUNK; /* also room for what the look at the start has read */
         KARMA_TRY(make_room(f, step, err));
-        size_t room = f->capacity - f->length - 1;
+        size_t room = f->capacity - f->length - 1, before = f->length;
         KARMA_TRY(read_some(f, room < missing || missing < CHUNK ? room : missing, err));
+        KARMA_TRY(check_line(f, before, err));
     }
     KARMA_TRY(make_room(f, 0, err));
     f->bytes[f->length] = '\0';
@@ -231,6 +251,8 @@ karma_status karma_i_feed_rewind(karma_i_feed *f, karma_error *err) {
     if (lseek(f->file, 0, SEEK_SET) < 0)
         return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read twice: %s", f->name, strerror(errno));
     f->raw_ended = f->ended = f->in_member = 0;
+    f->line_length = 0;
+    f->line_has_nul = 0;
     f->length = f->used = f->packed_length = 0;
     KARMA_TRY(karma_i_feed_fill(f, f->origin, 1, err));
     f->passed = f->origin < f->length ? f->origin : f->length;
@@ -266,6 +288,8 @@ karma_status karma_i_feed_restrict(karma_i_feed *f, size_t first, size_t end, ka
     f->until = end;
     f->left = end - first;
     f->raw_ended = f->ended = 0;
+    f->line_length = 0;
+    f->line_has_nul = 0;
     f->length = f->passed = f->used = f->packed_length = 0;
     return KARMA_OK;
 }

@@ -88,9 +88,13 @@ static karma_status look_at_start(karma_i_csv_window *start, karma_i_feed *feed,
     while (start->is_cut &&
            memchr(start->text.text, '\n', start->text.length) == start->text.text + start->text.length - 1);
     KARMA_TRY(karma_i_check_start(&skipped, start->text.name, start->text.text, start->text.length, err));
-    if (!skipped) return KARMA_OK;
-    karma_i_feed_skip(feed, skipped);
-    return karma_i_csv_load_window(start, feed, 0, patient, err);
+    if (skipped) {
+        karma_i_feed_skip(feed, skipped);
+        KARMA_TRY(karma_i_csv_load_window(start, feed, 0, patient, err));
+    }
+    if (!start->is_cut) return KARMA_OK;
+    /* there is more: what is not text, perhaps without end, is refused before some reader takes all of it */
+    return karma_i_check_text(start->text.name, start->text.text, start->text.length, 1, err);
 }
 
 /* The readers other than CSV take a text that is whole and checked. */

@@ -1,4 +1,5 @@
 """Limits of the system and of the user: threads, address space, memory. A run ends well or with one sentence."""
+import gzip
 import os
 import re
 import resource
@@ -99,3 +100,53 @@ class EndlessModel(Case):
             endless.kill()
         self.assertEqual(done.returncode, 1)
         self.assertIn("it is longer than its header claims", done.stderr)
+
+
+class EndlessTables(Case):
+    """Input without an end, or without lines, is refused before it fills the memory."""
+
+    def test_devices(self):
+        for device, says in (("/dev/zero", "not a text file"), ("/dev/urandom", "^karma: /dev/urandom: ")):
+            for args in (["inspect", device], ["inspect", device, "--format", "libsvm", "--absent", "zero"], ["inspect", device, "--format", "arff"],
+                         ["train", device, "--target", "y", "-o", "m.karma"], ["gram", device], ["online", device, "--target", "y"]):
+                self.fails(*args, says=says)
+
+    def test_decompression_bombs(self):
+        """100 KB that unpack to 100 MB without a line, inside of a line, and as one quoted cell."""
+        if SANITIZED:
+            self.skipTest("address space cannot be limited")
+        for start, rest, says in ((b"a,y\n", b"\0", "not a text file"), (b"a,y\n", b"x", "memory"), (b'a,y\n"', b"x\n", "memory|quote")):
+            with gzip.open(self.path("d.csv.gz"), "wb", 1) as file:
+                file.write(start)
+                for _ in range(100):  # in parts: the peak of a run counts what this process had when it started
+                    file.write(rest * ((1 << 20) // len(rest)))
+            self.fails("inspect", "d.csv.gz", "--threads", "1", preexec_fn=address_space(280), says=says)
+
+    def test_an_endless_line(self):
+        if SANITIZED:
+            self.skipTest("address space cannot be limited")
+        with subprocess.Popen(["/bin/sh", "-c", "printf 'a,y\\n'; yes | tr -d '\\n'"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as endless:
+            done = subprocess.run([KARMA, "inspect", "-", "--threads", "1"], stdin=endless.stdout, capture_output=True, text=True, check=False,
+                                  preexec_fn=address_space(300))
+            endless.stdout.close()
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^karma: .*(memory|longer than 1 GB).*\n$")
+
+
+class Libsvm(Case):
+    def test_absent_cells_as_zeros(self):
+        """The table of zeros is the large part, 36 MB. Under any limit the run ends well or with a sentence."""
+        if SANITIZED:
+            self.skipTest("address space cannot be limited")
+        self.write("d.svm", "".join(f"{i % 2} 1:{i % 7} 100:{i % 5}\n" for i in range(30000)))
+        self.write("few.svm", "".join(f"{i % 2} 1:{i % 7} 100:{i % 5}\n" for i in range(40)))
+        self.run_karma("train", "few.svm", "--absent", "zero", "--effort", "off", "-o", "m.karma")
+        codes = []
+        for megabytes in (150, 170, 190, 210, 230, 250, 300):
+            run = self.run_karma("predict", "m.karma", "d.svm", "--absent", "zero", "--threads", "1", "-o", "p.csv", preexec_fn=address_space(megabytes))
+            codes.append(run.code)
+            self.assertEqual(len(run.complaints()), run.code, str(run))
+            if run.code:
+                self.assertRegex(run.err, "memory|address space", str(run))
+        self.assertEqual(codes, sorted(codes, reverse=True))
+        self.assertEqual({codes[0], codes[-1]}, {0, 1})
