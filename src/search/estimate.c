@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "base/mem.h"
 #include "base/threads.h"
 #include "karma/search.h"
 #include "solve/nystrom.h"
@@ -32,7 +33,16 @@ enum { LEAST_SAMPLE = 200, LEAST_OF_SPARSE = 256 };
 /* Up to this many rows the members of a committee are learned at the same time (model/fit_task.c). */
 static const double SIDE_BY_SIDE_ROWS = 4000.0;
 /* Features of exact coordinates (solve/nystrom.c), and bytes for each entry of matrices of landmarks. */
-static const double MOST_EXACT = 1000.0, MATRIX_BYTES = 48.0;
+static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5, MATRIX_BYTES = 48.0, MOST_GAMMA = 8.0;
+/* Rows whose values are counted. */
+enum { FIRST_ROWS = 300 };
+/* Machines that a search tries: their scores of the sample are kept. And those of a choice. */
+static const double tried_machines[KARMA_N_EFFORTS] = {
+    [KARMA_EFFORT_QUICK] = 27.0,
+    [KARMA_EFFORT_NORMAL] = 48.0,
+    [KARMA_EFFORT_THOROUGH] = 325.0,
+};
+static const double CHOSEN_MACHINES = 6.0, PATH_MACHINES = 5.0;
 /* Encodings of a search's committee: numbers, ranks, coordinates of the subspace, leaves. */
 static const double SEARCHED_ENCODINGS = 4.0, STATED_ENCODINGS = 2.0;
 
@@ -69,6 +79,37 @@ static double outputs_of(const karma_table *table) {
     return fmax(outputs, 1.0);
 }
 
+/* Different numbers of each column among the first rows, added up: no more than ranks have values. */
+static double count_values(const karma_table *table) {
+    size_t d = table->n_attributes, n = table->n_rows < FIRST_ROWS ? table->n_rows : FIRST_ROWS;
+    double *seen = karma_i_alloc(d, FIRST_ROWS * sizeof *seen), sum = 0.0;
+    size_t *n_seen = karma_i_zalloc(d, sizeof *n_seen);
+    for (size_t c = 0; seen && n_seen && c < table->row_start[n]; c++) {
+        size_t j = table->cell_owner[c], at = 0;
+        double *own = seen + j * FIRST_ROWS;
+        while (at < n_seen[j] && own[at] != table->cell_value[c]) at++;
+        if (at == n_seen[j]) own[n_seen[j]++] = table->cell_value[c];
+    }
+    for (size_t j = 0; n_seen && j < d; j++) sum += (double)n_seen[j];
+    karma_i_free(seen);
+    karma_i_free(n_seen);
+    return sum;
+}
+
+/* The most exact coordinates that a kernel may have (kernel/features_exact.c): (features + 1) C(d + γ - 1, γ - 1) of a
+ * linear one, and one for each value of ranks. More than the limit are never made. */
+static double most_coordinates(const karma_table *table) {
+    double n = (double)table->n_rows, d = (double)table->n_attributes, limit = fmin(MOST_EXACT, EXACT_SHARE * n);
+    double features = 1.0, most = 0.0;
+    for (size_t i = 0; i < table->n_attributes; i++)
+        features += table->attributes[i].n_levels > 1 ? (double)table->attributes[i].n_levels : 1.0;
+    for (double rank = features, gamma = 1.0; rank <= limit && gamma <= MOST_GAMMA; gamma++) {
+        most = rank;
+        rank *= (d + gamma) / gamma;
+    }
+    return most > 0.0 && count_values(table) <= limit ? limit : most;
+}
+
 /* The whole kernel matrix of the rows that an exact fit learns from: all, or those beside the sample that checks it. 0:
  * there are too many of either. */
 static double matrix_bytes(double n, double n_sample, const karma_fit_options *fit, double machines_at_once) {
@@ -82,15 +123,15 @@ static double matrix_bytes(double n, double n_sample, const karma_fit_options *f
  * matrix, or values against landmarks. */
 static double solver_bytes(const karma_table *table, const karma_fit_options *fit, double n_sample,
                            double machines_at_once) {
-    double n = (double)table->n_rows, d = (double)table->n_attributes, memory = karma_i_memory_bytes(fit);
-    double features = fmin(fmin(MOST_EXACT, n / 2.0), (d + 1.0) * (d + 2.0) / 2.0);
+    double n = (double)table->n_rows, memory = karma_i_memory_bytes(fit), features = most_coordinates(table);
     int is_open = fit->solver == KARMA_SOLVER_AUTO || fit->solver == KARMA_SOLVER_PRIMAL;
     double coordinates = is_open && n * features * sizeof(double) <= memory ? n * features * sizeof(double) : 0.0;
     double m = (double)karma_i_count_landmarks(fit, table->n_rows), landmarks = 0.0;
     if (fit->solver == KARMA_SOLVER_NYSTROM || (n > KARMA_I_MOST_BATCH_ROWS && is_open))
         landmarks = MATRIX_BYTES * m * m + fmin(fit->memory == KARMA_AUTO ? 1e9 : 0.5 * memory, n * m * sizeof(float));
     double kernel = fmax(matrix_bytes(n, n_sample, fit, machines_at_once), landmarks);
-    return fmax(coordinates, fmin(kernel, memory * machines_at_once)) + 10.0 * n * outputs_of(table) * sizeof(double);
+    return fmax(coordinates, fmin(kernel, memory * machines_at_once)) +
+           (10.0 + CHOSEN_MACHINES) * n * outputs_of(table) * sizeof(double);
 }
 
 double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
@@ -100,8 +141,9 @@ double karma_estimate_memory(const karma_table *table, const karma_fit_options *
     double n = (double)table->n_rows, threads = karma_i_threads(fit->threads);
     double encodings = is_searched ? SEARCHED_ENCODINGS : STATED_ENCODINGS, copies = is_searched ? 2.0 : 1.0;
     double s = is_searched ? fmin(n, (double)karma_i_sample_rows(fit, effort)) : 0.0;
+    double scores = s * outputs_of(table) * (sizeof(float) * tried_machines[effort] + 16.0 * PATH_MACHINES * threads);
     double trying = (SHARED_MATRICES + OWN_MATRICES * threads) * s * s * sizeof(float);
     double trees = is_searched ? n * ((double)table->n_attributes + 48.0 + 16.0 * outputs_of(table)) : 0.0;
     double last = solver_bytes(table, fit, s, is_searched ? threads : 1.0) + trees;
-    return PROCESS + SLACK * (table_bytes(table) * copies + row_bytes(table) * encodings + fmax(trying, last));
+    return PROCESS + SLACK * (table_bytes(table) * copies + row_bytes(table) * encodings + scores + fmax(trying, last));
 }

@@ -70,6 +70,14 @@ class Memory(Case):
                 self.assertLessEqual(told["peak_bytes"], told["estimated_bytes"])
                 self.assertLess(told["estimated_bytes"], 5 * told["peak_bytes"])
 
+    def test_the_note_says_what_kernels_add(self):
+        run = self.train("--effort", "quick", "--verbose")
+        told = re.search(r"about ([0-9.]+) GB of memory, and up to ([0-9.]+) GB if the model has kernels of all rows", run.err)
+        self.assertTrue(told, run.err)
+        few, many = (1e9 * float(word) for word in told.groups())
+        self.assertLess(1.5 * few, 1.05 * many)
+        self.assertLess(run.json()["peak_bytes"], 1.05 * many)
+
     def test_memory_bounds_search_and_fit(self):
         for options in self.COMMANDS[:1] + self.COMMANDS[2:]:
             with self.subTest(options=options):

@@ -49,8 +49,29 @@ static double taken_space(void) {
 
 /* Less than this is not worth a line on a terminal, or anywhere. */
 static const double WORTH_SHOWING = 2e8, WORTH_SAYING = 1e9;
+/* From this ratio on two estimates are shown. */
+static const double CLEARLY_MORE = 1.5;
 /* A thread that calls OpenBLAS takes a buffer, and every thread a stack. */
 static const double BLAS_BUFFER = 134217728.0, STACK = 8388608.0;
+
+/* A search of a large table may choose trees, which need no kernel values, or kernels, for which an estimate is a
+ * bound: then the user sees both. */
+static void note_memory(const tool *t, const karma_table *table, double needed, double copies) {
+    karma_fit_options without = t->fit; /* borrows its texts */
+    without.memory = 0.001;
+    double few = karma_estimate_memory(table, &without, &t->search) + copies;
+    double least = t->options.verbose ? 0.0 : isatty(STDERR_FILENO) ? WORTH_SHOWING : WORTH_SAYING;
+    if (needed < least || t->options.quiet) return;
+    if (t->search.effort != KARMA_EFFORT_OFF && needed > CLEARLY_MORE * few)
+        fprintf(stderr,
+                "karma: note: this may take about %.2g GB of memory, and up to %.2g GB if the model has kernels of all "
+                "rows; --memory limits that share\n",
+                few / 1e9, needed / 1e9);
+    else
+        fprintf(stderr,
+                "karma: note: this may take up to %.2g GB of memory; --memory limits the share of kernel values\n",
+                needed / 1e9);
+}
 
 int check_memory(tool *t, const karma_table *table, double more_copies) {
     enum { CELL = 12 };
@@ -58,11 +79,7 @@ int check_memory(tool *t, const karma_table *table, double more_copies) {
     double needed = karma_estimate_memory(table, &t->fit, &t->search) + more_copies * CELL * cells;
     double limit = address_space();
     t->estimated_bytes = needed;
-    double least = t->options.verbose ? 0.0 : isatty(STDERR_FILENO) ? WORTH_SHOWING : WORTH_SAYING;
-    if (needed >= least && !t->options.quiet)
-        fprintf(stderr,
-                "karma: note: this may take up to %.2g GB of memory; --memory limits the share of kernel values\n",
-                needed / 1e9);
+    note_memory(t, table, needed, more_copies * CELL * cells);
     if (limit == INFINITY) return EXIT_DONE;
     int64_t threads = t->fit.threads > 0 ? t->fit.threads : sysconf(_SC_NPROCESSORS_ONLN);
     double room = limit - taken_space() - (double)threads * (BLAS_BUFFER + STACK);
