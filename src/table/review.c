@@ -516,8 +516,10 @@ static karma_status review_all(review_state *s, unsigned char *in_group, karma_e
 
 karma_status karma_table_review(karma_review *out, const karma_table *table, karma_error *err) {
     karma_review review = {NULL, 0};
-    *out = review;
-    if ((double)table->n_rows * (double)table->n_attributes > MOST_REVIEWED_CELLS) return KARMA_OK;
+    if ((double)table->n_rows * (double)table->n_attributes > MOST_REVIEWED_CELLS) {
+        *out = review;
+        return KARMA_OK;
+    }
     review_state s = {.review = &review, .table = table};
     s.column = karma_i_alloc(table->n_rows, sizeof *s.column);
     s.other = karma_i_alloc(table->n_rows, sizeof *s.other);
