@@ -225,7 +225,9 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_NO_LABEL,        /* a target, number `column`, without a label in `value` rows */
     KARMA_FINDING_CODE,   /* a column of numbers with `value`, 99 for example, in `other` rows, far from all others */
     KARMA_FINDING_DATES,  /* a column of categories that look like dates, but not in a form that is read */
-    KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns */
+    KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns; or, if
+                             `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
+                             from 1 */
     KARMA_FINDING_ONE_CLASS, /* a target, number `column`, with the same class in all rows */
     KARMA_FINDING_DURATIONS, /* a column of categories that are durations: 30:05:20 */
     KARMA_FINDING_EMPTY_ROWS /* `value` rows without a cell and without a label */

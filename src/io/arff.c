@@ -25,7 +25,8 @@ typedef struct arff_file {
     size_t line; /* of the line being read, from 1 */
     arff_attribute *attributes;
     size_t n_attributes, capacity;
-    char *text; /* the CSV */
+    karma_i_dictionary names; /* of the attributes */
+    char *text;               /* the CSV */
     size_t length, text_capacity;
     char **values; /* of a sparse row; NULL: left out */
     karma_i_missing missing;
@@ -73,8 +74,8 @@ static int starts_with(span line, const char *lower_word) {
     return 1;
 }
 
-/* A word or a quoted text up to one of `stops`, unquoted, in memory of its own; NULL: out of memory. *closed: its quote
- * is closed. */
+/* A word or a quoted text up to one of `stops`, unquoted, in memory of its own; NULL: out of memory. A quote within
+ * quotes follows a backslash or is written twice. *closed: its quote is closed. */
 static char *take_text(span *s, const char *stops, int *closed) {
     char *out = karma_i_alloc((size_t)(s->end - s->p) + 1, 1);
     size_t used = 0;
@@ -83,13 +84,14 @@ static char *take_text(span *s, const char *stops, int *closed) {
     char quote = s->p < s->end && (*s->p == '\'' || *s->p == '"') ? *s->p++ : '\0';
     *closed = !quote;
     while (s->p < s->end) {
-        if (quote && *s->p == quote) {
+        int is_quote = quote && *s->p == quote;
+        if (is_quote && !(s->p + 1 < s->end && s->p[1] == quote)) {
             *closed = 1;
             s->p++;
             break;
         }
         if (!quote && strchr(stops, *s->p)) break;
-        if (*s->p == '\\' && s->p + 1 < s->end) s->p++;
+        if (is_quote || (*s->p == '\\' && s->p + 1 < s->end)) s->p++;
         out[used++] = *s->p++;
     }
     while (!quote && used && is_blank(out[used - 1])) used--;
@@ -151,7 +153,10 @@ static karma_status read_attribute(arff_file *f, span line, karma_error *err) {
     if (!karma_i_reserve(&f->attributes, &f->capacity, f->n_attributes + 1, sizeof *f->attributes))
         return karma_i_fail_memory(err);
     KARMA_TRY(take_field(&a.name, f, &line, " \t{", err));
+    size_t number = f->n_attributes;
     karma_status st = *a.name ? read_type(&a, f, &line, err) : fail_line(f, "an attribute has no name", err);
+    if (st == KARMA_OK) st = karma_i_dictionary_add(&number, &f->names, a.name, strlen(a.name), err);
+    if (st == KARMA_OK && number < f->n_attributes) st = fail_line(f, "an attribute before has the same name", err);
     f->attributes[f->n_attributes++] = a; /* also where its type is wrong: it is freed with the others */
     return st;
 }
@@ -234,7 +239,10 @@ static karma_status read_pair(arff_file *f, span *line, karma_error *err) {
     skip_blanks(line);
     for (; line->p < line->end && isdigit((unsigned char)*line->p) && n_digits < 10; line->p++, n_digits++)
         index = 10 * index + (size_t)(*line->p - '0');
-    if (n_digits == 0 || index >= f->n_attributes) return fail_line(f, "a sparse row has a wrong index", err);
+    if (n_digits == 0) return fail_line(f, "in a sparse row an index, from 0 on, comes before each value", err);
+    if (index >= f->n_attributes)
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: index %zu, but the last attribute has index %zu",
+                            f->name, f->line, index, f->n_attributes - 1);
     if (f->values[index]) return fail_line(f, "a sparse row has an index twice", err);
     KARMA_TRY(take_field(&f->values[index], f, line, ",}", err));
     return check_value(f, index, f->values[index], err);
@@ -332,6 +340,7 @@ static void clear_file(arff_file *f) {
         karma_i_dictionary_clear(&f->attributes[j].levels);
     }
     karma_i_free(f->attributes);
+    karma_i_dictionary_clear(&f->names);
     karma_i_free(f->text);
     karma_i_missing_clear(&f->missing);
 }

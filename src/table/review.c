@@ -465,6 +465,28 @@ static size_t count_titles(const karma_table *table) {
     return n;
 }
 
+/* Whether the category is the column's own name. */
+static int repeats_name(const karma_i_column *column, double value) {
+    return column->kind == KARMA_COLUMN_CATEGORY && value >= 0.0 &&
+           strcmp(column->levels[(size_t)value], column->name) == 0;
+}
+
+/* Rows whose cells are names of their columns, as in files that were put together; *first is the first of them. */
+static size_t count_headers(size_t *first, const karma_table *table) {
+    size_t n = 0;
+    for (size_t i = 0; i < table->n_rows; i++) {
+        size_t n_names = 0, n_others = 0;
+        for (size_t c = table->row_start[i]; c < table->row_start[i + 1] && n_others == 0; c++)
+            *(repeats_name(&table->attributes[table->cell_owner[c]], table->cell_value[c]) ? &n_names : &n_others) += 1;
+        for (size_t t = 0; t < table->n_targets && n_others == 0; t++)
+            n_names += !isnan(table->targets[t].value[i]) &&
+                       repeats_name(&table->targets[t].column, table->targets[t].value[i]);
+        if (n_others > 0 || n_names < 2) continue;
+        if (n++ == 0) *first = i;
+    }
+    return n;
+}
+
 /* Rows of nothing but delimiters, as spreadsheets write them below a table. */
 static size_t count_empty_rows(const karma_table *table) {
     size_t n = 0;
@@ -480,7 +502,8 @@ static karma_status review_rows(review_state *s, karma_error *err) {
     const karma_table *table = s->table;
     size_t n_titles = table->n_rows >= LEAST_ROWS ? count_titles(table) : 0;
     if (n_titles > 1) KARMA_TRY(find(s, KARMA_FINDING_HEADER, 0, 0, (double)n_titles, err));
-    size_t n_empty = count_empty_rows(table);
+    size_t first = 0, n_headers = count_headers(&first, table), n_empty = count_empty_rows(table);
+    if (n_headers) KARMA_TRY(find(s, KARMA_FINDING_HEADER, 0, first + 1, (double)n_headers, err));
     if (n_empty && n_empty < table->n_rows) KARMA_TRY(find(s, KARMA_FINDING_EMPTY_ROWS, 0, 0, (double)n_empty, err));
     if (table->n_rows > 1 && karma_i_table_total(table)) KARMA_TRY(find(s, KARMA_FINDING_TOTAL, 0, 0, 0.0, err));
     for (size_t t = 0; t < table->n_targets; t++) {

@@ -14,6 +14,12 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                         "%.0f of %zu rows %s empty: no cell and no label. Remove %s if %s not rows of the table",
                         finding->value, table->n_rows, finding->value == 1.0 ? "is" : "are",
                         finding->value == 1.0 ? "it" : "them", finding->value == 1.0 ? "it is" : "they are");
+    if (finding->kind == KARMA_FINDING_HEADER && finding->other > 0)
+        return snprintf(text, size,
+                        "row %zu below the header repeats the names of the columns%s. Remove %s: columns of numbers "
+                        "are otherwise read as categories",
+                        finding->other, finding->value > 1.0 ? ", and other rows do, too" : "",
+                        finding->value > 1.0 ? "them" : "it");
     if (finding->kind == KARMA_FINDING_HEADER)
         return snprintf(text, size,
                         "the first row looks like a second line of the header: it has texts where %.0f columns have "
@@ -57,6 +63,12 @@ static int form_text(char *text, size_t size, const karma_finding *finding, cons
                         "column '%.60s' looks like durations ('%.30s'), but is read as categories, which have no "
                         "order. Write them as numbers, of minutes for example",
                         name, karma_table_level(table, finding->column, 0));
+    if (karma_table_level(table, finding->column, 0)[0] == '=')
+        return snprintf(
+            text, size,
+            "column '%.60s' looks like formulas of a spreadsheet ('%.30s') and is read as categories, which "
+            "have no order. If they are numbers, remove = and the quotes",
+            name, karma_table_level(table, finding->column, 0));
     if (finding->other)
         return snprintf(text, size,
                         "column '%.60s' looks like numbers with several units ('%.30s', '%.30s'), but is read as "

@@ -168,7 +168,7 @@ class Messy(Case):
         units = self.finding(self.text(lambda x: f"{x:.2f} kg" if x > 2000 else f"{1000 * x:.0f} g"))
         self.assertRegex(units, r"'amount' looks like numbers with several units \('.* k?g', '.* k?g'\).*Convert them to one unit")
         self.assertRegex(self.finding(self.text(lambda x: f"PLN {x:.2f}")), "'amount' looks like numbers with a unit")
-        self.assertRegex(self.finding(self.text(lambda x: f'="{x:.2f}"')), "'amount' looks like numbers with a unit")
+        self.assertRegex(self.finding(self.text(lambda x: f'="{x:.2f}"')), "'amount' looks like formulas of a spreadsheet .*remove = ")
         for name in ("P", "Room "):
             found = self.finding(self.text(lambda x: f"{name}{100 * x + 1e6:.0f}"))
             self.assertRegex(found, "'amount' looks like an identifier")
@@ -181,6 +181,10 @@ class Messy(Case):
         empty = self.finding(self.plain + ",,,\n" * 7)
         self.assertIn("7 of 67 rows are empty: no cell and no label", empty)
         self.assertNotIn("are empty", self.finding(self.plain + ",,,yes\n" * 7))
+        again = self.finding(self.plain + self.plain + self.plain)
+        self.assertIn("row 61 below the header repeats the names of the columns, and other rows do, too. Remove them", again)
+        self.assertIn("row 61 below the header repeats the names of the columns. Remove it", self.finding(self.plain + self.plain))
+        self.assertNotIn("repeats the names", self.finding(self.plain + "1,2,colour,yes\n"))
 
     def test_what_to_do(self):
         """Files that cannot be read say in plain words what helps."""

@@ -37,6 +37,14 @@ static void test_types(void **state) {
     assert_string_equal(level_of(&r, 0, 2), "it's");
     assert_true(isnan(cell_of(&r, 3, 3)));
     reading_clear(&r);
+    read_arff(&r, "@relation r\n@attribute a string\n@attribute b string\n@data\n'it''s','\"\"'\n\"a\"\"b\",''\n",
+              NULL);
+    assert_read(&r);
+    assert_string_equal(level_of(&r, 0, 0), "it's");
+    assert_string_equal(level_of(&r, 0, 1), "\"\"");
+    assert_string_equal(level_of(&r, 1, 0), "a\"b");
+    assert_true(isnan(cell_of(&r, 1, 1)));
+    reading_clear(&r);
 }
 
 /* What a sparse row leaves out is 0, or the first value of a nominal attribute. */
@@ -87,7 +95,11 @@ static void test_bad_files(void **state) {
                 "line 6: 1 value, but there are 2 attributes");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,'x\n", "line 5: a quote is never closed");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n{2 5}\n",
-                "line 5: a sparse row has a wrong index");
+                "line 5: index 2, but the last attribute has index 1");
+    refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n{x 5}\n",
+                "line 5: in a sparse row an index, from 0 on, comes before each value");
+    refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@attribute a real\n@data\n1,2,3\n",
+                "line 4: an attribute before has the same name");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n{0 5, 0 6}\n",
                 "line 5: a sparse row has an index twice");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n{0 5\n",
