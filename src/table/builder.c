@@ -44,6 +44,8 @@ karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char 
 karma_status karma_i_builder_name_columns(karma_i_builder *b, size_t n_columns, const char *const *names,
                                           karma_error *err) {
     b->table->is_matrix = !names;
+    if (n_columns > karma_i_memory_limit() / sizeof(karma_i_column) || n_columns > UINT32_MAX)
+        return karma_i_fail(err, KARMA_ERR_MEMORY, "%zu columns do not fit in memory", n_columns);
     if (names) KARMA_TRY(karma_i_check_names(names, n_columns, err));
     for (size_t j = 0; j < n_columns; j++) {
         char name[32];

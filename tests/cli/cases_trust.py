@@ -103,6 +103,96 @@ class Properties(Case):
             one, two = self.predictions("one.csv", *options), self.predictions("two.csv", *options)
             self.assertLess(max(abs(a - b) for a, b in zip(one, two)), 1e-5 * max(map(abs, one)), options)
 
+    KERNELS = [("--kernel", "linear"), ("--kernel", "rank"), ("--kernel", "linear", "--outer", "rbf"), ("--kernel", "rank + linear(outer=poly)")]
+
+    def close(self, one, two, what, tolerance=1e-4):
+        """A gap of 1e-9 leaves scores of about its root, 3e-5, undecided."""
+        self.assertLess(max(abs(a - b) for a, b in zip(one, two)), tolerance * max(map(abs, one)), what)
+
+    def test_shifted_and_scaled_columns(self):
+        """Where a column's zero is and what its unit is do not matter; 2^k is exact, other factors cost rounding."""
+        header, rows = self.clinic(120)
+        new_header, *new_rows = self.new_rows()
+        numbers = [j for j in range(1, len(header) - 1) if all(self.is_number(row[j]) for row in rows + new_rows)]
+        self.assertGreater(len(numbers), 5)
+
+        def change(table, factor, shift):
+            return [[repr(float(cell) * factor + shift) if j in numbers and cell else cell for j, cell in enumerate(row)] for row in table]
+
+        for options in self.KERNELS:
+            plain = self.predicted(header, rows, new_header, new_rows, *options)
+            for factor, shift in ((1.0, 1000.0), (-1.0, 0.0), (1024.0, 0.0), (0.001, -3.0)):
+                if factor < 0 and "rank" in options[1]:
+                    continue  # ranks break ties upwards, so a turned column has other ranks
+                changed = self.predicted(header, change(rows, factor, shift), new_header, change(new_rows, factor, shift), *options)
+                self.close(plain, changed, (options, factor, shift))
+
+    def test_order_of_rows_and_columns(self):
+        header, rows = self.clinic(120)
+        new_header, *new_rows = self.new_rows()
+        columns = [0, *random.Random(4).sample(range(1, len(header) - 1), len(header) - 2), len(header) - 1]
+        shuffled = random.Random(5).sample(rows, len(rows))
+        for options in self.KERNELS:
+            plain = self.predicted(header, rows, new_header, new_rows, *options)
+            self.close(plain, self.predicted(header, shuffled, new_header, new_rows, *options), options)
+            turned = self.predicted([header[j] for j in columns], [[row[j] for j in columns] for row in rows], new_header, new_rows, *options)
+            self.close(plain, turned, options)
+
+    def test_an_empty_column(self):
+        """A column without a value says nothing."""
+        header, rows = self.clinic(120)
+        new_header, *new_rows = self.new_rows()
+        for options in self.KERNELS:
+            plain = self.predicted(header, rows, new_header, new_rows, *options)
+            wider = self.predicted(["nothing", *header], [["", *row] for row in rows], new_header, new_rows, *options)
+            self.assertEqual(plain, wider, options)
+
+    def test_contradictory_labels(self):
+        """Every row with both labels: nothing can be learned, and nothing is made up."""
+        rng = random.Random(8)
+        rows = [[round(rng.gauss(0, 1), 3), round(rng.gauss(0, 1), 3)] for _ in range(40)]
+        self.write_csv("d.csv", ["a", "b", "y"], [[*row, label] for row in rows for label in ("no", "yes")])
+        for options in (*self.KERNELS, ("--kernel", "subspace", "--subspace-rank", "1"), ("--kernel", "boost")):
+            run = self.run_karma("train", "d.csv", "--target", "y", "--effort", "off", *options, "-o", "m.karma")
+            self.assertEqual(run.code, 0, str(run))
+            got = self.run_karma("eval", "m.karma", "d.csv", "--json").json()
+            self.assertAlmostEqual(got["accuracy"], 0.5, 9, str(options))
+        run = self.run_karma("train", "d.csv", "--target", "y", "--effort", "quick", "-o", "m.karma", "--json")
+        self.assertEqual(run.code, 0, str(run))
+
+    def test_one_row_per_class(self):
+        """The smallest table of each class is learned, and every row is its own class."""
+        rows = [[i, (i * i) % 5, f"class {i}"] for i in range(6)]
+        self.write_csv("d.csv", ["a", "b", "y"], rows)
+        for options in self.KERNELS:
+            run = self.run_karma("train", "d.csv", "--target", "y", "--effort", "off", *options, "--C", "1000", "-o", "m.karma")
+            self.assertEqual(run.code, 0, str(run))
+            out = self.run_karma("predict", "m.karma", "d.csv").out
+            self.assertEqual([row["prediction"] for row in csv.DictReader(io.StringIO(out))], [row[2] for row in rows], options)
+        run = self.run_karma("train", "d.csv", "--target", "y", "-o", "m.karma")  # a search has nothing to leave out
+        self.assertIn(run.code, (0, 1), str(run))
+        self.assertEqual(len(run.complaints()), run.code, str(run))
+
+    @staticmethod
+    def is_number(text):
+        try:
+            return text == "" or float(text) == float(text)
+        except ValueError:
+            return False
+
+    def new_rows(self):
+        with open(os.path.join(SOURCE, "examples", "clinic-new.csv"), newline="", encoding="utf-8") as file:
+            return list(csv.reader(file))
+
+    def predicted(self, header, rows, new_header, new_rows, *options):
+        self.write_csv("train.csv", header, rows)
+        self.write_csv("new.csv", new_header, new_rows)
+        run = self.run_karma("train", "train.csv", "--target", "outcome", "--id", "patient", "--effort", "off", "--C", "1", "--loss",
+                             "squared-hinge", "--tolerance", "1e-9", *options, "-o", "m.karma")
+        self.assertEqual(run.code, 0, str(run))
+        out = self.run_karma("predict", "m.karma", "new.csv", "--id", "patient").out
+        return [float(row["score"]) for row in csv.DictReader(io.StringIO(out))]
+
     def test_model_bytes(self):
         """The same data, options and seed give the same bytes, whatever the number of threads and however long it took."""
         header, rows = self.clinic(150)
