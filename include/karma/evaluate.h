@@ -61,8 +61,8 @@ KARMA_API double karma_metrics_constant(const karma_metrics *metrics, const char
 
 /* Compares the scores from karma_predict with the table's labels of one of the model's targets: the table's target of
  * that name, or its only one if the model has only one. Rows count by their weights, if the table has them. Free with
- * karma_metrics_clear. Errors: KARMA_ERR_DATA if there is no row to judge, KARMA_ERR_MEMORY. Cost: a sort of the scores
- * of each class. Threads: safe; inputs are only read. */
+ * karma_metrics_clear. Errors: KARMA_ERR_DATA if there is no row to judge or the score of one is not finite,
+ * KARMA_ERR_MEMORY. Cost: a sort of the scores of each class. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_evaluate(karma_metrics *out, const karma_model *model, size_t target,
                                       const karma_table *table, const double *scores, karma_error *err);
 KARMA_API void karma_metrics_clear(karma_metrics *metrics);

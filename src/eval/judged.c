@@ -49,6 +49,15 @@ static karma_status weigh_rows(karma_i_judged *j, const karma_table *table, karm
     return KARMA_OK;
 }
 
+/* Sorting by scores that are not numbers has no order, and no end. */
+static karma_status check_scores(const karma_i_judged *j, karma_error *err) {
+    for (size_t i = 0; i < j->n_rows; i++)
+        for (size_t k = 0; k < j->head->n_outputs; k++)
+            if (!isnan(j->labels[i]) && !isfinite(karma_i_judged_scores(j, i)[j->head->first_output + k]))
+                return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: its score is not a finite number", i + 1);
+    return KARMA_OK;
+}
+
 /* --- classes ------------------------------------------------------------------------------------------- */
 
 static void fill_confusion(karma_i_judged *j) {
@@ -111,6 +120,7 @@ karma_status karma_i_judged_init(karma_i_judged *out, const karma_i_task *task, 
                         .scores = scores,
                         .stride = task->n_outputs};
     karma_status st = weigh_rows(&j, table, err);
+    if (st == KARMA_OK) st = check_scores(&j, err);
     if (st == KARMA_OK)
         st = j.head->labels.task == KARMA_TASK_CLASSIFY ? fill_classes(&j, labels, err) : fill_numbers(&j, labels, err);
     if (st == KARMA_OK)

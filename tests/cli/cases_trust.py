@@ -3,11 +3,13 @@ import csv
 import io
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import unittest
 
-from case import KARMA, SOURCE, Case
+from case import HUNG, KARMA, SOURCE, Case
 
 
 class OnceBroken(Case):
@@ -41,6 +43,35 @@ class OnceBroken(Case):
             done = subprocess.run(["valgrind", "-q", "--error-exitcode=9", KARMA, "inspect", "d.csv", "--target", "label",
                                    "--lowrank", "--threads", "1"], cwd=self.dir, capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_json_under_a_small_limit(self):
+        """Whole, or an error: once rows were left out with exit code 0 when memory was short."""
+        if "sanitize" in KARMA:
+            self.skipTest("address space cannot be limited")
+        self.trained()
+        self.write("many.csv", "a,b,colour\n" + "1,2,red\n" * 20000)
+        codes = []
+        for megabytes in (150, 160, 170, 180, 190, 200, 220):
+            limit = megabytes << 20
+            run = self.run_karma("predict", "m.karma", "many.csv", "--json", "--threads", "1",
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+            codes.append(run.code)
+            if run.code == 0:
+                self.assertEqual(len(run.json()["predictions"]), 20000)
+            else:
+                self.assertEqual(len(run.complaints()), 1, str(run))
+        self.assertEqual({codes[0], codes[-1]}, {0, 1}, codes)
+
+    def test_signals_leave_no_files(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for args in (["synth", "--rows", "300000", "--dim", "20", "-o", "out.csv"], ["gram", "d.csv", "-o", "out.csv"]):
+                self.write_csv("d.csv", ["a", "b"], [[i % 7, i % 5] for i in range(8000)])
+                with subprocess.Popen([KARMA, *args], cwd=self.dir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                    self.wait_for_work(process, 0.3)
+                    process.send_signal(number)
+                    err = process.stderr.read()
+                    self.assertNotEqual(process.wait(timeout=HUNG), 0, err)
+                self.assertEqual(self.files(), ["d.csv"], (args, number))
 
     def test_as_many_classes_as_rows(self):
         """More classes than can be learned are refused at once; a million would otherwise be compared one by one."""

@@ -160,6 +160,29 @@ static void auc_equals_the_count_of_pairs(void **state) {
     karma_model_free(three);
 }
 
+/* Once this never returned. The score of a row without a label does not matter. */
+static void scores_that_are_not_finite(void **state) {
+    (void)state;
+    static const char *const truth[] = {"a", "b", "b", NULL, "a"};
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    karma_model *model = model_of(AB, NULL, 5, KARMA_LOSS_HINGE);
+    karma_table *table = labelled(truth, NULL, 5);
+    for (size_t row = 0; row < 5; row++)
+        for (size_t k = 0; k < 3; k++) {
+            double scores[] = {1, -1, 2, -2, 0.5};
+            karma_metrics m = {.n_rows = 77};
+            scores[row] = bad[k];
+            karma_status st = karma_evaluate(&m, model, 0, table, scores, NULL);
+            assert_int_equal(st, row == 3 ? KARMA_OK : KARMA_ERR_DATA);
+            if (st == KARMA_OK)
+                karma_metrics_clear(&m);
+            else
+                assert_int_equal(m.n_rows, 77);
+        }
+    karma_table_free(table);
+    karma_model_free(model);
+}
+
 static void auc_without_both_classes_is_nan(void **state) {
     (void)state;
     static const char *const truth[] = {"b", "b"};
@@ -477,6 +500,7 @@ int main(void) {
         cmocka_unit_test(two_classes_by_hand),
         cmocka_unit_test(the_majority_is_that_of_training),
         cmocka_unit_test(auc_equals_the_count_of_pairs),
+        cmocka_unit_test(scores_that_are_not_finite),
         cmocka_unit_test(auc_without_both_classes_is_nan),
         cmocka_unit_test(unknown_and_missing_labels),
         cmocka_unit_test(macro_f1_and_balanced_accuracy_by_definition),
