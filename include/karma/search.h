@@ -109,6 +109,12 @@ typedef struct karma_search_info {
  * Model files keep it. Constant, any thread. */
 KARMA_API const karma_search_info *karma_model_search_info(const karma_model *model);
 
+/* Rows that karma_search left out in turn, or that its last check was made on: (*rows)[i] is a row's number in the
+ * table that was searched, (*scores)[i * n_outputs + o] what a model that had not seen it gives. Returns how many rows;
+ * 0 for a model from a file, which does not store them, and where the search ended early. They belong to the model.
+ * Constant, any thread. */
+KARMA_API size_t karma_search_left_out(const karma_model *model, const size_t **rows, const double **scores);
+
 /* Cross-validated numbers of one target. */
 typedef struct karma_cv_target {
     karma_goal goal;    /* what it is judged by */
@@ -138,6 +144,17 @@ typedef struct karma_cv {
 KARMA_API karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
                                             const karma_search_options *search, size_t folds, size_t repeats,
                                             const karma_hooks *hooks, karma_error *err);
+/* What is done with each fold once it was judged: its model, the rows that were left out, their numbers in the whole
+ * table, and their scores as karma_predict gives them. All of them belong to the caller. Anything but KARMA_OK ends the
+ * cross-validation. */
+typedef karma_status (*karma_cv_fold_fn)(void *payload, const karma_model *model, const karma_table *test,
+                                         const size_t *rows, const double *scores, karma_error *err);
+/* The same, and `each` is called for every fold of every repeat. Errors: the same, and those of `each`. Cost: the same.
+ * Threads: safe; inputs are only read, and `each` is called from the caller's thread. */
+KARMA_API karma_status karma_cross_validate_with(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
+                                                 const karma_search_options *search, size_t folds, size_t repeats,
+                                                 karma_cv_fold_fn each, void *payload, const karma_hooks *hooks,
+                                                 karma_error *err);
 KARMA_API void karma_cv_clear(karma_cv *cv);
 /* The words for a goal ("log loss"), and whether less of it is better. */
 KARMA_API const char *karma_goal_name(karma_goal goal);

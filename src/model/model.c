@@ -24,6 +24,8 @@ void karma_model_free(karma_model *model) {
     karma_i_rows_free(model->support);
     karma_i_plan_clear(&model->plan);
     karma_i_search_info_free(model->search);
+    karma_i_free(model->left_out_rows);
+    karma_i_free(model->left_out_scores);
     karma_i_stream_part_free(model->stream);
     karma_i_reading_free(model->reading);
     karma_i_free(model);

@@ -25,6 +25,9 @@ struct karma_model {
     size_t n_members;
     karma_i_rows *support;       /* the kept rows, encoded */
     karma_search_info *search;   /* how the plan was chosen; NULL: it was given */
+    size_t n_left_out;           /* rows that the search left out; files do not store them */
+    size_t *left_out_rows;       /* their numbers in its table */
+    double *left_out_scores;     /* of models that had not seen them */
     karma_i_stream_part *stream; /* where its learner is in a stream; NULL: it was not learned from one */
     karma_read_options *reading; /* how the training file was read (table/reading.h); NULL: it came from memory */
 };

@@ -25,6 +25,21 @@ void karma_cv_clear(karma_cv *cv) {
     *cv = (karma_cv){0};
 }
 
+/* What the caller wants of each fold. */
+typedef struct fold_visitor {
+    karma_cv_fold_fn each; /* NULL: nothing */
+    void *payload;
+    size_t *numbers; /* of the rows that are used, in the whole table */
+    size_t *rows;    /* scratch */
+} fold_visitor;
+
+static karma_status visit_fold(const fold_visitor *v, const karma_model *model, const karma_i_fold *fold,
+                               const double *scores, karma_error *err) {
+    if (!v->each) return KARMA_OK;
+    for (size_t i = 0; i < fold->test->n_rows; i++) v->rows[i] = v->numbers[fold->test_rows[i]];
+    return v->each(v->payload, model, fold->test, v->rows, scores, err);
+}
+
 /* A progress line with the number of the fold in front. */
 typedef struct fold_hooks {
     const karma_hooks *hooks;
@@ -136,8 +151,8 @@ static karma_status judge_constant(double *out, const karma_i_task *task, size_t
     return goal == KARMA_GOAL_PINBALL ? judge_constant_quantiles(out, task, t, goal, fold, err) : KARMA_OK;
 }
 
-static karma_status judge_fold(karma_cv *cv, covered *cover, const karma_model *model, const karma_i_fold *fold,
-                               size_t threads, karma_error *err) {
+static karma_status judge_fold(karma_cv *cv, covered *cover, const fold_visitor *visitor, const karma_model *model,
+                               const karma_i_fold *fold, size_t threads, karma_error *err) {
     const karma_table *test = fold->test;
     double *scores = karma_i_alloc(test->n_rows, model->task.n_outputs * sizeof *scores);
     karma_status st = scores ? karma_predict(scores, model, test, threads, NULL, err) : karma_i_fail_memory(err);
@@ -164,6 +179,7 @@ static karma_status judge_fold(karma_cv *cv, covered *cover, const karma_model *
         if (st == KARMA_OK)
             st = judge_constant(&cv->targets[t].majority[cv->n_done], &model->task, t, cv->targets[t].goal, fold, err);
     }
+    if (st == KARMA_OK) st = visit_fold(visitor, model, fold, scores, err);
     karma_i_free(scores);
     return st;
 }
@@ -177,8 +193,9 @@ static karma_status blame_fold(const karma_cv *cv, karma_error *err) {
 }
 
 /* Chooses and learns without the test rows of the fold, and judges by them. */
-static karma_status run_fold(karma_cv *cv, covered *cover, const karma_i_fold *fold, const karma_fit_options *fit,
-                             const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
+static karma_status run_fold(karma_cv *cv, covered *cover, const fold_visitor *visitor, const karma_i_fold *fold,
+                             const karma_fit_options *fit, const karma_search_options *search, const karma_hooks *hooks,
+                             karma_error *err) {
     fold_hooks own = {hooks, cv->n_done, cv->n_folds * cv->n_repeats};
     karma_hooks quiet = {progress_of_fold, NULL, &own};
     karma_model *model = NULL;
@@ -186,7 +203,7 @@ static karma_status run_fold(karma_cv *cv, covered *cover, const karma_i_fold *f
     if (st == KARMA_ERR_DATA) st = blame_fold(cv, err);
     if (st == KARMA_OK && karma_i_progress(hooks, "judging", cv->n_done, own.n_folds))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
-    if (st == KARMA_OK) st = judge_fold(cv, cover, model, fold, (size_t)fit->threads, err);
+    if (st == KARMA_OK) st = judge_fold(cv, cover, visitor, model, fold, (size_t)fit->threads, err);
     if (st == KARMA_OK) {
         cv->n_cut_short += model->search && model->search->end != KARMA_SEARCH_COMPLETE;
         const char *kernel = model->task.options.kernel ? model->task.options.kernel : "linear";
@@ -228,28 +245,29 @@ static karma_status new_cv(karma_cv *cv, const karma_i_task *task, size_t n_fold
 }
 
 /* All folds of one repeat. */
-static karma_status run_repeat(karma_cv *cv, covered *cover, const karma_i_folds *folds, const karma_fit_options *fit,
-                               const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
+static karma_status run_repeat(karma_cv *cv, covered *cover, const fold_visitor *visitor, const karma_i_folds *folds,
+                               const karma_fit_options *fit, const karma_search_options *search,
+                               const karma_hooks *hooks, karma_error *err) {
     karma_status st = KARMA_OK;
     for (size_t f = 0; st == KARMA_OK && f < folds->n_folds; f++) {
         karma_i_fold fold = {0};
         st = karma_i_fold_split(&fold, folds, f, err);
-        if (st == KARMA_OK) st = run_fold(cv, cover, &fold, fit, search, hooks, err);
+        if (st == KARMA_OK) st = run_fold(cv, cover, visitor, &fold, fit, search, hooks, err);
         if (st == KARMA_OK) cv->n_done++;
         karma_i_fold_clear(&fold);
     }
     return st;
 }
 
-static karma_status run_repeats(karma_cv *cv, const karma_i_task *task, const karma_table *rows,
-                                const karma_fit_options *fit, const karma_search_options *search,
-                                const karma_hooks *hooks, karma_error *err) {
+static karma_status run_repeats(karma_cv *cv, const fold_visitor *visitor, const karma_i_task *task,
+                                const karma_table *rows, const karma_fit_options *fit,
+                                const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
     covered *cover = NULL;
     karma_status st = new_covered(&cover, cv, err);
     for (size_t r = 0; st == KARMA_OK && r < cv->n_repeats; r++) {
         karma_i_folds folds = {0};
         st = karma_i_folds_init(&folds, task, rows, cv->n_folds, 1, (uint64_t)fit->seed + r, 0, err);
-        if (st == KARMA_OK) st = run_repeat(cv, cover, &folds, fit, search, hooks, err);
+        if (st == KARMA_OK) st = run_repeat(cv, cover, visitor, &folds, fit, search, hooks, err);
         karma_i_folds_clear(&folds);
     }
     if (st == KARMA_ERR_CANCELLED && cv->n_done > 0) st = KARMA_OK;
@@ -263,9 +281,9 @@ static karma_status run_repeats(karma_cv *cv, const karma_i_task *task, const ka
     return st;
 }
 
-static karma_status validate_rows(karma_cv *cv, const karma_table *rows, const karma_fit_options *fit,
-                                  const karma_search_options *search, size_t n_folds, size_t n_repeats,
-                                  const karma_hooks *hooks, karma_error *err) {
+static karma_status validate_rows(karma_cv *cv, const fold_visitor *visitor, const karma_table *rows,
+                                  const karma_fit_options *fit, const karma_search_options *search, size_t n_folds,
+                                  size_t n_repeats, const karma_hooks *hooks, karma_error *err) {
     karma_i_task task;
     karma_fit_options own = *fit; /* borrows its texts; what the labels are is settled for all folds */
     if (n_folds > rows->n_rows) n_folds = rows->n_rows;
@@ -274,36 +292,57 @@ static karma_status validate_rows(karma_cv *cv, const karma_table *rows, const k
     if (own.task == KARMA_TASK_AUTO && task.n_heads == 1) own.task = (int)task.heads[0].labels.task;
     karma_status st = karma_i_goal_resolve(&cv->goal, (karma_goal)search->goal, &task, err);
     if (st == KARMA_OK) st = new_cv(cv, &task, n_folds, n_repeats, err);
-    if (st == KARMA_OK) st = run_repeats(cv, &task, rows, &own, search, hooks, err);
+    if (st == KARMA_OK) st = run_repeats(cv, visitor, &task, rows, &own, search, hooks, err);
     karma_i_task_clear(&task);
     return st;
 }
 
-karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
-                                  const karma_search_options *search, size_t folds, size_t repeats,
-                                  const karma_hooks *hooks, karma_error *err) {
+/* Numbers of the labelled rows, and room for those of a fold. */
+static karma_status start_visits(fold_visitor *v, const karma_table *table, karma_error *err) {
+    size_t *numbers = karma_i_alloc(table->n_rows, 2 * sizeof *numbers), n = 0;
+    if (!numbers) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        int any = 0;
+        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
+        if (any) numbers[n++] = i;
+    }
+    v->numbers = numbers;
+    v->rows = numbers + table->n_rows;
+    return KARMA_OK;
+}
+
+karma_status karma_cross_validate_with(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
+                                       const karma_search_options *search, size_t folds, size_t repeats,
+                                       karma_cv_fold_fn each, void *payload, const karma_hooks *hooks,
+                                       karma_error *err) {
     karma_table *labelled = NULL;
     karma_cv cv = {0};
     karma_fit_options own_fit;
     karma_search_options own_search;
+    fold_visitor visitor = {.each = each, .payload = payload};
     KARMA_TRY(karma_i_table_check_whole(table, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, err));
     KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &own_search, search, err));
-    fit = &own_fit;
-    search = &own_search;
     if (folds < 2 || repeats < 1)
         return karma_i_fail(err, KARMA_ERR_OPTION, "cross-validation takes at least 2 folds and 1 repeat");
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
-    karma_status st;
-    if (rows->n_rows < 2)
+    karma_status st = start_visits(&visitor, table, err);
+    if (st == KARMA_OK && rows->n_rows < 2)
         st = karma_i_fail(err, KARMA_ERR_DATA, "cross-validation needs at least two labelled rows");
-    else
-        st = validate_rows(&cv, rows, fit, search, folds, repeats, hooks, err);
+    else if (st == KARMA_OK)
+        st = validate_rows(&cv, &visitor, rows, &own_fit, &own_search, folds, repeats, hooks, err);
+    karma_i_free(visitor.numbers);
     karma_table_free(labelled);
     if (st == KARMA_OK)
         *out = cv;
     else
         karma_cv_clear(&cv);
     return st;
+}
+
+karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
+                                  const karma_search_options *search, size_t folds, size_t repeats,
+                                  const karma_hooks *hooks, karma_error *err) {
+    return karma_cross_validate_with(out, table, fit, search, folds, repeats, NULL, NULL, hooks, err);
 }

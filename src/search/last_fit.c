@@ -142,6 +142,31 @@ static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, con
     return st;
 }
 
+/* Kept for whoever wants to look at the scores of rows that were left out: `checked`, or those of the choice. */
+static karma_status keep_left_out(karma_model *model, const karma_i_last_fit *f, const double *checked,
+                                  karma_error *err) {
+    const karma_i_race *race = f->race;
+    size_t n = race->table->n_rows, K = model->task.n_outputs, used = 0;
+    if (!checked && race->n_done < race->folds->n_folds) return KARMA_OK;
+    model->left_out_rows = karma_i_alloc(n, sizeof *model->left_out_rows);
+    model->left_out_scores = karma_i_alloc(n, K * sizeof *model->left_out_scores);
+    if (!model->left_out_rows || !model->left_out_scores) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < f->rows->n_rows; i++)
+        if (!f->samples || f->samples->fold[i] == 0) model->left_out_rows[used++] = i;
+    if (checked)
+        memcpy(model->left_out_scores, checked, n * K * sizeof *checked);
+    else
+        karma_i_choice_scores(model->left_out_scores, f->choice, race, 0);
+    model->n_left_out = n;
+    return KARMA_OK;
+}
+
+static karma_status finish_model(karma_model *model, const karma_i_last_fit *f, const double *checked,
+                                 karma_error *err) {
+    KARMA_TRY(keep_left_out(model, f, checked, err));
+    return calibrate(model, f, checked, err);
+}
+
 /* --- the check --------------------------------------------------------------------------------------------- */
 
 /* The first model on the rows of the search, compared with the choice as the search judged it. */
@@ -475,7 +500,7 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     v->how.grown = NULL; /* they do not know the sample's rows */
     if (st == KARMA_OK && passed && !is_small && !(is_unchecked && f->rows->n_rows > MOST_TWICE_ROWS))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
-    if (st == KARMA_OK) st = calibrate(model, f, v->check.scores, err);
+    if (st == KARMA_OK) st = finish_model(model, f, v->check.scores, err);
     if (st == KARMA_OK)
         *out = model;
     else
@@ -505,7 +530,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
         warn_of_refusal(f, &first.check); /* no check is recorded: it is not that of the model that is kept */
         karma_model *of_sample = NULL;
         st = fit_sample(&of_sample, f, err);
-        if (st == KARMA_OK) st = calibrate(of_sample, f, NULL, err);
+        if (st == KARMA_OK) st = finish_model(of_sample, f, NULL, err);
         if (st == KARMA_OK)
             *out = of_sample;
         else
@@ -549,7 +574,7 @@ karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_s
     }
     KARMA_TRY(fit_choice(&model, f, f->rows, &how, err));
     warn_of_gap(f, model);
-    karma_status st = calibrate(model, f, NULL, err);
+    karma_status st = finish_model(model, f, NULL, err);
     if (st == KARMA_OK)
         *out = model;
     else

@@ -491,6 +491,22 @@ static karma_status search_rows(karma_model **out, const karma_table *rows, cons
     return st;
 }
 
+/* Numbers among the labelled rows become numbers in the table. Both ascend. */
+static void number_rows(karma_model *model, const karma_table *table) {
+    size_t labelled = 0, used = 0;
+    for (size_t i = 0; i < table->n_rows && used < model->n_left_out; i++) {
+        int any = 0;
+        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
+        if (any && labelled++ == model->left_out_rows[used]) model->left_out_rows[used++] = i;
+    }
+}
+
+size_t karma_search_left_out(const karma_model *model, const size_t **rows, const double **scores) {
+    *rows = model->left_out_rows;
+    *scores = model->left_out_scores;
+    return model->n_left_out;
+}
+
 karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                           const karma_search_options *search, const karma_hooks *hooks, karma_error *err) {
     karma_search_options options;
@@ -505,6 +521,7 @@ karma_status karma_search(karma_model **out, const karma_table *table, const kar
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
     karma_status st = search_rows(out, rows, fit, &options, hooks, err);
+    if (st == KARMA_OK && labelled) number_rows(*out, table);
     if (st == KARMA_OK) {
         (*out)->info.n_unlabelled = table->n_rows - rows->n_rows;
         (*out)->task.options.step = NULL;

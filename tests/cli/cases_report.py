@@ -247,7 +247,13 @@ class Report(Case):
         self.ok("train", *common, "--effort", "quick", "-o", "m.karma", "--report", "train.html")
         text, _ = self.page("train.html")
         self.assertIn("How the model was chosen", self.headings(text))
-        self.assertNotIn("Quality", self.headings(text))  # of rows that were learned
+        self.assertIn("120 rows, each predicted by a model that had not seen it", text)
+        self.assertEqual(len({"ROC curve", "Precision and recall", "Calibration"} & set(self.figures(text))), 3)
+        self.assertIn("Quality by number of observed columns", self.headings(text))
+        counts = [int(line[2].split()[0]) for line in self.values(text, "Confusion matrix")]
+        self.assertEqual(sum(counts), 120)
+        score = self.ok("train", *common, "--effort", "quick", "-o", "m.karma", "--json").json()["cv"]["score"]
+        self.close_to((counts[0] + counts[3]) / 120, score, 0.1)  # of the first repeat, and of all
         self.ok("cv", *common, "--effort", "off", "--report", "cv.html")
         text, _ = self.page("cv.html")
         judged = self.ok("cv", *common, "--effort", "off", "--json").json()
@@ -255,6 +261,19 @@ class Report(Case):
         own = [float(line[2].rstrip("%")) for line in self.values(text, "Fold by fold") if line[0] == "the model"]
         for shown, fold in zip(own, judged["targets"][0]["folds"], strict=True):
             self.close_to(shown, fold, 1e-3)
+        self.assertIn("Every row was predicted by the model of the fold that left it out", text)
+        counts = [int(line[2].split()[0]) for line in self.values(text, "Confusion matrix")]
+        self.close_to((counts[0] + counts[3]) / sum(counts), sum(judged["targets"][0]["folds"]) / 5, 1e-3)  # folds of 24
+        self.assertEqual(sum(counts), 120)
+        self.assertIn("ROC curve", self.figures(text))
+        # a class with a single row, which its own fold does not know; numbers; several repeats count once
+        self.three_classes()
+        three = self.read("three.csv").decode()
+        self.write("odd.csv", three + three.strip().rsplit("\n", 1)[1].rsplit(",", 1)[0] + ",yew\n")
+        self.ok("cv", "odd.csv", "--target", "tree", "--quiet", "--effort", "off", "--rounds", "2", "--report", "odd.html")
+        text, _ = self.page("odd.html")
+        counts = [int(line[2].split()[0]) for line in self.values(text, "Confusion matrix")]
+        self.assertEqual(sum(counts), 150)
         self.ok("compare", *common, "--methods", "zero,mean", "--report", "compare.html")
         text, _ = self.page("compare.html")
         self.assertEqual({line[1] for line in self.values(text, "Methods")}, {"zero", "mean"})

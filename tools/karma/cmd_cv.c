@@ -99,10 +99,19 @@ static int print_report(const tool *t, const karma_cv *cv, const karma_table *ta
     return finish_stdout();
 }
 
+/* The predictions of every row are kept for the page, if there is one. */
+static karma_status cross_validate(karma_cv *cv, outcome_folds *folds, const tool *t, const karma_table *table,
+                                   karma_error *err) {
+    folds->table = table;
+    return karma_cross_validate_with(cv, table, &t->fit, &t->search, (size_t)t->fit.folds, (size_t)t->options.rounds,
+                                     t->options.report ? outcome_folds_add : NULL, folds, &t->hooks, err);
+}
+
 static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL;
     karma_cv cv = {0};
+    outcome_folds folds = {0};
     const char *path = t->arguments[0];
     int code;
     resolve_effort(t);
@@ -113,16 +122,15 @@ static int run(tool *t) {
         code = fail_usage(t, "name the column of the label with --target COL");
     else if ((code = check_memory(t, table, 1.0)) != EXIT_DONE)
         ;
-    else if (karma_cross_validate(&cv, table, &t->fit, &t->search, (size_t)t->fit.folds, (size_t)t->options.rounds,
-                                  &t->hooks, &err) != KARMA_OK)
+    else if (cross_validate(&cv, &folds, t, table, &err) != KARMA_OK)
         code = fail(path, &err);
     else {
         end_progress();
         code = print_report(t, &cv, table);
-        if (code == EXIT_DONE)
-            code = report_result(&(report){.t = t, .table = table, .data = path, .cv = &cv}, "Cross-validation");
+        if (code == EXIT_DONE) code = report_folds(t, &cv, &folds, table);
     }
     forget_notes();
+    outcome_folds_clear(&folds);
     karma_cv_clear(&cv);
     karma_table_free(table);
     return code;

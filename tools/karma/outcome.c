@@ -16,14 +16,13 @@ void outcome_clear(outcome *o) {
     *o = (outcome){0};
 }
 
-/* Allocates for all rows; false: out of memory. */
-static int allocate(outcome *o, size_t n, int has_interval) {
+int outcome_allocate(outcome *o, size_t n, int has_interval) {
     size_t K = o->n_classes;
     o->row = malloc((n + 1) * sizeof *o->row);
     o->truth = malloc((n + 1) * sizeof *o->truth);
     o->answer = malloc((n + 1) * sizeof *o->answer);
     if (K) o->likely = malloc((n + 1) * K * sizeof *o->likely);
-    if (K) o->classes = malloc(K * sizeof *o->classes);
+    if (K && !o->classes) o->classes = malloc(K * sizeof *o->classes);
     if (has_interval) o->low = malloc((n + 1) * sizeof *o->low);
     if (has_interval) o->high = malloc((n + 1) * sizeof *o->high);
     return o->row && o->truth && o->answer && (!K || (o->likely && o->classes)) &&
@@ -66,7 +65,7 @@ karma_status outcome_init(outcome *out, const karma_model *model, size_t target,
                  .n_classes = karma_model_n_classes(model, target),
                  .has_probabilities = karma_model_has_probabilities(model, target)};
     double *labels = malloc((n + 1) * sizeof *labels);
-    karma_status st = labels && allocate(&o, n, Q > 1) ? KARMA_OK : out_of_memory(err);
+    karma_status st = labels && outcome_allocate(&o, n, Q > 1) ? KARMA_OK : out_of_memory(err);
     if (st == KARMA_OK) st = karma_model_labels(labels, model, target, rows, err);
     for (size_t k = 0; st == KARMA_OK && k < o.n_classes; k++) o.classes[k] = karma_model_class(model, target, k);
     for (size_t i = 0; st == KARMA_OK && i < n; i++)

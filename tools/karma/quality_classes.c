@@ -189,7 +189,7 @@ static void draw_confusion(report *r, const outcome *o, const size_t *confusion,
             .caption = K > n ? "The first 50 classes. Colour: share of the rows of the true class."
                              : "Rows are the true classes, columns the predictions. Colour: share of the rows of the "
                                "true class.",
-            .x = {.label = "answer", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
+            .x = {.label = "prediction", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
             .y = {.label = "truth", .kind = AXIS_BANDS, .bands = o->classes, .n_bands = n},
             .extra = "rows",
             .width = size,

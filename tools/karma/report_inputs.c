@@ -135,10 +135,59 @@ int report_model(tool *t, const karma_model *model, const karma_table *table, co
     return code;
 }
 
-/* Quality on the training rows is not informative: such figures are left out. */
+/* How many columns each row has, which is all that is known of rows without a model of all of them. */
+static karma_overlap *count_observed(const karma_table *table) {
+    size_t n = karma_table_n_rows(table);
+    karma_overlap *overlaps = calloc(n + 1, sizeof *overlaps);
+    double value;
+    for (size_t i = 0; overlaps && i < n; i++)
+        for (size_t j = 0; j < karma_table_n_attributes(table); j++)
+            overlaps[i].observed += karma_table_cell(table, i, j, &value) ? 1 : 0;
+    return overlaps;
+}
+
+/* Quality on the training rows is not informative: it is that of rows which the search left out. */
 int report_training(tool *t, const karma_model *model, const karma_table *table) {
     report r = {.t = t, .model = model, .table = table, .rows = table, .data = t->arguments[0], .is_training = 1};
-    return t->options.report ? write_model_page(&r, t->options.report) : EXIT_DONE;
+    inputs in = {0};
+    karma_error err;
+    karma_status st = KARMA_OK;
+    if (!t->options.report) return EXIT_DONE;
+    in.outcomes = calloc(karma_model_n_targets(model), sizeof *in.outcomes);
+    in.overlaps = count_observed(table);
+    if (!in.outcomes || !in.overlaps) st = out_of_memory(&err);
+    for (size_t target = 0; st == KARMA_OK && target < karma_model_n_targets(model); target++) {
+        st = outcome_of_search(&in.outcomes[in.n_outcomes], model, target, table, &err);
+        in.n_outcomes += st == KARMA_OK && in.outcomes[in.n_outcomes].n_rows > 0;
+    }
+    r.outcomes = in.outcomes;
+    r.n_outcomes = in.n_outcomes;
+    r.overlaps = in.n_outcomes ? in.overlaps : NULL;
+    r.is_left_out = in.n_outcomes > 0;
+    int code = st == KARMA_OK ? write_model_page(&r, t->options.report) : fail(r.data, &err);
+    clear_inputs(&in);
+    return code;
+}
+
+int report_folds(tool *t, const karma_cv *cv, const outcome_folds *folds, const karma_table *table) {
+    report r = {.t = t, .table = table, .rows = table, .data = t->arguments[0], .cv = cv, .is_left_out = 1};
+    inputs in = {0};
+    karma_error err;
+    karma_status st = KARMA_OK;
+    if (!t->options.report) return EXIT_DONE;
+    in.outcomes = calloc(folds->n_targets + 1, sizeof *in.outcomes);
+    in.overlaps = count_observed(table);
+    if (!in.outcomes || !in.overlaps) st = out_of_memory(&err);
+    for (size_t target = 0; st == KARMA_OK && target < folds->n_targets; target++) {
+        st = outcome_folds_join(&in.outcomes[in.n_outcomes], folds, target, &err);
+        in.n_outcomes += st == KARMA_OK;
+    }
+    r.outcomes = in.outcomes;
+    r.n_outcomes = in.n_outcomes;
+    r.overlaps = in.overlaps;
+    int code = st == KARMA_OK ? report_result(&r, "Cross-validation") : fail(r.data, &err);
+    clear_inputs(&in);
+    return code;
 }
 
 int report_result(report *r, const char *title) {

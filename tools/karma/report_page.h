@@ -22,6 +22,14 @@ typedef struct outcome {
     double nominal;           /* the share that they should cover */
 } outcome;
 
+/* The folds of a cross-validation of `table`: one outcome per fold and target. */
+typedef struct outcome_folds {
+    const karma_table *table;
+    outcome *items;
+    size_t n, n_targets;
+    char *is_seen; /* one per row */
+} outcome_folds;
+
 typedef struct report {
     tool *t;
     page page;
@@ -38,6 +46,7 @@ typedef struct report {
     size_t n_outcomes;
     const char *const *notes; /* what was noticed while reading */
     size_t n_notes;
+    int is_left_out; /* the outcomes are of models that had not seen their rows */
     int is_training; /* the rows are those that the model was learned from, or look like it */
     const karma_cv *cv;
     const karma_comparison *comparison;
@@ -70,6 +79,8 @@ int report_model(tool *t, const karma_model *model, const karma_table *table, co
 /* The page of --report, if it was asked for: about a model that was just learned from the table, or about a result. */
 int report_training(tool *t, const karma_model *model, const karma_table *table);
 int report_result(report *r, const char *title);
+/* The page of a cross-validation and the rows that its folds left out. */
+int report_folds(tool *t, const karma_cv *cv, const outcome_folds *folds, const karma_table *table);
 /* What the reader noticed goes to the page, too. */
 void collect_notes(tool *t);
 size_t collected_notes(const char *const **notes);
@@ -79,9 +90,22 @@ void forget_notes(void);
 karma_status outcome_init(outcome *out, const karma_model *model, size_t target, const karma_table *rows,
                           const double *scores, karma_error *err);
 void outcome_clear(outcome *o);
+/* Room for n rows; false: out of memory. */
+int outcome_allocate(outcome *o, size_t n, int has_interval);
 /* 1 where the answer is right, the absolute error of a number otherwise. */
 double outcome_loss(const outcome *o, size_t i);
 /* "P0012 (row 12)": its first id and its number, or only the number; `row` is one of r->rows. */
 const char *row_name(char text[160], const report *r, size_t row);
+
+/* outcome_folds.c */
+/* Of the rows that the search of this model left out, with their numbers in `table`; empty if there are none. */
+karma_status outcome_of_search(outcome *out, const karma_model *model, size_t target, const karma_table *table,
+                               karma_error *err);
+/* A karma_cv_fold_fn; its payload is an outcome_folds. */
+karma_status outcome_folds_add(void *payload, const karma_model *model, const karma_table *test, const size_t *rows,
+                               const double *scores, karma_error *err);
+/* All folds as one; it borrows names of classes. */
+karma_status outcome_folds_join(outcome *out, const outcome_folds *folds, size_t target, karma_error *err);
+void outcome_folds_clear(outcome_folds *folds);
 
 #endif

@@ -24,7 +24,7 @@ static void draw_folds(report *r, const karma_cv_target *target, size_t n) {
     ends[2 * n] = 0.0;
     figure_spec spec = {.title = "Fold by fold",
                         .caption = "Each mark is one fold that was left out; the line is the mean.",
-                        .x = {.label = "part", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
+                        .x = {.label = "fold", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
                         .y = {.label = karma_goal_name(target->goal)},
                         .series = series,
                         .n_series = 2};

@@ -6,7 +6,17 @@ static int applies(const report *r) {
 }
 
 static karma_status write_section(report *r, karma_error *err) {
-    if (r->is_training && !r->cv) page_warning(&r->page, "Measured on the training rows, so better than on new ones.");
+    const karma_search_info *search = r->model ? karma_model_search_info(r->model) : NULL;
+    if (r->is_left_out && r->cv)
+        page_paragraph(&r->page, "Every row was predicted by the model of the fold that left it out.");
+    else if (r->is_left_out)
+        page_paragraph(&r->page, "Measured on %zu rows, each predicted by a model that had not seen it.%s",
+                       r->outcomes[0].n_rows,
+                       search && search->n_checked == 0
+                           ? " The same rows chose the model, so new rows may be predicted a little worse."
+                           : "");
+    else if (r->is_training)
+        page_warning(&r->page, "Measured on the training rows, so better than on new ones.");
     if (r->numbers)
         page_paragraph(&r->page, "Measured on %zu of the %zu rows, drawn at random.", karma_table_n_rows(r->rows),
                        karma_table_n_rows(r->table));
