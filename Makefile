@@ -6,7 +6,8 @@
 #   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
 #   make test-all  both
 #   make test-r   R CMD check of the R package, and its other tests
-#   make fuzz SECONDS=60  runs every fuzz target for so many seconds
+#   make fuzz SECONDS=60  runs every fuzz target for so many seconds of processor time
+#   make test-deep  valgrind, the thread sanitizer, 200 kills, gcc -fanalyzer and cppcheck (docs/testing.md)
 #   make coverage  which lines and branches the tests run
 #   make bench    speed compared with peers (docs/benchmarks.md)
 #   make bench-large  time, memory and accuracy on large tables (docs/scale.md)
@@ -26,6 +27,7 @@ PYTHON_PACKAGES = python3-dev python3-pandas python3-matplotlib python3-tqdm pyt
                  python3-venv patchelf
 TEST_PACKAGES  = $(BUILD_PACKAGES) $(MPI_PACKAGES) libcmocka-dev g++ python3 python3-sklearn sqlite3 postgresql mkdocs $(PYTHON_PACKAGES)
 FUZZ_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev clang libclang-rt-14-dev libomp-14-dev
+DEEP_PACKAGES  = $(BUILD_PACKAGES) libcmocka-dev valgrind cppcheck python3
 LINT_PACKAGES  = $(TEST_PACKAGES) clang-format clang-tidy shellcheck
 BENCH_PACKAGES = $(BUILD_PACKAGES) $(MPI_PACKAGES) python3 python3-numpy python3-scipy python3-sklearn libsvm-tools \
                  r-base-core r-bioc-pcamethods
@@ -56,6 +58,13 @@ test-all:
 test-r:
 	@dev/install-packages $(TEST_PACKAGES) r-base-dev
 	@dev/run-tests r
+
+test-deep: all
+	@dev/install-packages $(DEEP_PACKAGES)
+	@dev/valgrind
+	@dev/thread-sanitize
+	@dev/kills
+	@dev/analyze
 
 coverage:
 	@dev/install-packages $(TEST_PACKAGES) gcovr
@@ -98,6 +107,6 @@ install: all
 	@meson install -C build --no-rebuild --quiet
 
 clean:
-	rm -rf build build-sanitize build-coverage build-fuzz
+	rm -rf build build-sanitize build-coverage build-fuzz build-valgrind build-thread
 
-.PHONY: all demo test test-sanitize test-all test-r coverage fuzz bench bench-large experiments docs lint install clean
+.PHONY: all demo test test-sanitize test-all test-r test-deep coverage fuzz bench bench-large experiments docs lint install clean

@@ -202,6 +202,7 @@ karma_status karma_online_load(karma_online **out, const char *path, size_t thre
     if (st == KARMA_OK && (!online->model->stream || online->model->n_members != 1))
         st = karma_i_fail(err, KARMA_ERR_DATA, "%s: the model was not learned from a stream: it cannot go on with one",
                           path);
+    if (st == KARMA_OK) st = check_plan(&online->model->plan, err); /* a forged file may have any */
     if (st == KARMA_OK) st = check_overlaps(online->model, err);
     if (st == KARMA_OK) st = prepare(online, err);
     if (st == KARMA_OK)

@@ -224,6 +224,22 @@ class Properties(Case):
         out = self.run_karma("predict", "m.karma", "new.csv", "--id", "patient").out
         return [float(row["score"]) for row in csv.DictReader(io.StringIO(out))]
 
+    def test_processor_paths(self):
+        """What docs/architecture.md promises of models that were learned on another kind of processor."""
+        header, rows = self.clinic(150)
+        self.write_csv("d.csv", header, rows)
+        for options, most in ((("--kernel", "linear"), 1e-5), (("--kernel", "rank", "--loss", "logistic"), 1e-5),
+                              (("--kernel", "linear", "--outer", "rbf"), 0.02),
+                              (("--kernel", "linear", "--outer", "rbf", "--tolerance", "1e-6"), 1e-4)):
+            scores = []
+            for path in ("portable", "avx2"):  # on a processor without avx2 both are the same
+                environment = dict(os.environ, KARMA_CPU=path)
+                self.ok("train", "d.csv", "--target", "outcome", "--id", "patient", "--effort", "off", *options, "-o", "m.karma", "--quiet",
+                        env=environment)
+                out = self.ok("predict", "m.karma", "d.csv", "--id", "patient", "--quiet", env=environment).out
+                scores.append([float(row["score"]) for row in csv.DictReader(io.StringIO(out))])
+            self.assertLess(max(abs(a - b) for a, b in zip(*scores)), most, options)
+
     def test_model_bytes(self):
         """The same data, options and seed give the same bytes, whatever the number of threads and however long it took."""
         header, rows = self.clinic(150)
