@@ -274,6 +274,22 @@ static int wants_to_stop(const karma_i_race *race, size_t which, size_t n_judged
     return stop(payload, n_judged, race->n_entries, kernel);
 }
 
+/* For whoever waits: the best value of the fold so far. */
+static void note_best_of_fold(karma_i_race *race, const karma_i_race_entry *entry) {
+    double best = -INFINITY;
+    for (size_t r = entry->first_run; r < entry->first_run + entry->path.n; r++)
+        best = fmax(best, race->runs[r].values[race->n_done]);
+#pragma omp critical(karma_fold_best)
+    race->fold_best = fmax(race->fold_best, best);
+}
+
+double karma_i_race_fold_best(const karma_i_race *race) {
+    double best;
+#pragma omp critical(karma_fold_best)
+    best = race->fold_best;
+    return best;
+}
+
 /* Where time is limited the second candidate, a map of ranks, comes before the linear kernel, with which all are
  * compared: if there is time for one kernel only, it should be the stronger one. */
 static size_t place_of(const karma_i_race *race, size_t i) {
@@ -300,6 +316,7 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
         quit = stop && omp_get_thread_num() == 0 && so_far > 0 && wants_to_stop(race, e, so_far, stop, payload);
         race->entries[e].is_judged = !quit && judge_entry(race, e, f, &errors[e]) == KARMA_OK;
         race->entries[e].seconds = karma_i_now() - began;
+        if (race->entries[e].is_judged) note_best_of_fold(race, &race->entries[e]);
 #pragma omp atomic
         n_judged += race->entries[e].is_judged ? 1 : 0;
         if (!race->entries[e].is_judged) {
@@ -362,6 +379,7 @@ karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *p
                                karma_error *err) {
     *stopped = 0;
     race->encoding_seconds = 0.0;
+    race->fold_best = -INFINITY;
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
     karma_status st = run_stages(race, stop, payload, stopped, err);
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_waiting = 0;

@@ -38,6 +38,7 @@ typedef struct karma_i_race {
     const karma_i_task *task;   /* borrowed, as are the folds */
     const karma_i_folds *folds; /* of rows that all have labels */
     const karma_table *table;   /* that of the folds */
+    double fold_best;           /* the largest value of this fold so far; -INFINITY: none */
     size_t n_done;              /* folds of all repeats that were judged */
     karma_i_goal_fn goal;
     const void *goal_payload;
@@ -66,5 +67,8 @@ karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *ker
 typedef int (*karma_i_stop_fn)(void *payload, size_t n_judged, size_t n_entries, const char *kernel);
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err);
 void karma_i_race_clear(karma_i_race *race);
+
+/* The largest value that an entry has in the fold which is being judged; -INFINITY: none yet. */
+double karma_i_race_fold_best(const karma_i_race *race);
 
 #endif

@@ -136,7 +136,7 @@ static int is_too_large(const search_state *s, size_t n_judged, size_t n_entries
     return each * fmin(LEAST_KERNELS, (double)n_entries) * (double)s->folds.n_folds > trying_ends(s) - s->started;
 }
 
-/* "fold 2 of 5, 31 kernels, accuracy 0.871 so far, about 12 s left: rank(gamma=1)" */
+/* "fold 2 of 5, kernel 3 of 31, best accuracy 0.871, about 12 s left: rank(gamma=1)" */
 static int watch(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
     search_state *s = payload;
     char line[256], best[64] = "";
@@ -150,9 +150,10 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     double done = (double)s->race.n_done + (n_left ? (double)n_judged / (double)n_left : 0.0);
     double spent = karma_i_now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
     if (isfinite(s->deadline)) left = fmin(left, s->deadline - karma_i_now());
-    if (s->race.n_done)
-        (void)snprintf(best, sizeof best, ", %s %.4g so far", karma_i_goal_name(s->judge.goal),
-                       karma_i_goal_sign(s->judge.goal) * s->best);
+    double value = s->race.n_done ? s->best : karma_i_race_fold_best(&s->race);
+    if (isfinite(value))
+        (void)snprintf(best, sizeof best, ", best %s %.4g", karma_i_goal_name(s->judge.goal),
+                       karma_i_goal_sign(s->judge.goal) * value);
     (void)snprintf(line, sizeof line, "fold %zu of %zu, kernel %zu of %zu%s, about %.0f s left: %s", s->race.n_done + 1,
                    n_folds, n_judged + 1, n_left, best, fmax(1.0, left), kernel);
     if (karma_i_progress(s->hooks, line, 0, 0)) s->is_interrupted = 1;

@@ -248,6 +248,8 @@ class Report(Case):
         text, _ = self.page("train.html")
         self.assertIn("How the model was chosen", self.headings(text))
         self.assertIn("120 rows, each predicted by a model that had not seen it", text)
+        self.assertNotIn("rows that the model was learned from", text)
+        self.assertNotIn("Importance of the columns", self.figures(text))  # it needs rows that the whole model has not seen
         self.assertEqual(len({"ROC curve", "Precision and recall", "Calibration"} & set(self.figures(text))), 3)
         self.assertIn("Quality by number of observed columns", self.headings(text))
         counts = [int(line[2].split()[0]) for line in self.values(text, "Confusion matrix")]

@@ -1,10 +1,13 @@
 """What the tool prints: JSON, notes, progress, wrong usage, help, manual, completion; and Ctrl-C."""
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 
 from case import COMMANDS, HUNG, KARMA, SOURCE, Case
 
@@ -202,6 +205,50 @@ class Messages(Case):
         self.assertRegex(text, r"  z +number +0.0% [.]{10}   0 to 39")
         self.assertNotIn("\033", text)
         self.assertRegex(self.ok("inspect", "d.csv").out, r"  x +number +25.0%   1 to 39")
+
+    def seen_on_terminal(self, width, *args):
+        """What a command prints to a terminal of this width, as lines; what follows the last carriage return of each."""
+        try:
+            main, other = os.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminals here: {error}")
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+        env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        process = subprocess.Popen([KARMA, *args], cwd=self.dir, stdout=other, stderr=other, env=env)
+        os.close(other)
+        text = b""
+        while True:
+            try:
+                part = os.read(main, 1 << 16)
+            except OSError:  # all of it was read
+                break
+            if not part:
+                break
+            text += part
+        os.close(main)
+        self.assertEqual(process.wait(HUNG), 0)
+        return text.decode().replace("\r\n", "\n")
+
+    def test_tables_fit_the_terminal(self):
+        long = "a rather long name of a column, with an accent: é"
+        self.write("d.csv", f'"{long}",z,y\n' + "".join(f"{i if i % 4 else ''},w{i % 3}{'x' * 40},{'ab'[i % 8 > 3]}\n" for i in range(80)))
+        narrow, wide, piped = (self.seen_on_terminal(60, "inspect", "d.csv"), self.seen_on_terminal(150, "inspect", "d.csv"),
+                               self.ok("inspect", "d.csv").out)
+        tables = [re.search(r"(?s)  column .*?\n\n", text).group(0).strip("\n").split("\n") for text in (narrow, wide, piped)]
+        self.assertTrue(all(len(line) <= 60 for line in tables[0]), tables[0])
+        self.assertTrue(all("..." in line for line in tables[0][1:3]))
+        self.assertIn(f"  {long} number ", tables[1][1])  # the whole name, where there is room
+        self.assertIn("  a rather long name of... number ", tables[2][1])  # a program reads what it always did
+
+    def test_progress_and_importance_on_a_terminal(self):
+        self.two_classes("two.csv", n=400)
+        text = self.seen_on_terminal(50, "train", "two.csv", "--target", "answer", "--effort", "normal", "-o", "m.karma")
+        shown = [part.removeprefix("\033[K") for part in text.split("\r")[1:-1]]
+        self.assertTrue(shown and all(len(part) <= 49 for part in shown), shown)
+        self.assertRegex(text, r"fold 1 of \d+, kernel \d+ of \d+, best accuracy 0")
+        text = self.seen_on_terminal(80, "explain", "m.karma", "two.csv", "--importance").split("\r\033[K")[-2:]
+        self.assertRegex("".join(text), r"(?m)^  a +-?0\.\d{4} ± 0\.\d{4}  #+-*$")
+        self.assertRegex(self.ok("explain", "m.karma", "two.csv", "--importance").out, r"(?m)^  a +-?0\.\d{4} ± 0\.\d{4}$")
 
 
 class Usage(Case):

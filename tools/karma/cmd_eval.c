@@ -37,6 +37,7 @@ static int judge(tool *t, const karma_model *model, const karma_table *table, co
         done += ok ? 1 : 0;
         ok = ok && judge_certainty(&judged[done - 1], t, model, done - 1, table, scores, !left_out->flags, &err);
     }
+    end_progress();
     int code = ok ? report_metrics(t, model, judged, left_out, n_rows) : fail(t->arguments[1], &err);
     for (size_t i = 0; i < done; i++) karma_metrics_clear(&judged[i].metrics);
     free(judged);

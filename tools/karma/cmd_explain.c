@@ -15,6 +15,7 @@ static int explain_scores(tool *t, const karma_model *model, const karma_table *
     karma_explanations e;
     karma_error err;
     if (karma_explain(&e, model, table, &options, &t->hooks, &err) != KARMA_OK) return fail(t->arguments[1], &err);
+    end_progress();
     int code = report_explanations(t, model, table, &e);
     karma_explanations_clear(&e);
     return code;
@@ -26,6 +27,7 @@ static int explain_importance(tool *t, const karma_model *model, const karma_tab
     karma_error err;
     if (karma_measure_importance(&importances, model, table, &options, &t->hooks, &err) != KARMA_OK)
         return fail(t->arguments[1], &err);
+    end_progress();
     int code = report_importance(t, model, &importances);
     karma_importances_clear(&importances);
     return code;
@@ -35,6 +37,7 @@ static int explain_overlap(tool *t, const karma_model *model, const karma_table 
     karma_error err = {KARMA_ERR_MEMORY, "out of memory"};
     karma_overlap *overlaps = calloc(karma_table_n_rows(table) + 1, sizeof *overlaps);
     int ok = overlaps && karma_measure_overlap(overlaps, model, table, &t->hooks, &err) == KARMA_OK;
+    end_progress();
     int code = ok ? report_overlap(t, model, table, overlaps) : fail(t->arguments[1], &err);
     free(overlaps);
     return code;

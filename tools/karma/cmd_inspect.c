@@ -60,22 +60,25 @@ typedef struct table_view {
 } table_view;
 
 /* The first two levels, each on one line and not too long. */
-static void print_levels(const karma_table *table, size_t j) {
+static void put_levels(FILE *line, const karma_table *table, size_t j) {
+    enum { LONGEST_LEVEL = 30 };
     size_t n = karma_table_n_levels(table, j);
-    printf("%zu level%s: ", n, n == 1 ? "" : "s");
+    fprintf(line, "%zu level%s: ", n, n == 1 ? "" : "s");
     for (size_t l = 0; l < n && l < 2; l++) {
         char text[64];
         size_t used = 0;
         for (const char *c = karma_table_level(table, j, l); *c && used + 1 < sizeof text; c++)
             text[used++] = (unsigned char)*c < ' ' ? ' ' : *c;
         text[used] = '\0';
-        fputs(l ? ", " : "", stdout);
-        print_field(text, screen_width(text) < 30 ? screen_width(text) : 30);
+        int is_cut = screen_width(text) > LONGEST_LEVEL;
+        size_t shown = cut_bytes(text, is_cut ? LONGEST_LEVEL - 3 : LONGEST_LEVEL);
+        fprintf(line, "%s%.*s%s", l ? ", " : "", (int)shown, text, is_cut ? "..." : "");
     }
-    puts(n > 2 ? ", ..." : "");
+    fputs(n > 2 ? ", ..." : "", line);
 }
 
-enum { BAR = 10 };
+/* BESIDE_NAMES: columns of a terminal before the values, without the name; LEAST_VALUES: for the values. */
+enum { BAR = 10, BESIDE_NAMES = 2 + 1 + 9 + 1 + 8 + BAR + 1 + 3, LEAST_VALUES = 24 };
 
 /* A share as a bar, for eyes: on a terminal only, so that programs read the same lines as ever. */
 static const char *bar(char text[BAR + 2], double value) {
@@ -88,28 +91,47 @@ static const char *bar(char text[BAR + 2], double value) {
     return text;
 }
 
+/* What stands in the last column of the table of columns. */
+static void put_values(FILE *line, const table_view *v, size_t j) {
+    char low[40], high[40], mean[40];
+    if (v->summaries[j].n_observed == 0)
+        fputs("none observed", line);
+    else if (karma_table_n_levels(v->table, j) == 0)
+        fprintf(line, "%s to %s, mean %s", readable(low, v->summaries[j].low), readable(high, v->summaries[j].high),
+                readable(mean, v->summaries[j].mean));
+    else
+        put_levels(line, v->table, j);
+}
+
+static void print_column(const table_view *v, size_t j, size_t width) {
+    char text[16], drawn[BAR + 2], *values = NULL;
+    size_t size, n_rows = karma_table_n_rows(v->table), screen = terminal_width(STDOUT_FILENO);
+    double missing = share(n_rows - v->summaries[j].n_observed, n_rows);
+    FILE *line = open_memstream(&values, &size);
+    if (line) put_values(line, v, j);
+    if (!line || fclose(line) != 0) return;
+    fputs("  ", stdout);
+    print_field(karma_table_attribute_name(v->table, j), width);
+    printf(" %-9s %8s%s   ", type_name(karma_table_attribute_kind(v->table, j), karma_table_n_levels(v->table, j)),
+           percent(text, missing), bar(drawn, missing));
+    size_t taken = width + BESIDE_NAMES, own = screen_width(values);
+    print_field(values, screen > taken && own > screen - taken ? screen - taken : own);
+    putchar('\n');
+    free(values);
+}
+
 static void print_columns(const table_view *v) {
     const karma_table *table = v->table;
-    size_t n_rows = karma_table_n_rows(table);
-    if (karma_table_n_attributes(table) == 0) return;
-    printf("\n  %-24s %-9s %8s%*s   %s\n", "column", "type", "missing", isatty(STDOUT_FILENO) ? BAR + 1 : 0, "",
-           "values");
-    size_t d = karma_table_n_attributes(table), shown = d < MOST_COLUMNS ? d : MOST_COLUMNS;
+    size_t d = karma_table_n_attributes(table), shown = d < MOST_COLUMNS ? d : MOST_COLUMNS, longest = 0;
+    if (d == 0) return;
     for (size_t j = 0; j < shown; j++) {
-        char text[16], low[40], high[40], mean[40], drawn[BAR + 2];
-        double missing = share(n_rows - v->summaries[j].n_observed, n_rows);
-        fputs("  ", stdout);
-        print_field(karma_table_attribute_name(table, j), 24);
-        printf(" %-9s %8s%s   ", type_name(karma_table_attribute_kind(table, j), karma_table_n_levels(table, j)),
-               percent(text, missing), bar(drawn, missing));
-        if (v->summaries[j].n_observed == 0)
-            puts("none observed");
-        else if (karma_table_n_levels(table, j) == 0)
-            printf("%s to %s, mean %s\n", readable(low, v->summaries[j].low), readable(high, v->summaries[j].high),
-                   readable(mean, v->summaries[j].mean));
-        else
-            print_levels(table, j);
+        size_t own = screen_width(karma_table_attribute_name(table, j));
+        if (own > longest) longest = own;
     }
+    size_t width = name_width(longest, BESIDE_NAMES + LEAST_VALUES);
+    printf("\n  %-*s %-9s %8s%*s   %s\n", (int)width, "column", "type", "missing", isatty(STDOUT_FILENO) ? BAR + 1 : 0,
+           "", "values");
+    for (size_t j = 0; j < shown; j++) print_column(v, j, width);
     if (d > shown) printf("  and %zu more: see --json\n", d - shown);
 }
 
@@ -118,11 +140,13 @@ static void print_patterns(const table_view *v) {
     if (karma_table_n_attributes(v->table) == 0) return;
     printf("\n  %zu pattern%s of missing values; the most common:\n", v->n_distinct, v->n_distinct == 1 ? "" : "s");
     for (size_t p = 0; p < v->n_patterns; p++) {
-        char names[200], text[16];
+        char names[200], text[16], line[320];
         list_missing(names, sizeof names, v->table, &v->patterns[p]);
-        printf("  %8zu %s %7s  %zu missing%s%s\n", v->patterns[p].n_rows, v->patterns[p].n_rows == 1 ? "row " : "rows",
-               percent(text, share(v->patterns[p].n_rows, n_rows)), v->patterns[p].n_missing,
-               v->patterns[p].n_missing ? ": " : "", names);
+        (void)snprintf(line, sizeof line, "  %8zu %s %7s  %zu missing%s%s", v->patterns[p].n_rows,
+                       v->patterns[p].n_rows == 1 ? "row " : "rows",
+                       percent(text, share(v->patterns[p].n_rows, n_rows)), v->patterns[p].n_missing,
+                       v->patterns[p].n_missing ? ": " : "", names);
+        print_to_width(line);
     }
 }
 

@@ -1,5 +1,7 @@
 /* Importance of columns and overlap of rows: for people, as CSV, as JSON. */
+#include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -56,19 +58,47 @@ static json_t *importance_json(const tool *t, const importance_report *r) {
     return object;
 }
 
+enum { IMPORTANCE_BAR = 20, BESIDE_IMPORTANCE = 2 + 1 + 10 + 3 + 6 + 2 + IMPORTANCE_BAR };
+
+/* On a terminal: # up to the value, - for its standard error beyond it, relative to the longest. */
+static void print_importance_bar(const karma_importance *item, double longest) {
+    double end = item->importance + item->error;
+    if (!isatty(STDOUT_FILENO) || !(longest > 0.0)) return;
+    fputs("  ", stdout);
+    for (int i = 0; i < IMPORTANCE_BAR; i++) {
+        double at = ((double)i + 0.5) / IMPORTANCE_BAR * longest;
+        if (at < end) putchar(at < item->importance ? '#' : '-');
+    }
+}
+
+static void print_importances(const importance_report *r, size_t target) {
+    double longest_bar = 0.0;
+    size_t longest = 0;
+    for (size_t k = 0; k < r->top; k++) {
+        const karma_importance *item = &items_of(r, target)[k];
+        size_t own = screen_width(karma_model_attribute_name(r->model, item->attribute));
+        longest_bar = fmax(longest_bar, item->importance + item->error);
+        if (own > longest) longest = own;
+    }
+    size_t width = name_width(longest, BESIDE_IMPORTANCE);
+    printf("  %-*s %10s   %s\n", (int)width, "column", "importance", "standard error");
+    for (size_t k = 0; k < r->top; k++) {
+        const karma_importance *item = &items_of(r, target)[k];
+        fputs("  ", stdout);
+        print_field(karma_model_attribute_name(r->model, item->attribute), width);
+        printf(" %10.4f ± %.4f", item->importance, item->error);
+        print_importance_bar(item, longest_bar);
+        putchar('\n');
+    }
+}
+
 static void print_importance(const importance_report *r) {
     for (size_t target = 0; target < r->found->n_targets; target++) {
         int classes = karma_model_task(r->model, target) == KARMA_TASK_CLASSIFY;
         printf("%s%zu rows, target '%s': %s %.4f, and what it loses when a column is permuted\n", target ? "\n" : "",
                r->found->n_rows, karma_model_target_name(r->model, target), classes ? "accuracy" : "R2",
                r->found->metric[target]);
-        printf("  %-24s %10s   %s\n", "column", "importance", "standard error");
-        for (size_t k = 0; k < r->top; k++) {
-            const karma_importance *item = &items_of(r, target)[k];
-            fputs("  ", stdout);
-            print_field(karma_model_attribute_name(r->model, item->attribute), 24);
-            printf(" %10.4f ± %.4f\n", item->importance, item->error);
-        }
+        print_importances(r, target);
     }
 }
 

@@ -1,6 +1,10 @@
 /* Texts and numbers in columns: widths are those of characters on a screen, not of bytes. */
+#define _DEFAULT_SOURCE /* struct winsize */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -57,6 +61,45 @@ void print_field_right(const char *text, size_t width) {
     size_t own = screen_width(text);
     for (size_t used = own < width ? own : width; used < width; used++) putchar(' ');
     print_field(text, own < width ? own : width);
+}
+
+/* --- terminals ------------------------------------------------------------------------------------------- */
+
+enum { LEAST_WIDTH = 40, USUAL_WIDTH = 80, LEAST_NAME = 12, USUAL_NAME = 24 };
+
+size_t terminal_width(int descriptor) {
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    size_t width = columns ? (size_t)strtoul(columns, NULL, 10) : 0;
+    if (!isatty(descriptor)) return 0;
+    if (width == 0 && ioctl(descriptor, TIOCGWINSZ, &size) == 0) width = size.ws_col;
+    if (width == 0) width = USUAL_WIDTH;
+    return width < LEAST_WIDTH ? LEAST_WIDTH : width;
+}
+
+size_t name_width(size_t longest, size_t others) {
+    size_t width = terminal_width(STDOUT_FILENO);
+    if (width == 0) return USUAL_NAME;
+    size_t room = width > others + LEAST_NAME ? width - others : LEAST_NAME;
+    return longest < LEAST_NAME ? LEAST_NAME : longest < room ? longest : room;
+}
+
+void print_to_width(const char *line) {
+    size_t width = terminal_width(STDOUT_FILENO), own = screen_width(line);
+    print_field(line, width && own > width ? width : own);
+    putchar('\n');
+}
+
+size_t cut_bytes(const char *text, size_t width) {
+    size_t used = 0, bytes = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        size_t size = character_size(c), own = character_width(c, size);
+        if (used + own > width) break;
+        used += own;
+        bytes += size;
+        c += size;
+    }
+    return bytes;
 }
 
 const char *readable(char text[40], double value) {

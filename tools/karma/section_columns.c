@@ -59,7 +59,7 @@ static void draw_importance(report *r, const karma_importances *all, size_t targ
 static karma_status write_importance(report *r, size_t *order, karma_error *err) {
     size_t d = karma_model_n_attributes(r->model);
     for (size_t j = 0; j < d; j++) order[j] = j;
-    if (r->n_outcomes == 0) {
+    if (r->n_outcomes == 0 || r->is_left_out) {
         page_paragraph(&r->page, r->is_training
                                      ? "Importance is measured on rows that the model has not seen: karma report "
                                        "MODEL DATA."

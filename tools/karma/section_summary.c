@@ -48,7 +48,9 @@ static double constant_loss(const report *r, const outcome *o, size_t target) {
 static void show_outcome(report *r, const outcome *o, size_t target) {
     char text[64], number[40];
     double loss = mean_loss(o), constant = constant_loss(r, o, target);
-    const char *rows = r->is_training ? "the training rows: optimistic" : "these rows";
+    const char *rows = r->is_left_out   ? "rows that were left out"
+                       : r->is_training ? "the training rows: optimistic"
+                                        : "these rows";
     if (o->n_classes) {
         double share = 1.0 - loss, error = sqrt(share * loss / (double)o->n_rows);
         (void)snprintf(text, sizeof text, "%.1f%% \xC2\xB1 %.1f", 100.0 * share, 100.0 * error);
@@ -113,7 +115,7 @@ static void warn_of_outcome(report *r, const outcome *o, size_t target) {
 static void write_warnings(report *r) {
     const karma_fit_info *info = karma_model_info(r->model);
     const karma_search_info *search = karma_model_search_info(r->model);
-    if (r->is_training && r->n_outcomes)
+    if (r->is_training && r->n_outcomes && !r->is_left_out)
         page_warning(&r->page,
                      "These are the rows that the model was learned from, or look like them: as many, with the same "
                      "labels. Scores on them are better than scores on new rows will be. Make this report with rows "
@@ -141,7 +143,7 @@ static karma_status write_section(report *r, karma_error *err) {
             &r->page,
             "The score is cross-validated, but the same folds chose the model, so it is somewhat optimistic: karma cv "
             "with the same options repeats the choice inside every fold. With rows that were held out, karma report "
-            "MODEL DATA shows quality, calibration and the least certain rows.");
+            "MODEL DATA shows quality on new rows, the columns that matter and the least certain rows.");
     if (!r->table)
         page_paragraph(&r->page,
                        "This page shows what the model file alone knows. With rows that the model has not seen, karma "

@@ -77,10 +77,14 @@ static double seconds_left(size_t done, size_t total, double time) {
 static int show_progress(void *payload, const char *stage, size_t done, size_t total) {
     double time = now(), left = total ? seconds_left(done, total, time) : -1.0;
     if (time - last_shown > 0.1) {
-        fprintf(stderr, "\r\033[K%s", stage);
-        if (total) fprintf(stderr, " %zu of %zu", done, total);
-        if (total) fprintf(stderr, " (%.0f%%)", 100.0 * (double)done / (double)total);
-        if (left >= 0.0 && time - started > 1.0) fprintf(stderr, ", %.0f s left", left);
+        char line[512], parts[96] = "", rest[48] = "";
+        if (total)
+            (void)snprintf(parts, sizeof parts, " %zu of %zu (%.0f%%)", done, total,
+                           100.0 * (double)done / (double)total);
+        if (left >= 0.0 && time - started > 1.0) (void)snprintf(rest, sizeof rest, ", %.0f s left", left);
+        (void)snprintf(line, sizeof line, "%.300s%s%s", stage, parts, rest);
+        size_t width = terminal_width(STDERR_FILENO); /* a line that wraps cannot be replaced */
+        fprintf(stderr, "\r\033[K%.*s", (int)cut_bytes(line, width > 1 ? width - 1 : sizeof line), line);
         (void)fflush(stderr);
         last_shown = time;
         line_is_open = 1;

@@ -311,6 +311,16 @@ void print_score_line(const char *name, double score, double error, const char *
 void print_field(const char *text, size_t width);
 void print_field_right(const char *text, size_t width);
 size_t screen_width(const char *text);
+/* Columns of a terminal: those of COLUMNS, or what the terminal says; 0 if it is none, so that programs read the same
+ * lines as ever. */
+size_t terminal_width(int descriptor);
+/* Columns for names of which the longest has `longest`, beside `others` columns: 24 unless standard output is a
+ * terminal. */
+size_t name_width(size_t longest, size_t others);
+/* A line and a line feed; on a terminal cut to its width. */
+void print_to_width(const char *line);
+/* Bytes of a text that fit `width` columns. */
+size_t cut_bytes(const char *text, size_t width);
 /* Four digits, but no power of ten below 1e15. */
 const char *readable(char text[40], double value);
 /* How a model was chosen, for people and as the key "cv". */
