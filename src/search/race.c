@@ -279,13 +279,13 @@ static void note_best_of_fold(karma_i_race *race, const karma_i_race_entry *entr
     double best = -INFINITY;
     for (size_t r = entry->first_run; r < entry->first_run + entry->path.n; r++)
         best = fmax(best, race->runs[r].values[race->n_done]);
-#pragma omp critical(karma_fold_best)
+#pragma omp critical
     race->fold_best = fmax(race->fold_best, best);
 }
 
 double karma_i_race_fold_best(const karma_i_race *race) {
     double best;
-#pragma omp critical(karma_fold_best)
+#pragma omp critical
     best = race->fold_best;
     return best;
 }

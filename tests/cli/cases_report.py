@@ -241,6 +241,20 @@ class Report(Case):
         self.assertLess(len(text), 2000000)
         self.assertIn("Confusion matrix", self.figures(text))
 
+    def test_pages_do_not_grow_with_the_rows(self):
+        """Figures are of summaries: 20 times as many rows make the page a little larger, if at all."""
+        for task in ("classify", "regress"):
+            sizes = []
+            for rows in ("1500", "30000"):
+                self.ok("synth", "--rows", rows, "--dim", "6", "--task", task, "--seed", "3", "-o", "d.csv", "--quiet")
+                if not sizes:
+                    self.ok("train", "d.csv", "--target", "target", "--effort", "off", "--solver", "nystrom", "--landmarks", "20",
+                            "-o", "m.karma", "--quiet")
+                self.ok("report", "m.karma", "d.csv", "-o", "page.html", "--quiet")
+                sizes.append(len(self.page()[0]))
+            self.assertLess(sizes[1], 1.25 * sizes[0], f"{task}: {sizes}")
+            self.assertLess(sizes[1], 500000)
+
     def test_report_of_other_commands(self):
         self.two_classes()
         common = ["two.csv", "--target", "answer", "--quiet"]
