@@ -231,7 +231,7 @@ class Report(Case):
 
     def test_many_columns_classes_and_rows_stay_small(self):
         rng = random.Random(7)
-        names = [f"a very long name of a measured quantity, number {j} (mg/l)" for j in range(200)]
+        names = [f"a very long name of a measured quantity, number {j} (mg/l)" for j in range(200)]  # alike at the start
         rows = [[None if rng.random() < 0.3 else round(rng.gauss(k % 5, 1), 2) for _ in names] + [f"class {k % 50}"]
                 for k in range(200)]
         self.write_csv("wide.csv", [*names, "y"], rows)
@@ -240,6 +240,10 @@ class Report(Case):
         text, _ = self.page()
         self.assertLess(len(text), 2000000)
         self.assertIn("Confusion matrix", self.figures(text))
+        figure = text[text.index("<figcaption><strong>Importance of the columns"):]
+        labels = re.findall(r"<text [^>]*>(\u2026\d+ \(mg/l\))</text>", figure[:figure.index("</svg>")])
+        self.assertEqual(len(labels), 30)
+        self.assertEqual(len(set(labels)), 30)
 
     def test_pages_do_not_grow_with_the_rows(self):
         """Figures are of summaries: 20 times as many rows make the page a little larger, if at all."""

@@ -76,8 +76,11 @@ static void draw_roc(report *r, const outcome *o, const curves *c, size_t n, con
         &f, &r->page,
         &(figure_spec){.title = "ROC curve",
                        .caption =
-                           n > 1 ? "Each class against all others; the closer to the upper left corner, the better."
-                                 : "The closer to the upper left corner, the better; the dashed line is guessing.",
+                           n > 1 && n < o->n_classes
+                               ? "The classes with most rows, each against all others; the closer to the upper left "
+                                 "corner, the better. The table by class has the area under each curve."
+                           : n > 1 ? "Each class against all others; the closer to the upper left corner, the better."
+                                   : "The closer to the upper left corner, the better; the dashed line is guessing.",
                        .x = {.label = "false positive rate", .high = 1.0},
                        .y = {.label = "true positive rate", .high = 1.0},
                        .series = names,

@@ -31,7 +31,7 @@ static void draw_folds(report *r, const karma_cv_target *target, size_t n) {
     padded_range_of(&spec.y.low, &spec.y.high, ends, 2 * n + 1);
     figure f;
     figure_begin(&f, &r->page, &spec);
-    figure_rule_y(&f, target->mean, "mean");
+    figure_rule_y(&f, target->mean, NULL); /* the caption names it: a label would meet the marks */
     for (size_t i = 0; i < n; i++) {
         figure_point(&f, 1, (double)i, target->majority[i], NULL);
         figure_point(&f, 0, (double)i, target->values[i], NULL);

@@ -125,7 +125,7 @@ static const char *certainty_words(const karma_model *model) {
 }
 
 static void write_rows(report *r, const unsure *list, size_t n, const karma_explanations *e) {
-    const table_column columns[] = {{"row", 0},   {"answer", 0},           {certainty_words(r->model), 1},
+    const table_column columns[] = {{"row", 0},   {"prediction", 0},       {certainty_words(r->model), 1},
                                     {"truth", 0}, {"observed columns", 1}, {"why", 0}};
     page_table_begin(&r->page, "The rows about which the model is least certain", columns, 6);
     for (size_t i = 0; i < n; i++) {

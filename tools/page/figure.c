@@ -149,18 +149,33 @@ static void put_log_ticks(figure *f, const axis *a, int is_x) {
     }
 }
 
+/* Bytes that all names begin with, up to a blank, where long names would be alike once they are cut; else 0. */
+static size_t shared_start(const axis *a) {
+    size_t shared = a->n_bands > 1 ? strlen(a->bands[0]) : 0, end = 0;
+    for (size_t i = 1; i < a->n_bands; i++) {
+        size_t n = 0;
+        while (n < shared && a->bands[i][n] == a->bands[0][n]) n++;
+        shared = n;
+    }
+    for (size_t n = 0; n < shared; n++)
+        if (a->bands[0][n] == ' ') end = n + 1;
+    return longest_name(a) == MOST_LETTERS && end > MOST_LETTERS / 2 ? end : 0;
+}
+
 /* Where bands are thinner than letters, only every so many have names. */
 static void put_band_names(figure *f, const axis *a, int is_x) {
     int is_turned = is_x && has_turned_names(f);
     double room = (is_x ? f->width : f->height) / (double)(a->n_bands ? a->n_bands : 1);
-    size_t every = is_x && !is_turned ? 1 : (size_t)ceil(11.0 / room);
+    size_t every = is_x && !is_turned ? 1 : (size_t)ceil(11.0 / room), skipped = shared_start(a);
     for (size_t i = 0; i < a->n_bands && !a->is_silent; i += every) {
+        char name[256];
+        (void)snprintf(name, sizeof name, "%s%.240s", skipped ? "\xE2\x80\xA6" : "", a->bands[i] + skipped);
         if (is_x)
             put_tick_label(f, place_x(f, (double)i) + (is_turned ? 4.0 : 0.0),
                            f->top + f->height + (is_turned ? 6.0 : 15.0), is_turned ? "end" : "middle", is_turned,
-                           a->bands[i]);
+                           name);
         else
-            put_tick_label(f, f->left - 6.0, place_y(f, (double)i) + 4.0, "end", 0, a->bands[i]);
+            put_tick_label(f, f->left - 6.0, place_y(f, (double)i) + 4.0, "end", 0, name);
     }
 }
 
