@@ -17,6 +17,7 @@ enum {
     MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
     SAMPLE_ROWS = 256,              /* in which pairs of columns are compared first */
     MOST_PAIRED_COLUMNS = 4000,     /* more are not compared with each other */
+    MOST_PAIRED_CELLS = 20000000,   /* of pairs that look alike in the sample: rare indicators are all alike there */
     MOST_REVIEWED_CELLS = 200000000 /* a larger table is not examined */
 };
 /* Tables of so many rows are first looked at in some of these. */
@@ -284,14 +285,18 @@ static karma_status compare_columns(review_state *s, size_t a, size_t b, karma_e
 static karma_status find_part_copies(review_state *s, karma_error *err) {
     const karma_table *table = s->table;
     column_sample sample;
+    size_t n_cells = 0;
     if (table->n_rows < LEAST_ROWS || table->n_attributes > MOST_PAIRED_COLUMNS) return KARMA_OK;
     KARMA_TRY(take_sample(&sample, table, err));
     karma_status st = KARMA_OK;
     for (size_t b = 1; st == KARMA_OK && b < table->n_attributes; b++) {
         size_t before = s->review->n_findings;
-        for (size_t a = 0; st == KARMA_OK && a < b && s->review->n_findings == before; a++)
-            if (table->attributes[a].kind == table->attributes[b].kind && may_be_copies(&sample, table, a, b))
-                st = compare_columns(s, a, b, err);
+        for (size_t a = 0; st == KARMA_OK && a < b && s->review->n_findings == before; a++) {
+            if (s->digest[a] == s->digest[b] || table->attributes[a].kind != table->attributes[b].kind) continue;
+            if (n_cells > MOST_PAIRED_CELLS || !may_be_copies(&sample, table, a, b)) continue;
+            n_cells += 2 * table->n_rows;
+            st = compare_columns(s, a, b, err);
+        }
     }
     karma_i_free(sample.values);
     return st;
