@@ -313,6 +313,7 @@ class KarmaClassifier(ClassifierMixin, KarmaEstimator):
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithms of predict_proba; minus infinity for a probability of 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 

@@ -95,6 +95,7 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
         return self._cells(self._complete(X, True)[1])[0]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the columns that transform gives: those of X."""
         check_is_fitted(self, "model_")
         given = _check_feature_names_in(self, input_features)
         own = list(getattr(self, "feature_names_in_", default_names(self.n_features_in_)))
