@@ -43,9 +43,21 @@ size_t karma_i_partition_n_granules(const karma_i_partition *s) {
 
 /* --- the tree ------------------------------------------------------------------------------------------ */
 
+static unsigned top_level(size_t n_granules) {
+    unsigned top = 0;
+    while ((size_t)1 << top < n_granules) top++;
+    return top;
+}
+
+/* From the first granule on, one node of each level waits; from another, first larger and larger ones wait for their
+ * left neighbours. One more is open, and one may come from another process. */
+static size_t most_nodes(size_t n_granules, size_t first) {
+    return (first ? 2 : 1) * (size_t)top_level(n_granules) + 3;
+}
+
 karma_status karma_i_tree_init(karma_i_tree *tree, size_t width, size_t n_granules, size_t first, karma_error *err) {
     *tree = (karma_i_tree){.width = width, .n_granules = n_granules, .next = first};
-    tree->sums = karma_i_alloc(KARMA_I_MOST_NODES, width * sizeof *tree->sums);
+    tree->sums = karma_i_alloc_aligned(most_nodes(n_granules, first), width * sizeof *tree->sums);
     return tree->sums ? KARMA_OK : karma_i_fail_memory(err);
 }
 
@@ -72,21 +84,37 @@ static void add(double *to, const double *from, size_t n) {
     for (size_t i = 0; i < n; i++) to[i] += from[i];
 }
 
+/* The last node becomes one with its left neighbour, if both are there; their sums are still to be added. */
+static int join_last(karma_i_tree *tree) {
+    if (tree->n_nodes < 2) return 0;
+    karma_i_tree_node *left = &tree->nodes[tree->n_nodes - 2], *right = left + 1;
+    if (left->level != right->level || is_right(left)) return 0;
+    left->level++;
+    tree->n_nodes--;
+    return 1;
+}
+
 /* Adds the last node to its left neighbour, as long as both are there. */
 static void merge(karma_i_tree *tree) {
-    while (tree->n_nodes > 1) {
-        karma_i_tree_node *left = &tree->nodes[tree->n_nodes - 2], *right = left + 1;
-        if (left->level != right->level || is_right(left)) return;
-        add(sums_of(tree, tree->n_nodes - 2), sums_of(tree, tree->n_nodes - 1), tree->width);
-        left->level++;
-        tree->n_nodes--;
-    }
+    while (join_last(tree)) add(sums_of(tree, tree->n_nodes - 1), sums_of(tree, tree->n_nodes), tree->width);
+}
+
+static void append(karma_i_tree *tree, unsigned level) {
+    tree->nodes[tree->n_nodes++] = (karma_i_tree_node){tree->next, level};
+    tree->next += (size_t)1 << level;
 }
 
 void karma_i_tree_close(karma_i_tree *tree, unsigned level) {
-    tree->nodes[tree->n_nodes++] = (karma_i_tree_node){tree->next, level};
-    tree->next += (size_t)1 << level;
+    append(tree, level);
     merge(tree);
+}
+
+double *karma_i_tree_pass(karma_i_tree *tree, size_t *n_additions) {
+    double *sums = sums_of(tree, tree->n_nodes);
+    append(tree, 0);
+    *n_additions = 0;
+    while (join_last(tree)) ++*n_additions;
+    return sums;
 }
 
 /* The last node is as high as `level` where no granule is left that could be its neighbour. */
@@ -152,8 +180,7 @@ static void climb(karma_i_tree *tree, unsigned top, const karma_ranks *r) {
 
 karma_status karma_i_tree_total(double *out, karma_i_tree *tree, const karma_i_partition *split, karma_error *err) {
     const karma_ranks *r = split->ranks;
-    unsigned top = 0;
-    while ((size_t)1 << top < tree->n_granules) top++;
+    unsigned top = top_level(tree->n_granules);
     if (r->size == 1)
         raise_last(tree, top);
     else {

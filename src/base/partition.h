@@ -53,12 +53,16 @@ typedef struct karma_i_tree {
     double *sums; /* of each node */
 } karma_i_tree;
 
-/* Sums from granule `first` on. Clear it even if this fails. */
+/* Sums from granule `first` on; memory for at most two of each level of the tree. Clear it even if this fails. */
 karma_status karma_i_tree_init(karma_i_tree *tree, size_t width, size_t n_granules, size_t first, karma_error *err);
 void karma_i_tree_clear(karma_i_tree *tree);
 /* The sums of the next granule, zeroed, to be filled in; then they are added. `level`: it is a node of the tree. */
 double *karma_i_tree_open(karma_i_tree *tree);
 void karma_i_tree_close(karma_i_tree *tree, unsigned level);
+/* Both at once, for sums that several threads add up in slices: where the sums of the next granule go, which are not
+ * zeroed. Once they are there, they are added to the `width` numbers before them, the result to those before it, and so
+ * on, *n_additions times. */
+double *karma_i_tree_pass(karma_i_tree *tree, size_t *n_additions);
 /* After the last granule of a node: its sums. */
 const double *karma_i_tree_node_sums(karma_i_tree *tree, unsigned level);
 

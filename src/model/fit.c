@@ -13,12 +13,18 @@ static karma_status check_split(const karma_model *model, const karma_table *row
     if (karma_i_table_ranks(rows)->size == 1) return KARMA_OK;
     if (task->options.solver != KARMA_SOLVER_NYSTROM)
         return karma_i_fail(err, KARMA_ERR_OPTION, "rows that are split over processes need option 'solver=nystrom'");
-    for (size_t k = 0; k < model->plan.n_kinds; k++)
-        if (model->plan.kinds[k] != KARMA_KERNEL_LINEAR && model->plan.kinds[k] != KARMA_KERNEL_RANK)
+    for (size_t k = 0; k < model->plan.n_kinds; k++) {
+        karma_kernel_kind kind = model->plan.kinds[k];
+        if (kind != KARMA_KERNEL_LINEAR && kind != KARMA_KERNEL_RANK && kind != KARMA_KERNEL_SUBSPACE)
             return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "the kernel %s cannot be learned from rows that are split over processes; linear and "
-                                "rank can",
-                                karma_i_kind_of(model->plan.kinds[k])->name);
+                                "the kernel %s cannot be learned from rows that are split over processes; linear, rank "
+                                "and subspace can",
+                                karma_i_kind_of(kind)->name);
+        if (kind == KARMA_KERNEL_SUBSPACE && task->options.refine > 0)
+            return karma_i_fail(err, KARMA_ERR_OPTION,
+                                "a subspace cannot be refined on rows that are split over processes (option "
+                                "'refine=0')");
+    }
     if (karma_i_wanted_calibration(task, 0) != KARMA_CALIBRATE_OFF || karma_i_wants_certainty(task, 0))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "probabilities, intervals and sets cannot be learned from rows that are split over "

@@ -415,11 +415,34 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
     return KARMA_OK;
 }
 
+/* Encoded copies of the rows that every process needs for a subspace; NULL: all rows are here, and all are needed. */
+static karma_status share_sample(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
+                                 const karma_i_rows *rows, karma_error *err) {
+    size_t n = karma_i_table_split(table).n_rows, count = karma_i_ppca_n_drawn(n, rows->n_features);
+    int is_split = karma_i_table_ranks(table)->size > 1;
+    karma_table *copy = NULL;
+    if (count == n && !is_split) return KARMA_OK;
+    size_t *index = karma_i_alloc(count, sizeof *index);
+    karma_status st = index ? karma_i_ppca_draw(index, count, n, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK && !is_split) st = karma_i_rows_select_encoding(out, rows, index, count, err);
+    if (st == KARMA_OK && is_split) {
+        st = karma_i_table_gather(&copy, table, index, count, err);
+        if (st == KARMA_OK) st = karma_i_recipe_apply(out, recipe, copy, NULL, err);
+    }
+    karma_table_free(copy);
+    karma_i_free(index);
+    return st;
+}
+
 static karma_status learn_latent(karma_i_recipe *recipe, const karma_table *table, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err) {
-    karma_i_rows *rows = NULL;
+    karma_i_rows *rows = NULL, *sample = NULL;
     KARMA_TRY(karma_i_recipe_apply(&rows, recipe, table, NULL, err));
-    karma_status st = karma_i_latent_learn(&recipe->latent, rows, options, hooks, err);
+    karma_status st = share_sample(&sample, recipe, table, rows, err);
+    karma_i_ppca_rows from = {karma_i_table_split(table), karma_i_rows_all(rows),
+                              karma_i_rows_all(sample ? sample : rows)};
+    if (st == KARMA_OK) st = karma_i_latent_learn(&recipe->latent, &from, options, hooks, err);
+    karma_i_rows_free(sample);
     karma_i_rows_free(rows);
     return st;
 }

@@ -101,11 +101,11 @@ static int observe_the_same(const karma_i_cell_lists *cells, size_t a, size_t b)
                                               of_a.count * sizeof *cells->attribute) == 0;
 }
 
-void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t n_rows) {
-    cells->n_runs = 0;
-    for (size_t i = 0; i < n_rows; i++)
-        if (i == 0 || i - cells->run_start[cells->n_runs - 1] == KARMA_I_LONGEST_RUN ||
+void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t first, size_t end) {
+    if (first == 0) cells->n_runs = 0;
+    for (size_t i = first; i < end; i++)
+        if (i == first || i - cells->run_start[cells->n_runs - 1] == KARMA_I_LONGEST_RUN ||
             !observe_the_same(cells, i - 1, i))
             cells->run_start[cells->n_runs++] = i;
-    cells->run_start[cells->n_runs] = n_rows;
+    cells->run_start[cells->n_runs] = end;
 }

@@ -37,8 +37,8 @@ karma_status karma_i_cell_lists_reserve(karma_i_cell_lists *cells, karma_i_view 
 /* Lists the cells of row `row` of the batch. Different rows may be filled by different threads. */
 void karma_i_cell_lists_fill(karma_i_cell_lists *cells, karma_i_view batch, size_t row, const double *mean);
 
-/* Finds the runs among the first n_rows rows, all of which are filled. */
-void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t n_rows);
+/* Finds the runs among rows `first` to `end`, all of which are filled, behind the runs of the rows before them. */
+void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t first, size_t end);
 
 /* A part of a row's list. */
 typedef struct karma_i_cell_range {

@@ -55,9 +55,8 @@ void karma_i_estep_list(karma_i_estep *estep, karma_i_view batch, size_t row) {
     }
 }
 
-void karma_i_estep_runs(karma_i_estep *estep, size_t first) {
-    size_t left = estep->cells.n_runs - first, count = left < KARMA_I_LANES ? left : KARMA_I_LANES;
-    estep->path->estimate_runs(&estep->posterior, &estep->loadings, &estep->cells, first, count,
+void karma_i_estep_runs(karma_i_estep *estep, size_t first, size_t end) {
+    estep->path->estimate_runs(&estep->posterior, &estep->loadings, &estep->cells, first, end - first,
                                karma_i_estep_scratch(estep));
 }
 

@@ -29,9 +29,10 @@ double *karma_i_estep_scratch(const karma_i_estep *estep);
 
 /* Sums over many rows (ppca.c): lists the cells of one row of the batch, for which karma_i_cell_lists_reserve has been
  * called; different rows may go to different threads. When all are listed and karma_i_cell_lists_find_runs has found
- * the runs, karma_i_estep_runs estimates runs first to first + KARMA_I_LANES, without `half_log` in the densities. */
+ * the runs, karma_i_estep_runs estimates runs first to end, at most KARMA_I_LANES of them, without `half_log` in the
+ * densities. */
 void karma_i_estep_list(karma_i_estep *estep, karma_i_view batch, size_t row);
-void karma_i_estep_runs(karma_i_estep *estep, size_t first);
+void karma_i_estep_runs(karma_i_estep *estep, size_t first, size_t end);
 
 /* Row by row: lists the cells and computes the posterior of rows first to first + KARMA_I_LANES of the batch (fewer at
  * its end), for which karma_i_cell_lists_reserve has been called. Returns how many they are. Different groups may go to

@@ -85,20 +85,28 @@ karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, 
     return KARMA_OK;
 }
 
-karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
+/* From all rows, here or in any process. */
+static karma_status find_linkage(karma_i_linkage *out, const karma_i_ppca_rows *rows, size_t rank, karma_error *err) {
+    karma_i_partition whole = karma_i_partition_whole(rows->split.n_rows);
+    if (rows->sample.count == rows->split.n_rows)
+        return karma_i_linkage_find(out, rows->sample.rows, &whole, rank, err);
+    return karma_i_linkage_find(out, rows->here.rows, &rows->split, rank, err);
+}
+
+karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_ppca_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err) {
-    karma_i_ppca_options ppca = karma_i_latent_options(rows, options, hooks);
-    karma_i_view all = karma_i_rows_all(rows);
+    const karma_i_rows *more = rows->here.count > rows->sample.count ? rows->here.rows : rows->sample.rows;
+    karma_i_ppca_options ppca = karma_i_latent_options(more, options, hooks);
     karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
     if (!latent) return karma_i_fail_memory(err);
     latent->choice.rank = (size_t)options->subspace_rank;
     karma_status st = KARMA_OK;
     if (options->subspace_rank == (int64_t)KARMA_AUTO)
-        st = karma_i_ppca_choose_rank(&latent->choice, all, (uint64_t)options->seed, &ppca, err);
+        st = karma_i_ppca_choose_rank(&latent->choice, rows->sample, (uint64_t)options->seed, &ppca, err);
     ppca.rank = latent->choice.rank;
-    if (st == KARMA_OK) st = karma_i_ppca_fit(&latent->subspace, all, &ppca, err);
+    if (st == KARMA_OK) st = karma_i_ppca_fit_split(&latent->subspace, rows, &ppca, err);
     if (st == KARMA_OK) st = karma_i_basis_new(&latent->basis, latent->subspace, err);
-    if (st == KARMA_OK) st = karma_i_linkage_find(&latent->linkage, rows, latent->subspace->rank, err);
+    if (st == KARMA_OK) st = find_linkage(&latent->linkage, rows, latent->subspace->rank, err);
     if (st == KARMA_OK)
         *out = latent;
     else

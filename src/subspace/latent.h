@@ -15,8 +15,8 @@ typedef struct karma_i_latent {
     karma_i_linkage linkage;    /* which attributes the training rows determine together */
 } karma_i_latent;
 
-/* From encoded training rows; the rank is that of the options, or chosen by held-out cells. */
-karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_rows *rows, const karma_fit_options *options,
+/* From encoded training rows; the rank is that of the options, or chosen by held-out cells of the sample. */
+karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_ppca_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err);
 /* The rank that it would choose, in large steps: cheaper, for a search that needs it only approximately. */
 karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,

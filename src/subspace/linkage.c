@@ -25,14 +25,26 @@ static void clear_sightings(sightings *s) {
     karma_i_free(s->n_observed);
 }
 
-static int is_too_large(const karma_i_rows *rows) {
-    return (double)rows->n_attributes * ((double)rows->n_rows + 64.0) > MOST_BITS;
+static int is_too_large(const karma_i_rows *rows, size_t n_rows) {
+    return (double)rows->n_attributes * ((double)n_rows + 64.0) > MOST_BITS;
+}
+
+/* The words of all processes, each of which has filled in its own: granules end with a word. */
+static karma_status share_words(uint64_t *words, const karma_i_partition *split, karma_error *err) {
+    size_t first = split->first / 64, own = split->count ? (split->first + split->count - 1) / 64 + 1 - first : 0;
+    karma_i_gathered all;
+    if (split->ranks->size == 1) return KARMA_OK;
+    KARMA_TRY(karma_i_ranks_gather(&all, words + first, own * sizeof *words, split->ranks, err));
+    memcpy(words, all.bytes, all.start[split->ranks->size]);
+    karma_i_gathered_clear(&all);
+    return KARMA_OK;
 }
 
 /* Clear it even if this fails. */
-static karma_status take_sightings(sightings *s, const karma_i_rows *rows, karma_error *err) {
+static karma_status take_sightings(sightings *s, const karma_i_rows *rows, const karma_i_partition *split,
+                                   karma_error *err) {
     size_t d = rows->n_attributes;
-    *s = (sightings){.n_attributes = d, .n_words = rows->n_rows / 64 + 1};
+    *s = (sightings){.n_attributes = d, .n_words = split->n_rows / 64 + 1};
     s->bits = karma_i_zalloc(d, s->n_words * sizeof *s->bits);
     s->n_features = karma_i_zalloc(d, sizeof *s->n_features);
     s->n_observed = karma_i_zalloc(d, sizeof *s->n_observed);
@@ -40,10 +52,15 @@ static karma_status take_sightings(sightings *s, const karma_i_rows *rows, karma
     for (size_t i = 0; i < rows->n_rows; i++) {
         karma_i_cell cell;
         for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, i, from); from = cell.attribute + 1) {
-            s->bits[cell.attribute * s->n_words + i / 64] |= UINT64_C(1) << (i % 64);
-            s->n_features[cell.attribute] = cell.n_features;
-            s->n_observed[cell.attribute]++;
+            size_t row = split->first + i;
+            s->bits[cell.attribute * s->n_words + row / 64] |= UINT64_C(1) << (row % 64);
         }
+    }
+    for (size_t j = 0; j < d; j++) {
+        uint64_t *words = s->bits + j * s->n_words;
+        KARMA_TRY(share_words(words, split, err));
+        for (size_t w = 0; w < s->n_words; w++) s->n_observed[j] += (size_t)karma_i_popcount(words[w]);
+        if (s->n_observed[j]) s->n_features[j] = rows->feature_start[j + 1] - rows->feature_start[j];
     }
     return KARMA_OK;
 }
@@ -144,13 +161,14 @@ static karma_status find_groups(karma_i_linkage *out, const sightings *s, size_t
     return st;
 }
 
-karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, size_t rank, karma_error *err) {
+karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, const karma_i_partition *split,
+                                  size_t rank, karma_error *err) {
     sightings s;
-    if (is_too_large(rows)) {
+    if (is_too_large(rows, split->n_rows)) {
         *out = (karma_i_linkage){rows->n_attributes, 0, NULL};
         return KARMA_OK;
     }
-    karma_status st = take_sightings(&s, rows, err);
+    karma_status st = take_sightings(&s, rows, split, err);
     if (st == KARMA_OK) st = find_groups(out, &s, rank, err);
     clear_sightings(&s);
     return st;
@@ -164,8 +182,9 @@ void karma_i_linkage_clear(karma_i_linkage *linkage) {
 karma_status karma_i_count_pairs(karma_i_pair_count *out, const karma_i_rows *rows, karma_error *err) {
     sightings s;
     *out = (karma_i_pair_count){0, 0};
-    if (is_too_large(rows)) return KARMA_OK;
-    karma_status st = take_sightings(&s, rows, err);
+    if (is_too_large(rows, rows->n_rows)) return KARMA_OK;
+    karma_i_partition whole = karma_i_partition_whole(rows->n_rows);
+    karma_status st = take_sightings(&s, rows, &whole, err);
     for (size_t a = 0; st == KARMA_OK && a < s.n_attributes; a++)
         for (size_t b = 0; b < a; b++) {
             out->n_pairs++;

@@ -10,6 +10,7 @@
 #define KARMA_I_LINKAGE_H
 
 #include "base/archive.h"
+#include "base/partition.h"
 #include "table/rows.h"
 
 typedef struct karma_i_linkage {
@@ -19,8 +20,10 @@ typedef struct karma_i_linkage {
 } karma_i_linkage;
 
 /* Cost: in the usual case of one group r pairs per attribute, each of a few words; at most all pairs times rows/64.
- * Rows that would need more than 128 MB of bits are not examined: n_groups is 0. */
-karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, size_t rank, karma_error *err);
+ * Rows that would need more than 128 MB of bits are not examined: n_groups is 0. `rows` are those of this process, and
+ * every process gets the bits of all. */
+karma_status karma_i_linkage_find(karma_i_linkage *out, const karma_i_rows *rows, const karma_i_partition *split,
+                                  size_t rank, karma_error *err);
 void karma_i_linkage_clear(karma_i_linkage *linkage);
 /* Whether the rows determine how two attributes are related. */
 static inline int karma_i_linkage_joins(const karma_i_linkage *linkage, size_t a, size_t b) {

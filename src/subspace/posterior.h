@@ -79,12 +79,12 @@ typedef struct karma_i_posterior_path {
      * the moments of each run, at its number. The rows of a run have one covariance, which is computed once. */
     void (*estimate_runs)(karma_i_posterior *posterior, const karma_i_loadings *loadings,
                           const karma_i_cell_lists *cells, size_t first, size_t count, double *scratch);
-    /* After estimate_runs of all runs, for the attributes and the features of one range; the first n_rows rows in their
-     * order, each added to its current value:
+    /* After estimate_runs of runs first to end, for the attributes and the features of one range; their rows in order,
+     * each added to its current value:
      *     second_j += Σ_{i observes j} E[z̃ z̃ᵀ]       (n_attributes + 1) × second_stride
      *     cross_f  += Σ_{i observes f} c_f (1, ẑ)     n_features × z_stride               */
     void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior,
-                       const karma_i_cell_lists *cells, size_t n_rows, size_t range);
+                       const karma_i_cell_lists *cells, size_t first, size_t end, size_t range);
 } karma_i_posterior_path;
 
 size_t karma_i_posterior_scratch(size_t rank);

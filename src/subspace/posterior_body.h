@@ -398,17 +398,17 @@ static void estimate_runs(karma_i_posterior *posterior, const karma_i_loadings *
 }
 
 static void accumulate(double *second, double *cross, const karma_i_posterior *posterior,
-                       const karma_i_cell_lists *cells, size_t n_rows, size_t range) {
+                       const karma_i_cell_lists *cells, size_t first, size_t end, size_t range) {
     size_t n = posterior->second_stride, width = piece_width(n);
     for (size_t done = 0; done < n; done += width * LANES)
-        for (size_t run = 0; run < cells->n_runs; run++)
+        for (size_t run = first; run < end; run++)
             spread_piece(second + done, n, posterior->second + run * n + done,
                          attributes_of(cells, karma_i_range_attributes(cells, cells->run_start[run], range)),
                          width_at(done, n, width));
     n = posterior->z_stride;
     width = piece_width(n);
     for (size_t done = 0; done < n; done += width * LANES)
-        for (size_t i = 0; i < n_rows; i++)
+        for (size_t i = cells->run_start[first]; i < cells->run_start[end]; i++)
             spread_piece(cross + done, n, posterior->z + i * n + done,
                          features_of(cells, karma_i_range_features(cells, i, range)), width_at(done, n, width));
 }

@@ -16,14 +16,13 @@
  * covariance of E[z] and E[zzᵀ] over the rows. That model is ours with mean + W m for mean and W S^½ for W. So the
  * likelihood still never falls, and it rises much faster: the length of W need not converge slowly.
  *
- * The statistics are sums over rows, taken in the same order whatever thread does it. Rows that observe the same
- * attributes have the same covariance. Where they come one after the other, it is computed once, and their second
- * moments are added up before they go to the attributes: so the rows of a sample are put in the order of what they
- * observe. */
+ * The statistics are sums over rows, taken in the same order whatever thread does it: from the first row to the last,
+ * or granule by granule along a tree (base/partition.h), so that they do not depend on the processes either. Rows that
+ * observe the same attributes have the same covariance. Where they come one after the other, it is computed once, and
+ * their second moments are added up before they go to the attributes (ppca_fit.c puts them in such an order). */
 #include "subspace/ppca.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -35,10 +34,6 @@
  * digits, and rows without noise are completed to four or five. */
 #define LEAST_SHARE 1e-9
 
-/* What is added to W, in units of σ, when a sample's subspace goes on to more rows: nothing is then exactly 0, where EM
- * would stay forever. */
-#define NUDGE 0.01
-
 /* Values with the common noise that every attribute has beside its own. */
 #define PRIOR_VALUES 10.0
 
@@ -47,27 +42,37 @@ enum {
     LEAST_BATCH = 256,
     BATCH_BYTES = 1 << 23, /* of moments and cells: they stay in cache until they are added up */
     RANGE_BYTES = 1 << 15, /* of statistics that a thread adds to */
-    MOST_RANGES = 16,      /* unless there are more threads */
-    THINNING = 8,          /* a sample has one row in so many */
-    LEAST_SAMPLE = 2000    /* rows */
+    MOST_RANGES = 16       /* unless there are more threads */
 };
 
-/* A copy of so many cells is no burden. */
-#define MOST_COPIED_CELLS 2e7
+/* Rows of a batch that are summed together: all of it, or a piece of one granule. */
+typedef struct stretch {
+    size_t end;         /* row of the batch; the first is the end of the stretch before */
+    size_t end_run;     /* the same of runs */
+    double *sums;       /* where to */
+    int is_first;       /* of a granule: the sums begin with 0 */
+    size_t n_additions; /* after the last of a granule (karma_i_tree_pass) */
+} stretch;
 
-/* Passes over samples need not be exact. */
-#define SAMPLE_TOLERANCE 1e-4
+/* Where in the sums what is. */
+typedef struct layout {
+    size_t cross, own_square, square, log_likelihood, width;
+} layout;
 
 struct karma_i_ppca_stats {
     size_t n_attributes, n_features, rank;
     int threads;
     karma_i_estep estep; /* of a batch */
-    double *second;      /* A_j; the last, n_attributes, is over all rows that observe anything */
-    double *cross;       /* g_f */
-    double *explained;   /* (μ_f, w_f)·g_f */
-    double *own_square;  /* Σ c² of each attribute */
-    double square;       /* Σ c² */
-    double log_likelihood;
+    stretch *stretches;
+    size_t n_stretches, stretch_capacity;
+    size_t *group, n_groups; /* runs that are estimated side by side: from group[k] to group[k + 1] */
+    layout at;
+    double *sums;
+    /* parts of the sums */
+    double *second;     /* A_j; the last, n_attributes, is over all rows that observe anything */
+    double *cross;      /* g_f */
+    double *own_square; /* Σ c² of each attribute */
+    double *explained;  /* (μ_f, w_f)·g_f; not a sum over rows */
 };
 
 static size_t min_size(size_t a, size_t b) {
@@ -117,10 +122,10 @@ void karma_i_subspace_nudge(karma_i_subspace *subspace, double scale, uint64_t s
 void karma_i_ppca_stats_free(karma_i_ppca_stats *stats) {
     if (!stats) return;
     karma_i_estep_clear(&stats->estep);
-    karma_i_free(stats->second);
-    karma_i_free(stats->cross);
+    karma_i_free(stats->stretches);
+    karma_i_free(stats->group);
+    karma_i_free(stats->sums);
     karma_i_free(stats->explained);
-    karma_i_free(stats->own_square);
     karma_i_free(stats);
 }
 
@@ -136,22 +141,28 @@ static size_t n_ranges(const karma_i_ppca_stats *stats) {
     return max_size(min_size(bytes / RANGE_BYTES + 1, MOST_RANGES), (size_t)stats->threads);
 }
 
-static size_t second_size(const karma_i_ppca_stats *stats) {
-    return (stats->n_attributes + 1) * stats->estep.posterior.second_stride;
-}
-static size_t cross_size(const karma_i_ppca_stats *stats) {
-    return stats->n_features * stats->estep.posterior.z_stride;
+/* Every part begins on a cache line. */
+static layout lay_out(const karma_i_ppca_stats *stats) {
+    layout at = {.cross = (stats->n_attributes + 1) * stats->estep.posterior.second_stride};
+    at.own_square = at.cross + stats->n_features * stats->estep.posterior.z_stride;
+    at.square = at.own_square + karma_i_padded(stats->n_attributes);
+    at.log_likelihood = at.square + 1;
+    at.width = at.square + KARMA_I_LANES;
+    return at;
 }
 
 static karma_status make_room(karma_i_ppca_stats *stats, const karma_i_rows *like, karma_error *err) {
     KARMA_TRY(karma_i_estep_init(&stats->estep, like, stats->rank, batch_rows(stats, like), n_ranges(stats),
                                  stats->threads, err));
-    stats->second = karma_i_alloc_aligned(second_size(stats), sizeof *stats->second);
-    stats->cross = karma_i_alloc_aligned(cross_size(stats), sizeof *stats->cross);
+    stats->at = lay_out(stats);
+    stats->sums = karma_i_alloc_aligned(stats->at.width, sizeof *stats->sums);
+    stats->group = karma_i_alloc(stats->estep.cells.most_rows + 1, sizeof *stats->group);
     stats->explained = karma_i_alloc(stats->n_features, sizeof *stats->explained);
-    stats->own_square = karma_i_alloc(stats->n_attributes, sizeof *stats->own_square);
-    if (stats->second && stats->cross && stats->explained && stats->own_square) return KARMA_OK;
-    return karma_i_fail_memory(err);
+    if (!stats->sums || !stats->group || !stats->explained) return karma_i_fail_memory(err);
+    stats->second = stats->sums;
+    stats->cross = stats->sums + stats->at.cross;
+    stats->own_square = stats->sums + stats->at.own_square;
+    return KARMA_OK;
 }
 
 karma_status karma_i_ppca_stats_new(karma_i_ppca_stats **out, const karma_i_rows *like, size_t rank, int threads,
@@ -172,25 +183,89 @@ karma_status karma_i_ppca_stats_new(karma_i_ppca_stats **out, const karma_i_rows
 
 void karma_i_ppca_begin(karma_i_ppca_stats *stats, const karma_i_subspace *subspace) {
     karma_i_estep_set(&stats->estep, subspace);
-    memset(stats->second, 0, second_size(stats) * sizeof *stats->second);
-    memset(stats->cross, 0, cross_size(stats) * sizeof *stats->cross);
-    memset(stats->own_square, 0, stats->n_attributes * sizeof *stats->own_square);
-    stats->square = stats->log_likelihood = 0.0;
+    memset(stats->sums, 0, stats->at.width * sizeof *stats->sums);
 }
 
-/* Σ c² of the attributes of a range, over the rows of a batch in their order. */
-static void add_squares(karma_i_ppca_stats *stats, size_t n_rows, size_t range) {
+/* Σ c² of the attributes of a range, over some rows of a batch in their order. */
+static void add_squares(double *own_square, const karma_i_ppca_stats *stats, size_t first, size_t end, size_t range) {
     const karma_i_cell_lists *cells = &stats->estep.cells;
     const size_t *start = stats->estep.loadings.feature_start;
-    for (size_t i = 0; i < n_rows; i++) {
+    for (size_t i = first; i < end; i++) {
         karma_i_cell_range attributes = karma_i_range_attributes(cells, i, range);
         const double *x = cells->x + karma_i_range_features(cells, i, range).first;
         for (size_t c = 0; c < attributes.count; c++) {
             size_t j = cells->attribute[attributes.first + c];
             if (j == stats->n_attributes) break; /* the row itself */
-            for (size_t f = start[j]; f < start[j + 1]; f++, x++) stats->own_square[j] += *x * *x;
+            for (size_t f = start[j]; f < start[j + 1]; f++, x++) own_square[j] += *x * *x;
         }
     }
+}
+
+static void add_numbers(double *to, const double *from, size_t n) {
+    for (size_t k = 0; k < n; k++) to[k] += from[k];
+}
+
+/* The sums [first, end): 0 at the start of a granule, ... */
+static void open_slice(const stretch *s, size_t first, size_t end) {
+    if (s->is_first) memset(s->sums + first, 0, (end - first) * sizeof *s->sums);
+}
+/* ... and added along the tree after its end. */
+static void close_slice(const stretch *s, size_t width, size_t first, size_t end) {
+    double *from = s->sums + first;
+    for (size_t k = 0; k < s->n_additions; k++, from -= width) add_numbers(from - width, from, end - first);
+}
+
+/* What belongs to a range of attributes, of all stretches of a batch. */
+static void add_range(karma_i_ppca_stats *stats, size_t range) {
+    const karma_i_estep *estep = &stats->estep;
+    const karma_i_cell_lists *cells = &estep->cells;
+    const size_t *start = estep->loadings.feature_start, d = stats->n_attributes;
+    size_t j0 = range ? cells->range_end[range - 1] : 0, j1 = cells->range_end[range];
+    size_t f0 = start[min_size(j0, d)], f1 = start[min_size(j1, d)];
+    const size_t second_stride = estep->posterior.second_stride, z_stride = estep->posterior.z_stride;
+    const size_t slices[3][2] = {
+        {j0 * second_stride, j1 * second_stride},
+        {stats->at.cross + f0 * z_stride, stats->at.cross + f1 * z_stride},
+        {stats->at.own_square + min_size(j0, d), stats->at.own_square + min_size(j1, d)},
+    };
+    for (size_t k = 0, row = 0, run = 0; k < stats->n_stretches; k++) {
+        const stretch *s = &stats->stretches[k];
+        for (int part = 0; part < 3; part++) open_slice(s, slices[part][0], slices[part][1]);
+        estep->path->accumulate(s->sums, s->sums + stats->at.cross, &estep->posterior, cells, run, s->end_run, range);
+        add_squares(s->sums + stats->at.own_square, stats, row, s->end, range);
+        for (int part = 0; part < 3; part++) close_slice(s, stats->at.width, slices[part][0], slices[part][1]);
+        row = s->end;
+        run = s->end_run;
+    }
+}
+
+static void add_scalars(karma_i_ppca_stats *stats) {
+    const karma_i_estep *estep = &stats->estep;
+    for (size_t k = 0, row = 0; k < stats->n_stretches; k++) {
+        const stretch *s = &stats->stretches[k];
+        open_slice(s, stats->at.square, stats->at.width);
+        for (; row < s->end; row++) {
+            s->sums[stats->at.log_likelihood] += estep->posterior.log_density[row] - estep->half_log[row];
+            s->sums[stats->at.square] += estep->posterior.square[row];
+        }
+        close_slice(s, stats->at.width, stats->at.square, stats->at.width);
+    }
+}
+
+/* Neither runs nor the groups of them that are estimated side by side go beyond a stretch: what is computed for a row
+ * must not depend on what is in another process. */
+static void find_groups(karma_i_ppca_stats *stats) {
+    karma_i_cell_lists *cells = &stats->estep.cells;
+    size_t row = 0, run = 0;
+    stats->n_groups = cells->n_runs = 0;
+    for (size_t k = 0; k < stats->n_stretches; k++) {
+        stretch *s = &stats->stretches[k];
+        karma_i_cell_lists_find_runs(cells, row, s->end);
+        s->end_run = cells->n_runs;
+        for (; run < s->end_run; run = min_size(run + KARMA_I_LANES, s->end_run)) stats->group[stats->n_groups++] = run;
+        row = s->end;
+    }
+    stats->group[stats->n_groups] = run;
 }
 
 /* A batch: first each row alone, then each attribute over the rows. */
@@ -201,33 +276,79 @@ static void add_batch(karma_i_ppca_stats *stats, karma_i_view batch) {
 #pragma omp for schedule(static)
         for (size_t i = 0; i < batch.count; i++) karma_i_estep_list(estep, batch, i);
 #pragma omp single
-        karma_i_cell_lists_find_runs(&estep->cells, batch.count);
+        find_groups(stats);
 #pragma omp for schedule(dynamic)
-        for (size_t run = 0; run < estep->cells.n_runs; run += KARMA_I_LANES) karma_i_estep_runs(estep, run);
+        for (size_t k = 0; k < stats->n_groups; k++) karma_i_estep_runs(estep, stats->group[k], stats->group[k + 1]);
 #pragma omp for schedule(dynamic)
-        for (size_t range = 0; range < estep->cells.n_ranges; range++) {
-            estep->path->accumulate(stats->second, stats->cross, &estep->posterior, &estep->cells, batch.count, range);
-            add_squares(stats, batch.count, range);
-        }
+        for (size_t range = 0; range < estep->cells.n_ranges; range++) add_range(stats, range);
     }
-    for (size_t i = 0; i < batch.count; i++) {
-        stats->log_likelihood += estep->posterior.log_density[i] - estep->half_log[i];
-        stats->square += estep->posterior.square[i];
-    }
+    add_scalars(stats);
+}
+
+static karma_status add_stretch(karma_i_ppca_stats *stats, stretch s, karma_error *err) {
+    if (!karma_i_reserve(&stats->stretches, &stats->stretch_capacity, stats->n_stretches + 1, sizeof s))
+        return karma_i_fail_memory(err);
+    stats->stretches[stats->n_stretches++] = s;
+    return KARMA_OK;
+}
+
+/* The stretches end with the batch. */
+static karma_status add_stretches(karma_i_ppca_stats *stats, karma_i_view batch, karma_error *err) {
+    KARMA_TRY(karma_i_cell_lists_reserve(&stats->estep.cells, batch, err));
+    add_batch(stats, batch);
+    stats->n_stretches = 0;
+    return KARMA_OK;
 }
 
 karma_status karma_i_ppca_add_rows(karma_i_ppca_stats *stats, karma_i_view rows, karma_error *err) {
-    karma_i_cell_lists *cells = &stats->estep.cells;
-    for (size_t i = 0; i < rows.count; i += cells->most_rows) {
-        karma_i_view batch = {rows.rows, rows.first + i, min_size(cells->most_rows, rows.count - i)};
-        KARMA_TRY(karma_i_cell_lists_reserve(cells, batch, err));
-        add_batch(stats, batch);
+    size_t most = stats->estep.cells.most_rows;
+    stats->n_stretches = 0;
+    for (size_t i = 0; i < rows.count; i += most) {
+        karma_i_view batch = {rows.rows, rows.first + i, min_size(most, rows.count - i)};
+        KARMA_TRY(add_stretch(stats, (stretch){.end = batch.count, .sums = stats->sums}, err));
+        KARMA_TRY(add_stretches(stats, batch, err));
     }
     return KARMA_OK;
 }
 
+/* The granules of this process, as many at a time as a batch has room for. One that is larger than a batch is cut at
+ * the same rows wherever it is. */
+static karma_status add_granules(karma_i_ppca_stats *stats, karma_i_tree *tree, const karma_i_ppca_part *part,
+                                 karma_error *err) {
+    size_t most = stats->estep.cells.most_rows, n_granules = karma_i_partition_n_granules(&part->split);
+    karma_i_view batch = {part->rows.rows, part->rows.first, 0};
+    stats->n_stretches = 0;
+    for (size_t g = 0; g < n_granules; g++) {
+        size_t left = part->start[g + 1] - part->start[g], n_additions;
+        stretch s = {.sums = karma_i_tree_pass(tree, &n_additions), .is_first = 1};
+        do {
+            size_t count = min_size(left, most);
+            if (batch.count + count > most) {
+                KARMA_TRY(add_stretches(stats, batch, err));
+                batch.first += batch.count;
+                batch.count = 0;
+            }
+            s.end = batch.count += count;
+            left -= count;
+            s.n_additions = left ? 0 : n_additions;
+            KARMA_TRY(add_stretch(stats, s, err));
+            s.is_first = 0;
+        } while (left);
+    }
+    return stats->n_stretches ? add_stretches(stats, batch, err) : KARMA_OK;
+}
+
+karma_status karma_i_ppca_add_part(karma_i_ppca_stats *stats, const karma_i_ppca_part *part, karma_error *err) {
+    karma_i_tree tree;
+    karma_status st = karma_i_tree_begin(&tree, stats->at.width, &part->split, err);
+    if (st == KARMA_OK) st = add_granules(stats, &tree, part, err);
+    if (st == KARMA_OK) st = karma_i_tree_total(stats->sums, &tree, &part->split, err);
+    karma_i_tree_clear(&tree);
+    return st;
+}
+
 double karma_i_ppca_log_likelihood(const karma_i_ppca_stats *stats) {
-    return stats->log_likelihood;
+    return stats->sums[stats->at.log_likelihood];
 }
 
 /* A_j begins with the number of its rows. */
@@ -243,11 +364,7 @@ size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats) {
 }
 
 void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *other) {
-    for (size_t k = 0; k < second_size(stats); k++) stats->second[k] += other->second[k];
-    for (size_t k = 0; k < cross_size(stats); k++) stats->cross[k] += other->cross[k];
-    for (size_t j = 0; j < stats->n_attributes; j++) stats->own_square[j] += other->own_square[j];
-    stats->square += other->square;
-    stats->log_likelihood += other->log_likelihood;
+    add_numbers(stats->sums, other->sums, stats->at.width);
 }
 
 /* ---- M-step ---- */
@@ -274,7 +391,7 @@ static void regress(karma_i_subspace *subspace, karma_i_ppca_stats *stats, size_
 
 /* σ² = what is left of the squares, per value. */
 static void set_equal_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
-    double left = stats->square;
+    double left = stats->sums[stats->at.square];
     for (size_t f = 0; f < stats->n_features; f++) left -= stats->explained[f];
     size_t n = karma_i_ppca_n_values(stats);
     if (n == 0) return;
@@ -379,146 +496,4 @@ karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_
     karma_i_subspace_nudge(subspace, sqrt(subspace->sigma2), 1);
     *out = subspace;
     return KARMA_OK;
-}
-
-/* Passes over all the rows until they gain nothing any more. */
-static karma_status improve(karma_i_subspace *subspace, karma_i_view rows, const karma_i_ppca_options *options,
-                            karma_error *err) {
-    karma_i_ppca_stats *stats = NULL;
-    KARMA_TRY(karma_i_ppca_stats_new(&stats, rows.rows, options->rank, options->threads, err));
-    karma_status st = KARMA_OK;
-    for (size_t pass = 0; st == KARMA_OK; pass++) {
-        karma_i_ppca_begin(stats, subspace);
-        st = karma_i_ppca_add_rows(stats, rows, err);
-        double before = subspace->log_likelihood;
-        subspace->log_likelihood = karma_i_ppca_log_likelihood(stats);
-        subspace->n_values = karma_i_ppca_n_values(stats);
-        subspace->n_passes = pass + 1;
-        if (options->history) options->history[pass] = subspace->log_likelihood;
-        double gain = subspace->log_likelihood - before;
-        subspace->is_converged = pass > 0 && gain <= options->tolerance * (double)subspace->n_values;
-        /* the last pass only evaluates: the subspace is the one that its likelihood belongs to */
-        if (subspace->is_converged || pass + 1 >= options->most_passes ||
-            karma_i_progress(options->hooks, "subspace", pass + 1, options->most_passes))
-            break;
-        if (st == KARMA_OK) karma_i_ppca_finish(subspace, stats, options->has_own_noise);
-    }
-    karma_i_ppca_stats_free(stats);
-    return st;
-}
-
-/* ---- samples ----
- *
- * Many rows: the subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the start
- * is looked for among few rows, the first passes are over some more, the next over THINNING times as many, until few
- * passes over all of them are left to do. */
-
-/* The rows in random order; samples are its beginnings. Drawn at random, since rows may be in a periodic order. NULL:
- * out of memory. */
-static size_t *shuffled(karma_i_view rows) {
-    size_t *index = karma_i_alloc(rows.count, sizeof *index);
-    karma_i_rng rng;
-    if (!index) return NULL;
-    for (size_t i = 0; i < rows.count; i++) index[i] = rows.first + i;
-    karma_i_rng_init(&rng, 1);
-    karma_i_rng_shuffle(&rng, index, rows.count);
-    return index;
-}
-
-/* A row and what it observes, in short. */
-typedef struct observed_row {
-    uint64_t key;
-    size_t row;
-} observed_row;
-
-static int by_key(const void *a, const void *b) {
-    const observed_row *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
-/* Rows that observe the same attributes, one after the other. */
-static karma_status sort_by_observed(size_t *index, size_t count, const karma_i_rows *rows, karma_error *err) {
-    observed_row *list = karma_i_alloc(count, sizeof *list);
-    if (!list) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < count; i++) {
-        karma_i_cell cell;
-        list[i] = (observed_row){0, index[i]};
-        for (size_t from = 0; karma_i_rows_next_cell(&cell, rows, index[i], from); from = cell.attribute + 1)
-            list[i].key = (list[i].key ^ (cell.attribute + 1)) * UINT64_C(0x9e3779b97f4a7c15) + (list[i].key >> 29);
-    }
-    qsort(list, count, sizeof *list, by_key);
-    for (size_t i = 0; i < count; i++) index[i] = list[i].row;
-    karma_i_free(list);
-    return KARMA_OK;
-}
-
-/* No sample is smaller. */
-static size_t least_sample(karma_i_view rows, size_t rank) {
-    return max_size(LEAST_SAMPLE, 4 * max_size(rows.rows->n_features, rank));
-}
-
-/* Finds a start in the sample if *subspace is NULL, and improves it there otherwise. */
-static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *rows, size_t *index, size_t count,
-                               const karma_i_ppca_options *options, karma_error *err) {
-    karma_i_rows *sample = NULL;
-    KARMA_TRY(sort_by_observed(index, count, rows, err));
-    KARMA_TRY(karma_i_rows_new_like(&sample, rows, count, err));
-    karma_status st = karma_i_rows_gather(sample, rows, index, count, err);
-    karma_i_view all = karma_i_rows_all(sample);
-    if (st == KARMA_OK)
-        st = *subspace ? improve(*subspace, all, options, err)
-                       : karma_i_ppca_anneal(subspace, all, options->rank, options->threads, options->hooks, err);
-    karma_i_rows_free(sample);
-    if (st == KARMA_OK) karma_i_subspace_nudge(*subspace, NUDGE * sqrt((*subspace)->sigma2), 1);
-    return st;
-}
-
-static karma_status fit_samples(karma_i_subspace **subspace, karma_i_view rows, const karma_i_ppca_options *options,
-                                karma_error *err) {
-    size_t *index = shuffled(rows), least = least_sample(rows, options->rank), count = rows.count;
-    karma_i_ppca_options coarse = *options;
-    coarse.history = NULL;
-    coarse.tolerance = options->tolerance > SAMPLE_TOLERANCE ? options->tolerance : SAMPLE_TOLERANCE;
-    karma_status st =
-        index ? fit_sample(subspace, rows.rows, index, min_size(least, count), &coarse, err) : karma_i_fail_memory(err);
-    while (count / THINNING >= least) count /= THINNING;
-    for (; count < rows.count && st == KARMA_OK;
-         count = count * THINNING <= rows.count / THINNING ? count * THINNING : rows.count)
-        st = fit_sample(subspace, rows.rows, index, count, &coarse, err);
-    karma_i_free(index);
-    return st;
-}
-
-/* All rows, put in order too where a copy of them is not large. */
-static karma_status improve_all(karma_i_subspace *subspace, karma_i_view rows, const karma_i_ppca_options *options,
-                                karma_error *err) {
-    if ((double)rows.count * (double)rows.rows->n_features > MOST_COPIED_CELLS)
-        return improve(subspace, rows, options, err);
-    karma_i_rows *copy = NULL;
-    size_t *index = karma_i_alloc(rows.count, sizeof *index);
-    if (!index) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < rows.count; i++) index[i] = rows.first + i;
-    karma_status st = sort_by_observed(index, rows.count, rows.rows, err);
-    if (st == KARMA_OK) st = karma_i_rows_new_like(&copy, rows.rows, rows.count, err);
-    if (st == KARMA_OK) st = karma_i_rows_gather(copy, rows.rows, index, rows.count, err);
-    if (st == KARMA_OK) st = improve(subspace, karma_i_rows_all(copy), options, err);
-    karma_i_rows_free(copy);
-    karma_i_free(index);
-    return st;
-}
-
-karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
-                              karma_error *err) {
-    if (!(options->most_passes >= 1) || !(options->tolerance >= 0.0) || !(options->threads >= 1))
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "a subspace needs at least one pass, one thread and a tolerance that is not negative");
-    karma_i_subspace *subspace = NULL;
-    karma_status st = fit_samples(&subspace, rows, options, err);
-    if (st == KARMA_OK) st = improve_all(subspace, rows, options, err);
-    if (st == KARMA_OK)
-        *out = subspace;
-    else
-        karma_i_subspace_free(subspace);
-    return st;
 }

@@ -9,6 +9,7 @@
 #ifndef KARMA_I_PPCA_H
 #define KARMA_I_PPCA_H
 
+#include "base/partition.h"
 #include "karma/base.h"
 #include "table/rows.h"
 
@@ -47,7 +48,25 @@ static inline karma_i_ppca_options karma_i_ppca_defaults(size_t rank) {
     return (karma_i_ppca_options){.rank = rank, .most_passes = 200, .tolerance = 1e-5, .threads = 1};
 }
 
-/* Deterministic: the same rows give the same bits for any number of threads. */
+/* ---- the fit ---- */
+
+/* Rows that may be split over processes. */
+typedef struct karma_i_ppca_rows {
+    karma_i_partition split;
+    karma_i_view here;   /* those of this process */
+    karma_i_view sample; /* copies of those that karma_i_ppca_draw names, the same in every process */
+} karma_i_ppca_rows;
+
+/* How many of n_rows rows each process needs: all up to 16,384, and as many, or 4 times the number of features, of
+ * more; and which, counted through the processes. The samples that EM starts from are part of them. */
+size_t karma_i_ppca_n_drawn(size_t n_rows, size_t n_features);
+karma_status karma_i_ppca_draw(size_t *index, size_t count, size_t n_rows, karma_error *err);
+
+/* Deterministic: the same rows give the same bits for any number of threads and processes; every process has the
+ * result. */
+karma_status karma_i_ppca_fit_split(karma_i_subspace **out, const karma_i_ppca_rows *rows,
+                                    const karma_i_ppca_options *options, karma_error *err);
+/* All rows are here. */
 karma_status karma_i_ppca_fit(karma_i_subspace **out, karma_i_view rows, const karma_i_ppca_options *options,
                               karma_error *err);
 
@@ -65,6 +84,15 @@ void karma_i_ppca_stats_free(karma_i_ppca_stats *stats);
 /* The expectations are taken under `subspace`, which is copied. */
 void karma_i_ppca_begin(karma_i_ppca_stats *stats, const karma_i_subspace *subspace);
 karma_status karma_i_ppca_add_rows(karma_i_ppca_stats *stats, karma_i_view rows, karma_error *err);
+/* Instead of add_rows, for all rows of all processes at once: granule g of this process is rows start[g] to start[g +
+ * 1] of `rows`, maybe none. The sums of granules are added along the tree of base/partition.h. They need memory for a
+ * few more statistics, one for each level of the tree. `like` had no rows, so that batches are the same everywhere. */
+typedef struct karma_i_ppca_part {
+    karma_i_partition split;
+    karma_i_view rows;
+    const size_t *start;
+} karma_i_ppca_part;
+karma_status karma_i_ppca_add_part(karma_i_ppca_stats *stats, const karma_i_ppca_part *part, karma_error *err);
 /* The log likelihood of the rows added since `begin`, under its subspace, and how many values they observe. */
 double karma_i_ppca_log_likelihood(const karma_i_ppca_stats *stats);
 size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats);

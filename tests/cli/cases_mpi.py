@@ -61,6 +61,18 @@ class Together(Case):
                 self.assertIn("of the cells missing", run.out)
                 self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {words}")
 
+    def test_subspaces_of_any_number_of_processes_are_the_same(self):
+        """Few rows, which every process gets for EM, and so many that EM adds up the sums of processes (with labels: more than 16,384)."""
+        self.write("few.csv", table(1900))
+        self.write("many.csv", table(17600))
+        for name, words in (("few.csv", ["--kernel", "subspace"]), ("few.csv", ["--kernel", "linear + 10*subspace", "--outer", "rbf"]),
+                            ("many.csv", ["--kernel", "linear + 10*subspace", "--subspace-rank", "2"])):
+            args = ["train", name, "--target", "kind", "--id", "id", "--ignore", "size", *FIT, *words, "-o"]
+            self.good(self.run_karma(*args, "one.karma"))
+            for ranks in RANKS:
+                self.good(self.run_mpi(ranks, *args, "some.karma"))
+                self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {name}, {words}")
+
     def test_predictions_are_in_the_order_of_the_rows(self):
         self.write("t.csv", table(1200))
         self.write("new.csv", table(1100, 2))
@@ -108,6 +120,7 @@ class Together(Case):
                     self.assertEqual(self.said(run), self.said(wanted), str(run))
         for words, part in ((["train", "t.csv", "--target", "nothing", *FIT, "-o", "x.karma"], "no column 'nothing'"),
                             (["train", "t.csv", "--target", "kind", *FIT, "--kernel", "boost", "-o", "x.karma"], "boost"),
+                            (["train", "t.csv", "--target", "kind", *FIT, "--kernel", "subspace", "--refine", "5", "-o", "x.karma"], "refined"),
                             (["train", "t.csv", "--target", "kind", *FIT, "-o", "missing/x.karma"], "missing/x.karma"),
                             (["predict", "none.karma", "t.csv"], "none.karma")):
             run = self.run_mpi(3, *words)

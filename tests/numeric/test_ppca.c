@@ -142,13 +142,14 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     for (size_t i = 0; i < n; i++) check_row(&p, s, rows, i);
     karma_i_posterior of_runs;
     assert_int_equal(karma_i_posterior_init(&of_runs, s->rank, n, NULL), KARMA_OK);
-    karma_i_cell_lists_find_runs(&cells, n);
+    karma_i_cell_lists_find_runs(&cells, 0, n);
     check_runs(&cells, rows);
     for (size_t k = 0; k < cells.n_runs; k += KARMA_I_LANES)
         path->estimate_runs(&of_runs, &loadings, &cells, k,
                             cells.n_runs - k < KARMA_I_LANES ? cells.n_runs - k : KARMA_I_LANES, scratch);
     check_rows_of_runs(&of_runs, &p, &cells, n);
-    for (size_t range = 0; range < cells.n_ranges; range++) path->accumulate(second, cross, &of_runs, &cells, n, range);
+    for (size_t range = 0; range < cells.n_ranges; range++)
+        path->accumulate(second, cross, &of_runs, &cells, 0, cells.n_runs, range);
     check_sums(second, cross, &p, rows, s->mean);
     karma_i_posterior_clear(&of_runs);
     free(scratch);

@@ -32,7 +32,8 @@ static karma_i_rows *rows_of(size_t d, int (*sees)(size_t row, size_t column)) {
 
 static karma_i_linkage linkage_of(karma_i_rows *rows, size_t rank) {
     karma_i_linkage linkage = {0};
-    assert_int_equal(karma_i_linkage_find(&linkage, rows, rank, NULL), KARMA_OK);
+    karma_i_partition whole = karma_i_partition_whole(rows->n_rows);
+    assert_int_equal(karma_i_linkage_find(&linkage, rows, &whole, rank, NULL), KARMA_OK);
     return linkage;
 }
 

@@ -8,125 +8,21 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/messages.h"
 #include "base/partition.h"
 #include "base/rng.h"
 #include "karma/karma.h"
+#include "subspace/linkage.h"
+#include "subspace/ppca.h"
+#include "table/rows_dense.h"
 #include "table/table_split.h"
 #include "tempfile.h"
-
-enum { MOST_RANKS = 7 };
-
-/* --- processes that are threads ------------------------------------------------------------------------ */
-
-typedef struct world {
-    size_t size;
-    pthread_barrier_t barrier;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    const void *sent[MOST_RANKS][MOST_RANKS]; /* [from][to] */
-    size_t sent_bytes[MOST_RANKS][MOST_RANKS];
-    const void *shown[MOST_RANKS];
-    double values[MOST_RANKS];
-} world;
-
-typedef struct member {
-    world *w;
-    karma_ranks ranks;
-    int is_over;
-    void (*work)(struct member *m);
-    void *payload;
-    karma_status status;
-    karma_error err;
-} member;
-
-static void send_bytes(void *payload, size_t to, const void *bytes, size_t n) {
-    member *m = payload;
-    size_t from = m->ranks.rank;
-    pthread_mutex_lock(&m->w->mutex);
-    m->w->sent[from][to] = bytes;
-    m->w->sent_bytes[from][to] = n;
-    pthread_cond_broadcast(&m->w->changed);
-    while (m->w->sent[from][to]) pthread_cond_wait(&m->w->changed, &m->w->mutex); /* the least that MPI promises */
-    pthread_mutex_unlock(&m->w->mutex);
-}
-
-static void receive_bytes(void *payload, size_t from, void *bytes, size_t n) {
-    member *m = payload;
-    size_t to = m->ranks.rank;
-    pthread_mutex_lock(&m->w->mutex);
-    while (!m->w->sent[from][to]) pthread_cond_wait(&m->w->changed, &m->w->mutex);
-    if (m->w->sent_bytes[from][to] != n) abort();
-    if (n) memcpy(bytes, m->w->sent[from][to], n);
-    m->w->sent[from][to] = NULL;
-    pthread_cond_broadcast(&m->w->changed);
-    pthread_mutex_unlock(&m->w->mutex);
-}
-
-static void wait_for_all(member *m) {
-    (void)pthread_barrier_wait(&m->w->barrier);
-}
-
-static void broadcast_bytes(void *payload, size_t from, void *bytes, size_t n) {
-    member *m = payload;
-    m->w->shown[m->ranks.rank] = bytes;
-    wait_for_all(m);
-    if (n && m->ranks.rank != from) memcpy(bytes, m->w->shown[from], n);
-    wait_for_all(m);
-}
-
-static void gather_bytes(void *payload, void *all, const size_t *sizes, const void *own) {
-    member *m = payload;
-    char *to = all;
-    m->w->shown[m->ranks.rank] = own;
-    wait_for_all(m);
-    for (size_t k = 0; k < m->w->size; to += sizes[k++])
-        if (sizes[k]) memcpy(to, m->w->shown[k], sizes[k]);
-    wait_for_all(m);
-}
-
-static double largest(void *payload, double value) {
-    member *m = payload;
-    m->w->values[m->ranks.rank] = value;
-    wait_for_all(m);
-    for (size_t k = 0; k < m->w->size; k++) value = fmax(value, m->w->values[k]);
-    wait_for_all(m);
-    return value;
-}
-
-static void *live(void *payload) {
-    member *m = payload;
-    m->work(m);
-    return NULL;
-}
-
-/* Runs `work` in so many processes, and waits for them. */
-static void run_together(member *members, size_t size, void (*work)(member *m), void *payload) {
-    world *w = calloc(1, sizeof *w);
-    pthread_t threads[MOST_RANKS];
-    assert_non_null(w);
-    w->size = size;
-    assert_int_equal(pthread_barrier_init(&w->barrier, NULL, (unsigned)size), 0);
-    assert_int_equal(pthread_mutex_init(&w->mutex, NULL), 0);
-    assert_int_equal(pthread_cond_init(&w->changed, NULL), 0);
-    for (size_t k = 0; k < size; k++) {
-        members[k] = (member){.w = w, .work = work, .payload = payload};
-        members[k].ranks = (karma_ranks){k,          size,          &members[k],     &members[k].is_over,
-                                         send_bytes, receive_bytes, broadcast_bytes, gather_bytes,
-                                         largest};
-        assert_int_equal(pthread_create(&threads[k], NULL, live, &members[k]), 0);
-    }
-    for (size_t k = 0; k < size; k++) assert_int_equal(pthread_join(threads[k], NULL), 0);
-    pthread_barrier_destroy(&w->barrier);
-    pthread_mutex_destroy(&w->mutex);
-    pthread_cond_destroy(&w->changed);
-    free(w);
-}
+#include "threadranks.h"
 
 /* --- granules and sums --------------------------------------------------------------------------------- */
 
@@ -407,13 +303,14 @@ static void models_have_the_same_bytes(void **state) {
     temp_file temporary;
     temp_create(&temporary, ".csv", "", 0);
     const char *path = temporary.path;
-    static const char *const kernels[] = {"linear", "rank", "linear + rank"};
+    static const char *const kernels[] = {"linear", "rank", "linear + rank", "subspace", "linear + 10*subspace"};
     write_hard_file(path, 1700);
     for (size_t s = 0; s < sizeof kernels / sizeof kernels[0]; s++) {
         table_case c;
         open_case(&c, path);
         set_option(karma_fit_option_table(), &c.fit, "kernel", kernels[s]);
         set_option(karma_fit_option_table(), &c.fit, "outer", "rbf");
+        set_option(karma_fit_option_table(), &c.fit, "subspace-rank", "2");
         member one = {.ranks = karma_i_one_rank, .payload = &c};
         fit_part(&one);
         if (one.status != KARMA_OK) fail_msg("%s", one.err.message);
@@ -433,6 +330,152 @@ static void models_have_the_same_bytes(void **state) {
         close_case(&c);
     }
     temp_remove(&temporary);
+}
+
+/* --- subspaces ----------------------------------------------------------------------------------------- */
+
+enum { SPACE_COLUMNS = 5 };
+
+typedef struct space_case {
+    const karma_i_rows *rows; /* all */
+    size_t most_passes;
+    size_t stop_after; /* of rank 0; 0: its hooks never ask to stop */
+    karma_i_subspace *found[MOST_RANKS];
+    karma_i_linkage linkage[MOST_RANKS];
+} space_case;
+
+/* Rank 1; even rows observe some of the first three columns, odd rows of the others: two groups. */
+static karma_i_rows *draw_rows(size_t n) {
+    const size_t start[SPACE_COLUMNS + 1] = {0, 1, 2, 3, 4, 5};
+    karma_i_rows *rows = NULL;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 17);
+    assert_int_equal(karma_i_rows_new(&rows, SPACE_COLUMNS, start, n, NULL), KARMA_OK);
+    for (size_t i = 0; i < n; i++) {
+        double z = karma_i_rng_normal(&rng);
+        for (size_t j = 0; j < SPACE_COLUMNS; j++) {
+            double x = (double)(j + 1) * z + 0.3 * karma_i_rng_normal(&rng);
+            if ((i % 2 == 0) != (j < 3) || karma_i_rng_uniform(&rng) < 0.3) continue;
+            karma_i_mask_set(karma_i_rows_mask(rows, i), j);
+            karma_i_rows_values(rows, i)[j] = (float)x;
+        }
+    }
+    rows->n_rows = n;
+    return rows;
+}
+
+static int stop_later(void *payload, const char *stage, size_t done, size_t total) {
+    size_t *left = payload;
+    (void)stage, (void)done, (void)total;
+    return *left == 0 || --*left == 0;
+}
+
+static karma_i_rows *copy_rows(const karma_i_rows *rows, const size_t *index, size_t count) {
+    karma_i_rows *copy = NULL;
+    return karma_i_rows_select_encoding(&copy, rows, index, count, NULL) == KARMA_OK ? copy : NULL;
+}
+
+/* A process has its own rows and the sample, and nothing else. */
+static void find_space(member *m) {
+    space_case *c = m->payload;
+    size_t n = c->rows->n_rows, count = karma_i_ppca_n_drawn(n, SPACE_COLUMNS), left = c->stop_after;
+    karma_i_partition split = karma_i_partition_part(n, &m->ranks);
+    karma_i_ppca_options options = karma_i_ppca_defaults(1);
+    karma_hooks hooks = {.progress = stop_later, .payload = &left};
+    size_t *index = calloc(n, sizeof *index);
+    m->status = index ? karma_i_ppca_draw(index, count, n, &m->err) : KARMA_ERR_MEMORY;
+    karma_i_rows *sample = copy_rows(c->rows, index, count);
+    for (size_t i = 0; i < split.count; i++) index[i] = split.first + i;
+    karma_i_rows *own = copy_rows(c->rows, index, split.count);
+    karma_i_ppca_rows from = {split, karma_i_rows_all(own), karma_i_rows_all(sample)};
+    options.most_passes = c->most_passes;
+    options.threads = 1 + (int)(m->ranks.rank % 2);
+    if (c->stop_after && m->ranks.rank == 0) options.hooks = &hooks;
+    if (m->status == KARMA_OK) m->status = karma_i_ppca_fit_split(&c->found[m->ranks.rank], &from, &options, &m->err);
+    if (m->status == KARMA_OK) m->status = karma_i_linkage_find(&c->linkage[m->ranks.rank], own, &split, 1, &m->err);
+    karma_i_rows_free(own);
+    karma_i_rows_free(sample);
+    free(index);
+}
+
+static void assert_same_space(const karma_i_subspace *a, const karma_i_subspace *b) {
+    assert_memory_equal(a->mean, b->mean, SPACE_COLUMNS * sizeof *a->mean);
+    assert_memory_equal(a->W, b->W, SPACE_COLUMNS * sizeof *a->W);
+    assert_true(a->sigma2 == b->sigma2 && a->log_likelihood == b->log_likelihood && a->n_values == b->n_values);
+    assert_int_equal(a->n_passes, b->n_passes);
+}
+
+static void find_in_processes(space_case *c, size_t n_ranks, const karma_i_subspace *wanted,
+                              const karma_i_linkage *linkage) {
+    member members[MOST_RANKS];
+    run_together(members, n_ranks, find_space, c);
+    for (size_t k = 0; k < n_ranks; k++) {
+        if (members[k].status != KARMA_OK) fail_msg("%s", members[k].err.message);
+        assert_same_space(c->found[k], wanted ? wanted : c->found[0]);
+        assert_int_equal(c->linkage[k].n_groups, linkage->n_groups);
+        assert_memory_equal(c->linkage[k].group, linkage->group, SPACE_COLUMNS * sizeof *linkage->group);
+    }
+    for (size_t k = 0; k < n_ranks; k++) {
+        karma_i_linkage_clear(&c->linkage[k]);
+        karma_i_subspace_free(c->found[k]);
+    }
+}
+
+/* So few rows that every process has all; all rows split; and a sample that is split too. */
+static void subspaces_have_the_same_bits(void **state) {
+    (void)state;
+    static const size_t sizes[] = {1500, 17000, 140000};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+        karma_i_rows *rows = draw_rows(sizes[s]);
+        space_case c = {.rows = rows, .most_passes = s == 2 ? 2 : 20};
+        karma_i_ppca_options options = karma_i_ppca_defaults(1);
+        karma_i_partition whole = karma_i_partition_whole(sizes[s]);
+        karma_i_subspace *wanted = NULL;
+        karma_i_linkage linkage = {0};
+        options.most_passes = c.most_passes;
+        assert_int_equal(karma_i_ppca_fit(&wanted, karma_i_rows_all(rows), &options, NULL), KARMA_OK);
+        assert_int_equal(karma_i_linkage_find(&linkage, rows, &whole, 1, NULL), KARMA_OK);
+        assert_int_equal(linkage.n_groups, 2);
+        for (size_t n_ranks = s == 2 ? 3 : 1; n_ranks <= (s == 2 ? 3 : 5); n_ranks += n_ranks == 3 ? 2 : 1)
+            find_in_processes(&c, n_ranks, wanted, &linkage);
+        c.stop_after = s == 1 ? 100 : 7; /* among the passes of the start, and after it */
+        if (s < 2) find_in_processes(&c, 3, NULL, &linkage);
+        karma_i_linkage_clear(&linkage);
+        karma_i_subspace_free(wanted);
+        karma_i_rows_free(rows);
+    }
+}
+
+/* The sums of granules along the tree are those of all rows, one after the other, but for their last digits. */
+static void granules_add_up_to_all_rows(void **state) {
+    (void)state;
+    size_t n = 3000, start[13];
+    karma_i_rows *rows = draw_rows(n), *like = NULL;
+    karma_i_subspace *space[2] = {NULL, NULL};
+    karma_i_ppca_stats *stats[2] = {NULL, NULL};
+    for (size_t g = 0; g < 13; g++) start[g] = g < 12 ? 256 * g : n;
+    karma_i_ppca_part part = {karma_i_partition_whole(n), karma_i_rows_all(rows), start};
+    assert_int_equal(karma_i_rows_new_like(&like, rows, 0, NULL), KARMA_OK);
+    for (size_t k = 0; k < 2; k++) {
+        assert_int_equal(karma_i_ppca_start(&space[k], karma_i_rows_all(rows), 2, 1, NULL), KARMA_OK);
+        assert_int_equal(karma_i_ppca_stats_new(&stats[k], like, 2, 1, NULL), KARMA_OK);
+        karma_i_ppca_begin(stats[k], space[k]);
+        assert_int_equal(k ? karma_i_ppca_add_part(stats[k], &part, NULL)
+                           : karma_i_ppca_add_rows(stats[k], karma_i_rows_all(rows), NULL),
+                         KARMA_OK);
+        karma_i_ppca_finish(space[k], stats[k], 0);
+    }
+    double wanted = karma_i_ppca_log_likelihood(stats[0]), found = karma_i_ppca_log_likelihood(stats[1]);
+    assert_true(fabs(found - wanted) <= 1e-12 * fabs(wanted));
+    assert_int_equal(karma_i_ppca_n_values(stats[0]), karma_i_ppca_n_values(stats[1]));
+    assert_true(fabs(space[1]->sigma2 - space[0]->sigma2) <= 1e-10 * space[0]->sigma2);
+    for (size_t k = 0; k < 2 * SPACE_COLUMNS; k++) assert_true(fabs(space[1]->W[k] - space[0]->W[k]) <= 1e-10);
+    for (size_t k = 0; k < 2; k++) {
+        karma_i_ppca_stats_free(stats[k]);
+        karma_i_subspace_free(space[k]);
+    }
+    karma_i_rows_free(like);
+    karma_i_rows_free(rows);
 }
 
 /* What cannot be split, and a file that is wrong in a part of one process. */
@@ -483,7 +526,8 @@ int main(void) {
         cmocka_unit_test(every_row_has_one_process),    cmocka_unit_test(sums_have_the_same_bits),
         cmocka_unit_test(one_process_is_alone),         cmocka_unit_test(an_error_of_one_is_that_of_all),
         cmocka_unit_test(parts_of_a_file_are_the_file), cmocka_unit_test(models_have_the_same_bytes),
-        cmocka_unit_test(refusals_are_those_of_all),
+        cmocka_unit_test(refusals_are_those_of_all),    cmocka_unit_test(subspaces_have_the_same_bits),
+        cmocka_unit_test(granules_add_up_to_all_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
