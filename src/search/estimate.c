@@ -33,9 +33,11 @@ enum { LEAST_SAMPLE = 200, LEAST_OF_SPARSE = 256 };
 /* Up to this many rows the members of a committee are learned at the same time (model/fit_task.c). */
 static const double SIDE_BY_SIDE_ROWS = 4000.0;
 /* Features of exact coordinates (solve/nystrom.c), and bytes for each entry of matrices of landmarks. */
-static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5, MATRIX_BYTES = 48.0, MOST_GAMMA = 8.0;
+static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5, MATRIX_BYTES = 48.0;
 /* Rows whose values are counted. */
 enum { FIRST_ROWS = 300 };
+/* The largest γ that is tried. */
+enum { MOST_GAMMA = 8 };
 /* Machines that a search tries: their scores of the sample are kept. And those of a choice. */
 static const double tried_machines[KARMA_N_EFFORTS] = {
     [KARMA_EFFORT_QUICK] = 27.0,
@@ -103,9 +105,10 @@ static double most_coordinates(const karma_table *table) {
     double features = 1.0, most = 0.0;
     for (size_t i = 0; i < table->n_attributes; i++)
         features += table->attributes[i].n_levels > 1 ? (double)table->attributes[i].n_levels : 1.0;
-    for (double rank = features, gamma = 1.0; rank <= limit && gamma <= MOST_GAMMA; gamma++) {
+    double rank = features;
+    for (size_t gamma = 1; rank <= limit && gamma <= MOST_GAMMA; gamma++) {
         most = rank;
-        rank *= (d + gamma) / gamma;
+        rank *= (d + (double)gamma) / (double)gamma;
     }
     return most > 0.0 && count_values(table) <= limit ? limit : most;
 }

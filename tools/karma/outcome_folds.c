@@ -67,7 +67,7 @@ karma_status outcome_folds_add(void *payload, const karma_model *model, const ka
 
 static size_t number_of(const outcome *o, const char *name) {
     size_t k = 0;
-    while (k < o->n_classes && strcmp(o->classes[k], name) != 0) k++;
+    while (k < o->n_classes && (!o->classes[k] || !name || strcmp(o->classes[k], name) != 0)) k++;
     return k;
 }
 

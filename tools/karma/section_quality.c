@@ -10,10 +10,14 @@ static karma_status write_section(report *r, karma_error *err) {
     if (r->is_left_out && r->cv)
         page_paragraph(&r->page, "Every row was predicted by the model of the fold that left it out.");
     else if (r->is_left_out)
-        page_paragraph(&r->page, "Measured on %zu rows, each predicted by a model that had not seen it.%s",
+        page_paragraph(&r->page, "Measured on %zu rows, each predicted by a model that had not seen it.%s%s",
                        r->outcomes[0].n_rows,
                        search && search->n_checked == 0
                            ? " The same rows chose the model, so new rows may be predicted a little worse."
+                           : "",
+                       r->outcomes[0].has_probabilities
+                           ? " The same rows calibrated the probabilities; karma cv --report shows probabilities of "
+                             "rows that did not."
                            : "");
     else if (r->is_training)
         page_warning(&r->page, "Measured on the training rows, so better than on new ones.");
