@@ -21,10 +21,20 @@ void karma_i_choice_clear(karma_i_choice *choice) {
     *choice = (karma_i_choice){0};
 }
 
+/* Folds of later repeats have rows of the hidden fold: then only the first repeat counts. */
+static int fold_counts(const karma_i_race *race, size_t fold) {
+    if (fold >= race->n_done) return 0;
+    return !race->hidden_fold || (fold < race->folds->n_folds && fold != race->hidden_fold - 1);
+}
+
 double karma_i_run_value(const karma_i_race *race, size_t run) {
-    double sum = 0.0;
-    for (size_t f = 0; f < race->n_done; f++) sum += race->runs[run].values[f];
-    return race->n_done ? sum / (double)race->n_done : 0.0;
+    double sum = 0.0, count = 0.0;
+    for (size_t f = 0; f < race->n_done; f++) {
+        if (!fold_counts(race, f)) continue;
+        sum += race->runs[run].values[f];
+        count += 1.0;
+    }
+    return count > 0.0 ? sum / count : 0.0;
 }
 
 static int is_running(const karma_i_race *race, size_t run, const unsigned char *allowed) {
@@ -35,7 +45,7 @@ static int is_running(const karma_i_race *race, size_t run, const unsigned char 
 
 /* Rows that were left out so far, repeat by repeat; all of them at the end. */
 static int is_judged(const karma_i_race *race, size_t repeat, size_t row) {
-    return karma_i_folds_number(race->folds, repeat, row) < race->n_done;
+    return fold_counts(race, karma_i_folds_number(race->folds, repeat, row));
 }
 
 /* losses[row]: means over the repeats so far; NaN where a row was not judged. */
@@ -85,15 +95,17 @@ static size_t find_best(const karma_i_race *race, const unsigned char *allowed) 
 static karma_status measure_gaps(double *gap, const karma_i_race *race, const unsigned char *allowed, size_t best,
                                  karma_i_row_loss_fn row_loss, const void *payload, karma_error *err) {
     size_t n = race->table->n_rows;
-    double *losses = karma_i_alloc(n, sizeof *losses), *scores = karma_i_alloc(race->task->n_outputs, sizeof *scores);
+    double *losses = karma_i_alloc(n > race->n_done ? n : race->n_done, sizeof *losses);
+    double *scores = karma_i_alloc(race->task->n_outputs, sizeof *scores);
     karma_status st = losses && scores ? KARMA_OK : karma_i_fail_memory(err);
     double level = 0.0, error = 0.0;
     if (st == KARMA_OK && row_loss) {
         fill_losses(losses, scores, race, best, row_loss, payload);
         mean_and_error(&level, &error, losses, NULL, n);
     } else if (st == KARMA_OK) {
-        mean_and_error(&level, &error, race->runs[best].values, NULL, race->n_done);
-        error *= sqrt((double)race->folds->n_repeats); /* repeats add little information */
+        for (size_t f = 0; f < race->n_done; f++) losses[f] = fold_counts(race, f) ? race->runs[best].values[f] : NAN;
+        mean_and_error(&level, &error, losses, NULL, race->n_done);
+        if (!race->hidden_fold) error *= sqrt((double)race->folds->n_repeats); /* repeats add little information */
     }
     for (size_t r = 0; st == KARMA_OK && r < race->n_runs; r++) {
         double mean, ignored, behind;
@@ -292,6 +304,26 @@ void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const k
         const float *own = race->runs[choice->runs[m]].scores + repeat * n;
         for (size_t i = 0; i < n; i++) scores[i] += choice->weights[m] * (double)own[i];
     }
+}
+
+karma_status karma_i_unchosen_scores(double *scores, karma_rule rule, const karma_i_race *race,
+                                     karma_i_row_loss_fn row_loss, const void *payload, size_t most, karma_error *err) {
+    size_t n = race->table->n_rows, K = race->task->n_outputs;
+    double *all = karma_i_alloc(n, K * sizeof *all);
+    karma_status st = all ? KARMA_OK : karma_i_fail_memory(err);
+    karma_i_race others = *race;
+    for (size_t f = 0; st == KARMA_OK && f < race->folds->n_folds; f++) {
+        karma_i_choice choice;
+        others.hidden_fold = f + 1;
+        st = karma_i_choose(&choice, rule, &others, NULL, row_loss, payload, most, err);
+        if (st != KARMA_OK) break;
+        karma_i_choice_scores(all, &choice, race, 0);
+        for (size_t i = 0; i < n; i++)
+            if (karma_i_folds_number(race->folds, 0, i) == f) memcpy(scores + i * K, all + i * K, K * sizeof *scores);
+        karma_i_choice_clear(&choice);
+    }
+    karma_i_free(all);
+    return st;
 }
 
 /* The goal on the rows of one fold. */

@@ -30,6 +30,10 @@ karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_l
 
 /* Scores of all rows by the choice, of one repeat. */
 void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const karma_i_race *race, size_t repeat);
+/* Scores of all rows, each by what karma_i_choose would choose without the rows of its fold. Every fold of the first
+ * repeat was judged. The errors of the choice itself on these rows are too small: the rows have chosen it. */
+karma_status karma_i_unchosen_scores(double *scores, karma_rule rule, const karma_i_race *race,
+                                     karma_i_row_loss_fn row_loss, const void *payload, size_t most, karma_error *err);
 /* The goal's value of these scores on every fold that was judged. */
 karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
                                    karma_error *err);

@@ -136,8 +136,9 @@ static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, con
         return karma_i_calibrate_by_folds(task, &cancelled, f->plan, race->table, 1, NULL, err);
     double *scores = karma_i_alloc(race->table->n_rows, model->task.n_outputs * sizeof *scores);
     if (!scores) return karma_i_fail_memory(err);
-    karma_i_choice_scores(scores, f->choice, race, 0);
-    karma_status st = karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, scores, NULL}, 1, err);
+    karma_i_row_loss_fn loss = karma_i_goal_is_mean(f->judge->goal) ? karma_i_goal_row_loss : NULL;
+    karma_status st = karma_i_unchosen_scores(scores, f->rule, race, loss, f->judge, f->most_machines, err);
+    if (st == KARMA_OK) st = karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, scores, NULL}, 1, err);
     karma_i_free(scores);
     return st;
 }

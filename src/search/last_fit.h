@@ -9,6 +9,8 @@ typedef struct karma_i_last_fit {
     karma_i_task *task; /* its options are set for the fit */
     const karma_i_race *race;
     const karma_i_judge *judge;
+    karma_rule rule; /* how the choice was made, of how many machines at most */
+    size_t most_machines;
     const karma_i_choice *choice;
     const karma_i_plan *plan;
     const karma_i_plan *contender; /* what the first model is compared with on the sample's rows; NULL: nothing */

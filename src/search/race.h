@@ -40,6 +40,7 @@ typedef struct karma_i_race {
     const karma_table *table;   /* that of the folds */
     double fold_best;           /* the largest value of this fold so far; -INFINITY: none */
     size_t n_done;              /* folds of all repeats that were judged */
+    size_t hidden_fold;         /* counted from 1: a choice is made without the rows of this fold; 0: by all rows */
     karma_i_goal_fn goal;
     const void *goal_payload;
     size_t n_entries, n_runs;

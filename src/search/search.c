@@ -391,6 +391,8 @@ static karma_status learn_choice(karma_model **out, search_state *s, const plann
     karma_i_last_fit fit = {.task = &s->task,
                             .race = &s->race,
                             .judge = &s->judge,
+                            .rule = (karma_rule)s->options->rule,
+                            .most_machines = most,
                             .choice = &chosen->choice,
                             .plan = &chosen->plan,
                             .contender = contender ? &contender->plan : NULL,

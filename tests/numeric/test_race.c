@@ -689,6 +689,47 @@ static void the_hopeless_are_out(void **state) {
     karma_table_free(table);
 }
 
+/* The second candidate owes its lead to fold 2. Rows of that fold have scores of the first, all others of the second.
+ * Values of a second repeat, which has rows of every fold, count for nothing. */
+static void rows_are_scored_by_what_others_chose(void **state) {
+    (void)state;
+    enum { N = 40, LUCKY = 2 };
+    static const karma_i_C_grid one = {1, {1}, {0}};
+    table_plan plan = {N, 3, 0, 0, 0.8, 0, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    double scores[N];
+    for (size_t repeats = 1; repeats <= 2; repeats++)
+        for (int by_rows = 0; by_rows < 2; by_rows++) {
+            racing r;
+            start(&r, table, &o, repeats, NULL, 0);
+            for (size_t k = 0; k < 2; k++) add(&r, KERNELS[k], &one);
+            r.race.n_done = repeats * FOLDS;
+            for (size_t f = 0; f < r.race.n_done; f++) {
+                r.race.runs[0].values[f] = -2.0;
+                r.race.runs[1].values[f] = f >= FOLDS ? 9.0 : f == LUCKY ? 1.0 : -2.5;
+            }
+            for (size_t i = 0; i < repeats * N; i++) {
+                int is_lucky = karma_i_folds_number(r.race.folds, i / N, i % N) == LUCKY;
+                r.race.runs[0].scores[i] = (float)(table->targets[0].value[i % N] + 2.0);
+                r.race.runs[1].scores[i] = (float)(table->targets[0].value[i % N] + (is_lucky ? -1.0 : 2.5));
+            }
+            karma_i_choice choice;
+            assert_int_equal(karma_i_choose(&choice, KARMA_RULE_BEST, &r.race, NULL, NULL, NULL, 9, NULL), KARMA_OK);
+            assert_int_equal(choice.runs[0], 1);
+            karma_i_choice_clear(&choice);
+            assert_int_equal(karma_i_unchosen_scores(scores, KARMA_RULE_BEST, &r.race,
+                                                     by_rows ? karma_i_goal_row_loss : NULL, &r.judge, 9, NULL),
+                             KARMA_OK);
+            for (size_t i = 0; i < N; i++) {
+                size_t chosen = karma_i_folds_number(r.race.folds, 0, i) == LUCKY ? 0 : 1;
+                assert_true(scores[i] == (double)r.race.runs[chosen].scores[i]);
+            }
+            finish(&r);
+        }
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_are_those_of_models_alone),
@@ -707,6 +748,7 @@ int main(void) {
         cmocka_unit_test(rules_choose_by_their_definition),
         cmocka_unit_test(stacking_finds_the_mix),
         cmocka_unit_test(the_hopeless_are_out),
+        cmocka_unit_test(rows_are_scored_by_what_others_chose),
     };
     return cmocka_run_group_tests_name("race", tests, NULL, NULL);
 }
