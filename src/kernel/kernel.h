@@ -89,8 +89,9 @@ karma_status karma_i_kernel_split(double *parts, const karma_i_kernel *kernel, c
 
 /* scores[k] = Σ_j k(row index[k], row j) coefficients[j] for k < count, all in double precision. Slow: one pair at a
  * time. */
-void karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                                 const size_t *index, size_t count, const double *coefficients, int threads);
+karma_status karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
+                                         const size_t *index, size_t count, const double *coefficients, int threads,
+                                         karma_error *err);
 
 /* An outer map of the kernel values of two rows with each other and with themselves. */
 double karma_i_map_value(const karma_i_map *map, double xy, double xx, double yy);

@@ -10,6 +10,8 @@
 #include "table/pairs.h"
 
 #define KARMA_I_LARGEST_POWER 1e30
+/* Of q_i q_j: what det = q_i q_j - k² counts for at least, since kernel values have single precision. */
+#define KARMA_I_LEAST_DET 1e-6
 
 /* An outer map: a function of a value t = k(x,y) of a kernel, given k(x,x) and k(y,y), s a scale of the kernel:
  *
@@ -25,6 +27,17 @@ typedef struct karma_i_map {
     size_t degree; /* also the last power of a series */
     double *coefficients;
 } karma_i_map;
+
+/* A quadratic function of one number β per row, each within its box: with g the negative of the derivative by β, a
+ * change δ of one row makes the function fall by δ (g - ½ q δ). */
+typedef struct karma_i_box {
+    size_t n;
+    const double *q;
+    const double *low, *high; /* equal where β cannot change */
+    double *beta;
+    double *slope; /* g */
+} karma_i_box;
+
 typedef struct karma_i_path {
     const char *name;
     karma_i_pair_loops pairs; /* tiles of dense rows */
@@ -37,6 +50,10 @@ typedef struct karma_i_path {
     void (*axpy)(double *y, const float *x, double a, size_t n);
     /* out[k] = x[index[k]] for k < n */
     void (*gather)(float *out, const float *x, const uint32_t *index, size_t n);
+    /* The row whose best change makes the function fall most, and the row j that does so together with row i if the
+     * derivative of g_i by β_j is -row[j]; the first of equals, n if there is none. */
+    size_t (*best_row)(const karma_i_box *box);
+    size_t (*best_partner)(const karma_i_box *box, size_t i, const float *row);
 } karma_i_path;
 
 /* The paths this machine can run, fastest first; NULL ends the list. At least the portable one is there. */

@@ -71,4 +71,5 @@ static code_vector count_equal(code_vector counts, code_vector codes, uint32_t t
     return (code_vector)_mm256_sub_epi16((__m256i)counts, equal);
 }
 
-const karma_i_path karma_i_path_avx2 = {"avx2", {tile_scratch, tile}, map_tile, dot, axpy, gather};
+const karma_i_path karma_i_path_avx2 = {"avx2",   {tile_scratch, tile}, map_tile, dot, axpy, gather,
+                                        best_row, best_partner};

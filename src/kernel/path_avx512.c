@@ -67,4 +67,5 @@ static code_vector count_equal(code_vector counts, code_vector codes, uint32_t t
     return (code_vector)_mm512_mask_add_epi16((__m512i)counts, equal, (__m512i)counts, _mm512_set1_epi16(1));
 }
 
-const karma_i_path karma_i_path_avx512 = {"avx512", {tile_scratch, tile}, map_tile, dot, axpy, gather};
+const karma_i_path karma_i_path_avx512 = {"avx512", {tile_scratch, tile}, map_tile, dot, axpy, gather,
+                                          best_row, best_partner};

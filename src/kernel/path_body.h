@@ -29,6 +29,68 @@ static void gather(float *restrict out, const float *restrict x, const uint32_t 
     for (size_t k = 0; k < n; k++) out[k] = x[index[k]];
 }
 
+/* --- rows of a box (path.h) ------------------------------------------------------------------------------ */
+
+/* Gains are computed for so many rows, then looked through: a loop that kept the best row could not be vectorised. */
+enum { BOX_ROWS = 256 };
+
+/* The largest gain above *most becomes *most, and its row *best. */
+static void keep_best(size_t *best, double *most, const double *gain, size_t first, size_t count) {
+    double top[LANES] = {0.0};
+    size_t whole = count - count % LANES;
+    for (size_t j = 0; j < whole; j += LANES)
+        for (size_t k = 0; k < LANES; k++) top[k] = gain[j + k] > top[k] ? gain[j + k] : top[k];
+    for (size_t j = whole; j < count; j++) top[0] = gain[j] > top[0] ? gain[j] : top[0];
+    for (size_t k = 1; k < LANES; k++) top[0] = top[k] > top[0] ? top[k] : top[0];
+    if (!(top[0] > *most)) return;
+    size_t j = 0;
+    while (gain[j] < top[0]) j++;
+    *most = top[0];
+    *best = first + j;
+}
+
+static size_t best_row(const karma_i_box *b) {
+    double gain[BOX_ROWS], most = 0.0;
+    size_t best = b->n;
+    for (size_t first = 0; first < b->n; first += BOX_ROWS) {
+        size_t count = b->n - first < BOX_ROWS ? b->n - first : BOX_ROWS;
+        const double *q = b->q + first, *low = b->low + first, *high = b->high + first;
+        const double *beta = b->beta + first, *slope = b->slope + first;
+        for (size_t j = 0; j < count; j++) {
+            double next = beta[j] + slope[j] / q[j];
+            next = next > low[j] ? next : low[j];
+            next = next < high[j] ? next : high[j];
+            gain[j] = (next - beta[j]) * (slope[j] - 0.5 * q[j] * (next - beta[j]));
+        }
+        keep_best(&best, &most, gain, first, count);
+    }
+    return best;
+}
+
+/* The two change by δ_i = (q_j g_i - k g_j)/det and δ_j = (q_i g_j - k g_i)/det, det = q_i q_j - k², if they are free
+ * to, and the function falls by half of what is compared here. */
+static size_t best_partner(const karma_i_box *b, size_t i, const float *row) {
+    double gain[BOX_ROWS], most = 0.0, qi = b->q[i], gi = b->slope[i];
+    size_t best = b->n;
+    for (size_t first = 0; first < b->n; first += BOX_ROWS) {
+        size_t count = b->n - first < BOX_ROWS ? b->n - first : BOX_ROWS;
+        const double *q = b->q + first, *low = b->low + first, *high = b->high + first;
+        const double *beta = b->beta + first, *slope = b->slope + first;
+        const float *values = row + first;
+        for (size_t j = 0; j < count; j++) {
+            double k = (double)values[j], det = qi * q[j] - k * k, least = KARMA_I_LEAST_DET * qi * q[j];
+            double rise_i = gi * (q[j] * gi - k * slope[j]), rise_j = qi * slope[j] - k * gi;
+            double room = rise_j > 0.0 ? high[j] - beta[j] : beta[j] - low[j];
+            double fall = (rise_i + slope[j] * rise_j) / (det > least ? det : least);
+            fall = room > 0.0 ? fall : 0.0;
+            gain[j] = rise_i > 0.0 ? fall : 0.0;
+        }
+        if (i - first < count) gain[i - first] = 0.0;
+        keep_best(&best, &most, gain, first, count);
+    }
+    return best;
+}
+
 /* A code of b, or the largest number there is for a missing one: no code of a equals that, nor does a missing one. Not
  * by a branch, which missing cells make hard to predict. */
 static uint16_t comparable(uint16_t code) {

@@ -77,4 +77,5 @@ static void tile(float *out, size_t ld, const karma_i_pairs *p, void *scratch) {
         }
 }
 
-const karma_i_path karma_i_path_portable = {"portable", {tile_scratch, tile}, map_tile, dot, axpy, gather};
+const karma_i_path karma_i_path_portable = {"portable", {tile_scratch, tile}, map_tile, dot, axpy, gather,
+                                            best_row,   best_partner};

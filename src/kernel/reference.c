@@ -1,7 +1,10 @@
 /* The kernel straight from its formula: attribute by attribute, power by power, in double precision. */
 #include <math.h>
 
+#include "base/error.h"
+#include "base/mem.h"
 #include "kernel/kernel.h"
+#include "kernel/plan.h"
 
 /* w(c) (Σκ + b²), or what is given */
 static double factor_value(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
@@ -46,34 +49,57 @@ double karma_i_map_value(const karma_i_map *m, double xy, double xx, double yy) 
     return xy;
 }
 
-double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
-                                size_t j) {
+/* squares_a[f], squares_b[f]: k(x, x) of row i and of row j in factor f of the kernel. */
+static double kernel_value(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
+                           size_t j, const double *squares_a, const double *squares_b) {
     double sum = 0.0;
     for (size_t t = 0; t < kernel->n_terms; t++) {
         double product = kernel->terms[t].weight;
         for (size_t n = 0; n < kernel->terms[t].n_factors; n++) {
-            const karma_i_factor *f = &kernel->factors[kernel->terms[t].first_factor + n];
-            const karma_i_rows *own = karma_i_rows_encoding(a, f->encoding);
-            const karma_i_rows *other = karma_i_rows_encoding(b, f->encoding);
-            double xy = factor_value(f, own, i, other, j);
-            product *= f->map.kind == KARMA_OUTER_IDENTITY
-                           ? xy
-                           : karma_i_map_value(&f->map, xy, factor_value(f, own, i, own, i),
-                                               factor_value(f, other, j, other, j));
+            size_t at = kernel->terms[t].first_factor + n;
+            const karma_i_factor *f = &kernel->factors[at];
+            double xy =
+                factor_value(f, karma_i_rows_encoding(a, f->encoding), i, karma_i_rows_encoding(b, f->encoding), j);
+            product *= karma_i_map_value(&f->map, xy, squares_a[at], squares_b[at]);
         }
         sum += product;
     }
     return sum;
 }
 
-void karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                                 const size_t *index, size_t count, const double *coefficients, int threads) {
+/* Only what an outer map asks for. */
+static void fill_squares(double *squares, const karma_i_kernel *kernel, const karma_i_rows *a, size_t i) {
+    for (size_t at = 0; at < kernel->n_factors; at++) {
+        const karma_i_factor *f = &kernel->factors[at];
+        const karma_i_rows *own = karma_i_rows_encoding(a, f->encoding);
+        squares[at] = f->map.kind == KARMA_OUTER_IDENTITY ? 0.0 : factor_value(f, own, i, own, i);
+    }
+}
+
+double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
+                                size_t j) {
+    double squares_a[KARMA_I_MOST_FACTORS], squares_b[KARMA_I_MOST_FACTORS];
+    fill_squares(squares_a, kernel, a, i);
+    fill_squares(squares_b, kernel, b, j);
+    return kernel_value(kernel, a, i, b, j, squares_a, squares_b);
+}
+
+karma_status karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
+                                         const size_t *index, size_t count, const double *coefficients, int threads,
+                                         karma_error *err) {
+    size_t n_factors = kernel->n_factors;
+    double *squares = karma_i_alloc(rows->n_rows, n_factors * sizeof *squares);
+    if (!squares) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < rows->n_rows; j++) fill_squares(squares + j * n_factors, kernel, rows, j);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (size_t k = 0; k < count; k++) {
         double sum = 0.0;
         for (size_t j = 0; j < rows->n_rows; j++)
             if (coefficients[j] != 0.0)
-                sum += coefficients[j] * karma_i_kernel_reference(kernel, rows, index[k], rows, j);
+                sum += coefficients[j] * kernel_value(kernel, rows, index[k], rows, j, squares + index[k] * n_factors,
+                                                      squares + j * n_factors);
         scores[k] = sum;
     }
+    karma_i_free(squares);
+    return KARMA_OK;
 }

@@ -12,7 +12,8 @@
  *
  * A step takes a block of rows: those whose β is inside its range and not at a kink (the free rows: they depend on each
  * other), and those with the largest terms of the gap. It gets their kernel rows in one call, solves the problem of the
- * block (dual_block.c), and updates z of all rows by one product. */
+ * block (dual_block.c), and updates z of all rows by one product. If free rows alone do not fit a block, blocks undo
+ * each other's work, and steps take pairs of rows instead (dual_pairs.c). */
 #include <math.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 #include "base/mem.h"
 #include "kernel/row_cache.h"
 #include "solve/dual_block.h"
+#include "solve/dual_pairs.h"
 #include "solve/solver.h"
 
 enum {
@@ -37,6 +39,8 @@ enum {
 
 /* The problem of a block is solved until its gap has fallen by this factor, or is this share of what is allowed. */
 static const double INNER_REDUCTION = 0.1, INNER_SHARE = 0.2;
+/* The same where the next block undoes much of it. */
+static const double CROWDED_REDUCTION = 0.5;
 /* Mean c k(x, x) to begin with where it is larger in the end, the most it is raised by at once, and the gap to reach
  * before. */
 static const double FIRST_WEIGHT = 1.0, MOST_RAISE = 5.0, FIRST_TOLERANCE = 5e-2;
@@ -58,13 +62,14 @@ typedef struct dual_problem {
     karma_i_row_cache *cache;
     int threads;
     double C;
-    size_t n, stride;           /* of targets: the number of outputs */
-    const double *y;            /* of this output, stride apart */
-    double *c, *q;              /* per row: weight and K_ii */
-    double *beta, *z;           /* per row */
-    double *kept_beta, *kept_z; /* the solution for smaller weights */
-    double *excess, *row_loss;  /* share of the gap, and of the losses in P */
-    unsigned char *kind;        /* enum row_kind */
+    size_t n, stride;                           /* of targets: the number of outputs */
+    const double *y;                            /* of this output, stride apart */
+    double *c, *q;                              /* per row: weight and K_ii */
+    double *beta, *z;                           /* per row */
+    double *kept_beta, *kept_z;                 /* the solution for smaller weights */
+    double *excess, *row_loss;                  /* share of the gap, and of the losses in P */
+    unsigned char *kind;                        /* enum row_kind */
+    double *low, *high, *ridge, *curve, *slope; /* per row: the box of the pairs */
     /* the block at work */
     size_t most_block;
     size_t *block; /* also scratch for choosing it */
@@ -73,7 +78,9 @@ typedef struct dual_problem {
     uint32_t *columns;
     double *change;
     karma_i_dual_block small;
-    int is_given; /* the kernel's values are given, not computed with rounding errors */
+    int is_given;         /* the kernel's values are given, not computed with rounding errors */
+    int keeps_all;        /* there is memory for the kernel rows of all rows */
+    int is_turn_of_pairs; /* whether the last step took pairs */
     double primal, dual, gap;
 } dual_problem;
 
@@ -89,6 +96,11 @@ static void free_dual(dual_problem *d) {
     karma_i_free(d->excess);
     karma_i_free(d->row_loss);
     karma_i_free(d->kind);
+    karma_i_free(d->low);
+    karma_i_free(d->high);
+    karma_i_free(d->ridge);
+    karma_i_free(d->curve);
+    karma_i_free(d->slope);
     karma_i_free(d->block);
     karma_i_free(d->rows);
     karma_i_free(d->columns);
@@ -106,6 +118,7 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     size_t most = clamp_size(0.25 * affordable, LEAST_BLOCK, MOST_BLOCK);
     *d = (dual_problem){.problem = problem, .n = n, .stride = problem->n_outputs};
     d->most_block = most < n ? most : n;
+    d->keeps_all = affordable >= (double)n;
     d->threads = karma_i_threads(options->threads);
     d->C = options->C;
     d->c = karma_i_alloc(n, sizeof *d->c);
@@ -117,13 +130,19 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
     d->excess = karma_i_alloc(n, sizeof *d->excess);
     d->row_loss = karma_i_alloc(n, sizeof *d->row_loss);
     d->kind = karma_i_alloc(n, 1);
+    d->low = karma_i_alloc(n, sizeof *d->low);
+    d->high = karma_i_alloc(n, sizeof *d->high);
+    d->ridge = karma_i_alloc(n, sizeof *d->ridge);
+    d->curve = karma_i_alloc(n, sizeof *d->curve);
+    d->slope = karma_i_alloc(n, sizeof *d->slope);
     d->block = karma_i_alloc(n, sizeof *d->block);
     d->rows = karma_i_alloc(d->most_block, sizeof *d->rows);
     d->columns = karma_i_alloc(d->most_block, sizeof *d->columns);
     d->change = karma_i_alloc(d->most_block, sizeof *d->change);
     KARMA_TRY(karma_i_dual_block_init(&d->small, d->most_block, err));
     if (!d->c || !d->q || !d->beta || !d->z || !d->kept_beta || !d->kept_z || !d->excess || !d->row_loss || !d->kind ||
-        !d->block || !d->rows || !d->columns || !d->change)
+        !d->low || !d->high || !d->ridge || !d->curve || !d->slope || !d->block || !d->rows || !d->columns ||
+        !d->change)
         return karma_i_fail_memory(err);
     d->is_given = n > 0 && problem->kernel->n_factors == 1 && karma_i_rows_given(problem->rows, 0, problem->rows, 0);
     karma_i_kernel_diagonal(d->q, problem->kernel, karma_i_rows_all(problem->rows));
@@ -183,7 +202,8 @@ static double uncertainty(const dual_problem *d, size_t i, double error) {
     return most;
 }
 
-/* Lists in `block` the rows whose uncertainty is above `least`. Returns the sum of that of the others. */
+/* Lists in `block` the rows whose uncertainty is above `least`. Returns that of the others together: errors of
+ * different rows are independent too. */
 static double find_uncertain(dual_problem *d, double least, size_t *count) {
     double sum = 0.0, rest = 0.0;
     *count = 0;
@@ -194,9 +214,9 @@ static double find_uncertain(dual_problem *d, double least, size_t *count) {
         if (more > least)
             d->block[(*count)++] = i;
         else
-            rest += more;
+            rest += more * more;
     }
-    return rest;
+    return sqrt(rest);
 }
 
 /* Looks at every row, and at the certificate. */
@@ -318,13 +338,56 @@ static void spread_change(dual_problem *d, const size_t *index, const double *be
     }
 }
 
-static karma_status step(dual_problem *d, double goal, karma_error *err) {
+/* `share`: of the block's gap, what may be left of it. */
+static karma_status step_block(dual_problem *d, double share, double goal, karma_error *err) {
     KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
     gather_small(d);
-    double inner_goal = fmax(INNER_REDUCTION * karma_i_dual_block_gap(&d->small), INNER_SHARE * goal);
+    double inner_goal = fmax(share * karma_i_dual_block_gap(&d->small), INNER_SHARE * goal);
     KARMA_TRY(karma_i_dual_block_solve(&d->small, inner_goal, err));
     spread_change(d, d->block, d->small.beta, d->n_block);
     return KARMA_OK;
+}
+
+/* Whether there are more free rows than fit a block, and pairs can be moved instead. */
+static int is_crowded(const dual_problem *d) {
+    size_t n_free = 0;
+    for (size_t i = 0; i < d->n; i++) n_free += d->kind[i] == FREE;
+    return d->loss->bend >= 0.0 && d->keeps_all && n_free > d->most_block;
+}
+
+/* The problem as that of a box (dual_pairs.h). */
+static void fill_box(dual_problem *d) {
+    const karma_i_loss *loss = d->loss;
+    for (size_t i = 0; i < d->n; i++) {
+        double y = d->y[i * d->stride], c = d->c[i], p = loss->parameter;
+        d->low[i] = d->high[i] = d->beta[i];
+        d->ridge[i] = c > 0.0 ? loss->bend / c : 0.0;
+        d->curve[i] = d->q[i] + d->ridge[i];
+        d->slope[i] = y - d->z[i] - d->ridge[i] * d->beta[i];
+        if (!(c > 0.0 && d->q[i] > 0.0)) continue;
+        d->low[i] = -c * loss->project(INFINITY, y, p);
+        d->high[i] = -c * loss->project(-INFINITY, y, p);
+    }
+}
+
+/* Pairs of any rows; the kernel rows of the block are computed in one go, since most steps will be among them. */
+static karma_status step_pairs(dual_problem *d, karma_error *err) {
+    size_t done;
+    fill_box(d);
+    karma_i_dual_pairs pairs = {
+        {d->n, d->curve, d->low, d->high, d->beta, d->slope}, d->ridge, d->cache, d->problem->kernel->path};
+    KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
+    KARMA_TRY(karma_i_dual_pairs_run(&done, &pairs, d->most_block / 2, err));
+    for (size_t i = 0; i < d->n; i++) d->z[i] = d->y[i * d->stride] - d->slope[i] - d->ridge[i] * d->beta[i];
+    return KARMA_OK;
+}
+
+/* Blocks and pairs take turns where blocks alone may make no headway: either may be much faster than the other. Not in
+ * the first pass, after which much fewer rows may be free. */
+static karma_status take_step(dual_problem *d, int is_first_pass, double goal, karma_error *err) {
+    if (!is_crowded(d)) return step_block(d, INNER_REDUCTION, goal, err);
+    d->is_turn_of_pairs = !d->is_turn_of_pairs && !is_first_pass;
+    return d->is_turn_of_pairs ? step_pairs(d, err) : step_block(d, CROWDED_REDUCTION, goal, err);
 }
 
 /* From a solution for some weights c to a start for `factor` times as large ones. Rows at an end of their range stay
@@ -354,20 +417,21 @@ static void widen_gap(dual_problem *d, double more) {
 
 /* Whether the gap is within the tolerance also in double precision. Where rounding errors of the kernel leave that
  * open, the scores in question are computed again; steps then start from the right ones. */
-static int is_certain(dual_problem *d, double tolerance) {
+static karma_status make_certain(int *is_certain, dual_problem *d, double tolerance, karma_error *err) {
     size_t count, n_support = 0;
-    double rest = find_uncertain(d, UNCERTAIN_SHARE * tolerance * d->primal / (double)d->n, &count);
+    double rest = find_uncertain(d, UNCERTAIN_SHARE * tolerance * d->primal / sqrt((double)d->n), &count);
     for (size_t j = 0; j < d->n; j++) n_support += d->beta[j] != 0.0;
     if (count > 0 && (double)count * (double)n_support <= MOST_EXACT_VALUES) {
-        karma_i_kernel_exact_scores(d->excess, d->problem->kernel, d->problem->rows, d->block, count, d->beta,
-                                    d->threads);
+        KARMA_TRY(karma_i_kernel_exact_scores(d->excess, d->problem->kernel, d->problem->rows, d->block, count, d->beta,
+                                              d->threads, err));
         for (size_t k = 0; k < count; k++) d->z[d->block[k]] = d->excess[k];
         look(d);
     } else if (count > 0) {
         rest = find_uncertain(d, INFINITY, &count);
     }
     widen_gap(d, rest);
-    return d->gap <= tolerance * d->primal;
+    *is_certain = d->gap <= tolerance * d->primal;
+    return KARMA_OK;
 }
 
 /* Kernel rows that steps used. */
@@ -394,7 +458,9 @@ static karma_status solve_level(dual_problem *d, karma_fit_info *info, double to
             return KARMA_OK;
         }
         if (d->gap <= tolerance * d->primal) {
-            if (!is_last || is_certain(d, tolerance)) {
+            int is_certain = 1;
+            if (is_last) KARMA_TRY(make_certain(&is_certain, d, tolerance, err));
+            if (is_certain) {
                 info->stop = KARMA_STOP_CONVERGED;
                 return KARMA_OK;
             }
@@ -410,7 +476,7 @@ static karma_status solve_level(dual_problem *d, karma_fit_info *info, double to
             info->stop = KARMA_STOP_LIMIT;
             return KARMA_OK;
         }
-        KARMA_TRY(step(d, tolerance * d->primal, err));
+        KARMA_TRY(take_step(d, budget->used < d->n, tolerance * d->primal, err));
         budget->used += d->n_block;
     }
 }

@@ -224,14 +224,14 @@ static double squared_curvature(double z, double y, double p) {
 
 /* The absolute loss is the tube of width 0. */
 static const karma_i_loss losses[] = {
-    {KARMA_LOSS_HINGE, CLASSIFY, 0.0, 1.0, FUNCTIONS(hinge), NULL},
-    {KARMA_LOSS_SQUARED_HINGE, CLASSIFY, 0.0, INFINITY, FUNCTIONS(squared_hinge), squared_hinge_curvature},
-    {KARMA_LOSS_LOGISTIC, CLASSIFY, 0.0, 1.0, FUNCTIONS(logistic), logistic_curvature},
-    {KARMA_LOSS_EPSILON_INSENSITIVE, REGRESS, 0.0, 1.0, FUNCTIONS(tube), NULL},
-    {KARMA_LOSS_ABSOLUTE, REGRESS, 0.0, 1.0, FUNCTIONS(tube), NULL},
-    {KARMA_LOSS_HUBER, REGRESS, 0.0, 1.0, FUNCTIONS(huber), huber_curvature},
-    {KARMA_LOSS_PINBALL, REGRESS, 0.0, 1.0, FUNCTIONS(pinball), NULL},
-    {KARMA_LOSS_SQUARED, REGRESS, 0.0, INFINITY, FUNCTIONS(squared), squared_curvature},
+    {KARMA_LOSS_HINGE, CLASSIFY, 0.0, 1.0, 0.0, FUNCTIONS(hinge), NULL},
+    {KARMA_LOSS_SQUARED_HINGE, CLASSIFY, 0.0, INFINITY, 0.5, FUNCTIONS(squared_hinge), squared_hinge_curvature},
+    {KARMA_LOSS_LOGISTIC, CLASSIFY, 0.0, 1.0, -1.0, FUNCTIONS(logistic), logistic_curvature},
+    {KARMA_LOSS_EPSILON_INSENSITIVE, REGRESS, 0.0, 1.0, -1.0, FUNCTIONS(tube), NULL},
+    {KARMA_LOSS_ABSOLUTE, REGRESS, 0.0, 1.0, 0.0, FUNCTIONS(tube), NULL},
+    {KARMA_LOSS_HUBER, REGRESS, 0.0, 1.0, 1.0, FUNCTIONS(huber), huber_curvature},
+    {KARMA_LOSS_PINBALL, REGRESS, 0.0, 1.0, 0.0, FUNCTIONS(pinball), NULL},
+    {KARMA_LOSS_SQUARED, REGRESS, 0.0, INFINITY, 1.0, FUNCTIONS(squared), squared_curvature},
 };
 
 /* Fills in what depends on the options. */

@@ -9,6 +9,7 @@ typedef struct karma_i_loss {
     karma_task task;  /* classify: y is -1 or 1 */
     double parameter; /* tube, huber or quantile; 0 for losses without one */
     double lipschitz; /* in z, for this parameter; INFINITY if there is none */
+    double bend;      /* b, if ℓ*(a) = a y + ½ b a² inside its domain; -1 if it is something else */
     double (*value)(double z, double y, double parameter);
     /* ∂ℓ/∂z; at a kink the subgradient 0 */
     double (*derivative)(double z, double y, double parameter);

@@ -13,6 +13,7 @@
 
 #include "linalg/linalg.h"
 #include "randomrows.h"
+#include "solve/dual_pairs.h"
 #include "solve/solver.h"
 #include "table/rows_dense.h"
 
@@ -588,6 +589,82 @@ static void little_memory_changes_nothing_but_the_work(void **state) {
     }
 }
 
+/* --- pairs --------------------------------------------------------------------------------------------- */
+
+/* Two rows alone: a few steps reach the best of the nine ways in which each is at an end of its range or between. */
+static void two_rows_are_solved_by_few_steps(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 70);
+    for (int number = 0; number < 400; number++) {
+        case_shape s = {2, 4, 1, 0.9, 0, 0, 2, 1.0, 1.0, 1e-4};
+        batch_case b = make_case(&s, KARMA_LOSS_HINGE, &rng);
+        fill_reference(&b);
+        double ridge[2], q[2], low[2], high[2], beta[2], slope[2], y[2], least = INFINITY;
+        for (size_t i = 0; i < 2; i++) {
+            ridge[i] = number % 2 ? karma_i_rng_uniform(&rng) : 0.0;
+            q[i] = b.K[3 * i] + ridge[i];
+            low[i] = -karma_i_rng_uniform(&rng) * (number % 3 ? 1.0 : 0.1);
+            high[i] = low[i] + karma_i_rng_uniform(&rng);
+            beta[i] = low[i] + (high[i] - low[i]) * (double)(karma_i_rng_below(&rng, 3)) / 2.0;
+            y[i] = 2.0 * karma_i_rng_normal(&rng);
+        }
+        double k = (double)(float)b.K[1], start[2] = {beta[0], beta[1]};
+        for (size_t i = 0; i < 2; i++) slope[i] = y[i] - q[i] * beta[i] - k * beta[1 - i];
+#define OBJECTIVE(u, v) (0.5 * (q[0] * (u) * (u) + q[1] * (v) * (v)) + k * (u) * (v)-y[0] * (u)-y[1] * (v))
+        double det = q[0] * q[1] - k * k, inner[2] = {(q[1] * y[0] - k * y[1]) / det, (q[0] * y[1] - k * y[0]) / det};
+        for (int way = 0; way < 9; way++) {
+            int first = way % 3, second = way / 3;
+            double u = first == 0 ? low[0] : high[0], v = second == 0 ? low[1] : high[1];
+            if (first == 2) u = second == 2 ? inner[0] : (y[0] - k * v) / q[0];
+            if (second == 2) v = first == 2 ? inner[1] : (y[1] - k * u) / q[1];
+            if (u >= low[0] && u <= high[0] && v >= low[1] && v <= high[1]) least = fmin(least, OBJECTIVE(u, v));
+        }
+        karma_i_row_cache *cache = NULL;
+        b.kernel.path = *karma_i_paths();
+        assert_int_equal(karma_i_row_cache_new(&cache, &b.kernel, b.rows, 2, 2, 1, NULL), KARMA_OK);
+        karma_i_dual_pairs pairs = {{2, q, low, high, beta, slope}, ridge, cache, b.kernel.path};
+        size_t done;
+        assert_int_equal(karma_i_dual_pairs_run(&done, &pairs, 4, NULL), KARMA_OK);
+        double size = 1.0 + fabs(least) + fabs(y[0]) + fabs(y[1]);
+        if (det > 1e-3 * q[0] * q[1] && !(OBJECTIVE(beta[0], beta[1]) <= least + 1e-5 * size))
+            fail_msg("problem %d: %.9g, the minimum is %.9g", number, OBJECTIVE(beta[0], beta[1]), least);
+        assert_true(OBJECTIVE(beta[0], beta[1]) <= OBJECTIVE(start[0], start[1]) + 1e-5 * size);
+        for (size_t i = 0; i < 2; i++) {
+            assert_true(beta[i] >= low[i] && beta[i] <= high[i]);
+            assert_true(fabs(slope[i] - (y[i] - q[i] * beta[i] - k * beta[1 - i])) <= 1e-5 * size);
+        }
+#undef OBJECTIVE
+        karma_i_row_cache_free(cache);
+        free_case(&b);
+    }
+}
+
+/* A few attributes make kernel rows alike, and large C makes nearly all of them free: many more than the 320 of a block
+ * if there is memory for all kernel rows but no more. Blocks alone need thousands of passes. */
+static void more_free_rows_than_a_block_has_are_solved(void **state) {
+    (void)state;
+    static const int losses[] = {KARMA_LOSS_ABSOLUTE, KARMA_LOSS_HUBER, KARMA_LOSS_PINBALL, KARMA_LOSS_SQUARED};
+    for (size_t k = 0; k < sizeof losses / sizeof losses[0]; k++) {
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 80 + k);
+        case_shape s = {900, 12, 1, 0.7, 1, k == 2, 3, 1.0, 3e4, 1e-3};
+        batch_case b = make_case(&s, losses[k], &rng);
+        b.options.memory = 4e-3;
+        b.options.passes = 200;
+        fill_reference(&b);
+        run(&b, NULL);
+        check_solved(&b);
+        size_t n_free = 0;
+        for (size_t i = 0; i < s.n; i++) {
+            double c = weight_of(&b, i, 0), beta = fabs(b.coefficients[i]);
+            n_free += beta > 1e-6 * c && beta < (1.0 - 1e-6) * c;
+        }
+        assert_true(n_free > 330);
+        free_case(&b);
+    }
+}
+
 static void running_out_of_passes_is_reported_with_the_right_gap(void **state) {
     (void)state;
     for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++) {
@@ -833,6 +910,8 @@ int main(void) {
         cmocka_unit_test(small_hinge_problems_have_the_best_of_all_active_sets),
         cmocka_unit_test(any_start_leads_to_the_same_objective),
         cmocka_unit_test(little_memory_changes_nothing_but_the_work),
+        cmocka_unit_test(two_rows_are_solved_by_few_steps),
+        cmocka_unit_test(more_free_rows_than_a_block_has_are_solved),
         cmocka_unit_test(running_out_of_passes_is_reported_with_the_right_gap),
         cmocka_unit_test(cancelling_leaves_the_best_so_far),
         cmocka_unit_test(cancelling_ends_all_outputs),

@@ -356,6 +356,53 @@ static void dot_and_axpy_equal_plain_loops(void **state) {
     }
 }
 
+/* By how much the function of a box falls by a change of one row, and of two that are free to: path.h. */
+static double gain_alone(const karma_i_box *b, size_t i) {
+    double change = fmin(fmax(b->beta[i] + b->slope[i] / b->q[i], b->low[i]), b->high[i]) - b->beta[i];
+    return change * (b->slope[i] - 0.5 * b->q[i] * change);
+}
+
+static double gain_together(const karma_i_box *b, size_t i, size_t j, double k) {
+    double det = fmax(b->q[i] * b->q[j] - k * k, 1e-6 * b->q[i] * b->q[j]), gi = b->slope[i], gj = b->slope[j];
+    double di = (b->q[j] * gi - k * gj) / det, dj = (b->q[i] * gj - k * gi) / det;
+    if (j == i || !(di * gi > 0.0) || !(dj > 0.0 ? b->beta[j] < b->high[j] : b->beta[j] > b->low[j])) return 0.0;
+    return gi * di + gj * dj;
+}
+
+static void rows_of_a_box_are_the_best(void **state) {
+    (void)state;
+    enum { MOST = 700 };
+    static double q[MOST], low[MOST], high[MOST], beta[MOST], slope[MOST];
+    static float row[MOST];
+    static const size_t counts[] = {1, 2, 15, 16, 17, 255, 256, 257, 513, MOST};
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 6);
+    for (int number = 0; number < 60; number++) {
+        size_t n = counts[number % 10], i = karma_i_rng_below(&rng, n);
+        karma_i_box box = {n, q, low, high, beta, slope};
+        for (size_t j = 0; j < n; j++) {
+            q[j] = 0.5 + karma_i_rng_uniform(&rng);
+            low[j] = -karma_i_rng_uniform(&rng);
+            high[j] = karma_i_rng_below(&rng, 5) ? low[j] + karma_i_rng_uniform(&rng) : low[j];
+            beta[j] = karma_i_rng_below(&rng, 2) ? low[j] : high[j];
+            slope[j] = number < 50 ? karma_i_rng_normal(&rng) : beta[j] == low[j] ? -1.0 : 1.0;
+            if (number >= 50) high[j] = fmax(beta[j], low[j]), low[j] = fmin(low[j], beta[j]);
+            row[j] = (float)(0.6 * karma_i_rng_normal(&rng));
+        }
+        double alone = 0.0, together = 0.0;
+        for (size_t j = 0; j < n; j++) {
+            alone = fmax(alone, gain_alone(&box, j));
+            together = fmax(together, gain_together(&box, i, j, (double)row[j]));
+        }
+        for (const karma_i_path *const *path = karma_i_paths(); *path; path++) {
+            size_t first = (*path)->best_row(&box), second = (*path)->best_partner(&box, i, row);
+            assert_true((first == n) == (alone == 0.0) && (second == n) == (together == 0.0));
+            if (first < n) assert_true(gain_alone(&box, first) >= alone * (1.0 - 1e-12));
+            if (second < n) assert_true(gain_together(&box, i, second, (double)row[second]) >= together * (1.0 - 1e-9));
+        }
+    }
+}
+
 static void paths_have_names_and_end_with_the_portable_one(void **state) {
     (void)state;
     size_t n = 0;
@@ -575,6 +622,7 @@ int main(void) {
         cmocka_unit_test(the_largest_differences_fit),
         cmocka_unit_test(the_largest_counts_fit),
         cmocka_unit_test(dot_and_axpy_equal_plain_loops),
+        cmocka_unit_test(rows_of_a_box_are_the_best),
         cmocka_unit_test(paths_have_names_and_end_with_the_portable_one),
         cmocka_unit_test(the_environment_limits_the_path),
         cmocka_unit_test(sparse_rows_equal_the_reference_and_their_dense_copies),

@@ -205,6 +205,21 @@ static void check_conjugate(const karma_i_loss *l, double y) {
     assert_true(inside >= 3);
 }
 
+/* Inside its domain the conjugate is a y + ½ b a², for the losses that have such a b. */
+static void check_bend(const karma_i_loss *l, double y) {
+    for (int k = -400; k <= 400; k++) {
+        double a = 0.01013 * (double)k, star = conjugate(l, a, y);
+        if (l->bend < 0.0 || !isfinite(star)) continue;
+        if (!(fabs(star - a * y - 0.5 * l->bend * a * a) <= 1e-12 * (1.0 + fabs(star))))
+            fail_msg("%s (%g), y %g: the conjugate at %g is %.9g", name_of(l), l->parameter, y, a, star);
+    }
+}
+
+static void bends_are_those_of_conjugates(void **state) {
+    (void)state;
+    for_every_loss(check_bend);
+}
+
 static void conjugates_are_suprema(void **state) {
     (void)state;
     for_every_loss(check_conjugate);
@@ -440,6 +455,7 @@ int main(void) {
         cmocka_unit_test(losses_are_convex),
         cmocka_unit_test(lipschitz_constants_are_right),
         cmocka_unit_test(conjugates_are_suprema),
+        cmocka_unit_test(bends_are_those_of_conjugates),
         cmocka_unit_test(fenchel_young_is_tight_at_the_derivative),
         cmocka_unit_test(domains_end_where_they_should),
         cmocka_unit_test(proxes_are_minimisers),
