@@ -1,4 +1,4 @@
-"""Model files of every format load and predict the same numbers for ever; CSV outputs stay as they are (dev/make-golden wrote them)."""
+"""Model files of every format load and always predict the same numbers; CSV outputs stay as they are (dev/make-golden wrote them)."""
 import csv
 import glob
 import io
