@@ -62,14 +62,15 @@ class Together(Case):
                 self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {words}")
 
     def test_subspaces_of_any_number_of_processes_are_the_same(self):
-        """Few rows, which every process gets for EM, and so many that EM adds up the sums of processes (with labels: more than 16,384)."""
+        """Few rows, which every process gets for EM and for the rank, and so many that EM adds up the sums of processes (with labels: more than 16,384)."""
         self.write("few.csv", table(1900))
         self.write("many.csv", table(17600))
-        for name, words in (("few.csv", ["--kernel", "subspace"]), ("few.csv", ["--kernel", "linear + 10*subspace", "--outer", "rbf"]),
-                            ("many.csv", ["--kernel", "linear + 10*subspace", "--subspace-rank", "2"])):
+        for name, counts, words in (("few.csv", (2, 5), ["--kernel", "subspace"]),
+                                    ("few.csv", RANKS, ["--kernel", "linear + 10*subspace", "--outer", "rbf", "--subspace-rank", "3"]),
+                                    ("many.csv", (2, 5), ["--kernel", "linear + 10*subspace", "--subspace-rank", "2"])):
             args = ["train", name, "--target", "kind", "--id", "id", "--ignore", "size", *FIT, *words, "-o"]
             self.good(self.run_karma(*args, "one.karma"))
-            for ranks in RANKS:
+            for ranks in counts:
                 self.good(self.run_mpi(ranks, *args, "some.karma"))
                 self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {name}, {words}")
 
