@@ -1,6 +1,6 @@
 """Ratings: most cells are missing, and a missing rating is not a rating of 0.
 
-A sparse matrix has to say which of the two is meant: absent="missing" or absent="zero". The kernel compares two users on the
+For a sparse matrix, choose what an absent cell is: absent="missing" or absent="zero". The kernel compares two users on the
 items that both rated. Shows a kernel machine with native missing values (scikit-learn issue 9854): our own, and scikit-learn's
 with our kernel.
 """

@@ -184,7 +184,7 @@ static karma_status set_class_weight(double *class_weights, const karma_i_head *
             "option 'class-weight' takes balanced or CLASS=WEIGHT,... with weights from 0 to 1e12; it cannot be '%.*s'",
             (int)length, item);
     size_t k = find_class(&head->labels, item, equals - 1);
-    if (k < head->labels.n_classes) class_weights[k] = weight; /* otherwise it is meant for another target */
+    if (k < head->labels.n_classes) class_weights[k] = weight; /* otherwise it belongs to another target */
     return KARMA_OK;
 }
 

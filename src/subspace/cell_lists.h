@@ -1,6 +1,6 @@
-/* The observed cells of a batch of encoded rows as lists, the same from dense and from sparse rows: what comes after
- * knows no masks. A cell of attribute j has its feature values, centred by the mean. Attributes without features
- * (ranked numbers) are left out.
+/* The observed cells of a batch of encoded rows as lists, the same from dense and from sparse rows, so that
+ * later code needs no masks. A cell of attribute j has its feature values, centred by the mean. Attributes without
+ * features (ranked numbers) are left out.
  *
  * After its attributes, a row that observes anything has one more, number n_attributes: the row itself. What is summed
  * over the rows of each attribute is thereby also summed over all rows that observe anything.

@@ -16,7 +16,7 @@ import unittest
 SOURCE = os.path.abspath(os.environ.get("KARMA_SOURCE", os.path.join(os.path.dirname(__file__), "..", "..")))
 KARMA = os.path.abspath(os.environ.get("KARMA", os.path.join(SOURCE, "build", "karma")))
 COMMANDS = ["train", "predict", "eval", "report", "explain", "complete", "cv", "compare", "inspect", "gram", "online", "theory", "synth"]
-HUNG = 3600  # seconds after which a run counts as hung; no run is meant to come near it, on any machine
+HUNG = 3600  # seconds after which a run counts as hung; far more than any run needs, on any machine
 UNLIKE = "cells unlike the training rows"
 CRASH = re.compile(r"Sanitizer|runtime error|Traceback|Assertion|Segmentation|core dumped|stack smashing")
 NOBODY = 65534

@@ -716,7 +716,7 @@ static void cancelling_leaves_the_best_so_far(void **state) {
             assert_int_equal(b.info.stop, KARMA_STOP_CANCELLED);
             assert_int_equal(p.calls, most + 1);
             check_honesty(&b);
-            /* even when asked to stop at once it makes a step: a solution that knows nothing is worse than none */
+            /* even when asked to stop at once it makes one step: an untrained model is worse than an error */
             size_t n_used = 0;
             for (size_t i = 0; i < s.n; i++) n_used += b.coefficients[i] != 0.0;
             assert_true(b.info.rounds > 0 && n_used > 0);

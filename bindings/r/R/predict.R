@@ -17,7 +17,7 @@ new_table <- function(object, newdata, call) {
   known_table(object$info, predictors(frame, rules), nrow(newdata), call)
 }
 
-# Columns by their names, or by their places if the model knows no names.
+# Columns by their names, or by their places if the model has no names.
 matrix_table <- function(object, newdata, call) {
   storage.mode(newdata) <- "double"
   names <- names(object$info$kinds)
