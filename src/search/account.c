@@ -61,7 +61,7 @@ static int is_out(const karma_i_race *race, size_t run) {
 static karma_status values_of(double *values, const karma_i_search_facts *f, const karma_i_race *race,
                               const unsigned char *allowed, karma_rule rule, karma_error *err) {
     karma_i_choice choice;
-    karma_i_row_loss_fn loss = karma_i_goal_is_mean(f->judge->goal) ? karma_i_goal_row_loss : NULL;
+    karma_i_row_loss_fn loss = karma_i_judge_row_loss(f->judge);
     KARMA_TRY(karma_i_choose(&choice, rule, f->race, allowed, loss, f->judge, f->most_machines, err));
     karma_status st = karma_i_choice_values(values, &choice, race, err);
     karma_i_choice_clear(&choice);

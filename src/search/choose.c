@@ -306,8 +306,9 @@ void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const k
     }
 }
 
-karma_status karma_i_unchosen_scores(double *scores, karma_rule rule, const karma_i_race *race,
-                                     karma_i_row_loss_fn row_loss, const void *payload, size_t most, karma_error *err) {
+karma_status karma_i_scores_by_other_folds(double *scores, karma_rule rule, const karma_i_race *race,
+                                           karma_i_row_loss_fn row_loss, const void *payload, size_t most,
+                                           karma_error *err) {
     size_t n = race->table->n_rows, K = race->task->n_outputs;
     double *all = karma_i_alloc(n, K * sizeof *all);
     karma_status st = all ? KARMA_OK : karma_i_fail_memory(err);

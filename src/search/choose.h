@@ -4,6 +4,7 @@
 #define KARMA_I_CHOOSE_H
 
 #include "model/outputs.h"
+#include "search/goal.h"
 #include "search/race.h"
 
 typedef struct karma_i_choice {
@@ -15,8 +16,6 @@ typedef struct karma_i_choice {
 /* Of the runs for which `allowed` is not 0 (NULL: all) and that were judged on all folds so far. `row_loss` is the loss
  * of a row's scores, or NULL if the goal is not a mean over rows: errors of means then come from the folds. At most
  * `most` runs. Fails if there is none. */
-typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_i_task *task, const karma_table *table,
-                                      size_t row, const double *scores);
 karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,
                             const unsigned char *allowed, karma_i_row_loss_fn row_loss, const void *payload,
                             size_t most, karma_error *err);
@@ -32,8 +31,9 @@ karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_l
 void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const karma_i_race *race, size_t repeat);
 /* Scores of all rows, each by what karma_i_choose would choose without the rows of its fold. Every fold of the first
  * repeat was judged. The errors of the choice itself on these rows are too small: the rows have chosen it. */
-karma_status karma_i_unchosen_scores(double *scores, karma_rule rule, const karma_i_race *race,
-                                     karma_i_row_loss_fn row_loss, const void *payload, size_t most, karma_error *err);
+karma_status karma_i_scores_by_other_folds(double *scores, karma_rule rule, const karma_i_race *race,
+                                           karma_i_row_loss_fn row_loss, const void *payload, size_t most,
+                                           karma_error *err);
 /* The goal's value of these scores on every fold that was judged. */
 karma_status karma_i_choice_values(double *values, const karma_i_choice *choice, const karma_i_race *race,
                                    karma_error *err);

@@ -108,6 +108,10 @@ int karma_i_goal_is_mean(karma_goal goal) {
     return !metric || metric->row_loss; /* auto stands for metrics that are */
 }
 
+karma_i_row_loss_fn karma_i_judge_row_loss(const karma_i_judge *judge) {
+    return karma_i_goal_is_mean(judge->goal) ? karma_i_goal_row_loss : NULL;
+}
+
 double karma_i_goal_row_loss(const void *payload, const karma_i_task *task, const karma_table *table, size_t row,
                              const double *scores) {
     const karma_i_judge *judge = payload;

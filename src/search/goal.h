@@ -37,12 +37,17 @@ int karma_i_goal_has_labels(const karma_table *table, size_t target);
 karma_status karma_i_goal_value(double *out, const void *judge, const karma_i_task *task, const karma_table *table,
                                 const double *scores, karma_error *err);
 
-/* How wrong one row's scores are, a karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a
+/* How wrong one row's scores are. */
+typedef double (*karma_i_row_loss_fn)(const void *payload, const karma_i_task *task, const karma_table *table,
+                                      size_t row, const double *scores);
+/* A karma_i_row_loss_fn; the payload is a karma_i_judge of these rows, whose goal is a
  * mean over rows. */
 double karma_i_goal_row_loss(const void *judge, const karma_i_task *task, const karma_table *table, size_t row,
                              const double *scores);
 /* Whether a goal is a mean over rows, or follows from one: R2 and RMSE from that of the squared errors. */
 int karma_i_goal_is_mean(karma_goal goal);
+/* karma_i_goal_row_loss, or NULL if the goal is not a mean over rows. */
+karma_i_row_loss_fn karma_i_judge_row_loss(const karma_i_judge *judge);
 
 /* Scores of a constant prediction: of classes their shares among the training rows, so that the most common is
  * predicted; of numbers the mean; of quantiles those of the labels in `table`. */

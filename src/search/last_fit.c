@@ -118,32 +118,8 @@ static int is_usable(const karma_model *model) {
 
 /* --- probabilities ----------------------------------------------------------------------------------------- */
 
-/* Probabilities come from the scores of rows that were left out. */
-static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, const double *checked, karma_error *err) {
-    const karma_i_race *race = f->race;
-    karma_i_task *task = &model->task;
-    int cancelled;
-    if (karma_i_wanted_calibration(task, 1) == KARMA_CALIBRATE_OFF && !karma_i_wants_certainty(task, 1))
-        return KARMA_OK;
-    if (checked) return karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, checked, NULL}, 1, err);
-    if (race->n_done < race->folds->n_folds) {
-        karma_i_notice(f->hooks, "the search ended before every row was left out once: the model has no "
-                                 "probabilities, intervals or sets");
-        return KARMA_OK;
-    }
-    int is_small = race->table->n_rows < (size_t)KARMA_I_MOST_GROUPS * KARMA_I_LEAST_GROUP_ROWS;
-    if (is_small && karma_i_wants_copies(task, 1)) /* the race has no scores of copies */
-        return karma_i_calibrate_by_folds(task, &cancelled, f->plan, race->table, 1, NULL, err);
-    double *scores = karma_i_alloc(race->table->n_rows, model->task.n_outputs * sizeof *scores);
-    if (!scores) return karma_i_fail_memory(err);
-    karma_i_row_loss_fn loss = karma_i_goal_is_mean(f->judge->goal) ? karma_i_goal_row_loss : NULL;
-    karma_status st = karma_i_unchosen_scores(scores, f->rule, race, loss, f->judge, f->most_machines, err);
-    if (st == KARMA_OK) st = karma_i_calibrate_heads(task, &(karma_i_left_out){race->table, scores, NULL}, 1, err);
-    karma_i_free(scores);
-    return st;
-}
-
-/* Kept for whoever wants to look at the scores of rows that were left out: `checked`, or those of the choice. */
+/* Scores of the rows of the search by models that have not seen them: `checked`, or where every fold was judged what
+ * the other folds would have chosen. They are kept for reports. */
 static karma_status keep_left_out(karma_model *model, const karma_i_last_fit *f, const double *checked,
                                   karma_error *err) {
     const karma_i_race *race = f->race;
@@ -157,15 +133,33 @@ static karma_status keep_left_out(karma_model *model, const karma_i_last_fit *f,
     if (checked)
         memcpy(model->left_out_scores, checked, n * K * sizeof *checked);
     else
-        karma_i_choice_scores(model->left_out_scores, f->choice, race, 0);
+        KARMA_TRY(karma_i_scores_by_other_folds(model->left_out_scores, f->rule, race, karma_i_judge_row_loss(f->judge),
+                                                f->judge, f->most_machines, err));
     model->n_left_out = n;
     return KARMA_OK;
+}
+
+/* Probabilities and certainty come from these scores. */
+static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, int is_checked, karma_error *err) {
+    const karma_table *rows = f->race->table;
+    karma_i_task *task = &model->task;
+    int cancelled, is_small = rows->n_rows < (size_t)KARMA_I_MOST_GROUPS * KARMA_I_LEAST_GROUP_ROWS;
+    if (karma_i_wanted_calibration(task, 1) == KARMA_CALIBRATE_OFF && !karma_i_wants_certainty(task, 1))
+        return KARMA_OK;
+    if (!model->left_out_scores) {
+        karma_i_notice(f->hooks, "the search ended before every row was left out once: the model has no "
+                                 "probabilities, intervals or sets");
+        return KARMA_OK;
+    }
+    if (!is_checked && is_small && karma_i_wants_copies(task, 1)) /* the race has no scores of copies */
+        return karma_i_calibrate_by_folds(task, &cancelled, f->plan, rows, 1, NULL, err);
+    return karma_i_calibrate_heads(task, &(karma_i_left_out){rows, model->left_out_scores, NULL}, 1, err);
 }
 
 static karma_status finish_model(karma_model *model, const karma_i_last_fit *f, const double *checked,
                                  karma_error *err) {
     KARMA_TRY(keep_left_out(model, f, checked, err));
-    return calibrate(model, f, checked, err);
+    return calibrate(model, f, checked != NULL, err);
 }
 
 /* --- the check --------------------------------------------------------------------------------------------- */

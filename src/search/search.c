@@ -86,10 +86,6 @@ typedef struct search_state {
     double tolerance;         /* of a machine that stands alone */
 } search_state;
 
-static karma_i_row_loss_fn row_loss_of(const search_state *s) {
-    return karma_i_goal_is_mean(s->judge.goal) ? karma_i_goal_row_loss : NULL;
-}
-
 /* Something must be: time alone does not end a search without a kernel that was judged. */
 static int has_judged(const karma_i_race *race) {
     int any = race->n_done > 0;
@@ -274,7 +270,7 @@ static karma_status run_race(search_state *s, karma_error *err) {
         if (st != KARMA_OK || s->is_too_large || (stopped && s->race.n_done > 1)) break;
         note_best(s);
         for (size_t e = 0; e < s->race.n_entries; e++) s->is_cut_short |= !s->race.entries[e].was_judged;
-        st = karma_i_eliminate(&n_left, &s->race, row_loss_of(s), &s->judge, err);
+        st = karma_i_eliminate(&n_left, &s->race, karma_i_judge_row_loss(&s->judge), &s->judge, err);
         if (st == KARMA_OK && isfinite(s->deadline) && s->race.n_done < s->folds.n_folds) st = keep_affordable(s, err);
     }
     return st;
@@ -348,7 +344,8 @@ typedef struct planned_choice {
 
 static karma_status plan_choice(planned_choice *out, search_state *s, karma_rule rule, const unsigned char *allowed,
                                 size_t most, karma_error *err) {
-    KARMA_TRY(karma_i_choose(&out->choice, rule, &s->race, allowed, row_loss_of(s), &s->judge, most, err));
+    KARMA_TRY(
+        karma_i_choose(&out->choice, rule, &s->race, allowed, karma_i_judge_row_loss(&s->judge), &s->judge, most, err));
     return karma_i_choice_plan(&out->plan, &out->choice, &s->race, err);
 }
 
