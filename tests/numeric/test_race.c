@@ -719,7 +719,7 @@ static void rows_are_scored_by_what_others_chose(void **state) {
             assert_int_equal(choice.runs[0], 1);
             karma_i_choice_clear(&choice);
             assert_int_equal(karma_i_scores_by_other_folds(scores, KARMA_RULE_BEST, &r.race,
-                                                     by_rows ? karma_i_goal_row_loss : NULL, &r.judge, 9, NULL),
+                                                           by_rows ? karma_i_goal_row_loss : NULL, &r.judge, 9, NULL),
                              KARMA_OK);
             for (size_t i = 0; i < N; i++) {
                 size_t chosen = karma_i_folds_number(r.race.folds, 0, i) == LUCKY ? 0 : 1;
