@@ -9,7 +9,8 @@
  * differentiable, and these kernels handle hidden cells well.
  *
  * The machine is kernel ridge regression on exp(-D/s), D the squared distance under Σ_j a_j κ_j:
- * f = K α, (K + λI) α = y - mean y. Hiding j in x takes a_j κ_j off the products of x with all others and itself. */
+ * f = K α, (K + λS⁻¹) α = y - mean y with the weights S of the rows, which the means over rows have too; a row's is the
+ * largest of its labels. Hiding j in x takes a_j κ_j off the products of x with all others and itself. */
 #include "model/relevance.h"
 
 #include <math.h>
@@ -41,7 +42,8 @@ typedef struct machine {
     float *sum;      /* Σ_j a_j κ_j of all pairs */
     float *diagonal; /* of it */
     float *gram;     /* exp(-D/s) */
-    double *factor;  /* of the Gram matrix + λI, packed */
+    double *factor;  /* of R K R + λI, packed; R = S^½ */
+    double *root;    /* R: roots of the rows' weights */
     double *y;       /* centred targets, output by output */
     double *alpha;   /* output by output */
     double *scores;  /* output by output */
@@ -54,6 +56,7 @@ static void clear_machine(machine *m) {
     karma_i_free(m->diagonal);
     karma_i_free(m->gram);
     karma_i_free(m->factor);
+    karma_i_free(m->root);
     karma_i_free(m->y);
     karma_i_free(m->alpha);
     karma_i_free(m->scores);
@@ -68,10 +71,11 @@ static karma_status init_machine(machine *m, const karma_i_rows *rows, size_t n_
     m->diagonal = karma_i_alloc(n, sizeof *m->diagonal);
     m->gram = karma_i_alloc_aligned(n, n * sizeof *m->gram);
     m->factor = karma_i_alloc(karma_i_packed_size(n), sizeof *m->factor);
+    m->root = karma_i_alloc(n, sizeof *m->root);
     m->y = karma_i_alloc(n, n_outputs * sizeof *m->y);
     m->alpha = karma_i_alloc(n, n_outputs * sizeof *m->alpha);
     m->scores = karma_i_alloc(n, n_outputs * sizeof *m->scores);
-    if (!m->kappa || !m->sum || !m->diagonal || !m->gram || !m->factor || !m->y || !m->alpha || !m->scores)
+    if (!m->kappa || !m->sum || !m->diagonal || !m->gram || !m->factor || !m->root || !m->y || !m->alpha || !m->scores)
         return karma_i_fail_memory(err);
     m->map = (karma_i_map){.kind = KARMA_OUTER_RBF, .width = 1.0};
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
@@ -86,15 +90,20 @@ static karma_status init_machine(machine *m, const karma_i_rows *rows, size_t n_
 /* Labels without weight are taken for average ones. */
 static void centre_targets(machine *m, const double *targets, const double *label_weights) {
     size_t n = m->n, K = m->n_outputs;
+    for (size_t i = 0; i < n; i++) {
+        double largest = 0.0;
+        for (size_t o = 0; o < K; o++) largest = fmax(largest, label_weights[i * K + o]);
+        m->root[i] = sqrt(largest);
+    }
     for (size_t o = 0; o < K; o++) {
-        double sum = 0.0, count = 0.0;
+        double sum = 0.0, total = 0.0;
         for (size_t i = 0; i < n; i++) {
             if (!(label_weights[i * K + o] > 0.0)) continue;
-            sum += targets[i * K + o];
-            count += 1.0;
+            sum += label_weights[i * K + o] * targets[i * K + o];
+            total += label_weights[i * K + o];
         }
         for (size_t i = 0; i < n; i++)
-            m->y[o * n + i] = label_weights[i * K + o] > 0.0 ? targets[i * K + o] - sum / count : 0.0;
+            m->y[o * n + i] = label_weights[i * K + o] > 0.0 ? targets[i * K + o] - sum / total : 0.0;
     }
 }
 
@@ -114,17 +123,21 @@ static int learn_machine(machine *m, const double *a) {
     m->path->map(m->gram, n, n, n, &m->map, m->diagonal, m->diagonal);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k <= i; k++)
-            m->factor[karma_i_packed_size(i) + k] = (double)m->gram[i * n + k] + (i == k ? RIDGE : 0.0);
+            m->factor[karma_i_packed_size(i) + k] =
+                m->root[i] * m->root[k] * (double)m->gram[i * n + k] + (i == k ? RIDGE : 0.0);
     karma_i_packed_cholesky(m->factor, n);
-    memcpy(m->alpha, m->y, n * K * sizeof *m->alpha);
     for (size_t o = 0; o < K; o++) {
-        karma_i_packed_solve(m->alpha + o * n, m->factor, n);
-        for (size_t i = 0; i < n; i++) m->scores[o * n + i] = m->path->dot(m->gram + i * n, m->alpha + o * n, n);
+        double *alpha = m->alpha + o * n;
+        for (size_t i = 0; i < n; i++) alpha[i] = m->root[i] * m->y[o * n + i];
+        karma_i_packed_solve(alpha, m->factor, n);
+        for (size_t i = 0; i < n; i++) alpha[i] *= m->root[i];
+        for (size_t i = 0; i < n; i++) m->scores[o * n + i] = m->path->dot(m->gram + i * n, alpha, n);
     }
     return 1;
 }
 
-/* Σ over rows and outputs of the squared change of the score when attribute j is hidden. `row`: room for n values. */
+/* Σ over rows and outputs of the row's weight times the squared change of the score when attribute j is hidden. `row`:
+ * room for n values. */
 static double absence(const machine *m, size_t j, double weight, float *row) {
     size_t n = m->n;
     double sum = 0.0;
@@ -135,7 +148,7 @@ static double absence(const machine *m, size_t j, double weight, float *row) {
         for (size_t k = 0; k < n; k++) row[k] = m->sum[i * n + k] - a * kappa[k];
         m->path->map(row, n, 1, n, &m->map, &own, m->diagonal);
         for (size_t o = 0; o < m->n_outputs; o++)
-            sum += pow(m->path->dot(row, m->alpha + o * n, n) - m->scores[o * n + i], 2.0);
+            sum += pow(m->root[i] * (m->path->dot(row, m->alpha + o * n, n) - m->scores[o * n + i]), 2.0);
     }
     return sum;
 }

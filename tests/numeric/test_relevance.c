@@ -59,16 +59,18 @@ static double gauss(const karma_i_rows *a, size_t i, const karma_i_rows *b, size
     return exp(-(product(a, i, a, i, weights) + product(b, k, b, k, weights) - 2.0 * product(a, i, b, k, weights)) / s);
 }
 
-/* One round: f on all rows, then on the rows without attribute j. */
-static void reference_round(double *weights, const karma_i_rows *rows, const double *targets) {
+/* One round: f on all rows, then on the rows without attribute j. S: weights of the rows, none of them 0. */
+static void reference_round(double *weights, const karma_i_rows *rows, const double *targets, const double *S) {
     double alpha[OUTPUTS][ROWS], s = 0.0, next[ATTRIBUTES], total = 0.0;
     for (size_t i = 0; i < ROWS; i++) s += 2.0 * product(rows, i, rows, i, weights) / ROWS;
     for (size_t o = 0; o < OUTPUTS; o++) {
-        double A[ROWS][ROWS], mean = 0.0;
-        for (size_t i = 0; i < ROWS; i++) mean += targets[i * OUTPUTS + o] / ROWS;
+        double A[ROWS][ROWS], mean = 0.0, all = 0.0;
+        for (size_t i = 0; i < ROWS; i++) all += S[i];
+        for (size_t i = 0; i < ROWS; i++) mean += S[i] * targets[i * OUTPUTS + o] / all;
         for (size_t i = 0; i < ROWS; i++) {
             alpha[o][i] = targets[i * OUTPUTS + o] - mean;
-            for (size_t k = 0; k < ROWS; k++) A[i][k] = gauss(rows, i, rows, k, weights, s) + (i == k ? RIDGE : 0.0);
+            for (size_t k = 0; k < ROWS; k++)
+                A[i][k] = gauss(rows, i, rows, k, weights, s) + (i == k ? RIDGE / S[i] : 0.0);
         }
         eliminate(A, alpha[o]);
     }
@@ -86,7 +88,7 @@ static void reference_round(double *weights, const karma_i_rows *rows, const dou
                 for (size_t k = 0; k < ROWS; k++)
                     change +=
                         alpha[o][k] * (gauss(hidden, i, rows, k, weights, s) - gauss(rows, i, rows, k, weights, s));
-                next[j] += change * change;
+                next[j] += S[i] * change * change;
             }
         karma_i_rows_free(hidden);
         total += next[j] = sqrt(next[j]);
@@ -102,13 +104,14 @@ static void follows_the_definition(void **state) {
         row_shape shape = {ROWS, ATTRIBUTES, 2, 3, 0.7, 0};
         karma_i_rows *rows = draw_rows(&shape, &rng);
         double targets[ROWS * OUTPUTS], label_weights[ROWS * OUTPUTS], weights[ATTRIBUTES], wanted[ATTRIBUTES];
-        double largest = 0.0;
+        double largest = 0.0, row_weights[ROWS];
+        for (size_t i = 0; i < ROWS; i++) row_weights[i] = seed % 2 ? 1.0 : 0.2 + karma_i_rng_uniform(&rng);
         for (size_t i = 0; i < ROWS * OUTPUTS; i++) {
             targets[i] = karma_i_rng_uniform(&rng) < 0.5 ? -1.0 : 1.0;
-            label_weights[i] = 1.0;
+            label_weights[i] = row_weights[i / OUTPUTS];
         }
         for (size_t j = 0; j < ATTRIBUTES; j++) wanted[j] = 1.0;
-        for (int round = 0; round < ROUNDS; round++) reference_round(wanted, rows, targets);
+        for (int round = 0; round < ROUNDS; round++) reference_round(wanted, rows, targets, row_weights);
         for (size_t j = 0; j < ATTRIBUTES; j++) largest = fmax(largest, wanted[j]);
         assert_int_equal(karma_i_relevance_learn(weights, rows, targets, label_weights, OUTPUTS, 1, NULL), KARMA_OK);
         for (size_t j = 0; j < ATTRIBUTES; j++)
