@@ -70,9 +70,10 @@ typedef struct search_state {
     double started;
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
-    double fold_seconds;  /* that the next one is likely to take */
-    int passes_are_ours;  /* the user did not set them */
-    int is_interrupted;   /* by the user */
+    double fold_started;
+    double fold_seconds; /* that the next one is likely to take */
+    int passes_are_ours; /* the user did not set them */
+    int is_interrupted;  /* by the user */
     int is_out_of_time;
     int is_cut_short;             /* there was no time for some kernels */
     size_t smaller_sample;        /* rows of a quick search, where these are much fewer; or 0 */
@@ -132,10 +133,10 @@ static int is_too_large(const search_state *s, size_t n_judged, size_t n_entries
     return each * fmin(LEAST_KERNELS, (double)n_entries) * (double)s->folds.n_folds > trying_ends(s) - s->started;
 }
 
-/* "fold 2 of 5, kernel 3 of 31, best accuracy 0.871, about 12 s left: rank(gamma=1)" */
+/* "fold 2 of 5, kernel 3 of 31, best accuracy 0.871, 0.4 s each, about 12 s left: rank(gamma=1)" */
 static int watch(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
     search_state *s = payload;
-    char line[256], best[64] = "";
+    char line[256], best[64] = "", each[32] = "";
     size_t n_folds = karma_i_folds_count(&s->folds), n_left = 0;
     for (size_t e = 0; e < n_entries; e++) n_left += s->race.entries[e].is_out ? 0 : 1;
     if (n_entries == 0) { /* a subspace is being estimated, or trees are grown */
@@ -150,8 +151,10 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     if (isfinite(value))
         (void)snprintf(best, sizeof best, ", best %s %.4g", karma_i_goal_name(s->judge.goal),
                        karma_i_goal_sign(s->judge.goal) * value);
-    (void)snprintf(line, sizeof line, "fold %zu of %zu, kernel %zu of %zu%s, about %.0f s left: %s", s->race.n_done + 1,
-                   n_folds, n_judged + 1, n_left, best, fmax(1.0, left), kernel);
+    if (n_judged)
+        (void)snprintf(each, sizeof each, ", %.2g s each", (karma_i_now() - s->fold_started) / (double)n_judged);
+    (void)snprintf(line, sizeof line, "fold %zu of %zu, kernel %zu of %zu%s%s, about %.0f s left: %s",
+                   s->race.n_done + 1, n_folds, n_judged + 1, n_left, best, each, fmax(1.0, left), kernel);
     if (karma_i_progress(s->hooks, line, 0, 0)) s->is_interrupted = 1;
     if (karma_i_now() > s->fold_deadline) s->is_out_of_time = 1;
     s->is_too_large = is_too_large(s, n_judged, n_entries);
@@ -162,6 +165,7 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
 /* A time limit for the next fold. False where a fold like the last one would take too long. */
 static int set_fold_deadline(search_state *s) {
     double t = karma_i_now();
+    s->fold_started = t;
     s->fold_deadline = INFINITY;
     if (!isfinite(s->deadline)) return 1;
     s->fold_deadline = trying_ends(s);

@@ -2,6 +2,7 @@
 import gzip
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,21 @@ class Online(Case):
                     whole["model"] = got["model"]
                     whole["seconds"] = got["seconds"]
                     self.assertEqual(got, whole)
+
+    def test_report_and_curve(self):
+        """The page of a stream and the printed table say the same: the errors of rows before they were learned."""
+        self.write("d.csv", HEADER + "".join(lines(900)))
+        for target, column in (("answer", 2), ("b", 1)):
+            printed = self.ok("online", "d.csv", "--target", target, "--warm-up", "100", "--report", "r.html",
+                              notes=["taken as a quantity"] if target == "b" else []).out
+            table = [line.split() for line in printed.split("\n\n")[0].splitlines()[1:]]
+            page = self.read("r.html").decode()
+            drawn = re.findall(r"<tr><td>all rows so far<td>(\d+)<td>([^<\n]+)", page[page.index("<strong>Learning curve</strong>"):])
+            self.assertGreater(len(drawn), 3)  # about 100, 200, 500 and all rows
+            self.assertEqual([point[0] for point in drawn], [line[0] for line in table])
+            for point, line in zip(drawn, table):
+                self.assertAlmostEqual(float(point[1].rstrip("%")), float(line[column].rstrip("%")), delta=0.0051)
+            self.assertIn("Learning from the stream", page)
 
     def test_train_goes_on_too(self):
         rows = lines(700)
@@ -212,7 +228,6 @@ class Online(Case):
         for wrong in ("0", "-5", "ten", "5m", "1.5", "nan", "0s"):
             self.fails("online", "d.csv", "--target", "answer", "--checkpoint", wrong, "-o", "m.karma", code=2, says="--checkpoint")
         self.fails("online", "d.csv", "--target", "answer", "-o", "nowhere/m.karma", says="nowhere")
-        self.fails("online", "d.csv", "--target", "answer", "--report", "r.html", code=2, says="--report")
         self.fails("online", "--target", "answer", stdin=b"", says="empty")
         self.fails("online", "--target", "answer", stdin=HEADER, says="no row|no data|rows")
         self.fails("online", "--target", "answer", stdin=HEADER + "1,2,red,yes\n" * 30, says="only one class")

@@ -2,12 +2,14 @@
 import fcntl
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import struct
 import subprocess
 import termios
+import time
 
 from case import COMMANDS, HUNG, KARMA, SOURCE, Case
 
@@ -206,16 +208,16 @@ class Messages(Case):
         self.assertNotIn("\033", text)
         self.assertRegex(self.ok("inspect", "d.csv").out, r"  x +number +25.0%   1 to 39")
 
-    def seen_on_terminal(self, width, *args):
-        """What a command prints to a terminal of this width, as lines; what follows the last carriage return of each."""
+    def open_terminal(self, width=80):
         try:
             main, other = os.openpty()
         except OSError as error:
             self.skipTest(f"no pseudo-terminals here: {error}")
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-        env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-        process = subprocess.Popen([KARMA, *args], cwd=self.dir, stdout=other, stderr=other, env=env)
-        os.close(other)
+        return main, other
+
+    def read_terminal(self, main):
+        """Everything that comes until the other side is closed."""
         text = b""
         while True:
             try:
@@ -226,8 +228,17 @@ class Messages(Case):
                 break
             text += part
         os.close(main)
-        self.assertEqual(process.wait(HUNG), 0)
         return text.decode().replace("\r\n", "\n")
+
+    def seen_on_terminal(self, width, *args):
+        """What a command prints to a terminal of this width, as lines; what follows the last carriage return of each."""
+        main, other = self.open_terminal(width)
+        env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        process = subprocess.Popen([KARMA, *args], cwd=self.dir, stdout=other, stderr=other, env=env)
+        os.close(other)
+        text = self.read_terminal(main)
+        self.assertEqual(process.wait(HUNG), 0)
+        return text
 
     def test_tables_fit_the_terminal(self):
         long = "a rather long name of a column, with an accent: é"
@@ -239,6 +250,60 @@ class Messages(Case):
         self.assertTrue(all("..." in line for line in tables[0][1:3]))
         self.assertIn(f"  {long} number ", tables[1][1])  # the whole name, where there is room
         self.assertIn("  a rather long name of... number ", tables[2][1])  # a program reads what it always did
+
+    def test_results_fit_the_terminal(self):
+        """No line of eval, cv, compare and train is wider than the terminal, nothing is lost, and a pipe has whole lines."""
+        rng = random.Random(5)
+        classes = [f"the class number {k}, Größe" for k in range(4)]
+        rows = [[rng.gauss(k % 4, 1) if rng.random() > 0.2 else None, rng.gauss(-(k % 4), 1), classes[k % 4]] for k in range(120)]
+        self.write_csv("d.csv", ["a column with a rather long name", "z", "the target, also long"], rows)
+        how = ["d.csv", "--target", "the target, also long"]
+        commands = {"train": ["train", *how, "--effort", "off", "-o", "m.karma"], "eval": ["eval", "m.karma", "d.csv"],
+                    "cv": ["cv", *how, "--effort", "off", "--folds", "9"],
+                    "compare": ["compare", *how, "--methods", "mean-indicator,zero", "--folds", "2", "--inner", "2"]}
+        for name, command in commands.items():
+            piped = self.ok(*command).out
+            for width in (60, 80, 120):
+                with self.subTest(command=name, width=width):
+                    text = re.sub(r"\r\033\[K([^\r\n]*(?=\r\033))?", "", self.seen_on_terminal(width, *command))
+                    long = [line for line in text.split("\n") if len(line) > width]
+                    self.assertEqual(long, [])
+                    if name in ("train", "cv"):  # these only break lines
+                        words = " ".join(piped.split())
+                        self.assertTrue(" ".join(text.split()).endswith(words), text)
+        self.assertIn("truth \\ prediction", self.seen_on_terminal(90, *commands["eval"]))
+        narrow = self.seen_on_terminal(60, *commands["eval"])
+        self.assertRegex(narrow, r"(?m)^  truth +t[.]* +t[.]* |^  the cl[^ ]* ")
+        self.assertRegex(self.seen_on_terminal(120, *commands["compare"]), r"method +accuracy difference +total s +fit s predict s")
+        self.assertRegex(self.seen_on_terminal(60, *commands["compare"]), r"(?m)method +accuracy difference +total s$")
+
+    def test_many_classes_show_the_most_common_mistakes(self):
+        self.write_csv("d.csv", ["x", "y"], [[k % 20 + (5 if k in (3, 23) else 0), f"c{k % 20:02d}"] for k in range(200)])
+        self.ok("train", "d.csv", "--target", "y", "--effort", "off", "--kernel", "rank", "-o", "m.karma", "--quiet")
+        matrix = self.ok("eval", "m.karma", "d.csv", "--json").json()["confusion"]
+        counts = sorted((-count, truth, taken) for truth, row in matrix.items() for taken, count in row.items()
+                        if truth != taken and count)[:10]
+        self.assertTrue(counts)
+        shown = self.ok("eval", "m.karma", "d.csv").out
+        found = re.findall(r"(?m)^  (c\d\d) +(c\d\d) +(\d+)$", shown)
+        self.assertEqual([(-int(n), truth, taken) for truth, taken, n in found], counts)
+        self.assertIn("The most common mistakes", shown)
+
+    def test_rate_on_a_terminal(self):
+        """Rows that come before and after a pause: the progress line shows how many and how fast."""
+        rows = [f"{i % 7},{i % 5},{'ab'[i % 2]}\n" for i in range(900)]
+        main, other = self.open_terminal()
+        process = subprocess.Popen([KARMA, "online", "--target", "y", "--warm-up", "50"], cwd=self.dir, stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=other)
+        os.close(other)
+        process.stdin.write(("x,z,y\n" + "".join(rows[:600])).encode())
+        process.stdin.flush()
+        time.sleep(1.5)  # rates of the first second are not shown
+        process.stdin.write("".join(rows[600:]).encode())
+        process.stdin.close()
+        text = self.read_terminal(main)
+        self.assertEqual(process.wait(HUNG), 0)
+        self.assertRegex(text, r"rows learned: \d+, [\d.]+ (per second|s each)")
 
     def test_progress_and_importance_on_a_terminal(self):
         self.two_classes("two.csv", n=400)

@@ -173,7 +173,8 @@ enum { MOST_REPORTS = 20000 };
 /* What a progress line said, and when. */
 typedef struct left_report {
     size_t fold;
-    double at, left;
+    double at, left, each; /* each: seconds of one method on one fold */
+    int names_best;
 } left_report;
 
 typedef struct left_reports {
@@ -183,12 +184,15 @@ typedef struct left_reports {
 
 static int note_left(void *payload, const char *stage, size_t done, size_t total) {
     left_reports *reports = payload;
-    const char *fold = strstr(stage, ", fold "), *left = strstr(stage, "), about ");
+    const char *fold = strstr(stage, ", fold "), *left = strstr(stage, ", about "), *each = strstr(stage, " s each");
     (void)done, (void)total;
-    if (!fold || !left || reports->n == MOST_REPORTS) return 0;
+    if (!fold || !left || !each || reports->n == MOST_REPORTS) return 0;
+    while (each[-1] != ' ') each--;
     left_report *r = &reports->items[reports->n++];
-    *r = (left_report){(size_t)strtoul(fold + strlen(", fold "), NULL, 10), seconds, 0.0};
-    r->left = strtod(left + strlen("), about "), NULL);
+    *r = (left_report){.fold = (size_t)strtoul(fold + strlen(", fold "), NULL, 10), .at = seconds};
+    r->left = strtod(left + strlen(", about "), NULL);
+    r->each = strtod(each, NULL);
+    r->names_best = strstr(stage, ", best mean 0.") != NULL;
     return 0;
 }
 
@@ -236,6 +240,8 @@ static void time_left_of_a_comparison_counts_down(void **state) {
         const left_report *r = &reports.items[i];
         double truth = seconds - r->at, before = i ? r[-1].left : INFINITY;
         if (fabs(r->left - truth) > 1.0) fail_msg("fold %zu: %g s left, not %g", r->fold, r->left, truth);
+        if (fabs(r->each - (20.0 + 3.0 + 40.0) / 4.0) > 0.5) fail_msg("fold %zu: %g s each", r->fold, r->each);
+        assert_true(r->names_best); /* the others give every row the same score */
         if (r->left > before) fail_msg("fold %zu: %g s left, before it %g", r->fold, r->left, before);
     }
     assert_true(reports.items[reports.n - 1].left <= 1.0);

@@ -98,11 +98,13 @@ static const char *score_text(char text[40], double score, karma_task task) {
 }
 
 void print_abstention(const karma_abstention_point *points, size_t n, karma_task task) {
-    printf("\n  %-28s %10s %12s   %s\n", "the most certain rows", "answered",
+    enum { USUAL = 28, BESIDE = 2 + 1 + 10 + 1 + 12 + 3 + 13 };
+    int width = (int)label_width(USUAL, BESIDE);
+    printf("\n  %-*s %10s %12s   %s\n", width, "most certain rows", "answered",
            task == KARMA_TASK_REGRESS ? "mean error" : "accuracy", "of the others");
     for (size_t i = 0; i < n; i++) {
         char asked[16], answered[16], score[40], rest[40];
-        printf("  %-28s %10s %12s   %s\n", percent(asked, points[i].asked), percent(answered, points[i].answered),
+        printf("  %-*s %10s %12s   %s\n", width, percent(asked, points[i].asked), percent(answered, points[i].answered),
                score_text(score, points[i].score, task), score_text(rest, points[i].rest, task));
     }
 }

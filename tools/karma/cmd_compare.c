@@ -1,6 +1,8 @@
 /* karma compare: methods that learn from rows with missing values, on the same folds. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "report_page.h"
 
@@ -110,28 +112,61 @@ static void write_csv(FILE *stream, const void *what) {
 
 /* --- for people ---------------------------------------------------------------------------------------- */
 
-static void print_method(const karma_comparison *c, size_t which) {
-    const karma_compare_method *m = &c->methods[which];
-    mean_seconds s = seconds_of(m, c->n_done);
+/* The table as it fits the terminal: names as long as they are, and the parts of the time only where there is room. */
+typedef struct compare_view {
+    const karma_comparison *c;
+    int name; /* columns of the screen */
+    int has_parts;
+} compare_view;
+
+enum { USUAL_NAME = 18, BESIDE_NAMES = 2 + 1 + 8 + 1 + 11 + 1 + 10 + 2 + 2 + 8, PARTS = 1 + 8 + 1 + 9 };
+
+static compare_view view_of(const karma_comparison *c) {
+    compare_view v = {c, USUAL_NAME, 1};
+    size_t screen = terminal_width(STDOUT_FILENO), longest = strlen("constant");
+    if (screen == 0) return v;
+    for (size_t m = 0; m < c->n_methods; m++) {
+        size_t own = screen_width(c->methods[m].name);
+        if (own > longest) longest = own;
+    }
+    v.has_parts = screen >= longest + BESIDE_NAMES + PARTS;
+    v.name = (int)name_width(longest, BESIDE_NAMES + (v.has_parts ? PARTS : 0));
+    return v;
+}
+
+static void print_name(const compare_view *v, const char *name) {
+    fputs("  ", stdout);
+    print_field(name, (size_t)v->name);
+    putchar(' ');
+}
+
+static void print_method(const compare_view *v, size_t which) {
+    const karma_compare_method *m = &v->c->methods[which];
+    mean_seconds s = seconds_of(m, v->c->n_done);
     char difference[32];
     (void)snprintf(difference, sizeof difference, "%+.4f", m->difference);
     if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and no sign */
     char error[32] = "";
     if (!isnan(m->error)) (void)snprintf(error, sizeof error, "+- %.4f", m->error);
-    printf("  %-18s %8.4f %-11s %10s %s  %8.3f %8.3f %9.3f", m->name, m->mean, error,
-           which == c->best ? "best" : difference, m->is_worse ? "*" : " ", s.tune + s.fit + s.predict, s.fit,
-           s.predict);
+    print_name(v, m->name);
+    printf("%8.4f %-11s %10s %s  %8.3f", m->mean, error, which == v->c->best ? "best" : difference,
+           m->is_worse ? "*" : " ", s.tune + s.fit + s.predict);
+    if (v->has_parts) printf(" %8.3f %9.3f", s.fit, s.predict);
     puts(m->is_transductive ? "  transductive" : "");
 }
 
 /* The line of the constant prediction is placed by its score. */
-static void print_constant(double score) {
-    printf("  %-18s %8.4f\n", "constant", score);
+static void print_constant(const compare_view *v, double score) {
+    print_name(v, "constant");
+    printf("%8.4f\n", score);
 }
 
-static void print_failures(const karma_comparison *c) {
-    for (size_t m = 0; m < c->n_methods; m++)
-        if (c->methods[m].failure) printf("  %-18s failed: %s\n", c->methods[m].name, c->methods[m].failure);
+static void print_failures(const compare_view *v) {
+    for (size_t m = 0; m < v->c->n_methods; m++) {
+        if (!v->c->methods[m].failure) continue;
+        print_name(v, v->c->methods[m].name);
+        printf("failed: %s\n", v->c->methods[m].failure);
+    }
 }
 
 static int has_worse(const karma_comparison *c) {
@@ -140,32 +175,37 @@ static int has_worse(const karma_comparison *c) {
     return any;
 }
 
-static void print_cut_short(const karma_comparison *c) {
+static void print_cut_short(const compare_view *v) {
+    const karma_comparison *c = v->c;
     for (size_t m = 0; m < c->n_methods; m++) {
         size_t n = 0;
         for (size_t f = 0; f < c->n_done && !c->methods[m].failure; f++) n += c->methods[m].folds[f].is_cut_short != 0;
-        if (n)
-            printf("  %-18s its search was cut short by the time limit in %zu of %zu folds\n", c->methods[m].name, n,
-                   c->n_done);
+        if (n == 0) continue;
+        print_name(v, c->methods[m].name);
+        printf("its search was cut short by the time limit in %zu of %zu folds\n", n, c->n_done);
     }
 }
 
 static void print_table(const karma_comparison *c, const size_t *order) {
     double constant = mean_constant(c), sign = karma_goal_is_loss(c->goal) ? -1.0 : 1.0;
+    compare_view v = view_of(c);
     int is_said = isnan(constant);
-    printf("\n  %-18s %20s %10s    %8s %8s %9s\n", "method", karma_goal_name(c->goal), "difference", "total s", "fit s",
-           "predict s");
+    putchar('\n');
+    print_name(&v, "method");
+    printf("%20s %10s    %8s", karma_goal_name(c->goal), "difference", "total s");
+    if (v.has_parts) printf(" %8s %9s", "fit s", "predict s");
+    putchar('\n');
     for (size_t i = 0; i < c->n_methods; i++) {
         const karma_compare_method *m = &c->methods[order[i]];
         if (!is_said && (m->failure || sign * constant > sign * m->mean)) {
-            print_constant(constant);
+            print_constant(&v, constant);
             is_said = 1;
         }
-        if (!m->failure) print_method(c, order[i]);
+        if (!m->failure) print_method(&v, order[i]);
     }
-    if (!is_said) print_constant(constant);
-    print_failures(c);
-    print_cut_short(c);
+    if (!is_said) print_constant(&v, constant);
+    print_failures(&v);
+    print_cut_short(&v);
     printf("\ndifference: from the best%s; total s: tuning, fitting and predicting one fold\n",
            karma_goal_is_loss(c->goal) ? ", a loss, so positive is worse" : ", so negative is worse");
     if (c->best == c->n_methods || c->n_done < 2) return;
@@ -176,6 +216,7 @@ static void print_table(const karma_comparison *c, const size_t *order) {
 }
 
 static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
+    begin_text();
     printf("%s: %zu rows, each left out %zu time%s, in %zu folds; strengths were chosen without them\n",
            path_text(t->arguments[0]), c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
     if (c->n_done < c->n_folds * c->n_rounds)

@@ -1,5 +1,6 @@
 /* karma cv: how good a way of learning is. */
 #include <math.h>
+#include <unistd.h>
 
 #include "report_page.h"
 
@@ -65,16 +66,31 @@ static void print_verdict(const karma_cv_target *target, double constant) {
              "too few rows.");
 }
 
+/* The score of every fold: ten on a line, fewer on a narrow terminal. */
+static void print_folds(const double *values, size_t n) {
+    enum { PER_LINE = 10, NAME = 20 };
+    size_t longest = 0, width = terminal_width(STDOUT_FILENO), per_line = PER_LINE;
+    char text[40];
+    for (size_t f = 0; f < n; f++) {
+        size_t own = (size_t)snprintf(text, sizeof text, "%.4f", values[f]);
+        if (own > longest) longest = own;
+    }
+    if (width && NAME + PER_LINE * (longest + 2) > width) per_line = (width - NAME) / (longest + 2);
+    for (size_t f = 0; f < n; f++) {
+        if (f % (per_line ? per_line : 1) == 0) printf("%s%-*s", f ? "\n" : "", NAME, f ? "" : "  folds");
+        printf("%s%*.4f", f % (per_line ? per_line : 1) ? "  " : " ", (int)longest, values[f]);
+    }
+    putchar('\n');
+}
+
 static void print_target(const karma_cv *cv, size_t t) {
     const karma_cv_target *target = &cv->targets[t];
     double constant = mean_of(target->majority, cv->n_done);
     print_goal(target->goal, target->mean, target->error);
     if (!isnan(constant)) printf("   a constant prediction: %.4f", constant);
     if (karma_goal_is_loss(target->goal)) fputs(", less is better", stdout);
-    fputs("\n  folds             ", stdout);
-    for (size_t f = 0; f < cv->n_done; f++)
-        printf("%s%.4f", f % 10 ? "  " : f ? "\n                     " : " ", target->values[f]);
     putchar('\n');
+    print_folds(target->values, cv->n_done);
     for (int goal = KARMA_GOAL_AUTO + 1; goal < KARMA_N_GOALS; goal++)
         if (goal != (int)target->goal && !isnan(target->mean_of[goal])) {
             print_goal((karma_goal)goal, target->mean_of[goal], target->error_of[goal]);
@@ -86,6 +102,7 @@ static void print_target(const karma_cv *cv, size_t t) {
 
 static int print_report(const tool *t, const karma_cv *cv, const karma_table *table) {
     if (t->options.json) return print_json(cv_json(t, cv, table));
+    begin_text();
     printf("%s: %zu rows, each left out %zu time%s, in %zu folds%s\n", path_text(t->arguments[0]), cv->n_rows,
            cv->n_repeats, cv->n_repeats == 1 ? "" : "s", cv->n_folds,
            t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");

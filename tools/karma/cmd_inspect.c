@@ -314,6 +314,7 @@ static int inspect_table(tool *t, const char *path) {
         if (t->options.json) {
             code = print_json(table_json(&v));
         } else {
+            begin_text();
             print_table(&v, path);
             code = finish_stdout();
         }
@@ -456,6 +457,7 @@ static int inspect_model(tool *t, const char *path) {
     if (t->options.json) {
         code = print_json(model_json(model));
     } else {
+        begin_text();
         print_model(model, path);
         code = finish_stdout();
     }

@@ -89,6 +89,7 @@ static int run(tool *t) {
         code = print_json(to_json(&t->regret, regret));
     else {
         end_progress();
+        begin_text();
         print_text(&t->regret, regret);
         code = finish_stdout();
     }

@@ -298,6 +298,12 @@ static int answer_part(work *w, const karma_table *table) {
     return code;
 }
 
+/* A progress line, unless the rows themselves go to the screen. */
+static void show_rows(const work *w) {
+    if (!writes_stdout(w->t) && is_first_process(w->t))
+        (void)w->t->hooks.progress(w->t->hooks.payload, "rows predicted:", w->n_rows, 0);
+}
+
 static int answer_rows(work *w, karma_row_stream *rows) {
     karma_error err;
     int code = EXIT_DONE;
@@ -307,6 +313,7 @@ static int answer_rows(work *w, karma_row_stream *rows) {
         if (!table) break;
         code = answer_part(w, table);
         karma_table_free(table);
+        if (code == EXIT_DONE) show_rows(w);
     }
     /* Ctrl-C in a pipe ends the other programs too: the last row that arrived need not be the last row. */
     if (code == EXIT_DONE && is_interrupted())

@@ -108,6 +108,7 @@ static int run(tool *t) {
     if (karma_options_check(karma_theory_option_table(), &t->theory, &err) != KARMA_OK) return fail(NULL, &err);
     quantities q = compute(&t->theory);
     if (t->options.json) return print_json(to_json(&t->theory, &q));
+    begin_text();
     print_text(&t->theory, &q);
     return finish_stdout();
 }

@@ -140,6 +140,7 @@ static void print_summary(const tool *t, double missing, const karma_model *mode
     const karma_fit_info *info = karma_model_info(model);
     char a[16];
     size_t d = karma_model_n_attributes(model);
+    begin_text();
     print_warning(model);
     printf("%s: learned from %zu rows and ", t->options.output, info->n_rows);
     if (karma_model_is_precomputed(model))

@@ -109,6 +109,7 @@ int report_importance(tool *t, const karma_model *model, const karma_importances
     if (t->options.output && !(t->options.json && writes_stdout(t))) code = write_output(t, write_importance, &r);
     if (code == EXIT_DONE && t->options.json) return print_json(importance_json(t, &r));
     if (t->options.output) return code;
+    begin_text();
     print_importance(&r);
     return finish_stdout();
 }

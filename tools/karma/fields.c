@@ -84,6 +84,12 @@ size_t name_width(size_t longest, size_t others) {
     return longest < LEAST_NAME ? LEAST_NAME : longest < room ? longest : room;
 }
 
+size_t label_width(size_t usual, size_t others) {
+    size_t width = terminal_width(STDOUT_FILENO);
+    if (width == 0 || width >= usual + others) return usual;
+    return width > others + LEAST_NAME ? width - others : LEAST_NAME;
+}
+
 void print_to_width(const char *line) {
     size_t width = terminal_width(STDOUT_FILENO), own = screen_width(line);
     print_field(line, width && own > width ? width : own);

@@ -1,15 +1,23 @@
 /* Help, manual pages and shell completion, all from the commands' records and the option tables. */
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
-enum { WIDTH = 80, INDENT = 6 };
+enum { MOST_WIDTH = 80, INDENT = 6 };
 
-/* Prints `text` in lines of at most WIDTH columns, each indented; the cursor stands at column `at`. */
+/* Columns of the lines: 80, fewer on a narrow terminal. */
+static int help_width(void) {
+    size_t width = terminal_width(STDOUT_FILENO);
+    return width && width < MOST_WIDTH ? (int)width : MOST_WIDTH;
+}
+
+/* Prints `text` in lines of at most help_width() columns, each indented; the cursor stands at column `at`. */
 static void print_wrapped(FILE *stream, const char *text, int indent, int at) {
+    int width = help_width();
     while (*text) {
         size_t length = strcspn(text, " \n");
-        if (at + (int)length + 1 > WIDTH && at > indent) {
+        if (at + (int)length + 1 > width && at > indent) {
             fprintf(stream, "\n%*s", indent, "");
             at = indent;
         } else if (at > indent) {
@@ -73,7 +81,7 @@ static void help_option(FILE *stream, const char *heading, const karma_option *o
 
 void print_overview(FILE *stream) {
     fprintf(stream,
-            "karma %s: learns from tables with missing cells, without filling them in.\n\n"
+            "karma %s: learns from tables with missing values, without imputing them.\n\n"
             "usage: karma COMMAND [ARGUMENT]... [OPTION]...\n\n",
             karma_version());
     for (size_t i = 0; i < n_commands; i++) fprintf(stream, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
@@ -89,14 +97,24 @@ void print_overview(FILE *stream) {
 
 /* `karma` alone: what most people need, not all commands. */
 void print_start(FILE *stream) {
-    fprintf(stream,
-            "karma %s: learns from tables with missing cells, without filling them in.\n\n"
-            "  karma inspect DATA                           columns and missing values\n"
-            "  karma train DATA --target COLUMN -o MODEL    learn a model\n"
-            "  karma predict MODEL NEW-DATA -o PREDICTIONS  use it\n"
-            "  karma report MODEL NEW-DATA -o PAGE.html     see how far it can be trusted\n\n"
-            "karma --help lists all commands, karma COMMAND --help the options of one.\n",
-            karma_version());
+    static const char *const lines[] = {
+        "  karma inspect DATA                           columns and missing values",
+        "  karma train DATA --target COLUMN -o MODEL    learn a model",
+        "  karma predict MODEL NEW-DATA -o PREDICTIONS  use it",
+        "  karma report MODEL NEW-DATA -o PAGE.html     see how far it can be trusted",
+        "",
+        "karma --help lists all commands, karma COMMAND --help the options of one.",
+    };
+    char title[128];
+    size_t width = terminal_width(STDERR_FILENO);
+    (void)snprintf(title, sizeof title, "karma %s: learns from tables with missing values, without imputing them.",
+                   karma_version());
+    put_wrapped(stream, title, width);
+    fputs("\n\n", stream);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        put_wrapped(stream, lines[i], width);
+        fputc('\n', stream);
+    }
 }
 
 void print_help(const tool_command *command, FILE *stream) {

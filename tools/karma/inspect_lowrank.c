@@ -222,6 +222,7 @@ static int print_all(tool *t, const karma_table *table, const karma_lowrank *rep
         if (code != EXIT_DONE) return code;
     }
     if (t->options.json) return print_json(lowrank_json(&v));
+    begin_text();
     print_lowrank(&v, path);
     return finish_stdout();
 }

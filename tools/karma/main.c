@@ -87,6 +87,7 @@ static int run_command(const tool_command *command, int argc, char **argv, const
     t.n_words = argc;
     int code = tool_parse(&t, argc - 2, argv + 2, &wants_help);
     if (wants_help) {
+        begin_text();
         print_help(command, stdout);
         code = finish_stdout();
     } else if (code == EXIT_DONE && is_an_input(&t, t.options.output)) {
@@ -124,6 +125,7 @@ int run_tool(int argc, char **argv, const karma_ranks *ranks) {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         const tool_command *about = argc > 2 ? find_command(argv[2]) : NULL;
         if (argc > 2 && !about) return unknown_command(argv[2]);
+        begin_text();
         if (about)
             print_help(about, stdout);
         else

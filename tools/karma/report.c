@@ -308,31 +308,6 @@ static void print_values(const karma_metrics *m, karma_task task) {
     }
 }
 
-static void print_confusion(const karma_model *model, size_t target, const karma_metrics *m) {
-    enum { MOST_CLASSES = 12 };
-    size_t K = m->n_classes;
-    if (K > MOST_CLASSES) {
-        printf("  confusion of %zu classes: see --json\n", K);
-        return;
-    }
-    printf("\n  %-20s", "truth \\ prediction");
-    for (size_t k = 0; k < K; k++) {
-        putchar(' ');
-        print_field_right(karma_model_class(model, target, k), 10);
-    }
-    printf(" %10s\n", "recall");
-    for (size_t i = 0; i <= K; i++) {
-        size_t total = 0;
-        for (size_t k = 0; k < K; k++) total += m->confusion[i * K + k];
-        if (i == K && total == 0) break;
-        fputs("  ", stdout);
-        print_field(i < K ? karma_model_class(model, target, i) : "(never seen)", 20);
-        for (size_t k = 0; k < K; k++) printf(" %10zu", m->confusion[i * K + k]);
-        char text[16];
-        printf(" %10s\n", percent(text, i < K && total ? (double)m->confusion[i * K + i] / (double)total : NAN));
-    }
-}
-
 static void print_quantiles(const karma_model *model, size_t target, const karma_metrics *m) {
     char share[16], name[KARMA_NUMBER_SIZE];
     if (m->n_quantiles) printf("\n  %-20s %10s %10s   share of rows at or below it\n", "quantile", "loss", "coverage");
@@ -392,6 +367,7 @@ int report_metrics(tool *t, const karma_model *model, const judged_target *judge
         return print_json(object);
     }
     char share[16];
+    begin_text();
     if (left_out->flags)
         printf("abstained from %zu of %zu rows, coverage %s\n", left_out->count, n_rows, percent(share, coverage));
     for (size_t target = 0; target < karma_model_n_targets(model); target++) {

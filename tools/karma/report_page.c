@@ -5,9 +5,9 @@
 #include "report_page.h"
 
 static const report_section *const sections[] = {
-    &section_summary,  &section_online,    &section_compare, &section_cv,    &section_quality,
-    &section_observed, &section_certainty, &section_columns, &section_rows,  &section_next,
-    &section_data,     &section_lowrank,   &section_search,  &section_about,
+    &section_summary, &section_online,   &section_stream,    &section_compare, &section_cv,
+    &section_quality, &section_observed, &section_certainty, &section_columns, &section_rows,
+    &section_next,    &section_data,     &section_lowrank,   &section_search,  &section_about,
 };
 enum { N_SECTIONS = sizeof sections / sizeof sections[0] };
 

@@ -30,6 +30,17 @@ typedef struct outcome_folds {
     char *is_seen; /* one per row */
 } outcome_folds;
 
+/* Progressive validation of a stream: at some numbers of rows, the mean loss, or the share of errors where classes are
+ * predicted. A line of the table is due three times per decade of rows, so there are few. */
+enum { MOST_STREAM_POINTS = 64 };
+typedef struct stream_curve {
+    double rows[MOST_STREAM_POINTS], so_far[MOST_STREAM_POINTS],
+        recent[MOST_STREAM_POINTS]; /* recent: since the last */
+    size_t n;
+    int classifies;
+    double constant; /* errors of the most common class; NaN for numbers */
+} stream_curve;
+
 typedef struct report {
     tool *t;
     page page;
@@ -51,6 +62,7 @@ typedef struct report {
     const karma_cv *cv;
     const karma_comparison *comparison;
     const karma_regret *regret;
+    const stream_curve *stream;
 } report;
 
 typedef struct report_section {
@@ -60,9 +72,9 @@ typedef struct report_section {
     karma_status (*write)(report *r, karma_error *err);
 } report_section;
 
-extern const report_section section_summary, section_online, section_compare, section_cv, section_quality,
-    section_observed, section_certainty, section_columns, section_rows, section_next, section_data, section_lowrank,
-    section_search, section_about;
+extern const report_section section_summary, section_online, section_stream, section_compare, section_cv,
+    section_quality, section_observed, section_certainty, section_columns, section_rows, section_next, section_data,
+    section_lowrank, section_search, section_about;
 
 /* report_page.c */
 /* Writes the page to `path`, whole or not at all; EXIT_DONE or a failure that was printed. */

@@ -144,7 +144,7 @@ static karma_status write_section(report *r, karma_error *err) {
             "The score is cross-validated, but the same folds chose the model, so it is somewhat optimistic: karma cv "
             "with the same options repeats the choice inside every fold. With rows that were held out, karma report "
             "MODEL DATA shows quality on new rows, the columns that matter and the least certain rows.");
-    if (!r->table)
+    if (!r->table && !r->stream)
         page_paragraph(&r->page,
                        "This page shows what the model file alone knows. With rows that the model has not seen, karma "
                        "report MODEL DATA also shows its quality, the columns that matter and the least certain rows.");

@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "report_page.h"
 #include "stream_run.h"
 
 /* Rows that are taken at once, fewer in the beginning: between them the clock, Ctrl-C and the account are looked at. */
@@ -22,6 +24,7 @@ typedef struct stream_run {
     size_t next_line, line_rows;
     double line_loss, line_errors;
     int classifies, has_title;
+    stream_curve curve; /* what the lines say */
 } stream_run;
 
 /* --- options ------------------------------------------------------------------------------------------- */
@@ -60,7 +63,6 @@ static int parse_checkpoint(stream_run *r) {
 
 static int check_options(const tool *t) {
     static const char *const decided[] = {"task", "loss", "kernel", "class-weight", "budget", "warm-up", "seed", NULL};
-    if (t->options.report) return fail_usage(t, "--report is not for a stream");
     if (t->options.output && strcmp(t->options.output, "-") == 0)
         return fail_usage(t, "a model is written to a file, not to standard output");
     if (!t->options.go_on) return EXIT_DONE;
@@ -115,10 +117,16 @@ static void save_if_due(stream_run *r) {
     if (r->n_rows > r->saved_rows && (by_rows || by_time)) (void)save(r, 0);
 }
 
+/* How many rows there were, and how fast they come. */
+static int show_rows(const stream_run *r) {
+    return r->t->hooks.progress(r->t->hooks.payload, "rows learned:", r->n_rows, 0);
+}
+
 /* Called while no row comes. */
 static int on_waiting(void *payload, const char *stage, size_t done, size_t total) {
     stream_run *r = payload;
     if (r->online && r->every_seconds > 0.0) save_if_due(r);
+    if (r->n_rows) return show_rows(r);
     return r->t->hooks.progress ? r->t->hooks.progress(r->t->hooks.payload, stage, done, total) : 0;
 }
 
@@ -136,9 +144,36 @@ static size_t line_after(size_t line) {
     return digits == 2 ? line / 2 * 5 : line * 2;
 }
 
-static void print_line(stream_run *r, const karma_online_account *a) {
+/* What the next line says becomes a point of the curve. */
+static void add_point(stream_run *r, const karma_online_account *a) {
     double judged = (double)(a->n_judged + a->n_unknown), loss = a->mean_loss * (double)a->n_judged;
     double errors = a->error_rate * judged, rows = judged - (double)r->line_rows;
+    stream_curve *c = &r->curve;
+    size_t i = c->n < MOST_STREAM_POINTS ? c->n++ : MOST_STREAM_POINTS - 1;
+    c->rows[i] = judged;
+    c->so_far[i] = r->classifies ? a->error_rate : a->mean_loss;
+    c->recent[i] = (r->classifies ? errors - r->line_errors : loss - r->line_loss) / rows;
+    c->constant = r->classifies ? a->majority_error : NAN;
+    c->classifies = r->classifies;
+    r->line_rows = (size_t)judged;
+    r->line_loss = loss;
+    r->line_errors = errors;
+}
+
+/* On a terminal: a bar as long as the share of errors, or as the loss relative to that of the first line. */
+static void print_curve_bar(const stream_curve *c) {
+    enum { BAR = 20 };
+    double longest = c->classifies ? fmax(c->constant, c->recent[0]) : c->recent[0];
+    size_t width = terminal_width(STDOUT_FILENO), beside = c->classifies ? 66 : 54;
+    if (width < beside + 2 + BAR || !(longest > 0.0)) return;
+    fputs("  ", stdout);
+    for (int i = 0; i < BAR; i++)
+        if (((double)i + 0.5) / BAR * longest < c->recent[c->n - 1]) putchar('#');
+}
+
+static void print_line(stream_run *r, const karma_online_account *a) {
+    const stream_curve *c = &r->curve;
+    double judged = c->rows[c->n - 1];
     char share[16], recent[16];
     if (!r->has_title && r->classifies)
         printf("%12s %10s %9s %21s %10s\n", "rows", "loss", "errors", "since last line", "landmarks");
@@ -146,22 +181,23 @@ static void print_line(stream_run *r, const karma_online_account *a) {
         printf("%12s %10s %19s %10s\n", "rows", "loss", "since last line", "landmarks");
     r->has_title = 1;
     if (r->classifies)
-        printf("%12.0f %10.4g %9s %21s %10zu\n", judged, a->mean_loss, percent(share, a->error_rate),
-               percent(recent, (errors - r->line_errors) / rows), a->n_landmarks);
+        printf("%12.0f %10.4g %9s %21s %10zu", judged, a->mean_loss, percent(share, a->error_rate),
+               percent(recent, c->recent[c->n - 1]), a->n_landmarks);
     else
-        printf("%12.0f %10.4g %19.4g %10zu\n", judged, a->mean_loss, (loss - r->line_loss) / rows, a->n_landmarks);
-    r->line_rows = (size_t)judged;
-    r->line_loss = loss;
-    r->line_errors = errors;
+        printf("%12.0f %10.4g %19.4g %10zu", judged, a->mean_loss, c->recent[c->n - 1], a->n_landmarks);
+    print_curve_bar(c);
+    putchar('\n');
 }
 
-/* The last line is printed whenever rows have come since the one before. */
-static void print_line_if_due(stream_run *r, const karma_online_account *a, int is_last) {
+/* The last line is there whenever rows have come since the one before. */
+static void note_line_if_due(stream_run *r, const karma_online_account *a, int is_last) {
     size_t judged = a->n_judged + a->n_unknown;
-    if (r->t->options.json || r->t->options.quiet || judged <= r->line_rows) return;
-    if (!is_last && judged < r->next_line) return;
+    if (judged <= r->line_rows || (!is_last && judged < r->next_line)) return;
     while (r->next_line <= judged) r->next_line = line_after(r->next_line);
+    add_point(r, a);
+    if (r->t->options.json || r->t->options.quiet) return;
     end_progress();
+    begin_text();
     print_line(r, a);
     (void)fflush(stdout);
 }
@@ -211,8 +247,12 @@ static int finish(stream_run *r) {
     int code = r->t->options.output ? save(r, 1) : EXIT_DONE;
     if (code != EXIT_DONE) return code;
     end_progress();
+    note_line_if_due(r, &account, 1);
+    report about = {.t = r->t, .model = model, .data = r->path, .stream = &r->curve};
+    code = report_result(&about, "Learning from a stream");
+    if (code != EXIT_DONE) return code;
     if (r->t->options.json) return print_json(end_json(r, model, &account));
-    print_line_if_due(r, &account, 1);
+    begin_text();
     if (!r->t->options.quiet) print_end(r, model, &account);
     return finish_stdout();
 }
@@ -243,8 +283,9 @@ static karma_status take_part(stream_run *r, const karma_table *table, karma_err
         karma_status st = take_slice(&taken, r, table, first, err);
         if (st != KARMA_OK) return st;
         karma_online_get_account(&account, r->online);
-        print_line_if_due(r, &account, 0);
+        note_line_if_due(r, &account, 0);
         save_if_due(r);
+        (void)show_rows(r);
     }
     return KARMA_OK;
 }

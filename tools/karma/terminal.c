@@ -55,34 +55,55 @@ static int watch_interrupt(void *payload, const char *stage, size_t done, size_t
     return interrupted;
 }
 
-/* The time left of a stage, from the time its parts took so far. The estimate is renewed when a part is done and counts
- * down in between. Nested stages have their own totals. */
+/* The rate of a stage and the time left, from the time its parts took so far. Both are renewed when a part is done; the
+ * time counts down in between. Nested stages have their own names and totals. */
 typedef struct time_guess {
-    size_t total, first, done; /* first: parts that were done when the clock started */
-    double start, at, left;    /* left: seconds from `at` on; negative: not known yet */
+    char stage[64];
+    size_t total, first, done; /* total 0: not known; first: parts that were done when the clock started */
+    double start, at, rate;    /* rate: parts per second, at `at`; 0: not known yet */
 } time_guess;
 static time_guess guess;
 
-static double seconds_left(size_t done, size_t total, double time) {
-    if (total != guess.total || done < guess.done) guess = (time_guess){total, done, done, time, time, -1.0};
-    if (done > guess.done && done > guess.first) {
+static void update_guess(const char *stage, size_t done, size_t total, double time) {
+    if (total != guess.total || done < guess.done || (total == 0 && strcmp(stage, guess.stage) != 0)) {
+        guess = (time_guess){.total = total, .first = done, .done = done, .start = time, .at = time};
+        (void)snprintf(guess.stage, sizeof guess.stage, "%s", stage);
+    }
+    if (done > guess.done && time > guess.start) {
         guess.done = done;
         guess.at = time;
-        guess.left = (time - guess.start) / (double)(done - guess.first) * (double)(total - done);
+        guess.rate = (double)(done - guess.first) / (time - guess.start);
     }
-    double left = guess.left - (time - guess.at);
-    return guess.left < 0.0 ? -1.0 : left > 0.0 ? left : 0.0;
 }
 
+/* ", 1200 per second, 3 s left", as far as it is known. */
+static void put_rate(char *text, size_t size, double time) {
+    int n = 0;
+    *text = '\0';
+    if (!(guess.rate > 0.0)) return;
+    if (guess.rate >= 1.0)
+        n = snprintf(text, size, guess.rate >= 100.0 ? ", %.0f per second" : ", %.1f per second", guess.rate);
+    else
+        n = snprintf(text, size, ", %.1f s each", 1.0 / guess.rate);
+    double left = (double)(guess.total - guess.done) / guess.rate - (time - guess.at);
+    if (guess.total && n > 0) (void)snprintf(text + n, size - (size_t)n, ", %.0f s left", left > 0.0 ? left : 0.0);
+}
+
+/* Rates of the first second say little. */
+static const double FIRST_RATE = 1.0;
+
 static int show_progress(void *payload, const char *stage, size_t done, size_t total) {
-    double time = now(), left = total ? seconds_left(done, total, time) : -1.0;
+    double time = now();
+    if (total || done) update_guess(stage, done, total, time);
     if (time - last_shown > 0.1) {
-        char line[512], parts[96] = "", rest[48] = "";
+        char line[512], parts[96] = "", rate[96] = "";
         if (total)
             (void)snprintf(parts, sizeof parts, " %zu of %zu (%.0f%%)", done, total,
                            100.0 * (double)done / (double)total);
-        if (left >= 0.0 && time - started > 1.0) (void)snprintf(rest, sizeof rest, ", %.0f s left", left);
-        (void)snprintf(line, sizeof line, "%.300s%s%s", stage, parts, rest);
+        else if (done)
+            (void)snprintf(parts, sizeof parts, " %zu", done);
+        if ((total || done) && time - started > FIRST_RATE) put_rate(rate, sizeof rate, time);
+        (void)snprintf(line, sizeof line, "%.300s%s%s", stage, parts, rate);
         size_t width = terminal_width(STDERR_FILENO); /* a line that wraps cannot be replaced */
         fprintf(stderr, "\r\033[K%.*s", (int)cut_bytes(line, width > 1 ? width - 1 : sizeof line), line);
         (void)fflush(stderr);
@@ -115,6 +136,24 @@ void print_with_flags(FILE *stream, const char *sentence) {
     free(text);
 }
 
+/* "karma: " and so on, the sentence, its end and a line feed; on a terminal broken between words. */
+static void put_message(const char *start, const char *sentence, const char *end) {
+    size_t size = 0;
+    char *text = NULL;
+    FILE *line = open_memstream(&text, &size);
+    if (line) {
+        fputs(start, line);
+        print_with_flags(line, sentence);
+        fputs(end, line);
+    }
+    if (line && fclose(line) == 0 && text)
+        put_wrapped(stderr, text, terminal_width(STDERR_FILENO));
+    else
+        fprintf(stderr, "%s%s%s", start, sentence, end);
+    fputc('\n', stderr);
+    free(text);
+}
+
 /* A warning is about a result that may be wrong: it is printed even when the tool is asked to be quiet. */
 static void show_notice(void *payload, const char *sentence) {
     static const char warning[] = "warning: ";
@@ -122,9 +161,7 @@ static void show_notice(void *payload, const char *sentence) {
     int warns = strncmp(sentence, warning, sizeof warning - 1) == 0;
     if (t->options.quiet && !warns) return;
     end_progress();
-    fputs(warns ? "karma: " : "karma: note: ", stderr);
-    print_with_flags(stderr, sentence);
-    fputc('\n', stderr);
+    put_message(warns ? "karma: " : "karma: note: ", sentence, "");
 }
 
 void install_hooks(tool *t) {
@@ -180,22 +217,22 @@ int fail(const char *path, const karma_error *err) {
     size_t length = path ? strlen(path) : 0;
     int named =
         !path || strcmp(path, "-") == 0 || (strncmp(err->message, path, length) == 0 && err->message[length] == ':');
-    fprintf(stderr, "karma: %s%s", named ? "" : path, named ? "" : ": ");
-    print_with_flags(stderr, err->message);
-    fputc('\n', stderr);
+    char start[1100];
+    (void)snprintf(start, sizeof start, "karma: %s%s", named ? "" : path, named ? "" : ": ");
+    put_message(start, err->message, "");
     return err->status == KARMA_ERR_OPTION ? EXIT_USAGE : EXIT_FAILED;
 }
 
 int fail_usage(const tool *t, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    fputs("karma: ", stderr);
-    char sentence[1024];
+    char sentence[1024], end[64];
     (void)vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
     failure.status = KARMA_ERR_OPTION;
     (void)snprintf(failure.message, sizeof failure.message, "%.400s", sentence);
-    print_with_flags(stderr, path_text(sentence));
-    fprintf(stderr, " (karma %s%s--help)\n", t && t->command ? t->command->name : "", t && t->command ? " " : "");
+    (void)snprintf(end, sizeof end, " (karma %s%s--help)", t && t->command ? t->command->name : "",
+                   t && t->command ? " " : "");
+    put_message("karma: ", path_text(sentence), end);
     return EXIT_USAGE;
 }

@@ -306,6 +306,8 @@ void print_outcome(const karma_model *model, double missing);
 void print_target_line(const karma_model *model, size_t target);
 /* "accuracy       0.8100 +- 0.0150  a remark"; an error that is not finite is left out. */
 void print_score_line(const char *name, double score, double error, const char *remark);
+/* confusion_report.c: which classes are taken for which. */
+void print_confusion(const karma_model *model, size_t target, const karma_metrics *m);
 /* fields.c: columns of a table on the screen. A text in a given number of columns, padded on the right or left, or cut.
  */
 void print_field(const char *text, size_t width);
@@ -317,10 +319,17 @@ size_t terminal_width(int descriptor);
 /* Columns for names of which the longest has `longest`, beside `others` columns: 24 unless standard output is a
  * terminal. */
 size_t name_width(size_t longest, size_t others);
+/* Columns for texts that usually have `usual`, beside `others`: fewer on a narrow terminal. */
+size_t label_width(size_t usual, size_t others);
 /* A line and a line feed; on a terminal cut to its width. */
 void print_to_width(const char *line);
 /* Bytes of a text that fit `width` columns. */
 size_t cut_bytes(const char *text, size_t width);
+/* lines.c: from here on lines of standard output that are longer than the terminal is wide are broken between words;
+ * they go on below their last column. For what people read, not for data. Without a terminal nothing changes. */
+void begin_text(void);
+/* A text without line feeds, broken into lines of at most `width` columns; 0: not broken. */
+void put_wrapped(FILE *stream, const char *line, size_t width);
 /* Four digits, but no power of ten below 1e15. */
 const char *readable(char text[40], double value);
 /* How a model was chosen, for people and as the key "cv". */

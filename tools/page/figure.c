@@ -136,14 +136,17 @@ static void put_linear_ticks(figure *f, const axis *a, int is_x, double wanted) 
     }
 }
 
-/* Powers of ten, every so many of them that there is room for their labels. */
+/* Powers of ten, every so many of them that there is room for their labels; where there are few, 2 and 5 times them. */
 static void put_log_ticks(figure *f, const axis *a, int is_x) {
+    enum { MOST_POWERS = 6, FEW_DECADES = 2 };
+    static const double factors[] = {1.0, 2.0, 5.0};
     char text[40];
-    double first = ceil(log10(a->low) - 1e-9), last = floor(log10(a->high) + 1e-9);
-    double step = fmax(1.0, ceil((last - first) / 6.0));
-    size_t n = count_ticks(first, last, step);
-    for (size_t i = 0; i < n; i++) {
-        double e = first + (double)i * step, value = pow(10.0, e);
+    double low = log10(a->low) - 1e-9, high = log10(a->high) + 1e-9, first = floor(low), last = floor(high);
+    double step = fmax(1.0, ceil((last - first) / MOST_POWERS));
+    size_t n = count_ticks(first, last, step), n_factors = high - low <= FEW_DECADES ? 3 : 1;
+    for (size_t i = 0; i < n * n_factors; i++) {
+        double e = first + (double)(i / n_factors) * step, value = factors[i % n_factors] * pow(10.0, e);
+        if (log10(value) < low || log10(value) > high) continue;
         (void)snprintf(text, sizeof text, fabs(e) < 5.0 ? "%g" : "%.0e", value);
         put_tick(f, is_x, value, text);
     }
