@@ -73,6 +73,20 @@ class OnceBroken(Case):
                     self.assertNotEqual(process.wait(timeout=HUNG), 0, err)
                 self.assertEqual(self.files(), ["d.csv"], (args, number))
 
+    def test_two_outputs_are_two_files(self):
+        """However their names are spelt: the second would replace the first, which nobody would notice."""
+        self.trained()
+        self.write("old.csv", "x\n")
+        os.symlink("old.csv", self.path("link.csv"))
+        os.link(self.path("old.csv"), self.path("hard.csv"))
+        os.symlink(".", self.path("here"))
+        for one, two in (("new.csv", "new.csv"), ("new.csv", "./new.csv"), (self.path("new.csv"), "new.csv"), ("old.csv", "link.csv"),
+                         ("hard.csv", "old.csv"), ("here/new.csv", "new.csv"), ("nowhere/new.csv", "nowhere/new.csv")):
+            for args in (("synth", "--rows", "5", "-o", one, "--complete", two), ("complete", "m.karma", "two.csv", "-o", one, "--errors", two)):
+                self.fails(*args, code=2, says="name the same file")
+        self.ok("synth", "--rows", "5", "-o", "/dev/null", "--complete", "/dev/null")
+        self.fails("synth", "--rows", "5", "-o", "a.csv", "--complete", "nowhere/b.csv", says="^karma: nowhere/b.csv: ")
+
     def test_as_many_classes_as_rows(self):
         """More classes than can be learned are refused at once; a million would otherwise be compared one by one."""
         self.write("d.csv", "a,y\n" + "".join(f"{i % 7},L{i}\n" for i in range(20000)))

@@ -33,11 +33,7 @@ static int complete(tool *t, const karma_model *model, const karma_table *table,
 static int run(tool *t) {
     karma_model *model;
     karma_table *table;
-    int code = check_second_output(t, "errors", t->options.errors);
-    if (code != EXIT_DONE) return code;
-    if (t->options.output && t->options.errors && strcmp(t->options.output, t->options.errors) == 0)
-        return fail_usage(t, "-o and --errors name the same file");
-    code = load_inputs(t, &model, &table);
+    int code = load_inputs(t, &model, &table);
     if (code != EXIT_DONE) return code;
     code = find_flags(NULL, t, model, table);
     if (code == EXIT_DONE) code = complete(t, model, table, t->arguments[1]);

@@ -16,8 +16,6 @@ static int describe_json(const tool *t, const karma_table *table) {
 static int run(tool *t) {
     karma_error err;
     karma_table *table = NULL, *complete = NULL;
-    int refused = check_second_output(t, "complete", t->options.complete);
-    if (refused) return refused;
     if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
         return fail(NULL, &err);
     int in_json = t->options.json && writes_stdout(t); /* the object has the table then */

@@ -1,7 +1,6 @@
 /* karma COMMAND [ARGUMENT]... [OPTION]... */
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -25,33 +24,6 @@ static int unknown_command(const char *name) {
     return fail_usage(NULL, "unknown command '%s'", name);
 }
 
-static int is_file(const char *path, const struct stat *file) {
-    struct stat info;
-    char database[4096];
-    if (karma_database_file(database, sizeof database, path)) path = database;
-    return stat(path, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
-}
-
-static int is_standard_input(const struct stat *file) {
-    struct stat info;
-    return fstat(STDIN_FILENO, &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
-}
-
-/* Overwriting the input would lose it. */
-static int is_an_input(const tool *t, const char *path) {
-    struct stat output;
-    for (size_t i = 0; path && !t->read.query && i < t->n_arguments; i++) /* what a query reads is not known here */
-        if (karma_is_same_table(t->arguments[i], path)) return 1;
-    if (!path || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
-    for (size_t i = 0; i < t->n_arguments; i++)
-        if (strcmp(t->arguments[i], "-") == 0 ? is_standard_input(&output) : is_file(t->arguments[i], &output))
-            return 1;
-    const char *const others[] = {t->read.users, t->read.gram, t->options.against};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (others[i] && is_file(others[i], &output)) return 1;
-    return 0;
-}
-
 /* Of several processes one does alone what cannot be split. False: this process has nothing to do. */
 static int takes_part(tool *t) {
     char sentence[300];
@@ -68,7 +40,8 @@ static int takes_part(tool *t) {
 
 /* After the options were read and checked. */
 static int start_command(tool *t) {
-    int code = is_first_process(t) ? check_outputs(t) : EXIT_DONE;
+    int code = check_names_of_outputs(t);
+    if (code == EXIT_DONE && is_first_process(t)) code = check_outputs(t);
     if (code == EXIT_DONE) code = check_threads(t);
     code = agree(t, code);
     if (code != EXIT_DONE) return code;
@@ -90,12 +63,6 @@ static int run_command(const tool_command *command, int argc, char **argv, const
         begin_text();
         print_help(command, stdout);
         code = finish_stdout();
-    } else if (code == EXIT_DONE && is_an_input(&t, t.options.output)) {
-        code = fail_usage(&t, "-o %s would overwrite the input", path_text(t.options.output));
-    } else if (code == EXIT_DONE && is_an_input(&t, t.options.errors)) {
-        code = fail_usage(&t, "--errors %s would overwrite the input", t.options.errors);
-    } else if (code == EXIT_DONE && is_an_input(&t, t.options.report)) {
-        code = fail_usage(&t, "--report %s would overwrite the input", t.options.report);
     } else if (code == EXIT_DONE) {
         code = start_command(&t);
     }

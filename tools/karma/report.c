@@ -34,30 +34,6 @@ int writes_stdout(const tool *t) {
     return !t->options.output || strcmp(t->options.output, "-") == 0;
 }
 
-static int check_output(const tool *t, const char *path) {
-    struct stat info;
-    karma_error err;
-    karma_output *output = NULL;
-    if (!path || strcmp(path, "-") == 0) return EXIT_DONE;
-    /* opening a pipe or a device would be noticed at its other end */
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
-    if (karma_output_open_table(&output, path, t->options.replace, &err) != KARMA_OK) return fail(path, &err);
-    karma_output_discard(output);
-    return EXIT_DONE;
-}
-
-int check_outputs(const tool *t) {
-    const char *page = t->options.report;
-    if (page && strcmp(page, "-") == 0) return fail_usage(t, "--report writes to a file, not to standard output");
-    if (page && t->options.output && strcmp(page, t->options.output) == 0)
-        return fail_usage(t, "-o and --report name the same file");
-    if (page && karma_is_database(page)) return fail_usage(t, "--report writes to a file, not to a database");
-    if (!writes_stdout(t) && karma_is_database(t->options.output) && !has_option(t, "replace"))
-        return fail_usage(t, "-o must be a file: %s does not write to databases", t->command->name);
-    int code = check_output(t, t->options.output);
-    return code == EXIT_DONE ? check_output(t, page) : code;
-}
-
 int print_json(json_t *object) {
     if (!object) {
         fputs("karma: cannot write the JSON: out of memory, or a name is not valid UTF-8\n", stderr);

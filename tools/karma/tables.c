@@ -35,12 +35,6 @@ int write_tables(const tool *t, const karma_table *table, const char *path, cons
     return table && second ? fail(NULL, &err) : fail_output(table ? path : second_path, &err);
 }
 
-int check_second_output(const tool *t, const char *flag, const char *path) {
-    if (path && karma_is_database(path)) return fail_usage(t, "--%s is written to a file, not to a database", flag);
-    if (!path || strcmp(path, "-") != 0 || !(t->options.json || writes_stdout(t))) return EXIT_DONE;
-    return fail_usage(t, "--%s - needs standard output: use -o FILE, and no --json", flag);
-}
-
 static json_t *attribute_json(const karma_table *table, size_t row, size_t attribute) {
     double value;
     if (!karma_table_cell(table, row, attribute, &value)) return json_null();

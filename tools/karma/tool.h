@@ -277,19 +277,19 @@ int inspect_lowrank(tool *t, const char *path);
 /* Both or none; a table that is NULL is not written. The first path may be a database (--replace). */
 int write_tables(const tool *t, const karma_table *table, const char *path, const karma_table *second,
                  const char *second_path);
-/* EXIT_DONE, or EXIT_USAGE after saying why: a second table, which --flag sends to `path`, cannot share standard
- * output.
- */
-int check_second_output(const tool *t, const char *flag, const char *path);
 /* `columns`: names of ids, attributes and targets; `cells`: a list for every row, null where one is missing. */
 void add_cells_json(json_t *object, const karma_table *table);
+
+/* out_files.c: the files that a command writes. EXIT_DONE, or a failure after saying why: to be known before long work,
+ * not after it. */
+/* No output is an input, and no two are the same file. */
+int check_names_of_outputs(const tool *t);
+/* All of them can be written, and no two need standard output. */
+int check_outputs(const tool *t);
 
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
 int writes_stdout(const tool *t);
-/* EXIT_DONE, or a failure after saying why the files of -o and --report cannot be written: to be known before long
- * work, not after it. */
-int check_outputs(const tool *t);
 /* Writes one JSON object to stdout and releases it; NULL is an error. */
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);
