@@ -34,18 +34,57 @@ static karma_status fail_io(karma_error *err, const char *name, const char *what
     return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot %s: %s", name, what, strerror(code));
 }
 
-/* The file a symbolic link points to, so that the rename replaces the file and not the link. */
-static char *resolved_path(const char *path) {
-    char *real = realpath(path, NULL);
-    char *copy = karma_i_strdup(real ? real : path);
-    free(real);
-    return copy;
-}
-
 /* The directory of a file, to be freed; NULL: out of memory. */
 static char *directory_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? karma_i_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : karma_i_strdup(".");
+}
+
+static const char *last_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "folder/name", to be freed; NULL: out of memory. */
+static char *joined(const char *folder, const char *name) {
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = karma_i_alloc(size, 1);
+    if (path) (void)snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+/* What a symbolic link says, as a path from here; NULL if `path` is none. */
+static char *link_target(const char *path) {
+    char text[4096];
+    ssize_t length = readlink(path, text, sizeof text - 1);
+    if (length < 0 || (size_t)length == sizeof text - 1) return NULL;
+    text[length] = '\0';
+    if (text[0] == '/') return karma_i_strdup(text);
+    char *folder = directory_of(path), *target = folder ? joined(folder, text) : NULL;
+    karma_i_free(folder);
+    return target;
+}
+
+/* Links to follow before the path counts as a circle. */
+enum { MOST_LINKS = 40 };
+
+/* The file a symbolic link points to, which need not exist, so that the rename replaces the file and not the link. One
+ * file has one such path, however it is spelt. */
+static char *resolved_path(const char *path) {
+    char *real = realpath(path, NULL), *at = karma_i_strdup(real ? real : path), *next;
+    for (int links = 0; !real && at && links < MOST_LINKS && (next = link_target(at)) != NULL; links++) {
+        karma_i_free(at);
+        at = next;
+    }
+    char *folder = !real && at ? directory_of(at) : NULL, *real_folder = folder ? realpath(folder, NULL) : NULL;
+    if (real_folder && (next = joined(real_folder, last_name(at))) != NULL) {
+        karma_i_free(at);
+        at = next;
+    }
+    karma_i_free(folder);
+    free(real_folder);
+    free(real);
+    return at;
 }
 
 /* How a temporary name is created: as a new file, or as the name of a file that has none. */
@@ -108,6 +147,7 @@ static karma_status open_temporary(karma_output *output, const char *path, karma
     struct stat info;
     if (path[0] == '\0') return karma_i_fail(err, KARMA_ERR_IO, "the name of the output file is empty");
     int exists = stat(path, &info) == 0;
+    if (!exists && errno != ENOENT) return fail_io(err, path, "write", errno);
     if (exists && S_ISDIR(info.st_mode))
         return karma_i_fail(err, KARMA_ERR_IO, "%s: is a directory, not a file to write", path);
     if (exists && !S_ISREG(info.st_mode)) {
@@ -229,7 +269,10 @@ karma_status karma_output_commit(karma_output *output, karma_error *err) {
 }
 
 karma_status karma_output_commit_two(karma_output *first, karma_output *second, karma_error *err) {
-    karma_status st = prepare(first, err);
+    karma_status st = KARMA_OK;
+    if (first->final_path && second->final_path && strcmp(first->final_path, second->final_path) == 0)
+        st = karma_i_fail(err, KARMA_ERR_IO, "%s and %s are the same file", first->name, second->name);
+    if (st == KARMA_OK) st = prepare(first, err);
     if (st == KARMA_OK) st = prepare(second, err);
     if (st == KARMA_OK) st = appear(first, err);
     if (st == KARMA_OK) st = appear(second, err);

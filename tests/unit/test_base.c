@@ -623,6 +623,33 @@ static void links_and_modes_are_kept(void **state) {
     temp_remove(&file);
 }
 
+/* As a shell's > does: the file that a link names comes into being, and the link stays. A circle is refused. */
+static void links_to_nothing_are_followed(void **state) {
+    (void)state;
+    temp_file file;
+    char names[4][400], text[16];
+    karma_output *output = NULL;
+    karma_error err = {0};
+    static const char *const links[] = {"first", "second", "target", "circle"};
+    temp_create(&file, ".txt", "old", 3);
+    for (int i = 0; i < 4; i++) (void)snprintf(names[i], sizeof names[i], "%s/%s", file.directory, links[i]);
+    assert_int_equal(symlink(names[1], names[0]), 0); /* by its whole path */
+    assert_int_equal(symlink("target", names[1]), 0); /* and from its own directory */
+    assert_int_equal(symlink("circle", names[3]), 0);
+    write_output(names[0], "new");
+    assert_contents(names[2], "new");
+    assert_int_equal(readlink(names[1], text, sizeof text), 6);
+    assert_int_equal(unlink(names[2]), 0);
+    assert_int_equal(karma_output_open(&output, names[3], &err), KARMA_ERR_IO);
+    assert_non_null(strstr(err.message, "symbolic links"));
+    karma_output *first = open_output(names[0]), *second = open_output(names[2]); /* which are one */
+    assert_int_equal(karma_output_commit_two(first, second, &err), KARMA_ERR_IO);
+    assert_non_null(strstr(err.message, "the same file"));
+    assert_int_equal(count_entries(file.directory), 4);
+    for (int i = 0; i < 4; i++) (void)unlink(names[i]);
+    temp_remove(&file);
+}
+
 static void devices_are_written_in_place(void **state) {
     (void)state;
     struct stat before, after;
@@ -750,6 +777,7 @@ int main(void) {
         cmocka_unit_test(outputs_are_whole_or_nothing),
         cmocka_unit_test(two_outputs_of_one_name),
         cmocka_unit_test(links_and_modes_are_kept),
+        cmocka_unit_test(links_to_nothing_are_followed),
         cmocka_unit_test(devices_are_written_in_place),
         cmocka_unit_test(impossible_places_are_refused),
         cmocka_unit_test(masks_count_their_bits),
