@@ -98,6 +98,11 @@ extern "C" {
     X(KARMA_NOISE_AUTO, "auto")                                                                                        \
     X(KARMA_NOISE_EQUAL, "equal")                                                                                      \
     X(KARMA_NOISE_COLUMN, "column")
+/* What a subspace is estimated on. */
+#define KARMA_SPACE_LIST(X)                                                                                            \
+    X(KARMA_SPACE_VALUES, "values")                                                                                    \
+    X(KARMA_SPACE_RANKS, "ranks")
+
 #define KARMA_COVERAGE_BY_LIST(X)                                                                                      \
     X(KARMA_COVERAGE_BY_ALL, "all")                                                                                    \
     X(KARMA_COVERAGE_BY_MISSING, "missing")
@@ -150,6 +155,7 @@ typedef enum karma_mechanism { KARMA_MECHANISM_LIST(KARMA_ENUM_ITEM) KARMA_N_MEC
 typedef enum karma_calibration { KARMA_CALIBRATION_LIST(KARMA_ENUM_ITEM) KARMA_N_CALIBRATIONS } karma_calibration;
 typedef enum karma_certainty { KARMA_CERTAINTY_LIST(KARMA_ENUM_ITEM) KARMA_N_CERTAINTIES } karma_certainty;
 typedef enum karma_noise { KARMA_NOISE_LIST(KARMA_ENUM_ITEM) KARMA_N_NOISES } karma_noise;
+typedef enum karma_space { KARMA_SPACE_LIST(KARMA_ENUM_ITEM) KARMA_N_SPACES } karma_space;
 typedef enum karma_coverage_by { KARMA_COVERAGE_BY_LIST(KARMA_ENUM_ITEM) KARMA_N_COVERAGE_BYS } karma_coverage_by;
 typedef enum karma_order { KARMA_ORDER_LIST(KARMA_ENUM_ITEM) KARMA_N_ORDERS } karma_order;
 typedef enum karma_effort { KARMA_EFFORT_LIST(KARMA_ENUM_ITEM) KARMA_N_EFFORTS } karma_effort;
@@ -251,6 +257,7 @@ typedef struct karma_fit_options {
     double intervals;  /* level of the intervals of numbers, or KARMA_AUTO */
     double sets;       /* level of the sets of classes, or KARMA_AUTO */
     int coverage_by;   /* karma_coverage_by: for which rows these levels are reached */
+    int space;         /* karma_space: what the subspace is estimated on, values or normal scores of their ranks */
 } karma_fit_options;
 
 /* How a model is chosen (karma/search.h). */

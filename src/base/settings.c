@@ -15,6 +15,7 @@ static const karma_option_word loss_words[] = {KARMA_LOSS_LIST(WORD) END_OF_WORD
 static const karma_option_word calibration_words[] = {KARMA_CALIBRATION_LIST(WORD) END_OF_WORDS};
 static const karma_option_word certainty_words[] = {KARMA_CERTAINTY_LIST(WORD) END_OF_WORDS};
 static const karma_option_word noise_words[] = {KARMA_NOISE_LIST(WORD) END_OF_WORDS};
+static const karma_option_word space_words[] = {KARMA_SPACE_LIST(WORD) END_OF_WORDS};
 static const karma_option_word coverage_by_words[] = {KARMA_COVERAGE_BY_LIST(WORD) END_OF_WORDS};
 static const karma_option_word solver_words[] = {KARMA_SOLVER_LIST(WORD) END_OF_WORDS};
 static const karma_option_word schedule_words[] = {KARMA_SCHEDULE_LIST(WORD) END_OF_WORDS};
@@ -128,6 +129,9 @@ static const karma_option fit_records[] = {
         "noise about the hidden subspace: equal in all columns (principal components) or one size per column (factor "
         "analysis), better for filling in missing values; auto: equal, except for reports on the low-rank "
         "assumption"),
+    CHOICE(F, space, "space", KARMA_SPACE_VALUES, space_words,
+           "what the hidden subspace is estimated on: values, or normal scores of their ranks (a Gaussian copula), for "
+           "columns that are far from normally distributed or have outliers"),
     {"refine", KARMA_OPTION_INTEGER, FIELD(F, refine), 0, 0, 100000, NULL, "STEPS",
      "gradient steps that fit the hidden subspace to the labels; kept only if held-out rows are predicted better",
      NULL},

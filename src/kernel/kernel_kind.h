@@ -12,6 +12,7 @@ typedef enum karma_kernel_kind {
     KARMA_KERNEL_RELEVANCE,
     KARMA_KERNEL_BOOST,
     KARMA_KERNEL_FOREST,
+    KARMA_KERNEL_SUBSPACE_RANKS, /* subspace(space=ranks) */
     KARMA_N_KERNELS
 } karma_kernel_kind;
 
@@ -25,22 +26,27 @@ typedef enum karma_i_setting {
     KARMA_I_SETTING_SERIES = 1 << 5,
     KARMA_I_SETTING_SCALE = 1 << 6,
     KARMA_I_SETTING_BIAS = 1 << 7,
-    KARMA_I_ALL_SETTINGS = (1 << 8) - 1
+    KARMA_I_SETTING_SPACE = 1 << 8,
+    KARMA_I_ALL_SETTINGS = (1 << 9) - 1
 } karma_i_setting;
 
 typedef struct karma_i_kind {
-    const char *name;  /* in formulas */
+    const char *name;  /* in formulas; a subspace has several kinds, which settings tell apart */
     unsigned settings; /* the bits of those that change something; it ignores the others */
     int is_ranked;     /* numbers become ranks */
     int needs_labels;  /* its recipe is learned from the labels too */
     int is_slow;       /* learning its recipe can take long: hooks are asked meanwhile, and can stop it */
     int is_costly;     /* learning its recipe takes longer than judging a few kernels */
     int is_share;      /* Σκ is divided by the number of attributes, which are always observed */
+    int is_subspace;   /* rows are placed in a hidden subspace, */
+    int has_scores;    /* of the normal scores of numbers */
     int stands_alone;  /* a kernel with such a factor has no other, nor do the other members of its plan */
 } karma_i_kind;
 
 const karma_i_kind *karma_i_kind_of(karma_kernel_kind kind);
-/* KARMA_N_KERNELS if no kind has this name. */
+/* The first kind of this name; KARMA_N_KERNELS if there is none. */
 karma_kernel_kind karma_i_kind_named(const char *name);
+/* The kind of the same name for these settings. */
+karma_kernel_kind karma_i_kind_with(karma_kernel_kind kind, int has_scores);
 
 #endif

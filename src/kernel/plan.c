@@ -11,7 +11,7 @@ enum { MOST_POWERS = 256 };
 const karma_i_setting_name karma_i_setting_names[KARMA_I_N_SETTINGS] = {
     {KARMA_I_SETTING_GAMMA, "gamma"},   {KARMA_I_SETTING_OUTER, "outer"},   {KARMA_I_SETTING_WIDTH, "width"},
     {KARMA_I_SETTING_DEGREE, "degree"}, {KARMA_I_SETTING_OFFSET, "offset"}, {KARMA_I_SETTING_SERIES, "series"},
-    {KARMA_I_SETTING_SCALE, "scale"},   {KARMA_I_SETTING_BIAS, "bias"},
+    {KARMA_I_SETTING_SCALE, "scale"},   {KARMA_I_SETTING_BIAS, "bias"},     {KARMA_I_SETTING_SPACE, "space"},
 };
 
 /* --- kernels ------------------------------------------------------------------------------------------- */
@@ -70,6 +70,7 @@ static karma_status read_series(karma_i_map *map, const char *text, karma_error 
 /* Settings that a kind ignores get their neutral value. */
 static karma_status fill_factor(karma_i_plan_factor *factor, karma_kernel_kind kind, const karma_fit_options *o,
                                 unsigned own, karma_error *err) {
+    kind = karma_i_kind_with(kind, o->space == KARMA_SPACE_RANKS);
     const karma_i_kind *record = karma_i_kind_of(kind);
     unsigned takes = record->settings;
     *factor = (karma_i_plan_factor){.kind = kind,
@@ -216,6 +217,12 @@ int karma_i_plan_equal(const karma_i_plan *a, const karma_i_plan *b) {
 int karma_i_plan_kernel_has_kind(const karma_i_plan_kernel *kernel, karma_kernel_kind kind) {
     for (size_t f = 0; f < kernel->n_factors; f++)
         if (kernel->factors[f].kind == kind) return 1;
+    return 0;
+}
+
+int karma_i_plan_kernel_has_subspace(const karma_i_plan_kernel *kernel) {
+    for (size_t f = 0; f < kernel->n_factors; f++)
+        if (karma_i_kind_of(kernel->factors[f].kind)->is_subspace) return 1;
     return 0;
 }
 

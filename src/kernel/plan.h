@@ -73,7 +73,7 @@ typedef struct karma_i_setting_name {
     karma_i_setting setting;
     const char *name;
 } karma_i_setting_name;
-enum { KARMA_I_N_SETTINGS = 8 };
+enum { KARMA_I_N_SETTINGS = 9 };
 extern const karma_i_setting_name karma_i_setting_names[KARMA_I_N_SETTINGS];
 
 /* --- making plans -------------------------------------------------------------------------------------- */
@@ -81,7 +81,8 @@ extern const karma_i_setting_name karma_i_setting_names[KARMA_I_N_SETTINGS];
 /* All start from {0}; clear the result even if they fail. */
 
 karma_status karma_i_plan_kernel_add_term(karma_i_plan_kernel *kernel, double weight, karma_error *err);
-/* One more factor of the last term, with the settings in `settings`; `own` are the bits of those that are its own. */
+/* One more factor of the last term, with the settings in `settings`; `own` are the bits of those that are its own.
+ * Which kind of subspace it is depends on the settings alone. */
 karma_status karma_i_plan_kernel_add_factor(karma_i_plan_kernel *kernel, karma_kernel_kind kind,
                                             const karma_fit_options *settings, unsigned own, karma_error *err);
 karma_status karma_i_plan_kernel_copy(karma_i_plan_kernel *out, const karma_i_plan_kernel *kernel, karma_error *err);
@@ -105,8 +106,9 @@ void karma_i_plan_multiply_C(karma_i_plan *plan, double factor);
 int karma_i_plan_kernel_equal(const karma_i_plan_kernel *a, const karma_i_plan_kernel *b);
 int karma_i_plan_equal(const karma_i_plan *a, const karma_i_plan *b);
 
-/* Whether a factor has this trait; for has_kind: is of this kind. */
+/* Whether a factor has this trait; for has_kind: is of this kind; for has_subspace: of any kind of subspace. */
 int karma_i_plan_kernel_has_kind(const karma_i_plan_kernel *kernel, karma_kernel_kind kind);
+int karma_i_plan_kernel_has_subspace(const karma_i_plan_kernel *kernel);
 int karma_i_plan_kernel_is_ranked(const karma_i_plan_kernel *kernel);
 int karma_i_plan_kernel_is_slow(const karma_i_plan_kernel *kernel);
 /* Whether a factor has a γ above 1, or an outer map, of its own. */

@@ -60,12 +60,15 @@ static karma_status fail_kind(const char *word, karma_error *err) {
                             "option 'kernel': 'union' cannot be part of a formula; write linear + 1*subspace(bias=0)");
     const char *names[KARMA_N_KERNELS];
     char known[200] = "";
+    size_t n_names = 0;
     for (int kind = 0; kind < KARMA_N_KERNELS; kind++) {
         size_t used = strlen(known);
-        names[kind] = karma_i_kind_of((karma_kernel_kind)kind)->name;
-        (void)snprintf(known + used, sizeof known - used, "%s%s", kind ? ", " : "", names[kind]);
+        const char *name = karma_i_kind_of((karma_kernel_kind)kind)->name;
+        if (karma_i_kind_named(name) != (karma_kernel_kind)kind) continue;
+        (void)snprintf(known + used, sizeof known - used, "%s%s", kind ? ", " : "", name);
+        names[n_names++] = name;
     }
-    const char *nearest = karma_nearest_word(word, names, KARMA_N_KERNELS);
+    const char *nearest = karma_nearest_word(word, names, n_names);
     if (nearest)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'kernel': '%s' is unknown; did you mean '%s'?", word,
                             nearest);
@@ -104,6 +107,8 @@ static karma_status read_factor(parser *p) {
     unsigned own = 0;
     KARMA_TRY(karma_options_copy(karma_fit_option_table(), &settings, p->options, p->err));
     karma_status st = take(p, '(') ? read_settings(p, &settings, &own) : KARMA_OK;
+    if (st == KARMA_OK && own & ~karma_i_kind_of(kind)->settings & KARMA_I_SETTING_SPACE)
+        st = karma_i_fail(p->err, KARMA_ERR_OPTION, "option 'kernel': only subspace has a space, %s has none", name);
     if (st == KARMA_OK) st = karma_i_plan_kernel_add_factor(p->kernel, kind, &settings, own, p->err);
     karma_options_clear(karma_fit_option_table(), &settings);
     return st;

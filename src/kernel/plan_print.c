@@ -39,6 +39,8 @@ static void add_option(printer *p, const char *name, const karma_i_plan_factor *
                                       .gamma = (int64_t)factor->gamma,
                                       .scale = factor->scale,
                                       .bias = factor->bias,
+                                      .space = karma_i_kind_of(factor->kind)->has_scores ? KARMA_SPACE_RANKS
+                                                                                         : KARMA_SPACE_VALUES,
                                       .outer = (int)factor->map.kind,
                                       .width = factor->map.width,
                                       .offset = factor->map.offset,

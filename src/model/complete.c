@@ -134,6 +134,7 @@ typedef struct work {
     plan plan;
     karma_i_rows *rows;         /* encoded */
     double *divisors;           /* by row */
+    int with_errors;            /* a table of errors is wanted */
     double *x, *standard_error; /* of MOST_ROWS rows; errors may be NULL */
     double *observed;           /* of one row */
     unsigned char *seen;        /* by group of attributes: does the row observe one of them? */
@@ -193,13 +194,15 @@ static karma_status init_work(work *w, const karma_i_recipe *recipe, const karma
                               const karma_hooks *hooks, karma_error *err) {
     size_t d = karma_i_recipe_n_features(recipe);
     size_t most = table->n_rows < MOST_ROWS ? table->n_rows : MOST_ROWS;
-    *w = (work){.divisors = karma_i_alloc(table->n_rows, sizeof *w->divisors),
+    int needs_errors = with_errors || recipe->scores; /* the mean of a number depends on how certain its score is */
+    *w = (work){.with_errors = with_errors,
+                .divisors = karma_i_alloc(table->n_rows, sizeof *w->divisors),
                 .x = karma_i_alloc(most, d * sizeof *w->x),
-                .standard_error = with_errors ? karma_i_alloc(most, d * sizeof *w->standard_error) : NULL,
+                .standard_error = needs_errors ? karma_i_alloc(most, d * sizeof *w->standard_error) : NULL,
                 .observed = karma_i_alloc(recipe->n_attributes, sizeof *w->observed)};
     w->plan.recipe = recipe;
     KARMA_TRY(make_group_room(w, most * d, err));
-    if (!w->divisors || !w->x || (with_errors && !w->standard_error) || !w->observed) return karma_i_fail_memory(err);
+    if (!w->divisors || !w->x || (needs_errors && !w->standard_error) || !w->observed) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_recipe_encode(&w->rows, w->divisors, recipe, table, hooks, err));
     KARMA_TRY(make_plan(&w->plan, recipe, table, err));
     return add_columns(w, with_errors, err);
@@ -240,11 +243,11 @@ static karma_status write_row(work *w, size_t row, size_t place, karma_error *er
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu, column '%s': the completion is too large a number",
                                 row + 1, p->recipe->columns[j].name);
         KARMA_TRY(karma_i_builder_add_cell(&w->table, j, c.value, err));
-        if (w->standard_error) KARMA_TRY(karma_i_builder_add_cell(&w->errors, j, c.error, err));
+        if (w->with_errors) KARMA_TRY(karma_i_builder_add_cell(&w->errors, j, c.error, err));
         w->n_completed += isnan(w->observed[j]) ? 1 : 0;
     }
     KARMA_TRY(karma_i_builder_end_row_like(&w->table, p->table, row, err));
-    return w->standard_error ? karma_i_builder_end_row_like(&w->errors, p->table, row, err) : KARMA_OK;
+    return w->with_errors ? karma_i_builder_end_row_like(&w->errors, p->table, row, err) : KARMA_OK;
 }
 
 /* Completes the attributes of one group by the observed cells of that group alone. */

@@ -15,12 +15,12 @@ static karma_status check_split(const karma_model *model, const karma_table *row
         return karma_i_fail(err, KARMA_ERR_OPTION, "rows that are split over processes need option 'solver=nystrom'");
     for (size_t k = 0; k < model->plan.n_kinds; k++) {
         karma_kernel_kind kind = model->plan.kinds[k];
-        if (kind != KARMA_KERNEL_LINEAR && kind != KARMA_KERNEL_RANK && kind != KARMA_KERNEL_SUBSPACE)
+        if (kind != KARMA_KERNEL_LINEAR && kind != KARMA_KERNEL_RANK && !karma_i_kind_of(kind)->is_subspace)
             return karma_i_fail(err, KARMA_ERR_OPTION,
                                 "the kernel %s cannot be learned from rows that are split over processes; linear, rank "
                                 "and subspace can",
                                 karma_i_kind_of(kind)->name);
-        if (kind == KARMA_KERNEL_SUBSPACE && task->options.refine > 0)
+        if (karma_i_kind_of(kind)->is_subspace && task->options.refine > 0)
             return karma_i_fail(err, KARMA_ERR_OPTION,
                                 "a subspace cannot be refined on rows that are split over processes (option "
                                 "'refine=0')");

@@ -151,8 +151,9 @@ karma_status karma_lowrank_new(karma_lowrank **out, const karma_table *table, co
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     if (own.subspace_noise == KARMA_NOISE_AUTO) own.subspace_noise = KARMA_NOISE_COLUMN;
     options = &own;
+    karma_kernel_kind kind = karma_i_kind_with(KARMA_KERNEL_SUBSPACE, own.space == KARMA_SPACE_RANKS);
     karma_i_recipe *recipe = NULL;
-    KARMA_TRY(karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_SUBSPACE, options, hooks, err));
+    KARMA_TRY(karma_i_recipe_learn(&recipe, table, kind, options, hooks, err));
     karma_lowrank *report = karma_i_zalloc(1, sizeof *report);
     karma_status st = report ? fill_report(report, recipe, table, options, hooks, err) : karma_i_fail_memory(err);
     karma_i_recipe_free(recipe);

@@ -7,10 +7,12 @@ void karma_i_recipe_free(karma_i_recipe *recipe) {
     if (!recipe) return;
     for (size_t j = 0; recipe->columns && j < recipe->n_attributes; j++) karma_i_column_clear(&recipe->columns[j]);
     for (size_t j = 0; recipe->rankings && j < recipe->n_attributes; j++) karma_i_ranking_clear(&recipe->rankings[j]);
+    for (size_t j = 0; recipe->scores && j < recipe->n_attributes; j++) karma_i_normal_scores_clear(&recipe->scores[j]);
     karma_i_latent_free(recipe->latent);
     karma_i_forest_free(recipe->forest);
     karma_i_free(recipe->columns);
     karma_i_free(recipe->rankings);
+    karma_i_free(recipe->scores);
     karma_i_free(recipe->feature_start);
     karma_i_free(recipe->shift);
     karma_i_free(recipe->factor);

@@ -6,6 +6,8 @@
  * centred category  with few levels: one indicator per level, centred by the level's share but not scaled. With more: a
  * code and, if it is centred, a term. Both give the same κ. A level that training rows did not have is missing
  *
+ *   scores    a number of a subspace of ranks is its normal score, standardised as a number is
+ *
  *   polar     a number is two features, u and 1 - u with u = (x - least)/(largest - least), and no category is centred
  *             (Lenz, Cornelis, Peralta: Polar encoding, 2022)
  *
@@ -18,6 +20,7 @@
 #include "karma/options.h"
 #include "kernel/kernel_kind.h"
 #include "subspace/latent.h"
+#include "prep/normal_scores.h"
 #include "prep/ranking.h"
 #include "table/rows_dense.h"
 #include "table/rows_matrix.h"
@@ -29,18 +32,19 @@
 
 typedef struct karma_i_recipe {
     size_t n_attributes;
-    karma_i_column *columns;   /* the attributes observed in training, with the levels seen there */
-    size_t *feature_start;     /* n_attributes + 1; a coded or ranked attribute has no features */
-    double *shift, *factor;    /* per feature: encoded = (raw - shift) * factor */
-    karma_i_ranking *rankings; /* one per attribute; empty where it is not ranked */
-    size_t *term_start;        /* n_attributes + 1: where an attribute's terms begin; it has all of them or none */
-    float *term;               /* q of each byte (KARMA_I_RANK_BYTES) or code (one per level), from 1 on */
-    karma_i_latent *latent;    /* rows become coordinates in a hidden subspace; NULL: they stay as they are */
-    karma_i_forest *forest;    /* rows become leaves of its trees; NULL: they stay as they are */
-    size_t n_matrix_columns;   /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
-    int is_polar;              /* numbers are two features, u and 1 - u in [0, 1] */
-    int is_sparse;             /* rows are lists of cells: numbers only, one feature each */
-    double radius;             /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
+    karma_i_column *columns;       /* the attributes observed in training, with the levels seen there */
+    size_t *feature_start;         /* n_attributes + 1; a coded or ranked attribute has no features */
+    double *shift, *factor;        /* per feature: encoded = (raw - shift) * factor */
+    karma_i_ranking *rankings;     /* one per attribute; empty where it is not ranked */
+    karma_i_normal_scores *scores; /* likewise; NULL: no attribute has scores */
+    size_t *term_start;            /* n_attributes + 1: where an attribute's terms begin; it has all of them or none */
+    float *term;                   /* q of each byte (KARMA_I_RANK_BYTES) or code (one per level), from 1 on */
+    karma_i_latent *latent;        /* rows become coordinates in a hidden subspace; NULL: they stay as they are */
+    karma_i_forest *forest;        /* rows become leaves of its trees; NULL: they stay as they are */
+    size_t n_matrix_columns;       /* of a precomputed kernel, which has no attributes: training rows; otherwise 0 */
+    int is_polar;                  /* numbers are two features, u and 1 - u in [0, 1] */
+    int is_sparse;                 /* rows are lists of cells: numbers only, one feature each */
+    double radius;                 /* of the ball that rows are shrunk into, in encoded units; 0: rows are left alone */
 } karma_i_recipe;
 
 void karma_i_recipe_free(karma_i_recipe *recipe);
@@ -86,6 +90,12 @@ karma_status karma_i_recipe_match(karma_i_matching *out, const karma_i_recipe *r
                                   karma_error *err);
 void karma_i_matching_clear(karma_i_matching *matching);
 
+/* What becomes the feature of a number: the number, or its normal score. */
+static inline double karma_i_recipe_raw(const karma_i_recipe *recipe, size_t attribute, double number) {
+    const karma_i_normal_scores *scores = recipe->scores ? &recipe->scores[attribute] : NULL;
+    return scores && scores->n ? karma_i_normal_score_of(scores, number) : number;
+}
+
 /* The value of one feature: of a number itself, of an indicator where raw is 1 for its own level and 0 for others. */
 static inline double karma_i_recipe_feature(const karma_i_recipe *recipe, size_t feature, double raw) {
     return (raw - recipe->shift[feature]) * recipe->factor[feature];
@@ -126,8 +136,9 @@ typedef struct karma_i_decoded {
 
 /* The cell of an attribute that has features, from all features of a row:
  *
- *     number    x · divisor / factor + shift; in the polar encoding from the first feature alone
- *     category  the level whose decoded indicator is largest, the first of equal ones
+ *     number    x · divisor / factor + shift; in the polar encoding from the first feature alone. Where that is a
+ * normal score: mean and standard deviation of the number whose score has this mean and standard error category  the
+ * level whose decoded indicator is largest, the first of equal ones
  *
  * `divisor`: that of karma_i_recipe_encode. `standard_errors` are those of the features, or NULL: then 0. */
 karma_i_decoded karma_i_recipe_decode(const karma_i_recipe *recipe, size_t attribute, const double *features,

@@ -148,6 +148,7 @@ static void encode_cell(karma_i_rows *rows, size_t row, const karma_i_recipe *r,
         encode_term(rows, row, r, attribute, rank);
     } else if (r->columns[attribute].kind == KARMA_COLUMN_NUMBER) {
         float *values = karma_i_rows_values(rows, row);
+        raw = karma_i_recipe_raw(r, attribute, raw);
         for (size_t f = r->feature_start[attribute]; f < r->feature_start[attribute + 1]; f++) {
             values[f] = encode(r, f, raw);
             if (r->is_polar) values[f] = fminf(fmaxf(values[f], 0.0F), 1.0F);
@@ -185,7 +186,8 @@ static karma_status encode_sparse_row(karma_i_rows *rows, double *divisor, const
         if (attribute == UNKNOWN) continue;
         ascending &= n == 0 || order[n - 1] < (uint32_t)attribute;
         order[n++] = (uint32_t)attribute;
-        dense[attribute] = encode(recipe, (size_t)attribute, cells.value[k]);
+        double raw = karma_i_recipe_raw(recipe, (size_t)attribute, cells.value[k]);
+        dense[attribute] = encode(recipe, (size_t)attribute, raw);
     }
     if (!ascending) qsort(order, n, sizeof *order, by_attribute);
     double sum = 0.0;

@@ -78,6 +78,17 @@ static karma_status archive_columns(karma_i_archive *a, karma_i_recipe *r) {
     return karma_i_rankings_archive(a, r->rankings, n);
 }
 
+/* Numbers may have scores instead of values: one feature each. */
+static karma_status archive_scores(karma_i_archive *a, karma_i_recipe *r) {
+    if (karma_i_archive_is_reading(a) && !(r->scores = karma_i_zalloc(r->n_attributes, sizeof *r->scores)))
+        return karma_i_archive_fail_memory(a);
+    KARMA_TRY(karma_i_normal_scores_archive(a, r->scores, r->n_attributes));
+    for (size_t j = 0; j < r->n_attributes; j++)
+        if (r->scores[j].n && (r->columns[j].kind != KARMA_COLUMN_NUMBER || r->rankings[j].n || r->is_polar))
+            return karma_i_archive_fail(a, "column '%.60s' has normal scores", r->columns[j].name);
+    return KARMA_OK;
+}
+
 /* Trees see ranks and codes. */
 static karma_status archive_forest(karma_i_archive *a, karma_i_recipe *r) {
     for (size_t j = 0; j < r->n_attributes; j++)
@@ -96,7 +107,9 @@ karma_status karma_i_recipe_archive(karma_i_archive *a, karma_i_recipe *r, karma
     KARMA_TRY(karma_i_archive_flag(a, "sparse", &r->is_sparse));
     KARMA_TRY(karma_i_archive_number(a, "radius", &r->radius, 0.0, DBL_MAX));
     KARMA_TRY(archive_columns(a, r));
-    if (kind == KARMA_KERNEL_SUBSPACE) KARMA_TRY(karma_i_latent_archive(a, &r->latent, karma_i_recipe_n_features(r)));
+    if (karma_i_kind_of(kind)->has_scores) KARMA_TRY(archive_scores(a, r));
+    if (karma_i_kind_of(kind)->is_subspace)
+        KARMA_TRY(karma_i_latent_archive(a, &r->latent, karma_i_recipe_n_features(r)));
     if (r->latent && r->latent->linkage.group && r->latent->linkage.n_attributes != r->n_attributes)
         return karma_i_archive_fail(a, "its 'groups' are not those of its columns");
     KARMA_TRY(check_columns(a, r));

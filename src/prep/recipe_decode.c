@@ -7,10 +7,14 @@ static double decode_feature(const karma_i_recipe *r, size_t feature, double x, 
     return x * divisor / r->factor[feature] + r->shift[feature];
 }
 
-static karma_i_decoded decode_number(const karma_i_recipe *r, size_t feature, const double *x, const double *errors,
+static karma_i_decoded decode_number(const karma_i_recipe *r, size_t attribute, const double *x, const double *errors,
                                      double divisor) {
+    size_t feature = r->feature_start[attribute];
     double scale = divisor / fabs(r->factor[feature]);
-    return (karma_i_decoded){decode_feature(r, feature, x[feature], divisor), errors ? errors[feature] * scale : 0.0};
+    karma_i_decoded cell = {decode_feature(r, feature, x[feature], divisor), errors ? errors[feature] * scale : 0.0};
+    if (r->scores && r->scores[attribute].n)
+        karma_i_normal_scores_moments(&cell.value, &cell.error, &r->scores[attribute], cell.value, cell.error);
+    return cell;
 }
 
 /* Decoded indicators are shares: they sum to 1, and may be a little beyond the ends of [0, 1]. */
@@ -30,5 +34,5 @@ karma_i_decoded karma_i_recipe_decode(const karma_i_recipe *r, size_t attribute,
     size_t first = r->feature_start[attribute], end = r->feature_start[attribute + 1];
     return r->columns[attribute].kind == KARMA_COLUMN_CATEGORY
                ? decode_category(r, first, end, features, divisor)
-               : decode_number(r, first, features, standard_errors, divisor);
+               : decode_number(r, attribute, features, standard_errors, divisor);
 }

@@ -22,6 +22,7 @@ enum { MOST_INDICATORS = 3 };
 
 /* How columns are encoded. */
 typedef struct style {
+    int scores_numbers;                 /* numbers become normal scores, except those named linear */
     int ranks_numbers;                  /* numbers are ranked, except those named linear */
     const karma_names *ranked, *linear; /* columns with their own kind of encoding; NULL: none */
     int centred_ranks;
@@ -37,18 +38,20 @@ typedef struct style {
  * shrunk into a ball, completed or weighed. A weight must scale all of κ, also its constant, so weighted ranks are
  * centred: the plain form has a constant that cannot be scaled. */
 static style style_of(karma_kernel_kind kind, const karma_fit_options *options) {
-    int is_polar = options->encoding == KARMA_ENCODING_POLAR, is_subspace = kind == KARMA_KERNEL_SUBSPACE;
+    int is_polar = options->encoding == KARMA_ENCODING_POLAR, is_subspace = karma_i_kind_of(kind)->is_subspace;
+    int has_scores = karma_i_kind_of(kind)->has_scores;
     int is_weighed = kind == KARMA_KERNEL_RELEVANCE;
     if (kind == KARMA_KERNEL_BOOST || kind == KARMA_KERNEL_FOREST) /* trees compare ranks and sets of levels */
         return (style){.ranks_numbers = 1, .bins_numbers = 1, .has_codes = 1, .has_codes_only = 1};
-    return (style){.ranks_numbers = kind == KARMA_KERNEL_RANK || is_weighed,
+    return (style){.scores_numbers = has_scores,
+                   .ranks_numbers = kind == KARMA_KERNEL_RANK || is_weighed,
                    .ranked = is_subspace ? NULL : &options->rank,
                    .linear = &options->linear,
                    .centred_ranks = options->rank_form == KARMA_RANK_FORM_CENTRED || is_weighed,
                    .has_codes = !options->unit_ball && !is_subspace && !is_weighed,
-                   .is_centred = options->standardise && !is_polar,
+                   .is_centred = options->standardise && (has_scores || !is_polar),
                    .standardise = options->standardise,
-                   .is_polar = is_polar};
+                   .is_polar = is_polar && !has_scores}; /* polar is how values are encoded */
 }
 
 static int is_named(const karma_names *names, const char *name) {
@@ -63,8 +66,17 @@ static int is_ranked(const karma_i_column *column, const style *s) {
     return s->ranks_numbers || is_named(s->ranked, column->name);
 }
 
+static int is_scored(const karma_i_column *column, const style *s) {
+    return s->scores_numbers && column->kind == KARMA_COLUMN_NUMBER && !is_named(s->linear, column->name);
+}
+
 static int is_coded(size_t n_levels, const style *s) {
     return s->has_codes_only || (n_levels > MOST_INDICATORS && s->has_codes);
+}
+
+/* Whether a column is learned from its sorted cells. */
+static int takes_cells(const karma_i_column *column, const style *s) {
+    return is_ranked(column, s) || is_scored(column, s);
 }
 
 /* Features of a number that is not ranked. */
@@ -122,10 +134,11 @@ static karma_status check_options(const karma_table *table, karma_kernel_kind ki
         if (is_named(&options->rank, options->linear.items[i]))
             return karma_i_fail(err, KARMA_ERR_OPTION, "column '%s' cannot be both option 'linear' and option 'rank'",
                                 options->linear.items[i]);
-    int has_features = kind == KARMA_KERNEL_LINEAR || kind == KARMA_KERNEL_SUBSPACE;
+    int has_features = kind == KARMA_KERNEL_LINEAR || karma_i_kind_of(kind)->is_subspace;
     if (options->unit_ball && (!has_features || options->rank.count))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "option 'unit-ball' is for option 'kernel=linear': ranks have no norm to shrink");
+    /* (normal scores are small, but columns named linear keep their values) */
     return !options->standardise && has_features ? check_magnitudes(table, err) : KARMA_OK;
 }
 
@@ -263,14 +276,29 @@ static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_co
     return KARMA_OK;
 }
 
+/* In a subspace of ranks: the same, and the scores are standardised as values are. */
+static karma_status learn_scores(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells, size_t n,
+                                 const style *s, karma_error *err) {
+    karma_i_normal_scores *scores = &r->scores[to];
+    KARMA_TRY(karma_i_normal_scores_learn(scores, cells, n, err));
+    karma_status st = karma_i_column_copy(&r->columns[to], column, err);
+    if (st != KARMA_OK) {
+        karma_i_normal_scores_clear(scores);
+        return st;
+    }
+    learn_standard(r, r->feature_start[to + 1]++, scores->mean, scores->sd, s->standardise);
+    return KARMA_OK;
+}
+
 /* The cells of an attribute that are in any process. */
-static karma_status learn_ranking_of_all(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells,
-                                         size_t n, const karma_ranks *ranks, const style *s, karma_error *err) {
+static karma_status learn_from_cells(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells,
+                                     size_t n, const karma_ranks *ranks, const style *s, karma_error *err) {
     karma_i_gathered all;
-    if (ranks->size == 1) return learn_ranking(r, to, column, cells, n, s, err);
+    karma_status (*learn)(karma_i_recipe *, size_t, const karma_i_column *, double *, size_t, const style *,
+                          karma_error *) = is_scored(column, s) ? learn_scores : learn_ranking;
+    if (ranks->size == 1) return learn(r, to, column, cells, n, s, err);
     KARMA_TRY(karma_i_ranks_gather(&all, cells, n * sizeof *cells, ranks, err));
-    karma_status st =
-        learn_ranking(r, to, column, (double *)(void *)all.bytes, all.start[ranks->size] / sizeof *cells, s, err);
+    karma_status st = learn(r, to, column, (double *)(void *)all.bytes, all.start[ranks->size] / sizeof *cells, s, err);
     karma_i_gathered_clear(&all);
     return st;
 }
@@ -307,7 +335,10 @@ static karma_status take_sizes(sizes *out, const karma_table *table, const karma
     return s->has_codes ? KARMA_OK : check_room(table, out->n_features, err);
 }
 
-static karma_status make_room(karma_i_recipe *r, size_t n_attributes, const sizes *n, karma_error *err) {
+static karma_status make_room(karma_i_recipe *r, size_t n_attributes, const sizes *n, const style *s,
+                              karma_error *err) {
+    if (s->scores_numbers && !(r->scores = karma_i_zalloc(n_attributes, sizeof *r->scores)))
+        return karma_i_fail_memory(err);
     r->columns = karma_i_zalloc(n_attributes, sizeof *r->columns);
     r->rankings = karma_i_zalloc(n_attributes, sizeof *r->rankings);
     r->feature_start = karma_i_zalloc(n_attributes + 1, sizeof *r->feature_start);
@@ -323,12 +354,12 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
                                   karma_error *err) {
     sizes n;
     KARMA_TRY(take_sizes(&n, table, m, s, err));
-    KARMA_TRY(make_room(r, table->n_attributes, &n, err));
+    KARMA_TRY(make_room(r, table->n_attributes, &n, s, err));
     double *cells = NULL;
     size_t *first = NULL;
-    int any_ranked = 0;
-    for (size_t j = 0; j < table->n_attributes; j++) any_ranked |= is_ranked(&table->attributes[j], s);
-    karma_status st = any_ranked ? karma_i_cells_by_attribute(&cells, &first, table, m->here, err) : KARMA_OK;
+    int needs_cells = 0;
+    for (size_t j = 0; j < table->n_attributes; j++) needs_cells |= takes_cells(&table->attributes[j], s);
+    karma_status st = needs_cells ? karma_i_cells_by_attribute(&cells, &first, table, m->here, err) : KARMA_OK;
     for (size_t j = 0; st == KARMA_OK && j < table->n_attributes; j++) {
         const karma_i_column *column = &table->attributes[j];
         size_t to = r->n_attributes;
@@ -337,8 +368,8 @@ static karma_status learn_columns(karma_i_recipe *r, const karma_table *table, c
         r->term_start[to + 1] = r->term_start[to];
         if (column->kind == KARMA_COLUMN_CATEGORY)
             st = learn_category(r, to, column, counts_of(table, m, j), s, err);
-        else if (first && is_ranked(column, s)) /* then there is an array of their cells */
-            st = learn_ranking_of_all(r, to, column, cells + first[j], m->here[j], karma_i_table_ranks(table), s, err);
+        else if (first && takes_cells(column, s)) /* then there is an array of their cells */
+            st = learn_from_cells(r, to, column, cells + first[j], m->here[j], karma_i_table_ranks(table), s, err);
         else
             st = learn_number(r, to, column, m, j, s, err);
         if (st != KARMA_OK) break;
@@ -456,7 +487,7 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
     KARMA_TRY(check_options(table, kind, options, err));
     KARMA_TRY(learn_encoding(&recipe, table, &s, hooks, err));
     karma_status st = options->unit_ball ? learn_radius(recipe, table, err) : KARMA_OK;
-    if (st == KARMA_OK && kind == KARMA_KERNEL_SUBSPACE) st = learn_latent(recipe, table, options, hooks, err);
+    if (st == KARMA_OK && karma_i_kind_of(kind)->is_subspace) st = learn_latent(recipe, table, options, hooks, err);
     if (st == KARMA_OK)
         *out = recipe;
     else

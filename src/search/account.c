@@ -18,7 +18,7 @@ typedef struct ingredient {
 } ingredient;
 
 static int uses_subspace(const karma_i_plan_kernel *kernel) {
-    return karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_SUBSPACE);
+    return karma_i_plan_kernel_has_subspace(kernel);
 }
 
 static const ingredient ingredients[] = {

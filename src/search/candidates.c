@@ -185,7 +185,7 @@ static int is_mapped(const sketch *k) {
 static karma_status draw_up(karma_i_plan_kernel *kernel, const sketch *k, const scope *s, karma_error *err) {
     KARMA_TRY(add_factor(kernel, 1.0, &k->first, s, err));
     if (!has_second(k)) return KARMA_OK;
-    int is_union = k->second.kind == KARMA_KERNEL_SUBSPACE && !(k->second.settings & OUTER);
+    int is_union = karma_i_kind_of(k->second.kind)->is_subspace && !(k->second.settings & OUTER);
     return add_factor(kernel, is_union && is_fixed(s, "mu") ? s->options->mu : k->weight, &k->second, s, err);
 }
 
@@ -206,7 +206,8 @@ static int fits_union(const sketch *k, const scope *s) {
 /* Whether a sketch is of the kernel that the user keeps. */
 static int fits_kernel(const sketch *k, const karma_i_plan_kernel *kept, const scope *s) {
     if (kept->is_union) return fits_union(k, s);
-    return !has_second(k) && k->first.kind == kept->factors[0].kind;
+    karma_kernel_kind kind = kept->factors[0].kind;
+    return !has_second(k) && karma_i_kind_with(k->first.kind, karma_i_kind_of(kind)->has_scores) == kind;
 }
 
 /* If the user fixes the outer map, it applies to sketches without one and to those whose settings belong to it;

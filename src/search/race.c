@@ -153,14 +153,14 @@ static int watch_encoding(void *payload, const char *stage, size_t done, size_t 
 
 /* Once for all folds, from the training rows of the first; no label is looked at. (Fewer rows would suggest a smaller
  * rank: of 300 of 768 rows of digits with half of the cells hidden one that costs a point and a half of accuracy.) */
-static karma_status choose_rank(karma_i_race *race, const karma_i_task *task, const karma_table *train,
-                                const karma_hooks *hooks, karma_error *err) {
+static karma_status choose_rank(karma_i_race *race, karma_kernel_kind kind, const karma_i_task *task,
+                                const karma_table *train, const karma_hooks *hooks, karma_error *err) {
     karma_fit_options options = task->options; /* borrows its texts */
     karma_i_recipe *recipe = NULL;
     karma_i_rows *rows = NULL;
     size_t rank = 0;
     options.subspace_rank = 0; /* only the features are wanted */
-    karma_status st = karma_i_recipe_learn(&recipe, train, KARMA_KERNEL_SUBSPACE, &options, hooks, err);
+    karma_status st = karma_i_recipe_learn(&recipe, train, kind, &options, hooks, err);
     if (st == KARMA_OK) st = karma_i_recipe_encode(&rows, NULL, recipe, train, NULL, err);
     if (st == KARMA_OK) st = karma_i_latent_coarse_rank(&rank, rows, &options, hooks, err);
     if (st == KARMA_OK) race->subspace_rank = (int64_t)rank;
@@ -177,13 +177,14 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
         karma_kernel_kind kinds[KARMA_N_KERNELS];
         double seconds[KARMA_N_KERNELS] = {0};
         size_t n_kinds = number_encodings(kinds, race);
-        int has_subspace = 0, has_slow = 0;
+        karma_kernel_kind subspace = KARMA_N_KERNELS; /* the first kind of it */
+        int has_slow = 0;
         for (size_t k = 0; k < n_kinds; k++) {
-            has_subspace |= kinds[k] == KARMA_KERNEL_SUBSPACE;
+            if (subspace == KARMA_N_KERNELS && karma_i_kind_of(kinds[k])->is_subspace) subspace = kinds[k];
             has_slow |= karma_i_kind_of(kinds[k])->is_slow;
         }
-        karma_status st = has_subspace && race->subspace_rank == (int64_t)KARMA_AUTO
-                              ? choose_rank(race, &f->task, f->tables.train, &hooks, err)
+        karma_status st = subspace != KARMA_N_KERNELS && race->subspace_rank == (int64_t)KARMA_AUTO
+                              ? choose_rank(race, subspace, &f->task, f->tables.train, &hooks, err)
                               : KARMA_OK;
         f->task.options.subspace_rank = race->subspace_rank;
         if (st == KARMA_OK)

@@ -83,6 +83,126 @@ class Kernels(Subspace):
                 notes=["no subspace was found"])
 
 
+class Ranks(Subspace):
+    """The subspace of normal scores: any increasing map of a column leaves it as it is."""
+
+    def rows(self, n, seed, warp=False, outliers=0.0, missing=0.5, dim=12, rank=3):
+        """Cells of low rank with holes, complete cells, labels; every other column an exponential or a cube of such cells."""
+        rng = random.Random(seed)
+        loadings = [[rng.gauss(0, 1) for _ in range(rank)] for _ in range(dim)]
+        loadings = [[a / math.hypot(*w) for a in w] for w in loadings]
+        slope = [rng.gauss(0, 1) for _ in range(rank)]
+        full, holes = [], []
+        for _ in range(n):
+            z = [rng.gauss(0, 1) for _ in range(rank)]
+            cells = [sum(a * b for a, b in zip(w, z)) + rng.gauss(0, 0.1) for w in loadings]
+            far = [rng.gauss(0, 20) if rng.random() < outliers else None for _ in cells]
+            gone = [rng.random() < missing for _ in cells]
+            if warp:
+                cells = [x ** 3 if j % 2 else math.exp(2 * x) for j, x in enumerate(cells)]
+            cells = [x if y is None else y for x, y in zip(cells, far)]
+            label = "up" if sum(a * b for a, b in zip(slope, z)) > 0 else "down"
+            full.append([repr(x) for x in cells] + [label])
+            holes.append(["" if g else repr(x) for g, x in zip(gone, cells)] + [label])
+        return holes, full
+
+    def accuracy(self, holes, *options):
+        names = [f"x{j}" for j in range(len(holes[0]) - 1)] + ["target"]
+        self.write_csv("holes.csv", names, holes[:len(holes) // 2])
+        self.write_csv("new.csv", names, holes[len(holes) // 2:])
+        self.train("subspace", "--subspace-rank", "3", *options)
+        return self.ok("eval", "m.karma", "new.csv", "--json").json()["accuracy"]
+
+    def test_columns_that_are_not_normal(self):
+        for seed in 1, 2:
+            plain, warped = self.rows(800, seed)[0], self.rows(800, seed, warp=True)[0]
+            values, ranks = self.accuracy(warped), self.accuracy(warped, "--space", "ranks")
+            self.assertGreater(ranks, values + 0.03, (seed, values, ranks))
+            self.assertGreater(ranks, 0.94)
+            # as good as on the columns before they were warped
+            self.assertLess(abs(ranks - self.accuracy(plain)), 0.02)
+            outliers = self.rows(800, seed, outliers=0.05)[0]
+            values, ranks = self.accuracy(outliers), self.accuracy(outliers, "--space", "ranks")
+            self.assertGreater(ranks, values + 0.03, (seed, values, ranks))
+
+    def test_increasing_maps_change_nothing(self):
+        """Scores of training values are the same, so predictions of training rows are, too."""
+        for warp in False, True:
+            holes = self.rows(300, 5, warp=warp)[0]
+            if warp:  # cubes and exponentials increase
+                self.assertNotEqual(plain[0][:-1], holes[0][:-1])
+            else:
+                plain = holes
+            self.write_csv("holes.csv", [f"x{j}" for j in range(12)] + ["target"], holes)
+            self.train("subspace(space=ranks)", "--subspace-rank", "3")
+            scores = [float(row[-1]) for row in self.ok("predict", "m.karma", "holes.csv").rows()[1:]]
+            if warp:
+                for a, b in zip(scores, before):
+                    self.assertAlmostEqual(a, b, delta=1e-4 * (1 + abs(b)))
+            before = scores
+
+    def errors_of(self, holes, full, *options):
+        """Root mean squared error of the missing cells in units of their columns' spread, and the share within 2 errors."""
+        names = [f"x{j}" for j in range(12)] + ["target"]
+        self.write_csv("holes.csv", names, holes)
+        self.train("subspace", "--subspace-rank", "3", "--subspace-noise", "column", *options)
+        self.ok("complete", "m.karma", "holes.csv", "-o", "out.csv", "--errors", "se.csv")
+        done, errors = self.read_rows("out.csv")[1:], self.read_rows("se.csv")[1:]
+        squares, within, n = [], 0, 0
+        for j in range(12):
+            truth = [float(row[j]) for row in full]
+            mean = sum(truth) / len(truth)
+            spread = sum((x - mean) ** 2 for x in truth) / len(truth)
+            rest = [(float(done[i][j]) - truth[i], float(errors[i][j])) for i, row in enumerate(holes) if not row[j]]
+            squares.append(sum(r * r for r, _ in rest) / len(rest) / spread)
+            within += sum(abs(r) <= 2 * e for r, e in rest)
+            n += len(rest)
+            low = min(float(row[j]) for row in holes if row[j])
+            high = max(float(row[j]) for row in holes if row[j])
+            if "ranks" in options:
+                self.assertGreaterEqual(min(float(row[j]) for row in done), low - 1e-6 * abs(low))
+                self.assertLessEqual(max(float(row[j]) for row in done), high + 1e-6 * abs(high))
+        return math.sqrt(sum(squares) / 12), within / n
+
+    def test_completions_come_back_through_the_quantiles(self):
+        for seed in 1, 2:
+            holes, full = self.rows(600, seed, warp=True, missing=0.3)
+            values, _ = self.errors_of(holes, full)
+            ranks, within = self.errors_of(holes, full, "--space", "ranks")
+            self.assertLess(ranks, 0.75 * values)
+            self.assertTrue(0.93 <= within <= 0.97, within)
+            alone = self.read("out.csv")
+            self.ok("complete", "m.karma", "holes.csv", "-o", "out.csv")  # the same without their errors
+            self.assertEqual(self.read("out.csv"), alone)
+
+    def test_in_formulas_explanations_and_reports(self):
+        self.synth()
+        self.train("subspace + 0.5*subspace(outer=rbf,space=ranks)", "--subspace-rank", "2")
+        self.assertGreater(self.ok("eval", "m.karma", "holes.csv", "--json").json()["accuracy"], 0.85)
+        self.assertIn("space=ranks", self.ok("inspect", "m.karma", "--json").json()["options"]["kernel"])
+        rows = self.ok("explain", "m.karma", "holes.csv", "--json").json()
+        self.assertTrue(rows)
+        report = self.ok("inspect", "holes.csv", "--target", "target", "--lowrank", "--space", "ranks", "--json").json()
+        self.assertEqual(report["verdict"], "holds")
+        self.fails("train", "holes.csv", "--target", "target", "--kernel", "rank(space=ranks)", "-o", "x.karma",
+                   code=2, says="only subspace has a space")
+
+    def test_columns_named_linear_and_categories(self):
+        """A column named linear keeps its values; categories are indicators in any space."""
+        rng = random.Random(2)
+        rows = []
+        for _ in range(200):
+            z = rng.gauss(0, 1)
+            rows.append([repr(math.exp(3 * z)), repr(z + rng.gauss(0, 0.1)), "hot" if z > 0 else "cold",
+                         "" if rng.random() < 0.3 else repr(2 * z), "up" if z > 0.3 else "down"])
+        self.write_csv("holes.csv", ["e", "x", "c", "w", "target"], rows)
+        self.train("subspace(space=ranks)", "--subspace-rank", "1", "--linear", "w")
+        out = self.ok("complete", "m.karma", "holes.csv").rows()[1:]
+        for before, after in zip(rows, out):
+            self.assertEqual((float(after[0]), float(after[1]), after[2]), (float(before[0]), float(before[1]), before[2]))
+        self.assertGreater(self.ok("eval", "m.karma", "holes.csv", "--json").json()["accuracy"], 0.9)
+
+
 class Refine(Subspace):
     """The label hangs on a short direction, and the rank given is too small for it."""
 

@@ -335,13 +335,14 @@ static const char *csv_of(int which) {
 }
 
 /* Which model: two classes with categories; three classes, by centred ranks; regression with categories and a missing
- * label, in the unit ball; two classes with a coded category; the same with a subspace, estimated and refined; the same
- * with columns weighed; with trees of both kinds. */
+ * label, in the unit ball; two classes with a coded category; the same with a subspace, and with one of
+ * ranks that is refined; the same with columns weighed; with trees of both kinds. */
 static void open_fitting(fitting *f, int which, int solver) {
     *f = (fitting){.options = quick_options(solver)};
     f->table = table_of(csv_of(which), which == 0 ? "label" : which == 2 ? "price" : "what");
     if (which == 2) f->options.task = KARMA_TASK_REGRESS, f->options.unit_ball = 1;
     if (which == 4 || which == 5) f->options.kernel = "union", f->options.subspace_rank = 2;
+    if (which == 5) f->options.space = KARMA_SPACE_RANKS;
     if (which == 6) f->options.kernel = "relevance";
     if (which == 7) f->options.kernel = "boost + forest", f->options.trees = 3;
     if (which == 5) f->options.refine = 2;

@@ -178,6 +178,7 @@ static void models_are_the_same_after_a_file(void **state) {
                                     "union",
                                     "rank + 0.5*subspace",
                                     "linear(gamma=1) @ 0.5,10:2 | rank(outer=rbf) @ 3 | linear * rank",
+                                    "subspace(space=ranks)",
                                     "subspace(outer=rbf) * linear + 2*subspace(bias=0)"};
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         o = quick_options();
@@ -1012,6 +1013,13 @@ static void impossible_encodings_are_refused(void **state) {
         {"rank", "ranking_value", 0, UINT64_C(0x7ff0000000000000), "finite"},
         {"rank", "ranking_value", 0, UINT64_C(0x4090000000000000), "order"}, /* 1024 before smaller ones */
         {"rank", "term_start", 1, 0, "terms"}, /* the terms of two columns would be those of the second */
+        {"subspace(space=ranks)", "scores_size", 0, 0, "more normal scores"},
+        {"subspace(space=ranks)", "scores_size", 0, UINT64_MAX, "not complete"},
+        {"subspace(space=ranks)", "scores_size", 2, 1, "not complete"},
+        {"subspace(space=ranks)", "scores_value", 0, UINT64_C(0x7ff0000000000000), "finite"},
+        {"subspace(space=ranks)", "scores_value", 0, UINT64_C(0x4090000000000000), "order"},
+        {"subspace(space=ranks)", "scores", 0, UINT64_C(0x4022000000000000), "order"},  /* 9 */
+        {"subspace(space=ranks)", "scores", 0, UINT64_C(0xc090000000000000), "finite"}, /* -1024 is no score */
         {NULL, "radius", 0, 0, "radius"},
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -1020,6 +1028,7 @@ static void impossible_encodings_are_refused(void **state) {
         karma_fit_options o = quick_options();
         o.kernel = (char *)changes[i].kernel;
         o.rank_form = KARMA_RANK_FORM_CENTRED;
+        o.subspace_rank = 1;
         open_forgery(&f, CSV_CODES, "label", &o);
         (void)snprintf(name, sizeof name, "encodings.0.%s", changes[i].array);
         if (strcmp(changes[i].array, "radius") == 0)

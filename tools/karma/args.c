@@ -111,10 +111,10 @@ const char *const learning_file_option_names[] = {"query",  "missing", "gram",  
                                                   "header", "absent",  "decimal", "dates",  "date-order",
                                                   "users",  "item",    "like",    NULL};
 
-const char *const kernel_option_names[] = {
-    "kernel", "linear", "rank",   "encoding",    "rank-form", "gamma", "scale",         "bias",
-    "outer",  "degree", "offset", "width",       "series",    "mu",    "subspace-rank", "subspace-noise",
-    "refine", "trees",  "leaves", "standardise", "unit-ball", NULL};
+const char *const kernel_option_names[] = {"kernel", "linear", "rank",          "encoding",       "rank-form", "gamma",
+                                           "scale",  "bias",   "outer",         "degree",         "offset",    "width",
+                                           "series", "mu",     "subspace-rank", "subspace-noise", "space",     "refine",
+                                           "trees",  "leaves", "standardise",   "unit-ball",      NULL};
 
 const char *const task_option_names[] = {"task",         "loss",          "tube",      "huber",     "quantile",
                                          "class-weight", "probabilities", "certainty", "intervals", "sets",

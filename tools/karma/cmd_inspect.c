@@ -475,8 +475,8 @@ static int run(tool *t) {
 }
 
 static const char *const tool_names[] = {"lowrank", "output", "json", "quiet", NULL};
-static const char *const fit_names[] = {"standardise", "unit-ball", "subspace-rank", "subspace-noise", "seed",
-                                        "threads",     NULL};
+static const char *const fit_names[] = {"standardise", "unit-ball", "subspace-rank", "subspace-noise",
+                                        "space",       "seed",      "threads",       NULL};
 static const char *const theory_names[] = {"epsilon", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},

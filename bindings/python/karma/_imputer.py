@@ -13,7 +13,7 @@ from ._estimators import check_columns
 from ._model import Model
 from ._options import FIT, pairs, with_options
 
-OWN = ("subspace_rank", "standardise", "seed", "threads")
+OWN = ("subspace_rank", "space", "standardise", "seed", "threads")
 
 
 @with_options({key: FIT[key] for key in OWN}, absent=None, verbose=0)

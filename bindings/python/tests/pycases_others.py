@@ -57,6 +57,15 @@ class Imputer(unittest.TestCase):
         blind = np.full((1, X.shape[1]), np.nan)
         self.assertGreater(SubspaceImputer(subspace_rank=2).fit(X).standard_errors(blind).min(), np.median(errors[missing]))
 
+    def test_ranks(self):
+        whole, X = low_rank()
+        X, whole = np.exp(3 * X), np.exp(3 * whole)
+        missing = np.isnan(X)
+        values, ranks = (SubspaceImputer(subspace_rank=2, space=space).fit_transform(X) for space in ("values", "ranks"))
+        np.testing.assert_array_equal(ranks[~missing], X[~missing])
+        worse, wrong = (np.median(np.abs(np.log(np.maximum(x, 1e-9)) - np.log(whole))[missing]) for x in (values, ranks))
+        self.assertLess(wrong, 0.5 * worse)
+
     def test_rows_that_were_not_in_training(self):
         whole, X = low_rank(400)
         imputer = SubspaceImputer().fit(X[:200])
