@@ -127,20 +127,17 @@ void karma_i_normal_scores_moments(double *mean, double *sd, const karma_i_norma
                                    double spread) {
     enum { REACH = 40 };
     const double step = 0.125;
-    double value[2 * REACH + 1], weight[2 * REACH + 1], total = 0.0, squares = 0.0;
-    *mean = karma_i_normal_score_value(s, centre);
-    *sd = 0.0;
-    if (!(spread > 0.0)) return;
-    for (int k = 0; k <= 2 * REACH; k++) {
-        double t = step * (double)(k - REACH);
-        value[k] = karma_i_normal_score_value(s, centre + spread * t);
-        weight[k] = exp(-0.5 * t * t);
-        total += weight[k];
+    const double middle = karma_i_normal_score_value(s, centre);
+    double total = 0.0, sum = 0.0, squares = 0.0; /* of the differences from the middle */
+    for (int k = -REACH; k <= REACH; k++) {
+        double t = step * (double)k, weight = exp(-0.5 * t * t);
+        double rest = karma_i_normal_score_value(s, centre + spread * t) - middle;
+        total += weight;
+        sum += weight * rest;
+        squares += weight * rest * rest;
     }
-    *mean = 0.0;
-    for (int k = 0; k <= 2 * REACH; k++) *mean += weight[k] / total * value[k];
-    for (int k = 0; k <= 2 * REACH; k++) squares += weight[k] / total * pow(value[k] - *mean, 2.0);
-    *sd = sqrt(squares);
+    *mean = middle + sum / total;
+    *sd = sqrt(fmax(squares / total - sum / total * (sum / total), 0.0));
 }
 
 /* --- model files --------------------------------------------------------------------------------------- */
