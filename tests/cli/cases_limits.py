@@ -38,6 +38,24 @@ class Threads(Case):
         self.fails(*TRAIN, "--threads", "4096", code=2, preexec_fn=address_space(2000), says="--threads 4096: .* only [0-9]+ threads")
 
 
+    def test_no_more_processes(self):
+        """A limit on processes, as containers have, ends the OpenMP runtime with a message of its own when it starts a thread."""
+        limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)), **self.ordinary_user()}
+        os.chmod(self.dir, 0o777)
+        self.fails(*TRAIN, "--threads", "2", code=2, says="--threads 2: .* only 1 thread here", **limits)
+        self.ok(*TRAIN, "--quiet", **limits)
+
+
+class FileSizes(Case):
+    def test_no_more_bytes(self):
+        """Beyond ulimit -f a signal would end the run without a word."""
+        self.run_karma(*TRAIN)
+        os.remove(self.path("m.karma"))
+        limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))}
+        self.fails(*TRAIN, "--quiet", says="m.karma: cannot write: File too large", **limits)
+        self.fails("synth", "--rows", "1000", "-o", "s.csv", says="s.csv: cannot write the table: File too large", **limits)
+
+
 class AddressSpace(Case):
     def test_too_little_to_start(self):
         """OpenBLAS never stops trying to get its buffer."""

@@ -99,13 +99,13 @@ double peak_bytes(void) {
 
 int check_threads(tool *t) {
     int64_t processors = sysconf(_SC_NPROCESSORS_ONLN), wanted = t->fit.threads;
-    int is_limited = address_space() != INFINITY;
-    if (!is_limited && wanted <= processors) return EXIT_DONE;
-    if (is_limited) (void)mallopt(M_ARENA_MAX, 1); /* each thread's own would reserve 64 MB */
+    if (address_space() != INFINITY) (void)mallopt(M_ARENA_MAX, 1); /* each thread's own would reserve 64 MB */
+    /* a limit on processes may be that of a container, which can only be found out by trying */
     int64_t possible = threads_at_once(wanted > 0 ? wanted : processors);
     if (possible < wanted)
-        return fail_usage(t, "--threads %lld: the system allows only %lld threads here (ulimit -u, ulimit -v)",
-                          (long long)wanted, (long long)possible);
-    if (wanted == 0) t->read.threads = t->fit.threads = possible; /* the result does not depend on their number */
+        return fail_usage(t, "--threads %lld: the system allows only %lld thread%s here (ulimit -u, ulimit -v)",
+                          (long long)wanted, (long long)possible, possible == 1 ? "" : "s");
+    if (wanted == 0 && possible < processors)
+        t->read.threads = t->fit.threads = possible; /* the result does not depend on their number */
     return EXIT_DONE;
 }

@@ -1,5 +1,6 @@
 /* karma COMMAND [ARGUMENT]... [OPTION]... */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,6 +84,7 @@ enum { STDOUT_BUFFER = 1 << 20 };
 
 int run_tool(int argc, char **argv, const karma_ranks *ranks) {
     reserve_standard_streams();
+    (void)signal(SIGXFSZ, SIG_IGN); /* beyond the limit on file sizes, writing then fails, with a sentence */
     (void)setvbuf(stdout, NULL, _IOFBF, STDOUT_BUFFER);
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0) {
