@@ -98,7 +98,7 @@ static void draw_roc(report *r, const outcome *o, const curves *c, size_t n, con
             .y = {.label = "precision", .high = 1.0},
             .series = names,
             .n_series = n});
-    if (n == 1) figure_rule_y(&f, (double)c[0].n_positive / (double)o->n_rows, "guessing");
+    if (n == 1) figure_rule_below(&f, (double)c[0].n_positive / (double)o->n_rows, "guessing");
     for (size_t i = 0; i < n; i++) figure_line(&f, i, c[i].recall + 1, c[i].precision + 1, c[i].n - 1, LINE_STEPS);
     figure_end(&f);
 }

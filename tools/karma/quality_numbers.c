@@ -53,7 +53,8 @@ static void draw_residuals(report *r, const outcome *o, const double *residuals,
 static void draw_histogram(report *r, const double *values, size_t n, const char *title, const char *caption,
                            const char *label) {
     double count[N_BINS] = {0}, most = 0.0;
-    figure_spec spec = {.title = title, .caption = caption, .x = {.label = label}, .y = {.label = "rows"}};
+    figure_spec spec = {
+        .title = title, .caption = caption, .x = {.label = label}, .y = {.label = "rows", .is_whole = 1}};
     range_of(&spec.x.low, &spec.x.high, values, n);
     double width = (spec.x.high - spec.x.low) / N_BINS;
     for (size_t i = 0; i < n; i++) {

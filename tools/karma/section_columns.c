@@ -225,6 +225,8 @@ static void draw_effect(report *r, const karma_table *rows, size_t column, const
         for (size_t k = 0; k < n; k++) figure_point(&f, k + 1 == n, (double)k, e->mean[k], NULL);
     } else {
         range_of(&spec.x.low, &spec.x.high, e->g.value, n - 1);
+        spec.x.is_whole = 1;
+        for (size_t k = 0; k + 1 < n; k++) spec.x.is_whole &= e->g.value[k] == floor(e->g.value[k]);
         figure_begin(&f, &r->page, &spec);
         figure_line(&f, 0, e->g.value, e->mean, n - 1, LINE_MARKED);
         double x[2] = {spec.x.low, spec.x.high}, y[2] = {e->mean[n - 1], e->mean[n - 1]};

@@ -43,19 +43,21 @@ static void draw_methods(report *r, const karma_comparison *c, const size_t *ord
         .title = "Methods",
         .caption =
             karma_goal_is_loss(c->goal)
-                ? "Mean over the folds, shorter is better; lines are standard errors."
-                : "Mean over the folds, longer is better; lines are standard errors. The axis may not begin at 0.",
+                ? "Mean over the folds, shorter is better; lines are standard errors. Dashed: a constant prediction."
+                : "Mean over the folds, longer is better; lines are standard errors. Dashed: a constant prediction. "
+                  "The "
+                  "axis may not begin at 0.",
         .x = {.label = karma_goal_name(c->goal)},
         .y = {.label = "method", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
         .extra = "standard error"};
     padded_range_of(&spec.x.low, &spec.x.high, ends, 2 * n + 1);
     figure f;
     figure_begin(&f, &r->page, &spec);
-    figure_rule_x(&f, constant, "constant");
     for (size_t i = 0; i < n; i++) {
         const karma_compare_method *m = &c->methods[order[i]];
         figure_bar(&f, m->is_worse ? 1 : 0, i, m->mean, m->error, short_number(text, m->error));
     }
+    figure_rule_x(&f, constant, NULL); /* in front of the bars */
     figure_end(&f);
 }
 
@@ -72,7 +74,10 @@ static void write_methods(report *r, const karma_comparison *c, const size_t *or
         page_cell(&r->page, "%s", m->name);
         page_number(&r->page, m->mean, "%.4f", m->mean);
         page_number(&r->page, m->error, isfinite(m->error) ? "%.4f" : "", m->error);
-        page_number(&r->page, m->difference, "%+.4f%s", m->difference, m->is_worse ? " *" : "");
+        if (order[i] == c->best)
+            page_number(&r->page, m->difference, "best");
+        else
+            page_number(&r->page, m->difference, "%+.4f%s", m->difference, m->is_worse ? " *" : "");
         page_number(&r->page, m->adjusted_p, isfinite(m->adjusted_p) ? "%.3f" : "", m->adjusted_p);
         page_number(&r->page, seconds, "%.3f", seconds);
         page_cell(&r->page, "%s%s", m->help,

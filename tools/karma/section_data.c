@@ -125,8 +125,8 @@ static void draw_strips(const view *v, karma_pattern *patterns, size_t n, const 
     const char *bands[MOST_PATTERNS];
     double value;
     for (size_t p = 0; p < n; p++) {
-        (void)snprintf(counts[p], sizeof counts[p], "%zu rows (%.1f%%)", patterns[p].n_rows,
-                       100.0 * (double)patterns[p].n_rows / (double)v->n_rows);
+        (void)snprintf(counts[p], sizeof counts[p], "%zu row%s (%.1f%%)", patterns[p].n_rows,
+                       patterns[p].n_rows == 1 ? "" : "s", 100.0 * (double)patterns[p].n_rows / (double)v->n_rows);
         bands[p] = counts[p];
     }
     if (flags && names) {
@@ -173,7 +173,7 @@ static karma_status draw_patterns(const view *v, karma_error *err) {
     qsort(columns, n_columns, sizeof *columns, by_number);
     for (size_t p = 0; p < n; p++) rows += patterns[p].n_rows;
     (void)snprintf(caption, sizeof caption,
-                   "Rows grouped by pattern: the %zu commonest of %zu patterns, with %.1f%% of the rows. Coloured: "
+                   "Rows grouped by pattern: the %zu most common of %zu patterns, with %.1f%% of the rows. Coloured: "
                    "missing. %zu of %zu columns have missing values.",
                    n, n_distinct, 100.0 * (double)rows / (double)v->n_rows, n_columns, v->n_columns);
     qsort(patterns, n, sizeof *patterns, by_missing);

@@ -25,8 +25,8 @@ static void draw_trials(report *r, karma_lowrank *l) {
     figure_spec spec = {.title = "How many dimensions",
                         .caption =
                             "How well hidden cells are predicted from the others, by the rank of the subspace. The "
-                            "highest point is taken.",
-                        .x = {.label = "rank"},
+                            "smallest rank that is as good as the best is taken.",
+                        .x = {.label = "rank", .is_whole = 1},
                         .y = {.label = "mean log density of hidden cells"}};
     range_of(&spec.x.low, &spec.x.high, x, n);
     range_of(&spec.y.low, &spec.y.high, y, n);
@@ -72,7 +72,7 @@ static void draw_lambda(report *r, const karma_lowrank *l) {
                                     "How much of the subspace the observed cells of a row show: near 1 much, near 0 "
                                     "little. Rows with a small \xCE\xBB need a large \xCE\xB3.",
                                 .x = {.label = "\xCE\xBB", .low = 0.0, .high = 1.0},
-                                .y = {.label = "rows", .high = most}});
+                                .y = {.label = "rows", .high = most, .is_whole = 1}});
     for (size_t b = 0; b < N_BINS; b++)
         if (count[b] > 0.0) figure_block(&f, 2, (double)b / N_BINS, (double)(b + 1) / N_BINS, count[b], NULL);
     figure_end(&f);

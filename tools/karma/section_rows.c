@@ -16,19 +16,39 @@ typedef struct unsure {
     size_t row;
 } unsure;
 
+/* Of every row, where a number has them: the outer quantiles, or those that keep their level on rows that were left
+ * out. NULL otherwise. */
+typedef struct intervals {
+    double *low, *high;
+} intervals;
+
+static karma_status find_intervals(intervals *out, const report *r, karma_error *err) {
+    const karma_model *model = r->model;
+    size_t n = karma_table_n_rows(r->rows), O = karma_model_n_outputs(model), Q = karma_model_n_quantiles(model, 0);
+    if (karma_model_n_classes(model, 0) || (Q < 2 && karma_model_n_left_out(model, 0) == 0)) return KARMA_OK;
+    out->low = malloc((n + 1) * sizeof *out->low);
+    out->high = malloc((n + 1) * sizeof *out->high);
+    if (!out->low || !out->high) return out_of_memory(err);
+    if (Q < 2) return karma_predict_intervals(out->low, out->high, model, 0, r->rows, r->scores, KARMA_AUTO, err);
+    const double *first = r->scores + karma_model_first_output(model, 0);
+    for (size_t i = 0; i < n; i++) out->low[i] = first[i * O], out->high[i] = first[i * O + Q - 1];
+    return KARMA_OK;
+}
+
 static int by_certainty(const void *a, const void *b) {
     const unsure *x = a, *y = b;
     if (x->certainty != y->certainty) return x->certainty < y->certainty ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Of classes the distance between the two most likely; of quantiles minus the width; of other numbers the share of the
- * support rows that observe the same columns. */
-static double certainty_of(const report *r, const double *scores, const karma_overlap *overlap, double *room) {
+/* Of classes the distance between the two most likely; of quantiles and intervals minus the width; of other numbers the
+ * share of the support rows that observe the same columns. */
+static double certainty_of(const report *r, size_t row, const intervals *in, double *room) {
     const karma_model *model = r->model;
+    const double *scores = r->scores + row * karma_model_n_outputs(model);
     size_t K = karma_model_n_classes(model, 0), first = karma_model_first_output(model, 0);
-    size_t Q = karma_model_n_quantiles(model, 0), n = karma_model_target_n_outputs(model, 0);
-    if (K == 0) return Q > 1 ? scores[first] - scores[first + Q - 1] : overlap->share;
+    size_t n = karma_model_target_n_outputs(model, 0);
+    if (K == 0) return in->low ? in->low[row] - in->high[row] : r->overlaps[row].share;
     if (!karma_model_probabilities(model, 0, scores, room)) {
         if (n == 1) return fabs(scores[first]);
         memcpy(room, scores + first, K * sizeof *room);
@@ -45,9 +65,9 @@ static double certainty_of(const report *r, const double *scores, const karma_ov
 
 /* --- why ----------------------------------------------------------------------------------------------- */
 
-static const char *const level_words[] = {"", "few training rows have its columns; ",
-                                          "hardly any training row has its columns; ",
-                                          "no column of the model is observed;  "};
+static const char *const level_words[] = {"", "few training rows have its columns",
+                                          "hardly any training row has its columns",
+                                          "no column of the model is observed"};
 
 static size_t count_flags_of(const report *r, size_t row) {
     size_t n = 0;
@@ -75,7 +95,8 @@ static void write_why(report *r, const karma_explanations *e, size_t i, size_t r
     char text[600] = "", unlike[80] = "";
     const double *scores = r->scores + row * karma_model_n_outputs(r->model);
     if (K > 2) output += karma_model_decide(r->model, 0, scores);
-    if (n_flags) (void)snprintf(unlike, sizeof unlike, "%zu values unlike the training rows; ", n_flags);
+    if (n_flags)
+        (void)snprintf(unlike, sizeof unlike, "%zu value%s unlike the training rows", n_flags, n_flags == 1 ? "" : "s");
     const char *up = e ? strongest(r, e, i, output, 1.0) : NULL, *down = e ? strongest(r, e, i, output, -1.0) : NULL;
     const char *toward =
         K ? karma_model_class(r->model, 0, K > 2 ? output - karma_model_first_output(r->model, 0) : 1) : "more";
@@ -83,25 +104,27 @@ static void write_why(report *r, const karma_explanations *e, size_t i, size_t r
         (void)snprintf(text, sizeof text, "%.80s is evidence for %.80s, %.80s against it", up, toward, down);
     else if (up || down)
         (void)snprintf(text, sizeof text, "mostly %.80s", up ? up : down);
-    page_cell(&r->page, "%s%s%s", level_words[r->overlaps[row].level], unlike, text);
+    const char *parts[] = {level_words[r->overlaps[row].level], unlike, text};
+    char all[800] = "";
+    for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++)
+        if (*parts[k]) (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", *all ? "; " : "", parts[k]);
+    page_cell(&r->page, "%s", all);
 }
 
 /* --- the table ----------------------------------------------------------------------------------------- */
 
-static void write_answer(report *r, size_t row, const unsure *u) {
+static void write_answer(report *r, size_t row, const unsure *u, const intervals *in) {
     const karma_model *model = r->model;
     const double *scores = r->scores + row * karma_model_n_outputs(model);
-    size_t K = karma_model_n_classes(model, 0), Q = karma_model_n_quantiles(model, 0),
-           first = karma_model_first_output(model, 0);
     char a[40], b[40];
-    if (K) {
+    if (karma_model_n_classes(model, 0)) {
         page_cell(&r->page, "%s", karma_model_class(model, 0, karma_model_decide(model, 0, scores)));
         page_number(&r->page, u->certainty, "%.3f", u->certainty);
     } else {
         page_cell(&r->page, "%s", short_number(a, karma_model_number(model, 0, scores)));
-        if (Q > 1)
-            page_number(&r->page, -u->certainty, "%s to %s", short_number(a, scores[first]),
-                        short_number(b, scores[first + Q - 1]));
+        if (in->low)
+            page_number(&r->page, -u->certainty, "%s to %s", short_number(a, in->low[row]),
+                        short_number(b, in->high[row]));
         else
             page_number(&r->page, u->certainty, "%.1f%%", 100.0 * u->certainty);
     }
@@ -118,14 +141,14 @@ static void write_truth(report *r, size_t row) {
     page_cell(&r->page, " ");
 }
 
-static const char *certainty_words(const karma_model *model) {
+static const char *certainty_words(const karma_model *model, const intervals *in) {
     if (karma_model_n_classes(model, 0))
         return karma_model_has_probabilities(model, 0) ? "lead over the next class" : "lead of the score";
-    return karma_model_n_quantiles(model, 0) > 1 ? "interval" : "training rows that share its columns";
+    return in->low ? "interval" : "training rows that share its columns";
 }
 
-static void write_rows(report *r, const unsure *list, size_t n, const karma_explanations *e) {
-    const table_column columns[] = {{"row", 0},   {"prediction", 0},       {certainty_words(r->model), 1},
+static void write_rows(report *r, const unsure *list, size_t n, const karma_explanations *e, const intervals *in) {
+    const table_column columns[] = {{"row", 0},   {"prediction", 0},       {certainty_words(r->model, in), 1},
                                     {"truth", 0}, {"observed columns", 1}, {"why", 0}};
     page_table_begin(&r->page, "The rows about which the model is least certain", columns, 6);
     for (size_t i = 0; i < n; i++) {
@@ -133,7 +156,7 @@ static void write_rows(report *r, const unsure *list, size_t n, const karma_expl
         size_t row = list[i].row;
         page_table_line(&r->page);
         page_cell(&r->page, "%s", row_name(name, r, row));
-        write_answer(r, row, &list[i]);
+        write_answer(r, row, &list[i], in);
         write_truth(r, row);
         page_number(&r->page, (double)r->overlaps[row].observed, "%zu of %zu", r->overlaps[row].observed,
                     karma_model_n_attributes(r->model));
@@ -159,18 +182,39 @@ static karma_status explain_rows(karma_explanations *out, report *r, const unsur
     return st;
 }
 
+/* The table, unless no row is less certain than another. */
+static karma_status list_rows(report *r, unsure *list, size_t n, const intervals *in, karma_error *err) {
+    size_t shown = n < MOST_ROWS ? n : MOST_ROWS;
+    karma_explanations e = {0};
+    qsort(list, n, sizeof *list, by_certainty);
+    double least = list[0].certainty, most = list[n - 1].certainty; /* infinite where intervals are unlimited */
+    if (n > 1 && (least == most || most - least <= 1e-9 * fabs(least))) {
+        page_paragraph(&r->page, "The model is equally certain of all %zu rows%s.", n,
+                       in->low ? ": their intervals have the same width" : "");
+        return KARMA_OK;
+    }
+    karma_status st = explain_rows(&e, r, list, shown, err);
+    if (st == KARMA_OK) write_rows(r, list, shown, e.n_rows ? &e : NULL, in);
+    if (st == KARMA_OK && e.n_rows == 0)
+        page_paragraph(
+            &r->page,
+            "Columns that are evidence for and against are not listed for models of more than %d columns; karma "
+            "explain finds them.",
+            MOST_EXPLAINED_COLUMNS);
+    if (e.n_rows) karma_explanations_clear(&e);
+    return st;
+}
+
 static karma_status write_section(report *r, karma_error *err) {
-    size_t n = karma_table_n_rows(r->rows), shown = n < MOST_ROWS ? n : MOST_ROWS;
+    size_t n = karma_table_n_rows(r->rows);
     unsure *list = malloc(n * sizeof *list);
     double *room = malloc((karma_model_n_classes(r->model, 0) + 1) * sizeof *room);
-    karma_explanations e = {0};
-    karma_status st = list && room ? KARMA_OK : out_of_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < n; i++)
-        list[i] = (unsure){certainty_of(r, r->scores + i * karma_model_n_outputs(r->model), &r->overlaps[i], room), i};
-    if (st == KARMA_OK) qsort(list, n, sizeof *list, by_certainty);
-    if (st == KARMA_OK) st = explain_rows(&e, r, list, shown, err);
-    if (st == KARMA_OK) write_rows(r, list, shown, e.n_rows ? &e : NULL);
-    if (e.n_rows) karma_explanations_clear(&e);
+    intervals in = {NULL, NULL};
+    karma_status st = list && room ? find_intervals(&in, r, err) : out_of_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) list[i] = (unsure){certainty_of(r, i, &in, room), i};
+    if (st == KARMA_OK) st = list_rows(r, list, n, &in, err);
+    free(in.low);
+    free(in.high);
     free(list);
     free(room);
     return st;

@@ -6,11 +6,11 @@
 #include "figure.h"
 #include "markup.h"
 
-enum { LETTER = 6, LINE_HEIGHT = 16, MOST_LETTERS = 22, GAP = 8, BAND_HEIGHT = 18 };
+enum { LETTER = 6, DIGIT = 7, LINE_HEIGHT = 16, MOST_LETTERS = 22, GAP = 8, BAND_HEIGHT = 18 };
 
 const char *short_number(char text[40], double value) {
     double size = fabs(value);
-    if (size >= 1e5 && size < 1e15)
+    if (size >= 1e4 && size < 1e15)
         (void)snprintf(text, 40, "%.0f", value);
     else
         (void)snprintf(text, 40, "%.4g", value == 0.0 ? 0.0 : value); /* no -0 */
@@ -42,18 +42,21 @@ void padded_range_of(double *low, double *high, const double *values, size_t n) 
 
 /* --- axes ---------------------------------------------------------------------------------------------- */
 
-/* A step of 1, 2 or 5 times a power of ten that makes about `wanted` ticks. */
-static double round_step(double span, double wanted) {
-    double raw = span / wanted, power = pow(10.0, floor(log10(raw))), first = raw / power;
-    return power * (first < 1.5 ? 1.0 : first < 3.5 ? 2.0 : first < 7.5 ? 5.0 : 10.0);
+/* A step of 1, 2 or 5 times a power of ten that makes about `wanted` ticks; at least 1 where values are whole. */
+static double round_step(const axis *a, double wanted) {
+    double raw = (a->high - a->low) / wanted, power = pow(10.0, floor(log10(raw))), first = raw / power;
+    double step = power * (first < 1.5 ? 1.0 : first < 3.5 ? 2.0 : first < 7.5 ? 5.0 : 10.0);
+    return a->is_whole ? fmax(1.0, step) : step;
 }
 
 /* A tick of a linear axis with no more decimals than its steps need. */
 static const char *tick_text(char text[40], const axis *a, double value, double step) {
     double factor = a->is_share ? 100.0 : 1.0, size = fmax(fabs(a->low), fabs(a->high)) * factor;
     int decimals = (int)fmax(0.0, -floor(log10(step * factor) + 1e-9));
+    int digits =
+        (int)fmax(3.0, 1.0 + floor(log10(size)) - floor(log10(step * factor) + 1e-9)); /* that tell ticks apart */
     if (size >= 1e6 || decimals > 4)
-        (void)snprintf(text, 40, "%.3g", value * factor);
+        (void)snprintf(text, 40, "%.*g", digits < 15 ? digits : 15, value * factor);
     else
         (void)snprintf(text, 40, "%.*f%s", decimals, fabs(value) < step / 2.0 ? 0.0 : value * factor,
                        a->is_share ? "%" : "");
@@ -127,7 +130,7 @@ static size_t count_ticks(double first, double last, double step) {
 
 static void put_linear_ticks(figure *f, const axis *a, int is_x, double wanted) {
     char text[40];
-    double step = round_step(a->high - a->low, wanted);
+    double step = round_step(a, wanted);
     double first = ceil(a->low / step - 1e-9) * step;
     size_t n = count_ticks(first, a->high, step);
     for (size_t i = 0; i < n; i++) {
@@ -169,7 +172,7 @@ static size_t shared_start(const axis *a) {
 static void put_band_names(figure *f, const axis *a, int is_x) {
     int is_turned = is_x && has_turned_names(f);
     double room = (is_x ? f->width : f->height) / (double)(a->n_bands ? a->n_bands : 1);
-    size_t every = is_x && !is_turned ? 1 : (size_t)ceil(11.0 / room), skipped = shared_start(a);
+    size_t every = is_x && !is_turned ? 1 : (size_t)ceil(12.0 / room), skipped = shared_start(a);
     for (size_t i = 0; i < a->n_bands && !a->is_silent; i += every) {
         char name[256];
         (void)snprintf(name, sizeof name, "%s%.240s", skipped ? "\xE2\x80\xA6" : "", a->bands[i] + skipped);
@@ -201,10 +204,10 @@ static double label_room(const axis *a, double room_for_numbers) {
 static double numbers_room(const axis *a) {
     char text[40];
     if (a->kind == AXIS_LOG) return 42.0;
-    double step = round_step(a->high - a->low, 5.0), first = ceil(a->low / step) * step, widest = 0.0;
+    double step = round_step(a, 5.0), first = ceil(a->low / step) * step, widest = 0.0;
     size_t n = count_ticks(first, a->high, step);
     for (size_t i = 0; i < n; i++)
-        widest = fmax(widest, (double)(strlen(tick_text(text, a, first + (double)i * step, step)) * LETTER));
+        widest = fmax(widest, (double)(strlen(tick_text(text, a, first + (double)i * step, step)) * DIGIT));
     return widest;
 }
 
@@ -255,9 +258,11 @@ static void put_frame(figure *f) {
         fputs("</text>", f->stream);
     }
     if (f->spec.y.label) {
+        /* a title that is longer than its axis may take the whole height */
+        int is_long = (double)(count_characters(f->spec.y.label) * LETTER) > f->height;
         fprintf(f->stream, "<text class=\"label\" transform=\"translate(%d %.1f) rotate(-90)\" text-anchor=\"middle\">",
-                LINE_HEIGHT - 2, f->top + f->height / 2.0);
-        put_short_text(f->stream, f->spec.y.label, (size_t)(f->height / LETTER));
+                LINE_HEIGHT - 2, is_long ? f->spec.height / 2.0 : f->top + f->height / 2.0);
+        put_short_text(f->stream, f->spec.y.label, (size_t)((is_long ? f->spec.height - GAP : f->height) / LETTER));
         fputs("</text>", f->stream);
     }
 }
@@ -505,6 +510,13 @@ void figure_rule_y(figure *f, double y, const char *label) {
     if (!isfinite(y)) return;
     (void)snprintf(path, sizeof path, "M%.1f %.1fH%.1f", f->left, place_y(f, y), f->left + f->width);
     put_rule(f, path, f->left + f->width - 2.0, place_y(f, y) - 4.0, "end", label);
+}
+
+void figure_rule_below(figure *f, double y, const char *label) {
+    char path[80];
+    if (!isfinite(y)) return;
+    (void)snprintf(path, sizeof path, "M%.1f %.1fH%.1f", f->left, place_y(f, y), f->left + f->width);
+    put_rule(f, path, f->left + f->width - 2.0, place_y(f, y) + 12.0, "end", label);
 }
 
 void figure_rule_x(figure *f, double x, const char *label) {

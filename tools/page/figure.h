@@ -21,6 +21,7 @@ typedef struct axis {
     const char *const *bands; /* names; the first is at the left or at the top */
     size_t n_bands;
     int is_share;  /* ticks are percentages */
+    int is_whole;  /* values are whole numbers, and so are ticks */
     int is_silent; /* bands without names */
 } axis;
 
@@ -66,6 +67,8 @@ void figure_block(figure *f, size_t series, double x0, double x1, double y, cons
 void figure_cell(figure *f, size_t column, size_t row, double strength, const char *text, const char *value);
 /* Straight lines through the area: at a value of y, of x, or along x = y. `label` may be NULL. */
 void figure_rule_y(figure *f, double y, const char *label);
+/* The same with the label below the line, for curves that end on it. */
+void figure_rule_below(figure *f, double y, const char *label);
 void figure_rule_x(figure *f, double x, const char *label);
 void figure_diagonal(figure *f);
 /* Cells of one band of y that are marked: those bands of x whose flags are set, as one mark with one text. */

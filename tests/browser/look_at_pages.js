@@ -1,5 +1,5 @@
-// look_at_page.js PAGE [PICTURES]: opens a page in headless Chromium and prints what it found as JSON; with PICTURES, a
-// prefix of file names, also takes screenshots. NODE_PATH names the directory with playwright-core and axe-core.
+// look_at_pages.js PICTURES PAGE...: opens pages in one headless Chromium and prints what it found as JSON, by page and view;
+// if PICTURES is not "-", it is a directory for screenshots. NODE_PATH names the directory with playwright-core and axe-core.
 "use strict";
 const fs = require("fs");
 const os = require("os");
@@ -20,6 +20,18 @@ const survey = () => {
       return own.width > 0 && (own.left < box.left - 1 || own.right > box.right + 1 || own.bottom > box.bottom + 1 || own.top < box.top - 1);
     }).map((text) => text.textContent);
   };
+  // Pairs of texts that cover each other: lines have some room above and below their letters.
+  const overlaps = (svg) => {
+    const room = 3, found = [];
+    const boxes = texts(svg).map((text) => [text.getBoundingClientRect(), text.textContent]).filter(([box]) => box.width > 0);
+    boxes.sort((a, b) => a[0].left - b[0].left);
+    for (let i = 0; i < boxes.length; i++)
+      for (let k = i + 1; k < boxes.length && boxes[k][0].left < boxes[i][0].right - room; k++) {
+        const a = boxes[i][0], b = boxes[k][0];
+        if (b.top < a.bottom - room && a.top < b.bottom - room) found.push(`${boxes[i][1]} / ${boxes[k][1]}`);
+      }
+    return found;
+  };
   return {
     title: document.title,
     figures: [...document.querySelectorAll("figure")].map((figure) => {
@@ -32,6 +44,7 @@ const survey = () => {
         values: figure.querySelectorAll("details tbody tr").length,
         buttons: figure.querySelectorAll("button").length,
         cut: cut(svg),
+        overlaps: overlaps(svg),
       };
     }),
     sections: [...document.querySelectorAll("section h2")].map((heading) => heading.textContent),
@@ -40,6 +53,7 @@ const survey = () => {
     attacked: Boolean(window.attacked),
     foreign: document.querySelectorAll("img, iframe, object, embed, script[src], link, section script, [onerror], [onload], [onclick]").length,
     text: document.body.innerText.length,
+    background: getComputedStyle(document.body).backgroundColor,
   };
 };
 
@@ -84,43 +98,57 @@ const saving = async (page) => {
   return { name: download.suggestedFilename(), isSvg: text.startsWith("<svg"), hasStyle: text.includes("<style") && text.includes("--c0") };
 };
 
-const violations = (page) => page.evaluate(async (source) => {
+// In another scheme only the colours differ.
+const violations = (page, only) => page.evaluate(async ([source, rules]) => {
   if (!window.axe) (0, eval)(source);
-  const result = await window.axe.run(document, { resultTypes: ["violations"] });
+  const result = await window.axe.run(document, { resultTypes: ["violations"], ...(rules ? { runOnly: rules } : {}) });
   return result.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`);
-}, axe);
+}, [axe, only]);
 
-const look = async (browser, file, scheme, width, pictures) => {
-  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 }, bypassCSP: false });
+// What the page looks like in the other views is a matter of styles: it is opened once, and the styles change.
+const VIEWS = [["light", 1280, "screen"], ["dark", 1280, "screen"], ["light", 390, "screen"], ["light", 794, "print"]];
+
+const look = async (browser, file, pictures) => {
+  const url = "file://" + path.resolve(file), views = {};
+  const context = await browser.newContext({ bypassCSP: false });
   const page = await context.newPage();
   const messages = [], requests = [];
   page.on("console", (message) => messages.push(message.text()));
   page.on("pageerror", (error) => messages.push(String(error)));
   page.on("request", (request) => { if (!request.url().startsWith("file:") && !request.url().startsWith("blob:")) requests.push(request.url()); });
-  await page.goto("file://" + path.resolve(file));
-  const found = await page.evaluate(survey);
-  found.background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  if (pictures) await page.screenshot({ path: `${pictures}-${scheme}-${width}.png`, fullPage: true });
-  const result = { ...found, sorting: await sorting(page), hovering: await hovering(page), saving: await saving(page), messages, requests };
-  await context.close();
+  await page.goto(url);
   // Axe is a script of its own, which the page's policy forbids: another context leaves the policy out.
-  const open = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 900 }, bypassCSP: true });
+  const open = await browser.newContext({ bypassCSP: true });
   const second = await open.newPage();
-  await second.goto("file://" + path.resolve(file));
-  result.violations = await violations(second);
+  await second.goto(url);
+  for (const [scheme, width, media] of VIEWS) {
+    const name = `${scheme}-${width}`;
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme: scheme, media });
+    views[name] = await page.evaluate(survey);
+    if (pictures !== "-") await page.screenshot({ path: path.join(pictures, `${path.basename(file, ".html")}-${name}.png`), fullPage: true });
+    if (media === "print") continue;
+    await second.setViewportSize({ width, height: 900 });
+    await second.emulateMedia({ colorScheme: scheme, media });
+    views[name].violations = await violations(second, scheme === "dark" ? ["color-contrast"] : null);
+    if (scheme === "dark") continue; // pointer and keyboard do not depend on colours
+    views[name].hovering = await hovering(page);
+    views[name].sorting = await sorting(page);
+    views[name].saving = await saving(page);
+  }
+  await context.close();
   await open.close();
-  return result;
+  return { views, messages, requests };
 };
 
 (async () => {
-  const [file, pictures] = process.argv.slice(2);
+  const [pictures, ...files] = process.argv.slice(2);
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "karma-browser-"));
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS, env: { ...process.env, HOME: profile } });
   try {
-    const views = {};
-    for (const [scheme, width] of [["light", 1280], ["dark", 1280], ["light", 390]])
-      views[`${scheme}-${width}`] = await look(browser, file, scheme, width, pictures);
-    console.log(JSON.stringify(views));
+    const found = {};
+    for (const file of files) found[path.basename(file)] = await look(browser, file, pictures);
+    console.log(JSON.stringify(found));
   } finally {
     await browser.close();
     fs.rmSync(profile, { recursive: true, force: true });
