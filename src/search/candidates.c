@@ -263,7 +263,9 @@ static karma_status add_sketches(karma_i_race *race, tier most, const karma_i_pl
         karma_i_plan_kernel kernel = {0};
         if (k->tier > most || !is_worth_it(k, s) || (kept && !fits_kernel(k, kept, s))) continue;
         st = draw_up(&kernel, k, s, err);
+        size_t n_before = race->n_entries;
         if (st == KARMA_OK) st = add_kernel(race, &kernel, is_mapped(k), s, err);
+        if (race->n_entries > n_before) race->entries[n_before].is_early = k->tier == QUICK;
         karma_i_plan_kernel_clear(&kernel);
     }
     return st;

@@ -331,6 +331,7 @@ typedef struct tried {
     karma_model *model; /* NULL: it was refused */
     fit_settings how;
     check check;
+    double row_seconds; /* that it took for each row it was learned from */
 } tried;
 
 static void clear_tried(tried *t) {
@@ -385,7 +386,8 @@ typedef struct verdict {
     karma_i_plan joined; /* what `plan` is if it is the mean of both */
     tried *best;         /* NULL: both were refused */
     fit_settings how;
-    check check; /* its scores are owned */
+    check check;                       /* its scores are owned */
+    double row_seconds, grown_seconds; /* for each row, and how much of it was for the trees */
 } verdict;
 
 static void clear_verdict(verdict *v) {
@@ -415,6 +417,8 @@ static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, 
     }
     v->plan = !takes_second ? f->plan : !takes_first ? f->contender : &v->joined;
     v->how = takes_first ? first->how : second->how;
+    v->grown_seconds = takes_second ? second->row_seconds : 0.0;
+    v->row_seconds = v->grown_seconds + (takes_first ? first->row_seconds : 0.0);
     v->how.grown = grown;
     v->check = takes_first ? first->check : second->check;
     v->check.scores = karma_i_alloc(n, sizeof *v->check.scores);
@@ -429,12 +433,16 @@ static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, 
     return join_plans(&v->joined, f->plan, f->contender, &blend, err);
 }
 
+size_t karma_i_first_fit_parts(size_t n_rows) {
+    return (n_rows + MOST_FIRST_ROWS - 1) / MOST_FIRST_ROWS;
+}
+
 /* Rows that the first models are learned from: all but the sample, or some of these where they are very many. */
 static karma_status split_rows(karma_i_fold *out, karma_table **some, const karma_i_last_fit *f, karma_error *err) {
     karma_i_folds folds = {0};
     karma_i_fold part = {0};
     KARMA_TRY(karma_i_fold_split(out, f->samples, 0, err));
-    size_t n = out->train->n_rows, n_folds = (n + MOST_FIRST_ROWS - 1) / MOST_FIRST_ROWS;
+    size_t n_folds = karma_i_first_fit_parts(out->train->n_rows);
     if (n_folds < 2) return KARMA_OK;
     KARMA_TRY(karma_i_folds_init(&folds, f->task, out->train, n_folds, 1, (uint64_t)f->task->options.seed, 0, err));
     karma_status st = karma_i_fold_test(&part, &folds, 0, err);
@@ -450,10 +458,15 @@ static karma_status try_both(tried *first, tried *second, karma_i_last_fit *f, c
                              const karma_table *rest, karma_error *err) {
     karma_i_last_fit contender = *f;
     contender.plan = f->contender;
+    double began = karma_i_now();
     KARMA_TRY(fit_first(&first->model, &first->how, &first->check, f, some, err));
+    double now = karma_i_now();
+    first->row_seconds = (now - began) / (double)some->n_rows;
     double seconds = TREE_SECONDS * (double)rest->n_rows * (double)rest->n_attributes;
-    if (!f->contender || karma_i_now() + seconds > f->deadline) return KARMA_OK;
-    return fit_first(&second->model, &second->how, &second->check, &contender, rest, err);
+    if (!f->contender || now + seconds > f->deadline) return KARMA_OK;
+    KARMA_TRY(fit_first(&second->model, &second->how, &second->check, &contender, rest, err));
+    second->row_seconds = (karma_i_now() - now) / (double)rest->n_rows;
+    return KARMA_OK;
 }
 
 /* The verdict, learned from `rows`. If the sample is not among these rows it judges once more, and what was tried stays
@@ -482,17 +495,24 @@ static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v,
     return st;
 }
 
+/* Whether there is time to learn the verdict from these rows. Trees that are there already take none. */
+static int is_in_time(const verdict *v, const karma_i_last_fit *f, const karma_table *rows) {
+    double each = v->row_seconds - (v->how.grown ? v->grown_seconds : 0.0);
+    return karma_i_now() + SAFE_FACTOR * each * (double)rows->n_rows <= f->deadline;
+}
+
 /* After the choice was tried on `some` rows and the contender on the `rest`, those without the sample. */
 static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_last_fit *f, const karma_table *rest,
-                                   const karma_table *some, int is_short, karma_error *err) {
+                                   const karma_table *some, karma_error *err) {
     int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)f->rows->n_rows;
     int is_unchecked = v->plan != f->contender && some != rest;
     karma_model *model = v->best->model;
     v->best->model = NULL;
     karma_status st = KARMA_OK;
-    int passed = !is_short;
+    int passed = !is_unchecked || is_in_time(v, f, rest);
     if (is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
     v->how.grown = NULL; /* they do not know the sample's rows */
+    passed = passed && is_in_time(v, f, f->rows);
     if (st == KARMA_OK && passed && !is_small && !(is_unchecked && f->rows->n_rows > MOST_TWICE_ROWS))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
     if (st == KARMA_OK) st = finish_model(model, f, v->check.scores, err);
@@ -509,17 +529,15 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
     karma_table *some = NULL;
     tried first = {0}, second = {0};
     verdict v = {0};
-    double began = karma_i_now(), of_all = f->deadline;
-    f->deadline -= fmin(sample_seconds(f), 0.5 * (of_all - began));
+    double of_all = f->deadline;
+    f->deadline -= fmin(sample_seconds(f), 0.5 * (of_all - karma_i_now()));
     karma_status st = split_rows(&split, &some, f, err);
     const karma_table *rows = some ? some : split.train;
     if (st == KARMA_OK) st = try_both(&first, &second, f, rows, split.train, err);
     f->deadline = of_all;
     if (st == KARMA_OK) st = decide(&v, f, &first, &second, err);
-    double ended = karma_i_now(), growth = st == KARMA_OK ? (double)f->rows->n_rows / (double)rows->n_rows : 1.0;
-    int is_short = ended + SAFE_FACTOR * growth * (ended - began) > f->deadline;
     if (st == KARMA_OK && v.best) {
-        st = finish_verdict(out, &v, f, split.train, rows, is_short, err);
+        st = finish_verdict(out, &v, f, split.train, rows, err);
         if (st == KARMA_OK) record_check(info, &v.check, f);
     } else if (st == KARMA_OK) {
         warn_of_refusal(f, &first.check); /* no check is recorded: it is not that of the model that is kept */

@@ -33,6 +33,9 @@ typedef struct karma_i_last_fit {
  *
  * A sample favours kernels that need few rows. The contender is learned from the same rows and judged by the same: if
  * it does better, it is the model, and *contender_won is set. */
+/* The first model of a choice that was tried on a sample is learned from one of so many parts of the n_rows others. */
+size_t karma_i_first_fit_parts(size_t n_rows);
+
 karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
                                   const karma_i_last_fit *fit, karma_error *err);
 

@@ -108,21 +108,24 @@ static size_t number_encodings(karma_kernel_kind *kinds, karma_i_race *race) {
     return n_kinds;
 }
 
-/* What is limited in time is judged in stages, and what costs little comes first. */
-enum { CHEAP_STAGE, COSTLY_STAGE, SLOW_STAGE, N_STAGES };
+/* What is limited in time is judged in stages. What a quick search tries comes first, so that more time than that takes
+ * is not spent on weaker kernels; within this, and after it, what costs little does. All kernels with a slow recipe
+ * have one stage, as they share it. */
+enum { EARLY_STAGE, SLOW_STAGE, CHEAP_STAGE, COSTLY_STAGE, N_STAGES };
 
-static int stage_of(const karma_i_plan_kernel *kernel) {
+static int stage_of(const karma_i_race_entry *entry) {
+    const karma_i_plan_kernel *kernel = &entry->kernel;
     if (karma_i_plan_kernel_is_slow(kernel)) return SLOW_STAGE;
     for (size_t f = 0; f < kernel->n_factors; f++)
         if (karma_i_kind_of(kernel->factors[f].kind)->is_costly) return COSTLY_STAGE;
-    return CHEAP_STAGE;
+    return entry->is_early ? EARLY_STAGE : CHEAP_STAGE;
 }
 
 /* There is no time for the recipes of a stage. Returns how many entries are left. */
 static size_t drop_stage(karma_i_race *race, int stage) {
     size_t n_left = 0;
     for (size_t e = 0; e < race->n_entries; e++) {
-        race->entries[e].is_out |= stage_of(&race->entries[e].kernel) == stage;
+        race->entries[e].is_out |= stage_of(&race->entries[e]) == stage;
         n_left += race->entries[e].is_out ? 0 : 1;
     }
     return n_left;
@@ -143,12 +146,14 @@ static karma_status gather_rows(fold_data *f, const unsigned char *is_train, kar
 typedef struct encoding_watch {
     karma_i_stop_fn stop;
     void *payload;
+    int has_stopped;
 } encoding_watch;
 
 static int watch_encoding(void *payload, const char *stage, size_t done, size_t total) {
-    const encoding_watch *w = payload;
+    encoding_watch *w = payload;
     (void)done, (void)total;
-    return w->stop && w->stop(w->payload, 0, 0, stage);
+    w->has_stopped |= w->stop && w->stop(w->payload, 0, 0, stage);
+    return w->has_stopped;
 }
 
 /* Once for all folds, from the training rows of the first; no label is looked at. (Fewer rows would suggest a smaller
@@ -183,14 +188,21 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
             if (subspace == KARMA_N_KERNELS && karma_i_kind_of(kinds[k])->is_subspace) subspace = kinds[k];
             has_slow |= karma_i_kind_of(kinds[k])->is_slow;
         }
-        karma_status st = subspace != KARMA_N_KERNELS && race->subspace_rank == (int64_t)KARMA_AUTO
-                              ? choose_rank(race, subspace, &f->task, f->tables.train, &hooks, err)
-                              : KARMA_OK;
+        race->is_choosing_rank = subspace != KARMA_N_KERNELS && race->subspace_rank == (int64_t)KARMA_AUTO;
+        karma_status st =
+            race->is_choosing_rank ? choose_rank(race, subspace, &f->task, f->tables.train, &hooks, err) : KARMA_OK;
+        race->is_rank_cut_short |= watch->has_stopped && race->is_choosing_rank;
+        race->is_choosing_rank = watch->has_stopped = 0;
         f->task.options.subspace_rank = race->subspace_rank;
         if (st == KARMA_OK)
             st = karma_i_learn_recipes(&f->encoder, seconds, kinds, n_kinds, &f->task, &f->outputs, f->tables.train,
                                        NULL, &hooks, err);
         for (size_t k = 0; k < n_kinds; k++) race->recipe_seconds[kinds[k]] = seconds[k];
+        if (st == KARMA_OK && watch->has_stopped) { /* a subspace after one step says nothing about its kernels */
+            karma_i_encoder_clear(&f->encoder);
+            st = karma_i_fail(err, KARMA_ERR_CANCELLED, "cancelled while recipes were learned");
+        }
+        watch->has_stopped = 0;
         if (st != KARMA_ERR_CANCELLED || race->n_done > 0 || !has_slow || n_kinds == 1 || race->is_limited) return st;
         if (drop_stage(race, SLOW_STAGE) == 0) return st;
     }
@@ -340,7 +352,7 @@ static size_t mark_stage(karma_i_race *race, int stage) {
     size_t first = race->n_entries;
     for (size_t e = race->n_entries; e-- > 0;) {
         karma_i_race_entry *entry = &race->entries[e];
-        entry->is_waiting = (race->is_limited ? stage_of(&entry->kernel) : CHEAP_STAGE) != stage;
+        entry->is_waiting = (race->is_limited ? stage_of(entry) : EARLY_STAGE) != stage;
         if (!entry->is_out && !entry->is_waiting) first = e;
     }
     return first;
@@ -354,14 +366,14 @@ static size_t count_judged(const karma_i_race *race) {
 
 static karma_status run_stage(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err) {
     fold_data f = {0};
-    encoding_watch watch = {stop, payload};
+    encoding_watch watch = {stop, payload, 0};
     karma_status st = prepare_fold(&f, race, &watch, err);
     if (st == KARMA_OK) st = judge_entries(race, &f, stop, payload, stopped, err);
     clear_fold(&f);
     return st;
 }
 
-/* Where there is no time for the recipes of a stage, and other entries were judged, the first fold has those. */
+/* Where there is no time for the recipes of a stage, and there are other entries, the first fold has those. */
 static karma_status run_stages(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
                                karma_error *err) {
     karma_status st = KARMA_OK;
@@ -370,7 +382,7 @@ static karma_status run_stages(karma_i_race *race, karma_i_stop_fn stop, void *p
         if (first == race->n_entries) continue;
         *stopped = stop && n_judged > 0 && wants_to_stop(race, first, n_judged, stop, payload);
         if (!*stopped) st = run_stage(race, stop, payload, stopped, err);
-        if (st == KARMA_ERR_CANCELLED && n_judged > 0 && race->n_done == 0 && drop_stage(race, stage) > 0)
+        if (st == KARMA_ERR_CANCELLED && race->is_limited && race->n_done == 0 && drop_stage(race, stage) > 0)
             st = KARMA_OK;
     }
     return st;

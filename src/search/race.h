@@ -14,10 +14,11 @@ typedef struct karma_i_race_entry {
     karma_i_C_grid path;
     size_t first_run; /* its runs are those from here on, one per C */
     int is_kept;      /* never dropped: the baseline */
+    int is_early;     /* where time is limited, judged before those that are not */
     int is_out;       /* dropped, or there was no time for it: not judged any more */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
     int was_judged;   /* on any fold that counts */
-    int is_waiting;   /* for the second stage of a fold */
+    int is_waiting;   /* for a later stage of a fold */
     double seconds;   /* that one thread took to judge it on the last fold */
 } karma_i_race_entry;
 
@@ -49,7 +50,8 @@ typedef struct karma_i_race {
     /* That of the options or, where it is to be chosen, the rank that hidden cells of the first fold's training rows
      * suggest: choosing it costs many estimates, and it does not depend on labels. */
     int64_t subspace_rank;
-    /* Time is limited: entries whose recipes cost more are judged after the others, and those of slow ones last. */
+    int is_choosing_rank, is_rank_cut_short; /* while `stop` is asked; and whether it ended the choice */
+    /* Time is limited: entries are judged in stages, early ones first and those whose recipes are costly last. */
     int is_limited;
     /* What the last fold took for all its entries: to learn a recipe of each kind, on one thread, and to encode rows
      * and compute the parts of their kernels. */

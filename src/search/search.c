@@ -12,6 +12,7 @@
 #include "model/fold.h"
 #include "model/search_info.h"
 #include "search/account.h"
+#include "search/afford.h"
 #include "search/candidates.h"
 #include "search/estimate.h"
 #include "search/last_fit.h"
@@ -34,13 +35,16 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
  * candidates are tried on a sample. And the share of that for the first fold, which should try as many kernels as
  * possible. Where candidates are tried on all rows the last fit costs about as much as a few folds: what it does not
  * need is for trying, up to the larger share. */
-static const double TRYING_SHARE = 0.7, SAMPLE_TRYING_SHARE = 0.45, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.5,
+static const double TRYING_SHARE = 0.7, SAMPLE_TRYING_SHARE = 0.45, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.65,
                     LAST_FIT_FOLDS = 2.0;
+/* Of the time that the first fold has left when recipes begin to be learned, what they may take, since other kernels
+ * wait; and what the choice of the rank of a subspace may take, which then ends with the best one so far. */
+static const double PREPARING_SHARE = 0.8, RANK_SHARE = 0.5;
 /* As many kernels as this should be tried on all folds. Where there is no time for that, as with many classes, they are
  * tried on the smaller sample of a quick search. */
 static const double LEAST_KERNELS = 8.0;
-/* Of the time for the last fit, what recipes may take, which cannot be stopped. */
-static const double RECIPE_SHARE = 0.4;
+/* Of the time for the last fit, what recipes may take, which cannot be stopped: as planned, and when it begins. */
+static const double RECIPE_SHARE = 0.4, MOST_RECIPE_SHARE = 0.8;
 /* Of that time, what the first model of the choice may take; and how many times as long a machine takes there as a
  * candidate with as many pairs of rows. Measured: 3.4 on 891 rows, 4.8 on 3000, 5.5 with landmarks on 5000. */
 static const double LAST_FIT_SHARE = 0.6, LAST_FIT_FACTOR = 5.0;
@@ -71,10 +75,12 @@ typedef struct search_state {
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
     double fold_started;
-    double fold_seconds; /* that the next one is likely to take */
-    int passes_are_ours; /* the user did not set them */
-    int is_interrupted;  /* by the user */
+    double fold_seconds;    /* that the next one is likely to take */
+    double preparing_since; /* when recipes began to be learned; not a number: they are not */
+    int passes_are_ours;    /* the user did not set them */
+    int is_interrupted;     /* by the user */
     int is_out_of_time;
+    int is_done_trying;
     int is_cut_short;             /* there was no time for some kernels */
     size_t smaller_sample;        /* rows of a quick search, where these are much fewer; or 0 */
     int is_too_large;             /* the sample, for the time limit */
@@ -111,17 +117,44 @@ static double learned_rows(const search_state *s) {
     return (double)s->table->n_rows * (folds - 1.0) / folds;
 }
 
+/* Rows that the last fit cannot do without: all of them or, where there is a sample, those of its first model. */
+static double least_fit_rows(const search_state *s) {
+    if (!s->samples.table) return (double)s->table->n_rows;
+    size_t n_rest = s->samples.table->n_rows - s->table->n_rows;
+    return (double)n_rest / fmax(1.0, (double)karma_i_first_fit_parts(n_rest));
+}
+
+/* That slow recipes of entries take in the last fit at least. */
+static double slow_recipe_seconds(const search_state *s) {
+    double seconds = 0.0;
+    for (int k = 0; k < KARMA_N_KERNELS; k++) {
+        int is_wanted = 0;
+        for (size_t e = 0; e < s->race.n_entries; e++)
+            is_wanted |= !s->race.entries[e].is_out &&
+                         karma_i_plan_kernel_has_kind(&s->race.entries[e].kernel, (karma_kernel_kind)k);
+        if (is_wanted && karma_i_kind_of((karma_kernel_kind)k)->is_slow) seconds += s->race.recipe_seconds[k];
+    }
+    return seconds * least_fit_rows(s) / learned_rows(s);
+}
+
 /* What the last fit needs, after the first fold: an exact machine costs the square of its rows, and is learned once
  * without the sample and once with it. Landmarks and trees have no such estimate. */
 static double last_fit_seconds(const search_state *s) {
-    if (!s->samples.table) return LAST_FIT_FOLDS * s->fold_seconds;
+    double recipes = slow_recipe_seconds(s) / RECIPE_SHARE;
+    if (!s->samples.table) return fmax(LAST_FIT_FOLDS * s->fold_seconds, recipes);
     double n = (double)s->samples.table->n_rows, rest = n - (double)s->table->n_rows, learned = learned_rows(s);
     if (n > MOST_EXACT_ROWS) return INFINITY;
-    return LAST_FIT_FACTOR * USUAL_MACHINES * machine_seconds(s) * (n * n + rest * rest) / (learned * learned);
+    double machines = USUAL_MACHINES * machine_seconds(s) * (n * n + rest * rest) / (learned * learned);
+    return fmax(LAST_FIT_FACTOR * machines, recipes);
+}
+
+/* The share of the time for trying that there is in any case. */
+static double trying_share(const search_state *s) {
+    return s->samples.table ? SAMPLE_TRYING_SHARE : TRYING_SHARE;
 }
 
 static double trying_ends(const search_state *s) {
-    double all = s->deadline - s->started, share = s->samples.table ? SAMPLE_TRYING_SHARE : TRYING_SHARE;
+    double all = s->deadline - s->started, share = trying_share(s);
     if (s->race.n_done > 0) share = fmax(share, fmin(MOST_TRYING_SHARE, 1.0 - last_fit_seconds(s) / all));
     return s->started + share * all;
 }
@@ -133,6 +166,14 @@ static int is_too_large(const search_state *s, size_t n_judged, size_t n_entries
     return each * fmin(LEAST_KERNELS, (double)n_entries) * (double)s->folds.n_folds > trying_ends(s) - s->started;
 }
 
+/* Whether recipes take too long. In the first fold other kernels are judged then instead. */
+static int is_preparing_too_long(search_state *s) {
+    double now = karma_i_now(), share = s->race.is_choosing_rank ? RANK_SHARE : PREPARING_SHARE;
+    if (isnan(s->preparing_since)) s->preparing_since = now;
+    double ends = s->preparing_since + share * fmax(s->fold_deadline - s->preparing_since, 0.0);
+    return now > (s->race.n_done == 0 ? ends : s->fold_deadline) && has_judged(&s->race);
+}
+
 /* "fold 2 of 5, kernel 3 of 31, best accuracy 0.871, 0.4 s each, about 12 s left: rank(gamma=1)" */
 static int watch(void *payload, size_t n_judged, size_t n_entries, const char *kernel) {
     search_state *s = payload;
@@ -142,8 +183,9 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     if (n_entries == 0) { /* a subspace is being estimated, or trees are grown */
         (void)snprintf(line, sizeof line, "fold %zu of %zu, preparing: %.100s", s->race.n_done + 1, n_folds, kernel);
         s->is_interrupted |= karma_i_progress(s->hooks, line, 0, 0) != 0;
-        return s->is_interrupted || (karma_i_now() > s->fold_deadline && has_judged(&s->race));
+        return s->is_interrupted || is_preparing_too_long(s);
     }
+    s->preparing_since = NAN;
     double done = (double)s->race.n_done + (n_left ? (double)n_judged / (double)n_left : 0.0);
     double spent = karma_i_now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
     if (isfinite(s->deadline)) left = fmin(left, s->deadline - karma_i_now());
@@ -162,15 +204,18 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     return s->is_interrupted || s->is_out_of_time || s->is_too_large;
 }
 
-/* A time limit for the next fold. False where a fold like the last one would take too long. */
+/* A time limit for the next fold. False where a fold like the last one would take too long. Until every row was left
+ * out once, which probabilities need, the last fit has to do with less. */
 static int set_fold_deadline(search_state *s) {
     double t = karma_i_now();
     s->fold_started = t;
     s->fold_deadline = INFINITY;
     if (!isfinite(s->deadline)) return 1;
     s->fold_deadline = trying_ends(s);
+    if (!s->samples.table && s->race.n_done > 0 && s->race.n_done < s->folds.n_folds)
+        s->fold_deadline = fmax(s->fold_deadline, s->deadline - LAST_FIT_FOLDS * s->fold_seconds);
     if (s->race.n_done == 0) s->fold_deadline = t + FIRST_FOLD_SHARE * (s->fold_deadline - t);
-    return s->race.n_done == 0 || t + s->fold_seconds < trying_ends(s);
+    return s->race.n_done == 0 || t + s->fold_seconds < s->fold_deadline;
 }
 
 static void note_best(search_state *s) {
@@ -179,71 +224,16 @@ static void note_best(search_state *s) {
         if (!s->race.entries[s->race.runs[r].entry].is_out) s->best = fmax(s->best, karma_i_run_value(&s->race, r));
 }
 
-/* The best value of an entry on the folds so far. */
-static double value_of(const karma_i_race *race, size_t entry) {
-    double best = -INFINITY;
-    for (size_t c = 0; c < race->entries[entry].path.n; c++)
-        best = fmax(best, karma_i_run_value(race, race->entries[entry].first_run + c));
-    return best;
-}
-
-/* The strongest entry that was not seen; n_entries if there is none. */
-static size_t find_strongest(const karma_i_race *race, const unsigned char *is_seen, int only_kept) {
-    size_t best = race->n_entries;
-    for (size_t e = 0; e < race->n_entries; e++)
-        if (!race->entries[e].is_out && !is_seen[e] && (!only_kept || race->entries[e].is_kept) &&
-            (best == race->n_entries || value_of(race, e) > value_of(race, best)))
-            best = e;
-    return best;
-}
-
-/* What an entry adds to the time of a fold beside those of has_kind. */
-static double added_seconds(const karma_i_race *race, size_t entry, const unsigned char *has_kind) {
-    const karma_i_plan_kernel *kernel = &race->entries[entry].kernel;
-    double seconds = race->entries[entry].seconds;
-    for (int k = 0; k < KARMA_N_KERNELS; k++)
-        if (!has_kind[k] && karma_i_plan_kernel_has_kind(kernel, (karma_kernel_kind)k))
-            seconds += race->recipe_seconds[k];
-    return seconds / (double)karma_i_threads(race->task->options.threads);
-}
-
-/* After a fold: of the entries, as many as there is time for on all other folds of the first repeat; first the
- * strongest one, then what all are compared with, then the others from the strongest on. */
-static karma_status keep_affordable(search_state *s, karma_error *err) {
-    karma_i_race *race = &s->race;
-    double left = (trying_ends(s) - karma_i_now()) / (double)(s->folds.n_folds - race->n_done);
-    double cost = race->encoding_seconds;
-    unsigned char has_kind[KARMA_N_KERNELS] = {0}, *is_seen = karma_i_zalloc(race->n_entries, 1);
-    if (!is_seen) return karma_i_fail_memory(err);
-    for (size_t n_seen = 0; n_seen < race->n_entries; n_seen++) {
-        size_t e = n_seen > 0 ? find_strongest(race, is_seen, 1) : race->n_entries;
-        if (e == race->n_entries) e = find_strongest(race, is_seen, 0);
-        if (e == race->n_entries) break;
-        double more = added_seconds(race, e, has_kind);
-        is_seen[e] = 1;
-        if (n_seen > 0 && cost + more > left) {
-            race->entries[e].is_out = s->is_cut_short = 1;
-            continue;
-        }
-        cost += more;
-        for (int k = 0; k < KARMA_N_KERNELS; k++)
-            has_kind[k] |= karma_i_plan_kernel_has_kind(&race->entries[e].kernel, (karma_kernel_kind)k) != 0;
-    }
-    s->fold_seconds = fmin(s->fold_seconds, cost);
-    karma_i_free(is_seen);
-    return KARMA_OK;
-}
-
-/* Kernels whose recipes would take all the time of the last fit are not chosen. */
-static void drop_slow_recipes(search_state *s, size_t n_rows) {
-    double n_learned = learned_rows(s), seconds = 0.0;
+/* Kernels whose recipes would take all the time of the last fit are not chosen. The sooner this is known, the more
+ * others there are. */
+static void drop_slow_recipes(search_state *s) {
+    double ends = s->started + trying_share(s) * (s->deadline - s->started), now = karma_i_now();
+    double most =
+        s->is_done_trying ? MOST_RECIPE_SHARE * (s->deadline - now) : RECIPE_SHARE * (s->deadline - fmax(now, ends));
     size_t n_fast = 0;
-    for (int k = 0; k < KARMA_N_KERNELS; k++)
-        if (karma_i_kind_of((karma_kernel_kind)k)->is_slow)
-            seconds += s->race.recipe_seconds[k] * (double)n_rows / n_learned;
     for (size_t e = 0; e < s->race.n_entries; e++)
         n_fast += !s->race.entries[e].is_out && !karma_i_plan_kernel_is_slow(&s->race.entries[e].kernel);
-    if (n_fast == 0 || seconds <= RECIPE_SHARE * (s->deadline - karma_i_now())) return;
+    if (n_fast == 0 || slow_recipe_seconds(s) <= most) return;
     for (size_t e = 0; e < s->race.n_entries; e++)
         if (karma_i_plan_kernel_is_slow(&s->race.entries[e].kernel) && !s->race.entries[e].is_out)
             s->race.entries[e].is_out = s->is_cut_short = 1;
@@ -273,9 +263,15 @@ static karma_status run_race(search_state *s, karma_error *err) {
         if (st == KARMA_ERR_DATA) st = blame_fold(s, err);
         if (st != KARMA_OK || s->is_too_large || (stopped && s->race.n_done > 1)) break;
         note_best(s);
+        s->is_cut_short |= s->race.is_rank_cut_short;
         for (size_t e = 0; e < s->race.n_entries; e++) s->is_cut_short |= !s->race.entries[e].was_judged;
         st = karma_i_eliminate(&n_left, &s->race, karma_i_judge_row_loss(&s->judge), &s->judge, err);
-        if (st == KARMA_OK && isfinite(s->deadline) && s->race.n_done < s->folds.n_folds) st = keep_affordable(s, err);
+        if (st != KARMA_OK || !isfinite(s->deadline) || s->race.n_done >= s->folds.n_folds) continue;
+        drop_slow_recipes(s);
+        double now = karma_i_now(), folds = (double)(s->folds.n_folds - s->race.n_done), cost;
+        st = karma_i_race_afford(&cost, &s->is_cut_short, &s->race, (trying_ends(s) - now) / folds,
+                                 (s->deadline - now) / (folds + LAST_FIT_FOLDS), err);
+        s->fold_seconds = fmin(s->fold_seconds, cost);
     }
     return st;
 }
@@ -426,7 +422,8 @@ static karma_status finish(karma_model **out, search_state *s, const karma_table
     karma_model *model = NULL;
     size_t most = count_machines(s, rows->n_rows);
     int has_contender = 0;
-    if (isfinite(s->deadline)) drop_slow_recipes(s, rows->n_rows);
+    s->is_done_trying = 1;
+    if (isfinite(s->deadline)) drop_slow_recipes(s);
     karma_status st = plan_choice(&chosen, s, (karma_rule)s->options->rule, NULL, most, err);
     int is_free = s->task.options.solver == KARMA_SOLVER_AUTO || s->task.options.solver == KARMA_SOLVER_PRIMAL;
     if (st == KARMA_OK && s->table != rows && is_free) st = plan_contender(&contender, &has_contender, s, err);
@@ -471,8 +468,11 @@ static void clear_race(search_state *s) {
 
 static karma_status search_rows(karma_model **out, const karma_table *rows, const karma_fit_options *fit,
                                 const karma_search_options *options, const karma_hooks *hooks, karma_error *err) {
-    search_state s = {
-        .options = options, .plan = &effort_plans[options->effort], .hooks = hooks, .started = karma_i_now()};
+    search_state s = {.options = options,
+                      .plan = &effort_plans[options->effort],
+                      .hooks = hooks,
+                      .started = karma_i_now(),
+                      .preparing_since = NAN};
     s.deadline = options->time > 0.0 ? s.started + options->time : INFINITY;
     karma_goal goal;
     karma_table *sample = NULL;

@@ -27,6 +27,9 @@ enum { MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10, FEW_ROWS = 256, CERTAIN_RAN
  * errors of a σ² that is as small as it may be. */
 #define NEGLIGIBLE 0.01
 
+/* Ranks above 0 after which a coarse choice that is stopped takes the best one so far. */
+enum { LEAST_COARSE_RANKS = 2 };
+
 /* Standard errors from which a hidden value is an outlier. */
 #define FAR 4.0
 
@@ -156,6 +159,22 @@ static karma_status judge_subspace(double *mean, double *row_sums, trial *t, con
     return KARMA_OK;
 }
 
+/* Whether an estimate was stopped before its end, which makes its rank look worse than it is. */
+typedef struct stop_note {
+    const karma_hooks *hooks;
+    int has_stopped;
+} stop_note;
+
+static int note_stop(void *payload, const char *stage, size_t done, size_t total) {
+    stop_note *n = payload;
+    n->has_stopped |= karma_i_progress(n->hooks, stage, done, total) != 0;
+    return n->has_stopped;
+}
+
+static karma_status report_stop(karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_CANCELLED, "cancelled while the rank was chosen");
+}
+
 /* Adds a score to the list, which has room for it. */
 static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank, karma_error *err) {
     karma_i_ppca_options options = *t->options;
@@ -163,13 +182,16 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
     options.rank = rank;
     options.history = NULL;
     options.tolerance *= options.is_coarse ? COARSE_TOLERANCE : FINER_TOLERANCE;
-    if (karma_i_progress(options.hooks, "ranks tried", choice->n_scores, 0))
-        return karma_i_fail(err, KARMA_ERR_CANCELLED, "cancelled while the rank was chosen");
+    stop_note note = {options.hooks, 0};
+    karma_hooks watching = {note_stop, NULL, &note};
+    options.hooks = &watching;
+    if (karma_i_progress(options.hooks, "ranks tried", choice->n_scores, 0)) return report_stop(err);
     double score = 0.0, *row_scores = karma_i_alloc(t->kept->n_rows, sizeof *row_scores);
     if (!row_scores) return karma_i_fail_memory(err);
     t->row_score[choice->n_scores] = row_scores;
     KARMA_TRY(karma_i_ppca_fit(&subspace, karma_i_rows_all(t->kept), &options, err));
-    karma_status st = judge_subspace(&score, row_scores, t, subspace, row_score, err);
+    karma_status st = note.has_stopped ? report_stop(err) : KARMA_OK;
+    if (st == KARMA_OK) st = judge_subspace(&score, row_scores, t, subspace, row_score, err);
     karma_i_subspace_free(subspace);
     if (st == KARMA_OK) choice->scores[choice->n_scores++] = (karma_i_rank_score){rank, score};
     return st;
@@ -263,6 +285,7 @@ karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view row
     trial t;
     KARMA_TRY(init_trial(&t, rows, seed, options, err));
     karma_status st = climb(&choice, &t, most, err);
+    if (st == KARMA_ERR_CANCELLED && options->is_coarse && choice.n_scores > LEAST_COARSE_RANKS) st = KARMA_OK;
     if (st == KARMA_OK && !options->is_coarse) st = refine(&choice, &t, err);
     if (st == KARMA_OK) {
         choice.rank = smallest_good(&choice, &t);
