@@ -105,7 +105,12 @@ void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, 
 /* A first subspace for such passes: mean and variance of these rows, and pseudo-random W. */
 karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads, karma_error *err);
 
-/* A better one: near the highest maximum of the likelihood, not the nearest (ppca_anneal.c). At most 85 passes. */
+/* Principal components, if every two attributes are observed together often enough (ppca_pairs.c); otherwise, or of
+ * very many features, NULL. */
+karma_status karma_i_ppca_start_from_pairs(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads,
+                                           karma_error *err);
+
+/* One near the highest maximum of the likelihood, not the nearest (ppca_anneal.c). At most 85 passes. */
 karma_status karma_i_ppca_anneal(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads,
                                  const karma_hooks *hooks, karma_error *err);
 

@@ -184,6 +184,13 @@ static size_t next_size(size_t count, size_t n_rows) {
     return count * THINNING <= n_rows / THINNING ? count * THINNING : n_rows;
 }
 
+static karma_status find_start(karma_i_subspace **subspace, karma_i_view rows, const karma_i_ppca_options *options,
+                               karma_error *err) {
+    KARMA_TRY(karma_i_ppca_start_from_pairs(subspace, rows, options->rank, options->threads, err));
+    if (*subspace) return KARMA_OK;
+    return karma_i_ppca_anneal(subspace, rows, options->rank, options->threads, options->hooks, err);
+}
+
 /* Finds a start in the sample if *subspace is NULL, and improves it there otherwise. */
 static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *rows, size_t *index, size_t count,
                                const karma_i_ppca_options *options, karma_error *err) {
@@ -194,7 +201,7 @@ static karma_status fit_sample(karma_i_subspace **subspace, const karma_i_rows *
     karma_i_view all = karma_i_rows_all(sample);
     if (st == KARMA_OK)
         st = *subspace ? improve(*subspace, &(lesson){all, NULL}, options, err)
-                       : karma_i_ppca_anneal(subspace, all, options->rank, options->threads, options->hooks, err);
+                       : find_start(subspace, all, options, err);
     karma_i_rows_free(sample);
     if (st == KARMA_OK) karma_i_subspace_nudge(*subspace, NUDGE * sqrt((*subspace)->sigma2), 1);
     return st;
