@@ -51,7 +51,9 @@ static karma_status fit(karma_model **out, const karma_table *table, const karma
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     options = &own;
     karma_i_training training;
-    int merges = options->solver != KARMA_SOLVER_ONLINE; /* for which every row is a step */
+    /* every row is a step of the online solver; rows of the landmark solver may be split over processes, which do not
+     * find each other's copies, and the model must be the same for any number of them */
+    int merges = options->solver != KARMA_SOLVER_ONLINE && options->solver != KARMA_SOLVER_NYSTROM;
     KARMA_TRY(karma_i_training_take(&training, table, merges, hooks, err));
     const karma_table *rows = training.rows ? training.rows : table;
     karma_model *model = karma_i_zalloc(1, sizeof *model);

@@ -207,7 +207,6 @@ static void solvers_probabilities_and_searches(void **state) {
     (void)state;
     data d;
     draw(&d, 3);
-    learns_the_same(&d, "kernel=rank;solver=nystrom;landmarks=12", 1, KARMA_EFFORT_OFF);
     learns_the_same(&d, "kernel=linear;solver=primal;class-weight=balanced", 1, KARMA_EFFORT_OFF);
     learns_the_same(&d, "kernel=relevance;probabilities=sigmoid;certainty=on", 1, KARMA_EFFORT_OFF);
     learns_the_same(&d, "kernel=forest;trees=8;probabilities=isotonic", 1, KARMA_EFFORT_OFF);
