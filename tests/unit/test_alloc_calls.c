@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/messages.h"
 #include "failing_heap.h"
 #include "karma/karma.h"
 #include "tempfile.h"
@@ -337,9 +338,51 @@ static karma_status run_arrow(void *context) {
     return st;
 }
 
+/* A stream of two batches of one column; its own structures are on its caller's stack. */
+typedef struct batches {
+    size_t n_given;
+    struct ArrowSchema column, *columns[1];
+    struct ArrowArray cells, *cell_list[1];
+    const void *buffers[2], *none[1];
+} batches;
+
+static int give_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out) {
+    batches *b = stream->private_data;
+    b->column = (struct ArrowSchema){.format = "g", .name = "n", .release = release_schema};
+    b->columns[0] = &b->column;
+    *out = (struct ArrowSchema){
+        .format = "+s", .name = "", .n_children = 1, .children = b->columns, .release = release_schema};
+    return 0;
+}
+
+static int give_batch(struct ArrowArrayStream *stream, struct ArrowArray *out) {
+    static const double numbers[] = {1, 2, 3};
+    batches *b = stream->private_data;
+    b->buffers[1] = numbers;
+    b->cells = (struct ArrowArray){.length = 3, .n_buffers = 2, .buffers = b->buffers, .release = release_array};
+    b->cell_list[0] = &b->cells;
+    *out = (struct ArrowArray){.length = 3, .n_buffers = 1, .buffers = b->none, .n_children = 1};
+    out->children = b->cell_list;
+    out->release = b->n_given++ < 2 ? release_array : NULL; /* NULL: the stream has ended */
+    return 0;
+}
+
+static karma_status run_arrow_stream(void *context) {
+    (void)context;
+    batches b = {0};
+    struct ArrowArrayStream stream = {.get_schema = give_schema, .get_next = give_batch, .private_data = &b};
+    karma_table *table = NULL;
+    karma_error err = {0};
+    karma_status st = judge(karma_table_from_arrow_stream(&table, &stream, NULL, &err), &err, table);
+    if (st == KARMA_OK) assert_int_equal(karma_table_n_rows(table), 6);
+    karma_table_free(table);
+    return st;
+}
+
 static void reading_arrow(void **state) {
     (void)state;
     check_every_allocation(run_arrow, NULL, "Arrow");
+    check_every_allocation(run_arrow_stream, NULL, "Arrow stream");
 }
 
 /* --- what is made of models ------------------------------------------------------------------------------ */
@@ -388,7 +431,13 @@ static karma_status run_abstention(void *context) {
     world *w = context;
     karma_abstention_point points[3] = {{.asked = 0.5}, {.asked = 0.8}, {.asked = 1.0}};
     karma_error err = {0};
-    return judge(karma_measure_abstention(points, 3, w->model, 0, w->table, w->scores, &err), &err, NULL);
+    double threshold = -77.0, labels[ROWS];
+    karma_status st = judge(karma_measure_abstention(points, 3, w->model, 0, w->table, w->scores, &err), &err, NULL);
+    if (st == KARMA_OK)
+        st = judge(karma_abstention_threshold(&threshold, w->model, 0, KARMA_ABSTAIN_ACCURACY, 0.9, &err), &err, NULL);
+    if (st != KARMA_OK && threshold != -77.0) fail_msg("a failing call wrote a threshold");
+    if (st == KARMA_OK) st = judge(karma_model_labels(labels, w->model, 0, w->table, &err), &err, NULL);
+    return st;
 }
 
 static karma_status run_flags(void *context) {
@@ -409,6 +458,104 @@ static karma_status run_next(void *context) {
     if (st != KARMA_OK && cells.n_rows != 77) fail_msg("a failing call wrote cells");
     if (st == KARMA_OK) karma_next_cells_clear(&cells);
     return st;
+}
+
+/* --- weights, visitors and parts -------------------------------------------------------------------------- */
+
+/* Every row twice, with weights: copies are merged. */
+static karma_status run_weighted(void *context) {
+    world *w = context;
+    size_t rows[2 * ROWS];
+    double weights[2 * ROWS];
+    karma_table *twice = NULL;
+    karma_model *model = NULL;
+    karma_fit_options options = w->options;
+    karma_error err = {0};
+    options.kernel = "relevance";
+    options.certainty = KARMA_CERTAINTY_OFF;
+    for (size_t i = 0; i < 2 * ROWS; i++) {
+        rows[i] = i % ROWS;
+        weights[i] = 0.5;
+    }
+    karma_status st = judge(karma_table_select(&twice, w->table, rows, 2 * ROWS, &err), &err, twice);
+    if (st == KARMA_OK) st = judge(karma_table_set_row_weights(twice, weights, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_fit(&model, twice, &options, NULL, &err), &err, model);
+    if (st == KARMA_OK) assert_int_equal(karma_model_info(model)->n_rows, ROWS);
+    karma_model_free(model);
+    karma_table_free(twice);
+    return st;
+}
+
+static karma_status see_fold(void *payload, const karma_model *model, const karma_table *test, const size_t *rows,
+                             const double *scores, karma_error *err) {
+    (void)model, (void)test, (void)rows, (void)scores, (void)err;
+    *(size_t *)payload += 1;
+    return KARMA_OK;
+}
+
+static karma_status run_visits(void *context) {
+    world *w = context;
+    size_t n_seen = 0;
+    karma_cv cv = {.n_rows = 77};
+    karma_search_options search;
+    karma_fit_options options = w->options;
+    karma_error err = {0};
+    options.kernel = "linear";
+    options.certainty = KARMA_CERTAINTY_OFF;
+    karma_options_init(karma_search_option_table(), &search);
+    search.effort = KARMA_EFFORT_OFF;
+    karma_status st = judge(
+        karma_cross_validate_with(&cv, w->table, &options, &search, 2, 1, see_fold, &n_seen, NULL, &err), &err, NULL);
+    if (st != KARMA_OK && cv.n_rows != 77) fail_msg("a failing call wrote folds");
+    if (st == KARMA_OK) {
+        assert_int_equal(n_seen, 2);
+        karma_cv_clear(&cv);
+    }
+    return st;
+}
+
+/* The only process reads its part, which is all. */
+static karma_status run_split(void *context) {
+    world *w = context;
+    karma_table *table = NULL;
+    karma_row_stream *stream = NULL;
+    karma_error err = {0};
+    karma_status st =
+        judge(karma_table_read_split(&table, w->rows.path, &w->reading, &karma_i_one_rank, NULL, &err), &err, table);
+    karma_table_free(table);
+    if (st == KARMA_OK)
+        st = judge(
+            karma_row_stream_open_split(&stream, w->model, w->rows.path, &w->reading, &karma_i_one_rank, NULL, &err),
+            &err, stream);
+    karma_row_stream_free(stream);
+    return judge(karma_ranks_agree(&karma_i_one_rank, st, &err), &err, NULL);
+}
+
+static karma_status run_gram_and_csv(void *context) {
+    world *w = context;
+    karma_gram *gram = NULL;
+    float values[ROWS * ROWS];
+    karma_error err = {0};
+    FILE *file = fopen("/dev/null", "w");
+    if (!file) return KARMA_ERR_MEMORY; /* its own buffer */
+    karma_status st = judge(karma_gram_new(&gram, w->table, NULL, &w->options, NULL, &err), &err, gram);
+    if (st == KARMA_OK) st = judge(karma_gram_rows(values, gram, 0, ROWS, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_table_write_csv(w->table, file, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_options_check(karma_fit_option_table(), &w->options, &err), &err, NULL);
+    karma_gram_free(gram);
+    (void)fclose(file);
+    return st;
+}
+
+static void learning_and_reading_in_other_ways(void **state) {
+    (void)state;
+    world w;
+    open_world(&w, 1);
+    check_every_allocation(run_weighted, &w, "weights");
+    check_every_allocation(run_visits, &w, "visits of folds");
+    check_every_allocation(run_split, &w, "parts");
+    check_every_allocation(run_gram_and_csv, &w, "kernel values");
+    close_world(&w);
 }
 
 static void asking_models(void **state) {
@@ -449,6 +596,8 @@ static karma_status run_theory(void *context) {
     karma_error err = {0};
     karma_status st = judge(karma_theory_embed(phi, x, observed, 3, 2, &err), &err, NULL);
     if (st == KARMA_OK) st = judge(karma_theory_unfold(phi, x, Q, 3, 2, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_theory_f0(phi, x, Q, x, observed, 3, &err), &err, NULL);
+    if (st == KARMA_OK) st = judge(karma_theory_f_gamma(phi, x, Q, x, observed, 3, 2, &err), &err, NULL);
     if (st == KARMA_OK) {
         st = judge(karma_theory_regularity(&lambda, &reconstructible, Q, observed, 3, &err), &err, NULL);
         if (st != KARMA_OK && (lambda != -77.0 || reconstructible != 77)) fail_msg("a failing call wrote a regularity");
@@ -468,8 +617,10 @@ static void writing_and_theory(void **state) {
 int main(void) {
     failing_heap_begin();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learning_from_streams), cmocka_unit_test(making_tables), cmocka_unit_test(reading_arff),
-        cmocka_unit_test(reading_arrow),         cmocka_unit_test(asking_models), cmocka_unit_test(writing_and_theory),
+        cmocka_unit_test(learning_from_streams), cmocka_unit_test(making_tables),
+        cmocka_unit_test(reading_arff),          cmocka_unit_test(reading_arrow),
+        cmocka_unit_test(asking_models),         cmocka_unit_test(learning_and_reading_in_other_ways),
+        cmocka_unit_test(writing_and_theory),
     };
     return cmocka_run_group_tests_name("alloc_calls", tests, NULL, NULL);
 }
