@@ -331,6 +331,7 @@ class Searching(Case):
                                          act=lambda process: process.send_signal(signal.SIGINT))
         self.assertIn(code, (0, 130), text[-500:])
         self.assertTrue(os.path.exists(self.path("m.karma")), text[-500:])
+        self.assertIn("karma: interrupted; the best model so far is in m.karma", text)
         cv = self.ok("inspect", "m.karma", "--json").json()["cv"]
         self.assertIs(cv["cut_short"], True)
         self.assertLess(len(cv["folds"]), cv["n_folds"] * cv["n_repeats"])

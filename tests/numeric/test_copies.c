@@ -253,7 +253,7 @@ static void precomputed_rows(void **state) {
     data d;
     draw(&d, 4);
     for (size_t l = 0; l < N_LOSSES; l++) {
-        double one[ROWS], two[ROWS];
+        double one[ROWS] = {0}, two[ROWS] = {1};
         precomputed_scores(one, &d, WHOLE, losses[l].name, losses[l].is_class);
         precomputed_scores(two, &d, PAIRS, losses[l].name, losses[l].is_class);
         for (size_t i = 0; i < ROWS; i++)

@@ -167,7 +167,8 @@ static int save_and_report(tool *t, const karma_table *table, const karma_model 
     int code = report_training(t, model, table);
     if (code != EXIT_DONE) return code;
     end_progress();
-    if (karma_model_info(model)->stop == KARMA_STOP_CANCELLED)
+    const karma_search_info *search = karma_model_search_info(model);
+    if (karma_model_info(model)->stop == KARMA_STOP_CANCELLED || (search && search->end == KARMA_SEARCH_INTERRUPTED))
         fprintf(stderr, "karma: interrupted; the best model so far is in %s\n", t->options.output);
     if (t->options.json) return print_json(summary_json(t, missing, model, now() - started));
     if (!t->options.quiet) print_summary(t, missing, model);
