@@ -119,6 +119,43 @@ class Report(Case):
         for j, name in enumerate(["a", "b", "colour"]):
             self.assertEqual(rates[name], str(sum(row[1 + j] is None for row in rows)))
 
+    def test_odd_rows(self):
+        """One row, one class, constant columns, nothing but missing values, labels that training never had."""
+        self.trained()
+        head = ["a", "b", "colour", "answer"]
+        tables = {"one": [[1, 2, "red", "yes"]], "class": [[k, -k, "red", "yes"] for k in range(30)],
+                  "constant": [[1, 2, "red", ("no", "yes")[k % 2]] for k in range(30)],
+                  "missing": [[None, None, None, ("no", "yes")[k % 2]] for k in range(30)],
+                  "new": [[k, 2, "red", "perhaps"] for k in range(30)]}
+        texts = {}
+        for name, rows in tables.items():
+            with self.subTest(table=name):
+                self.write_csv("odd.csv", head, rows)
+                self.ok("report", "m.karma", "odd.csv", "-o", "page.html", "--quiet")
+                texts[name], outline = self.page()
+                self.assertNotRegex(" ".join(outline.texts[outline.texts.index("At a glance"):]), r"\b(nan|inf)\b")
+        self.assertIn("Every row has the class yes", texts["one"])
+        self.assertIn("Only 1 row of this page has a label", texts["one"])
+        self.assertNotIn("ROC curve", self.figures(texts["class"]))
+        self.assertNotIn("of this page ha", texts["class"])
+        self.assertIn("ROC curve", self.figures(texts["constant"]))
+        self.assertIn("equally certain of all 30 rows", texts["constant"])
+        self.assertIn("have no value in the model", texts["missing"])
+        self.assertNotIn("Quality", self.headings(texts["new"]))
+
+    def test_least_certain_numbers(self):
+        """Numbers with quantiles: the rows with the widest intervals, the widest first."""
+        self.quantity()
+        self.ok("train", "price.csv", "--target", "price", "--effort", "off", "--quantile", "0.1,0.5,0.9", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "price.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        predicted = self.ok("predict", "m.karma", "price.csv").rows()
+        low, high = predicted[0].index("q:0.1"), predicted[0].index("q:0.9")
+        widths = [float(row[high]) - float(row[low]) for row in predicted[1:]]
+        part = text[text.index("The rows about which the model is least certain"):]
+        rows = [int(number) - 1 for number in re.findall(r"<tr><th scope=\"row\">row (\d+)", part)[:10]]
+        self.assertEqual(rows, sorted(range(len(widths)), key=lambda i: -widths[i])[:10])
+
     def test_probabilities(self):
         self.three_classes()
         self.ok("train", "three.csv", "--target", "tree", "--effort", "off", "--probabilities", "sigmoid", "-o", "m.karma", "--quiet")

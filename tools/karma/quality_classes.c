@@ -123,8 +123,14 @@ static size_t choose_classes(size_t chosen[MOST_CURVES], const size_t *counts, s
 }
 
 static void draw_curves(report *r, const outcome *o, const size_t *counts, curves *c, scored *rows) {
-    size_t chosen[MOST_CURVES], n = choose_classes(chosen, counts, o->n_classes);
+    size_t chosen[MOST_CURVES], n = choose_classes(chosen, counts, o->n_classes), n_seen = 0;
     const char *names[MOST_CURVES];
+    for (size_t k = 0; k < o->n_classes; k++) n_seen += counts[k] > 0;
+    if (n_seen < 2) {
+        page_paragraph(&r->page, "Every row has the class %s, so there is no ROC curve and no AUC.",
+                       o->classes[(size_t)o->truth[0]]);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         trace_class(&c[i], o, chosen[i], rows);
         names[i] = o->classes[chosen[i]];

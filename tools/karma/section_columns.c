@@ -37,11 +37,10 @@ static void draw_importance(report *r, const karma_importances *all, size_t targ
         ends[2 * i + 1] = items[i].importance + items[i].error;
     }
     ends[2 * n] = 0.0;
-    (void)snprintf(
-        caption, sizeof caption,
-        "What %s loses when the values of a column are exchanged among the rows, on %zu rows; lines are standard "
-        "errors. Columns that can replace each other share their importance.%s",
-        is_class ? "accuracy" : "R\xC2\xB2", n_rows, all->n_attributes > n ? " The 30 largest." : "");
+    (void)snprintf(caption, sizeof caption,
+                   "What %s loses when the values of a column are exchanged among the rows (%zu); lines are standard "
+                   "errors. Columns that can replace each other share their importance.%s",
+                   is_class ? "accuracy" : "R\xC2\xB2", n_rows, all->n_attributes > n ? " The 30 largest." : "");
     figure_spec spec = {.title = "Importance of the columns",
                         .caption = caption,
                         .x = {.label = is_class ? "loss of accuracy" : "loss of R\xC2\xB2"},

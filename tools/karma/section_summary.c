@@ -103,8 +103,15 @@ static void warn_of_thin_rows(report *r) {
                      thin - nothing, n);
 }
 
+/* Scores of fewer rows get a warning. */
+enum { FEW_ROWS = 20 };
+
 static void warn_of_outcome(report *r, const outcome *o, size_t target) {
     double loss = mean_loss(o), constant = constant_loss(r, o, target);
+    if (o->n_rows < FEW_ROWS)
+        page_warning(&r->page,
+                     "Only %zu row%s of this page ha%s a label of %s: scores of so few rows are mostly chance.",
+                     o->n_rows, o->n_rows == 1 ? "" : "s", o->n_rows == 1 ? "s" : "ve", o->target);
     if (o->n_unknown)
         page_warning(&r->page, "%zu rows have a label of %s that no training row had; they are left out.", o->n_unknown,
                      o->target);
