@@ -5,7 +5,7 @@
 #   make test     all tests
 #   make test-sanitize  all tests, built with the address and undefined-behaviour sanitizers
 #   make test-all  both
-#   make test-r   R CMD check of the R package, and its other tests
+#   make test-r   R CMD check of the R package, its other tests, and the documents, one of which needs R
 #   make fuzz SECONDS=60  runs every fuzz target for so many seconds of processor time
 #   make test-deep  valgrind, the thread sanitizer, 200 kills, gcc -fanalyzer and cppcheck (docs/testing.md)
 #   make coverage  which lines and branches the tests run
@@ -56,8 +56,8 @@ test-all:
 	@dev/run-tests --all
 
 test-r:
-	@dev/install-packages $(TEST_PACKAGES) r-base-dev
-	@dev/run-tests r
+	@dev/install-packages $(TEST_PACKAGES) r-base-dev r-cran-mass
+	@dev/run-tests r docs
 
 test-deep: all
 	@dev/install-packages $(DEEP_PACKAGES)

@@ -4,7 +4,8 @@
 In README.md and docs/*.md a block of ```sh right after a line `<!-- run -->` is run by `sh -e`, all blocks of a document
 one after the other in one directory that holds a copy of examples/, with the directory of $KARMA first on the PATH. It
 must end with 0. If the next block is ```text right after a line `<!-- output -->`, its lines must be those printed.
-Only empty lines may stand between a mark and its block.
+Only empty lines may stand between a mark and its block. A document with a line `<!-- needs COMMAND -->` is skipped where that
+command fails.
 
 examples/minimal.c, compiled to $MINIMAL, must predict what the tool does.
 
@@ -26,6 +27,14 @@ from case import HUNG, KARMA, SOURCE
 from tap import processor_time
 
 RUN, OUTPUT = "<!-- run -->", "<!-- output -->"
+
+
+def lacking(text):
+    """The command that a document needs and that fails here, or None."""
+    needs = re.search(r"^<!-- needs (.*) -->$", text, re.M)
+    if not needs or subprocess.run(["sh", "-c", needs.group(1)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        return None
+    return needs.group(1)
 
 
 class Block:
@@ -140,10 +149,14 @@ def main():
     for document in filter(os.path.isfile, documents):
         name = os.path.relpath(document, SOURCE)
         with open(document, encoding="utf-8") as file:
-            pairs, complaints = steps(file.read())
+            text = file.read()
+        pairs, complaints = steps(text)
         if complaints:
             results.append((f"{name} marks", "\n".join(complaints), 0.0))
         if not pairs:
+            continue
+        if lacking(text):
+            results.append((f"{name} # SKIP it needs {lacking(text)}", "", 0.0))
             continue
         with tempfile.TemporaryDirectory(prefix="karma-docs-") as folder:
             examples = os.path.join(SOURCE, "examples")
