@@ -2,11 +2,15 @@
 /* Output files that are complete or absent. If the system supports it, the file has no name while it is written, so it
  * vanishes if the process dies. To commit it is flushed and synced, gets a temporary name in the directory, is renamed,
  * and the directory synced too, so that a crash leaves the old file or the new one. Elsewhere it has the temporary name
- * from the start. */
+ * from the start. What a killed process left under such a name is removed when the file is written again. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,10 +141,53 @@ static int open_unnamed(const char *path) {
 #endif
 }
 
+/* ---- what dead processes left ---- */
+
+/* The process in "NAME.PID.N.part", a temporary name of this file; 0: it is none. */
+static long owner_of(const char *entry, const char *name) {
+    size_t length = strlen(name);
+    char *end;
+    if (strncmp(entry, name, length) != 0 || entry[length] != '.') return 0;
+    const char *digits = entry + length + 1;
+    long pid = strtol(digits, &end, 10);
+    if (end == digits || *end != '.' || pid <= 0 || pid > INT_MAX) return 0;
+    digits = end + 1;
+    (void)strtol(digits, &end, 10);
+    return end != digits && strcmp(end, ".part") == 0 ? pid : 0;
+}
+
+/* No process of this number here, and none elsewhere (another container) that has the file open for writing: writers
+ * hold a lock. */
+static int is_left_behind(const char *path, long pid) {
+    if (kill((pid_t)pid, 0) == 0 || errno != ESRCH) return 0;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return 0;
+    int is_free = flock(file, LOCK_EX | LOCK_NB) == 0;
+    close(file);
+    return is_free;
+}
+
+/* Removes the temporary files that killed processes left beside `path`. What cannot be removed stays. */
+static void remove_stale(const char *path) {
+    char *folder = directory_of(path);
+    DIR *entries = folder ? opendir(folder) : NULL;
+    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
+        long pid = owner_of(entry->d_name, last_name(path));
+        char *stale = pid > 0 ? joined(folder, entry->d_name) : NULL;
+        if (stale && is_left_behind(stale, pid)) (void)unlink(stale);
+        karma_i_free(stale);
+    }
+    if (entries) (void)closedir(entries);
+    karma_i_free(folder);
+}
+
 /* The usual permissions; those of mkstemp are stricter. */
 static int open_beside(char **name, const char *path) {
+    remove_stale(path);
     int file = open_unnamed(path);
-    return file >= 0 ? file : name_beside(name, path, create_file, -1);
+    if (file < 0) file = name_beside(name, path, create_file, -1);
+    if (file >= 0) (void)flock(file, LOCK_EX | LOCK_NB); /* see is_left_behind */
+    return file;
 }
 
 static karma_status open_temporary(karma_output *output, const char *path, karma_error *err) {

@@ -7,13 +7,16 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -623,6 +626,50 @@ static void links_and_modes_are_kept(void **state) {
     temp_remove(&file);
 }
 
+static void create_beside(const char *path, const char *ending) {
+    char name[500];
+    (void)snprintf(name, sizeof name, "%s%s", path, ending);
+    int file = open(name, O_CREAT | O_WRONLY, 0644);
+    assert_true(file >= 0);
+    close(file);
+}
+
+/* What a killed process left goes with the next write; what another process may still write, and all else, stays. */
+static void files_of_dead_processes_are_removed(void **state) {
+    (void)state;
+    temp_file file;
+    char ending[64], name[500];
+    pid_t dead = fork();
+    if (dead == 0) _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    temp_create(&file, ".txt", "old", 3);
+    (void)snprintf(ending, sizeof ending, ".%ld.0.part", (long)getppid()); /* lives */
+    create_beside(file.path, ending);
+    create_beside(file.path, ".part");
+    create_beside(file.path, ".1.2.3.part");
+    create_beside(file.path, ".x.0.part");
+    (void)snprintf(ending, sizeof ending, ".%ld.7.part", (long)dead);
+    create_beside(file.path, ending);
+    (void)snprintf(name, sizeof name, "%s.%ld.8.part", file.path, (long)dead);
+    assert_int_equal(symlink("/dev/null", name), 0); /* was not made here */
+    assert_int_equal(count_entries(file.directory), 7);
+    write_output(file.path, "new");
+    assert_int_equal(count_entries(file.directory), 6);
+    (void)snprintf(name, sizeof name, "%s%s", file.path, ending);
+    assert_int_equal(access(name, F_OK), -1);
+    create_beside(file.path, ending);
+    int held = open(name, O_WRONLY); /* as by a process of another container */
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    write_output(file.path, "newer");
+    assert_int_equal(access(name, F_OK), 0);
+    close(held);
+    DIR *entries = opendir(file.directory);
+    for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;)
+        if (entry->d_name[0] != '.') (void)unlinkat(dirfd(entries), entry->d_name, 0);
+    (void)closedir(entries);
+    temp_remove(&file);
+}
+
 /* As a shell's > does: the file that a link names comes into being, and the link stays. A circle is refused. */
 static void links_to_nothing_are_followed(void **state) {
     (void)state;
@@ -778,6 +825,7 @@ int main(void) {
         cmocka_unit_test(two_outputs_of_one_name),
         cmocka_unit_test(links_and_modes_are_kept),
         cmocka_unit_test(links_to_nothing_are_followed),
+        cmocka_unit_test(files_of_dead_processes_are_removed),
         cmocka_unit_test(devices_are_written_in_place),
         cmocka_unit_test(impossible_places_are_refused),
         cmocka_unit_test(masks_count_their_bits),
