@@ -664,9 +664,10 @@ static void files_of_dead_processes_are_removed(void **state) {
     assert_int_equal(access(name, F_OK), 0);
     close(held);
     DIR *entries = opendir(file.directory);
+    assert_non_null(entries);
     for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;)
         if (entry->d_name[0] != '.') (void)unlinkat(dirfd(entries), entry->d_name, 0);
-    (void)closedir(entries);
+    if (entries) (void)closedir(entries);
     temp_remove(&file);
 }
 
