@@ -42,11 +42,13 @@ const tool_command command_report = {
     .max_arguments = 2,
     .summary = "write a web page that shows how far a model can be trusted",
     .description =
-        "Writes one HTML file that needs no network: how good the model is on the rows of DATA, by number of observed "
-        "columns too, which columns matter and what single values do, the least certain rows and why, the data and "
-        "their missing values, whether the low-rank assumption holds, and how the model was chosen. DATA should be "
-        "rows that the model has not seen; without labels the quality is left out, and without DATA the page shows "
-        "what the model alone knows. Large tables are judged by a sample of their rows, and the page says so.",
+        "Writes one HTML file that needs no network. It shows how good the model is on the rows of DATA, also by "
+        "number of "
+        "observed columns, which columns matter and how, the least certain rows and why, the data and their missing "
+        "values, whether the low-rank assumption holds, and how the model was chosen. DATA should be rows that the "
+        "model "
+        "has not seen. Without labels the page has no quality; without DATA it has only what the model file contains. "
+        "Large tables are judged by a sample of their rows, and the page says so.",
     .example = "  karma report patients.karma held-out.csv --id patient -o report.html\n"
                "  karma report patients.karma -o model.html\n",
     .groups = groups,

@@ -127,11 +127,11 @@ static void print_verdict(const karma_search_info *info, double missing) {
         : !is_better                 ? "neither the missing values nor the kernels mattered here"
         : holes && kernels
             ? "both the treatment of missing values (gamma > 1, subspace) and the kernels (ranks, outer maps) mattered"
-        : holes ? "the treatment of missing values mattered (gamma > 1, subspace), other kernels did not"
-        : kernels
-            ? missing == 0.0 ? "the kernels mattered; no cell is missing"
-                             : "the kernels mattered (ranks, outer maps), the treatment of missing values did not"
-            : "the kernels and the treatment of missing values can replace each other here; neither matters alone");
+        : holes   ? "the treatment of missing values mattered (gamma > 1, subspace), other kernels did not"
+        : kernels ? missing == 0.0 ? "the kernels mattered; no cell is missing"
+                                   : "the kernels mattered (ranks, outer maps), the treatment of missing values did not"
+                  : "either the kernels or the treatment of missing values is enough for this; leaving out one of them "
+                    "changes little");
 }
 
 /* Where kernels were chosen on a sample: the choice, learned from the other rows, on that sample. */
