@@ -29,6 +29,7 @@
 enum {
     LEAST_BLOCK = 320, /* rows of a step, where memory allows no more */
     MOST_BLOCK = 1024,
+    SHARES = 3,               /* nor more than one row in so many: a block's matrix should stay in cache */
     CHUNK = 512,              /* rows whose z is updated at a time: fits the first cache */
     PARALLEL_LOOK = 20000,    /* rows from which looking is worth several threads */
     PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
@@ -115,7 +116,7 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
                               karma_error *err) {
     size_t n = problem->rows->n_rows;
     double affordable = karma_i_memory_bytes(options) / ((double)n * sizeof(float));
-    size_t most = clamp_size(0.25 * affordable, LEAST_BLOCK, MOST_BLOCK);
+    size_t most = clamp_size(fmin(0.25 * affordable, (double)(n / SHARES)), LEAST_BLOCK, MOST_BLOCK);
     *d = (dual_problem){.problem = problem, .n = n, .stride = problem->n_outputs};
     d->most_block = most < n ? most : n;
     d->keeps_all = affordable >= (double)n;
