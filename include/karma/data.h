@@ -228,9 +228,11 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns; or, if
                              `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
                              from 1 */
-    KARMA_FINDING_ONE_CLASS, /* a target, number `column`, with the same class in all rows */
-    KARMA_FINDING_DURATIONS, /* a column of categories that are durations: 30:05:20 */
-    KARMA_FINDING_EMPTY_ROWS /* `value` rows without a cell and without a label */
+    KARMA_FINDING_ONE_CLASS,    /* a target, number `column`, with the same class in all rows */
+    KARMA_FINDING_DURATIONS,    /* a column of categories that are durations: 30:05:20 */
+    KARMA_FINDING_EMPTY_ROWS,   /* `value` rows without a cell and without a label */
+    KARMA_FINDING_CLASS_NUMBERS /* a target, number `column`, with `value` classes most of which have the form of
+                                   numbers, as that of level `other` */
 } karma_finding_kind;
 
 typedef struct karma_finding {

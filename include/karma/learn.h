@@ -50,6 +50,12 @@ typedef struct karma_fit_info {
 /* The word for it: "converged". */
 KARMA_API const char *karma_stop_name(karma_stop stop);
 
+/* What option task=auto takes a target as, classes or a quantity; unless NULL, *n_distinct receives the number of its
+ * distinct labels. Errors: KARMA_ERR_DATA for a target that the table does not have, KARMA_ERR_MEMORY. Cost: the labels
+ * are sorted. Threads: safe; inputs are only read. */
+KARMA_API karma_status karma_auto_task(karma_task *out, size_t *n_distinct, const karma_table *table, size_t target,
+                                       karma_error *err);
+
 /* Learns from the rows of `table` that have a label, all its targets over one kernel. Cost: of the online solver T
  * times the number of kept rows kernel evaluations; of the batch solver: the number of rows times that of rows ever
  * visited; of the nystrom solver: rows times landmarks per pass. Errors: KARMA_ERR_OPTION for options out of range or

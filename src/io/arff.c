@@ -22,7 +22,8 @@ typedef struct arff_attribute {
 typedef struct arff_file {
     const char *name; /* for messages */
     const char *next, *end;
-    size_t line; /* of the line being read, from 1 */
+    size_t line;        /* of the line being read, from 1 */
+    size_t lines_above; /* between the names and the rows, not in `text` */
     arff_attribute *attributes;
     size_t n_attributes, capacity;
     karma_i_dictionary names; /* of the attributes */
@@ -195,10 +196,12 @@ static karma_status put_field(arff_file *f, const char *text, int is_first, karm
     return put(f, "\"", 1, err);
 }
 
-/* The names are in the first line, followed by empty lines up to the first row. */
+/* The names are in the first line, followed by empty lines up to the first row; a file of one column has none, as they
+ * would be rows. */
 static karma_status put_names(arff_file *f, karma_error *err) {
     for (size_t j = 0; j < f->n_attributes; j++) KARMA_TRY(put_field(f, f->attributes[j].name, j == 0, err));
     KARMA_TRY(put(f, "\n", 1, err));
+    if (f->n_attributes == 1) f->lines_above = f->line - 1;
     for (size_t k = 1; f->n_attributes > 1 && k < f->line; k++) KARMA_TRY(put(f, "\n", 1, err));
     return KARMA_OK;
 }
@@ -327,6 +330,7 @@ static karma_status read_as_csv(karma_table **out, const arff_file *f, const kar
     karma_i_read_request rows = *request;
     rows.source = &text;
     rows.options = &options;
+    rows.lines_above = f->lines_above;
     if (st == KARMA_OK) st = karma_i_csv_read(out, &rows, err);
     karma_options_clear(table, &options);
     return st;

@@ -372,6 +372,7 @@ static karma_status open_file(karma_i_csv_file *file, karma_error *err) {
     const karma_i_read_request *request = file->request;
     const karma_i_source *text = request->source;
     KARMA_TRY(karma_i_csv_open(&file->records, request, err));
+    file->records.first_line += request->lines_above;
     karma_i_csv_notice_header(&file->records, request->hooks);
     file->n_columns = file->records.names.count;
     file->columns = karma_i_zalloc(file->n_columns, sizeof *file->columns);

@@ -112,9 +112,10 @@ karma_status karma_i_check_file_name(const char *path, karma_error *err) {
         length++;
     if (length == 0 || !starts(path + length, "://")) return KARMA_OK;
     return karma_i_fail(err, KARMA_ERR_OPTION,
-                        "%s: '%.*s' is not a kind of source that is read here; name a file, sqlite:FILE?table=NAME or "
+                        "%s: '%.*s' is not a kind of source that is read here; name a file%s or "
                         "postgres://USER@HOST/DATABASE?table=NAME",
-                        karma_source_text(name, sizeof name, path), (int)length, path);
+                        karma_source_text(name, sizeof name, path), (int)length, path,
+                        KARMA_I_READS_SQLITE ? ", sqlite:FILE?table=NAME" : "");
 }
 
 int karma_is_database(const char *path) {

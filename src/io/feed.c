@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "io/source.h"
 
 enum { CHUNK = 1 << 16, MOST_STEP = 1 << 20 };
 enum { LONGEST_LINE = 1 << 30, LONGEST_BINARY = 1 << 22 }; /* the second: with a NUL byte */
@@ -329,7 +330,7 @@ karma_status karma_i_feed_open(karma_i_feed **out, const char *path, karma_error
     const char *name = standard ? "standard input" : path;
     int file = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0 && errno == ENOENT) {
-        int is_near = strstr(name, "?table=") || strncmp(name, "sqlite3:", 8) == 0;
+        int is_near = KARMA_I_READS_SQLITE && (strstr(name, "?table=") || strncmp(name, "sqlite3:", 8) == 0);
         return karma_i_fail(err, KARMA_ERR_IO, "%s: there is no such file%s", name,
                             is_near ? "; a table of a SQLite file is named sqlite:FILE?table=NAME" : "");
     }

@@ -70,10 +70,10 @@ karma_status karma_i_check_text(const char *name, const char *text, size_t lengt
     if (text[i] == '\0')
         return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: a NUL byte; the file is not text in UTF-8", name,
                             line);
-    return karma_i_fail(
-        err, KARMA_ERR_FORMAT,
-        "%s: line %zu: byte 0x%02x is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8",
-        name, line, (unsigned)(unsigned char)text[i]);
+    return karma_i_fail(err, KARMA_ERR_FORMAT,
+                        "%s: line %zu: byte 0x%02x is not UTF-8; convert the file to UTF-8, for example by iconv -f "
+                        "windows-1252 -t utf-8",
+                        name, line, (unsigned)(unsigned char)text[i]);
 }
 
 /* What other files start with, and what can be done with them. */
@@ -137,8 +137,9 @@ karma_status karma_i_check_start(size_t *skipped, const char *name, const char *
     if (is_bare_utf16(text, length, 1)) return fail_utf16(name, "le", err);
     static const char sqlite[] = "SQLite format 3"; /* and a NUL byte */
     if (length >= sizeof sqlite && memcmp(text, sqlite, sizeof sqlite) == 0)
-        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is a SQLite database; name it sqlite:FILE?table=NAME",
-                            name);
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: the file is a SQLite database; %s", name,
+                            KARMA_I_READS_SQLITE ? "name it sqlite:FILE?table=NAME"
+                                                 : "this build cannot read it: write its table to a CSV file");
     *skipped = length >= 3 && memcmp(start, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     if (length == *skipped) return karma_i_fail(err, KARMA_ERR_DATA, "%s: the file is empty", name);
     return check_format(name, text + *skipped, length - *skipped, err);

@@ -6,6 +6,13 @@
 
 #include "io/feed.h"
 
+/* Whether hints may name SQLite. */
+#ifdef KARMA_HAVE_SQLITE
+enum { KARMA_I_READS_SQLITE = 1 };
+#else
+enum { KARMA_I_READS_SQLITE = 0 };
+#endif
+
 typedef struct karma_i_source {
     const char *name; /* what messages call it: the path (borrowed) or "standard input" */
     char *text;       /* owned; text[length] is '\0' */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "table/table_split.h"
 
 /* A column of numbers is a set of classes rather than a quantity when it has few distinct values: at most this
  * many whole numbers, or this many others, and each of them three times on average (two values always are). */
@@ -197,6 +198,21 @@ static karma_status learn_quantity(karma_i_labels *labels, const karma_i_target 
     KARMA_TRY(karma_i_partition_sum(&variance, 1, split, add_to_variance, &sums, err));
     labels->shift = standardise ? mean : 0.0;
     labels->factor = standardise && variance > 0.0 ? unit / sqrt(variance) : 1.0;
+    return KARMA_OK;
+}
+
+karma_status karma_auto_task(karma_task *out, size_t *n_distinct, const karma_table *table, size_t target,
+                             karma_error *err) {
+    size_t n = 0, n_labelled = 0;
+    double *values = NULL;
+    if (target >= table->n_targets) return karma_i_fail(err, KARMA_ERR_DATA, "the table has no target %zu", target);
+    const karma_i_target *t = &table->targets[target];
+    karma_i_partition split = karma_i_table_split(table);
+    KARMA_TRY(distinct_values(&values, &n, &n_labelled, t, &split, err));
+    int is_class = t->column.kind == KARMA_COLUMN_CATEGORY || looks_like_classes(values, n, n_labelled);
+    *out = is_class ? KARMA_TASK_CLASSIFY : KARMA_TASK_REGRESS;
+    if (n_distinct) *n_distinct = n;
+    karma_i_free(values);
     return KARMA_OK;
 }
 

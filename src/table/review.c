@@ -13,6 +13,7 @@
 enum {
     LEAST_ROWS = 20,                /* fewer rows prove nothing */
     LEAST_CODES = 3,                /* rows with the same number, if it is a code */
+    MANY_CLASSES = 20,              /* more than most tables have */
     LONG_TEXT = 25,                 /* letters on average from which levels are free text */
     MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
     SAMPLE_ROWS = 256,              /* in which pairs of columns are compared first */
@@ -98,40 +99,49 @@ static karma_status review_spellings(review_state *s, const karma_i_column *colu
 }
 
 /* Numbers that surveys and instruments write for a value that is missing. */
+static const double codes[] = {9, 88, 98, 99, 888, 998, 999, 9998, 9999, 99999, -9, -88, -98, -99, -999, -9999, -99999};
+
 static int is_code(double value) {
-    static const double codes[] = {9,     88, 98,  99,  888, 998,  999,   9998,  9999,
-                                   99999, -9, -88, -98, -99, -999, -9999, -99999};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (value == codes[i]) return 1;
     return 0;
 }
 
-/* The code that is farther from the other values than these are from each other; false: there is none. */
-static int find_code(double *code, size_t *count, const double *values, size_t n) {
-    double least = INFINITY, most = -INFINITY, farthest = 0.0;
+/* Codes that are farther from the other values than these are from each other: 98 and 99 beside 1 to 5. */
+static karma_status review_codes(review_state *s, size_t j, karma_error *err) {
+    double least = INFINITY, most = -INFINITY;
+    size_t n = s->table->n_rows;
     for (size_t i = 0; i < n; i++) {
-        if (isnan(values[i]) || is_code(values[i])) continue;
-        least = fmin(least, values[i]);
-        most = fmax(most, values[i]);
+        if (isnan(s->column[i]) || is_code(s->column[i])) continue;
+        least = fmin(least, s->column[i]);
+        most = fmax(most, s->column[i]);
     }
-    *count = 0;
-    if (!(most > least)) return 0;
-    for (size_t i = 0; i < n; i++) {
-        double distance = fmax(values[i] - most, least - values[i]); /* NaN: missing */
-        if (distance > farthest && distance >= most - least && is_code(values[i])) {
-            farthest = distance;
-            *code = values[i];
-        }
+    for (size_t c = 0; most > least && c < sizeof codes / sizeof codes[0]; c++) {
+        size_t count = 0;
+        if (fmax(codes[c] - most, least - codes[c]) < most - least) continue;
+        for (size_t i = 0; i < n; i++) count += s->column[i] == codes[c];
+        if (count >= LEAST_CODES) KARMA_TRY(find(s, KARMA_FINDING_CODE, j, count, codes[c], err));
     }
-    for (size_t i = 0; farthest > 0.0 && i < n; i++) *count += values[i] == *code;
-    return *count >= LEAST_CODES;
+    return KARMA_OK;
+}
+
+/* Whether an attribute is the year, month or weekday of dates; what dates of one year have in common is no finding. */
+static int is_part_of_dates(const karma_table *table, size_t j) {
+    const char *name = table->attributes[j].name, *part = strrchr(name, '.');
+    int is_part = part && (!strcmp(part, ".year") || !strcmp(part, ".month") || !strcmp(part, ".weekday"));
+    for (size_t k = j + 1; is_part && k < table->n_attributes && k <= j + 4; k++) {
+        const char *other = table->attributes[k].name;
+        if (strncmp(other, name, (size_t)(part - name)) == 0 && strcmp(other + (part - name), ".days") == 0) return 1;
+    }
+    return 0;
 }
 
 static karma_status review_column(review_state *s, size_t j, karma_error *err) {
     const karma_i_column *column = &s->table->attributes[j];
     column_facts f = look_at(s->column, s->table->n_rows);
     if (f.n_observed == 0) return find(s, KARMA_FINDING_EMPTY, j, 0, 0.0, err);
-    if (f.is_constant && f.n_observed > 1) return find(s, KARMA_FINDING_CONSTANT, j, 0, 0.0, err);
+    if (f.is_constant && f.n_observed > 1)
+        return is_part_of_dates(s->table, j) ? KARMA_OK : find(s, KARMA_FINDING_CONSTANT, j, 0, 0.0, err);
     if (f.n_observed < LEAST_ROWS) return KARMA_OK;
     if (column->kind == KARMA_COLUMN_CATEGORY) {
         double share = (double)column->n_levels / (double)f.n_observed;
@@ -147,11 +157,7 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
     } else if (f.is_whole && (f.is_huge || (f.is_rising && f.n_observed == s->table->n_rows)))
         return find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
-    double code = NAN;
-    size_t count;
-    if (column->kind == KARMA_COLUMN_NUMBER && find_code(&code, &count, s->column, s->table->n_rows))
-        return find(s, KARMA_FINDING_CODE, j, count, code, err);
-    return KARMA_OK;
+    return column->kind == KARMA_COLUMN_NUMBER ? review_codes(s, j, err) : KARMA_OK;
 }
 
 /* FNV-1a over rows and values: equal columns have equal digests, others almost certainly not. */
@@ -419,6 +425,21 @@ static karma_status find_informative_holes(review_state *s, size_t j, const karm
     return largest != 0.0 ? find(s, KARMA_FINDING_TELLING_HOLES, j, 0, fabs(largest), err) : KARMA_OK;
 }
 
+/* Many classes that begin with a digit are rather a quantity: 58/100, 12 kg. */
+static karma_status review_class_numbers(review_state *s, size_t t, karma_error *err) {
+    const karma_i_column *column = &s->table->targets[t].column;
+    size_t n_numbers = 0, first = 0;
+    if (column->kind != KARMA_COLUMN_CATEGORY || column->n_levels < MANY_CLASSES) return KARMA_OK;
+    for (size_t l = column->n_levels; l-- > 0;) {
+        const char *digit = column->levels[l] + strspn(column->levels[l], "+-. $<>");
+        if (*digit < '0' || *digit > '9') continue;
+        n_numbers++;
+        first = l;
+    }
+    if (2 * n_numbers <= column->n_levels) return KARMA_OK;
+    return find(s, KARMA_FINDING_CLASS_NUMBERS, t, first, (double)column->n_levels, err);
+}
+
 static karma_status review_classes(review_state *s, size_t t, karma_error *err) {
     const karma_i_target *target = &s->table->targets[t];
     size_t n_levels = target->column.n_levels, n_single = 0;
@@ -435,7 +456,9 @@ static karma_status review_classes(review_state *s, size_t t, karma_error *err) 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
 static int is_total(const char *text) {
-    static const char *const words[] = {"total", "totals", "grand total", "sum", "subtotal", "average", "mean"};
+    static const char *const words[] = {"total",  "totals", "grand total", "sum",     "subtotal",   "average", "mean",
+                                        "summe",  "gesamt", "insgesamt",   "somme",   "mittelwert", "totale",  "suma",
+                                        "totaal", "summa",  "razem",       "moyenne", "promedio",   "media"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcasecmp(text, words[i]) == 0) return 1;
     return 0;
@@ -538,7 +561,10 @@ static karma_status review_all(review_state *s, unsigned char *in_group, karma_e
     KARMA_TRY(find_copies(s, err));
     KARMA_TRY(find_part_copies(s, err));
     KARMA_TRY(review_rows(s, err));
-    for (size_t t = 0; t < table->n_targets; t++) KARMA_TRY(review_classes(s, t, err));
+    for (size_t t = 0; t < table->n_targets; t++) {
+        KARMA_TRY(review_class_numbers(s, t, err));
+        KARMA_TRY(review_classes(s, t, err));
+    }
     return KARMA_OK;
 }
 

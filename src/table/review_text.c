@@ -29,6 +29,12 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
     if (finding->kind == KARMA_FINDING_ONE_CLASS)
         return snprintf(text, size, "target '%.60s': all rows have the same label, so there is nothing to learn",
                         target->name);
+    if (finding->kind == KARMA_FINDING_CLASS_NUMBERS)
+        return snprintf(
+            text, size,
+            "target '%.60s': its %.0f classes look like numbers ('%.30s'), but are learned as names without "
+            "an order. If it is a quantity, write plain numbers and leave cells without one empty",
+            target->name, finding->value, target->levels[finding->other]);
     if (finding->kind == KARMA_FINDING_SINGLE_CLASS)
         return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
                         target->name, finding->value, finding->value > 1.0 ? "es have" : " has");
@@ -46,7 +52,7 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
 static int is_of_target_or_rows(karma_finding_kind kind) {
     return kind == KARMA_FINDING_SINGLE_CLASS || kind == KARMA_FINDING_CLASS_SPELLINGS || kind == KARMA_FINDING_TOTAL ||
            kind == KARMA_FINDING_NO_LABEL || kind == KARMA_FINDING_HEADER || kind == KARMA_FINDING_ONE_CLASS ||
-           kind == KARMA_FINDING_EMPTY_ROWS;
+           kind == KARMA_FINDING_EMPTY_ROWS || kind == KARMA_FINDING_CLASS_NUMBERS;
 }
 
 /* Categories that have the form of dates, durations or numbers with units. */
@@ -136,6 +142,7 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_HEADER:
     case KARMA_FINDING_ONE_CLASS:
     case KARMA_FINDING_EMPTY_ROWS:
+    case KARMA_FINDING_CLASS_NUMBERS:
         break;
     case KARMA_FINDING_CODE:
         return snprintf(text, size,

@@ -201,7 +201,7 @@ class Messy(Case):
             (self.plain.encode("utf-16"), "the text is UTF-16; .*iconv -f utf-16 -t utf-8"),
             (self.plain.encode("utf-16-le"), "the text is UTF-16; .*iconv -f utf-16le -t utf-8"),
             (self.plain.encode("utf-16-be"), "the text is UTF-16; .*iconv -f utf-16be -t utf-8"),
-            (self.plain.replace("red", "rosé").encode("latin-1"), "is not UTF-8; .*iconv -f latin1 -t utf-8"),
+            (self.plain.replace("red", "rosé").encode("latin-1"), "is not UTF-8; .*iconv -f windows-1252 -t utf-8"),
         ]
         self.write("plain.csv", self.plain)
         self.ok("train", "plain.csv", "--target", "label", "--effort", "off", "-o", "m.karma")
@@ -259,3 +259,58 @@ class Messy(Case):
         self.assertTrue(any("Größe der Person in Z..." in line for line in importance), importance)
         inspect = table(self.ok("inspect", "d.csv", "--target", "préférée").out.splitlines(), "  column")
         self.assertEqual(len({tuple(e) for e in ends(inspect[1:], r" [\d.]+%")}), 1, inspect)
+
+    def test_all_codes_of_a_survey_are_named(self):
+        """98 (refused) stands beside 99 (no answer)."""
+        draw = random.Random(3)
+        rows = "".join(f"{draw.choice([1, 2, 3, 4, 5, 98, 99])},{i % 2}\n" for i in range(100))
+        self.write("d.csv", "q,y\n" + rows)
+        found = self.ok("inspect", "d.csv", "--target", "y").out
+        for code in ("98", "99"):
+            self.assertRegex(found, rf"'q' has {code} in \d+ rows, .* use --missing '{code}'")
+
+    def test_parts_of_dates_belong_to_the_users_column(self):
+        """Dates of one year are no finding, and --flags and notes name the column of the file."""
+        rows = "".join(f"2024-0{i % 3 + 1}-1{i % 9},{i},{i % 2}\n" for i in range(40))
+        self.write("d.csv", "when,a,y\n" + rows)
+        run = self.ok("inspect", "d.csv", "--target", "y", notes=["'when' is read as dates"])
+        self.assertNotIn("same value in all rows", run.out)
+        self.ok("train", "d.csv", "--target", "y", "--effort", "off", "-o", "m.karma", "--quiet")
+        self.write("new.csv", "when,a\n2030-02-11,5\n2024-01-11,5\n2024-12-24,500\nsoon,3\n")
+        said = "cells unlike the training rows: 'when .month.' 1 outside .* 1 to 3; 'when' 2 outside .* 2024-01-10 to 2024-03-18; 'a' 1"
+        run = self.ok("predict", "m.karma", "new.csv", "--flags", notes=["'when' has 1 cell that is not a date", said])
+        self.assertEqual([row[-1] for row in run.rows()], ["flags", "when: above", "", "when (month): above; when: above; a: above", "when: text"])
+
+    def test_large_numbers_are_readable(self):
+        """Losses of prices have no four digits after the point, and no power of ten."""
+        draw = random.Random(5)
+        rows = "".join(f"{x},{int(150000 * (1 + x) + draw.gauss(0, 20000))}\n" for x in (draw.random() for _ in range(60)))
+        self.write("d.csv", "x,price\n" + rows)
+        shown = self.ok("train", "d.csv", "--target", "price", "--goal", "rmse", "--effort", "quick", "--intervals", "0.8",
+                        "-o", "m.karma", notes=["taken as a quantity"]).out
+        shown += self.ok("eval", "m.karma", "d.csv").out
+        shown += self.ok("cv", "d.csv", "--target", "price", "--goal", "rmse", "--kernel", "linear", notes=["taken as a quantity"]).out
+        self.assertRegex(shown, r"RMSE +\d{5}\.\d \+- \d+\.\d ")
+        self.assertNotRegex(shown, r"\d{5}\.\d\d|e\+\d\d")
+
+    def test_classes_that_look_like_numbers(self):
+        draw = random.Random(6)
+        rows = "".join(f"{i},{'absent' if i % 9 == 0 else str(draw.randint(30, 90)) + '/100'}\n" for i in range(120))
+        self.write("d.csv", "hours,final\n" + rows)
+        says = r"target 'final': its \d+ classes look like numbers \('\d+/100'\), .*If it is a quantity, write plain numbers"
+        self.assertRegex(self.ok("inspect", "d.csv", "--target", "final").out, says)
+
+    def test_inspect_takes_labels_as_train_does(self):
+        rows = "".join(f"{i % 7},{i % 4}\n" for i in range(80))
+        self.write("d.csv", "x,grade\n" + rows)
+        self.assertIn("target grade: 4 numbers, 0 to 3, taken as classes", self.ok("inspect", "d.csv", "--target", "grade").out)
+        self.assertIn("target x: 7 numbers, 0 to 6, taken as classes", self.ok("inspect", "d.csv", "--target", "x").out)
+
+    def test_totals_of_other_languages(self):
+        rows = "".join(f"k{i},{i % 5},{i % 2}\n" for i in range(40))
+        self.write("d.csv", "kunde,menge,y\n" + rows + "Summe,80,\n")
+        self.assertRegex(self.ok("inspect", "d.csv", "--target", "y").out, r"last row looks like a total \('Summe'\)")
+
+    def test_lines_of_an_arff_file_of_one_attribute(self):
+        self.write("d.arff", "% one column\n@relation r\n@attribute x numeric\n\n@data\n1\n2\nabc\n")
+        self.fails("inspect", "d.arff", says="d.arff: line 8, column 'x': 'abc' is not a number")

@@ -255,6 +255,16 @@ static karma_status run_review(void *context) {
     return st;
 }
 
+static karma_status run_auto_task(void *context) {
+    world *w = context;
+    karma_task task = KARMA_TASK_AUTO;
+    size_t n_distinct = 77;
+    karma_error err = {0};
+    karma_status st = judge(karma_auto_task(&task, &n_distinct, w->table, 0, &err), &err, NULL);
+    if (st != KARMA_OK && (task != KARMA_TASK_AUTO || n_distinct != 77)) fail_msg("a failing call wrote a task");
+    return st;
+}
+
 static karma_status run_read_like(void *context) {
     world *w = context;
     karma_table *table = NULL;
@@ -272,6 +282,7 @@ static void making_tables(void **state) {
     check_every_allocation(run_columns, NULL, "columns");
     check_every_allocation(run_sparse, NULL, "sparse rows");
     check_every_allocation(run_review, &w, "review");
+    check_every_allocation(run_auto_task, &w, "auto_task");
     check_every_allocation(run_read_like, &w, "read like");
     check_every_allocation(run_row_stream, &w, "row stream");
     check_every_allocation(run_row_reader, &w, "row reader");

@@ -226,7 +226,7 @@ static void test_encoding(void **state) {
            NULL, KARMA_ERR_FORMAT,
            "line 1: the text is UTF-16; convert the file to UTF-8, for example by iconv -f utf-16 -t utf-8");
     refuse("a,b\n1,M\xfcnchen\n", NULL, KARMA_ERR_FORMAT,
-           "line 2: byte 0xfc is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
+           "line 2: byte 0xfc is not UTF-8; convert the file to UTF-8, for example by iconv -f windows-1252 -t utf-8");
     static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
                                       "\xf4\x90\x80\x80", "\x80",         "\xe2\x82"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

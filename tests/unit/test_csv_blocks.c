@@ -177,7 +177,7 @@ static void faults_have_their_line(void **state) {
         {"id,1,plain,1,2001-03-01,f,-3,yes\n",
          "line %zu, column 'w': '-3' is not a row weight, a finite number of at least 0"},
         {"id,1,\xff,1,2001-03-01,f,1,yes\n",
-         "line %zu: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8"},
+         "line %zu: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f windows-1252 -t utf-8"},
         {"id,1,\"a\"b,1,2001-03-01,f,1,yes\n", "line %zu, column 9: text after a closing quote"},
         {"id,1e999,a,1,2001-03-01,f,1,yes\n", "line %zu, column 'x': '1e999' is not a finite number; if it stands for "
                                               "a missing value, use option 'missing' '1e999'"},

@@ -163,7 +163,7 @@ static void test_bad_lines(void **state) {
            "'missing' 'inf'");
     refuse("# nothing\n\n", KARMA_ERR_DATA, "no rows");
     refuse("1 1:\xff\n", KARMA_ERR_FORMAT,
-           "line 1: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
+           "line 1: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f windows-1252 -t utf-8");
 }
 
 static void test_options(void **state) {

@@ -214,7 +214,7 @@ static void test_bad_ratings(void **state) {
     refuse("u,i,r\n", NULL, KARMA_ERR_DATA, "no rows");
     refuse("u,i,r\n1,\"a,1\n", NULL, KARMA_ERR_FORMAT, "line 2: the quote that opens here is never closed");
     refuse("u,i,r\n1,\xff,1\n", NULL, KARMA_ERR_FORMAT,
-           "line 2: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f latin1 -t utf-8");
+           "line 2: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f windows-1252 -t utf-8");
     karma_read_options o = rating_options();
     reading r;
     read_bytes(&r, ".csv", "u,i,r\n1,\0,1\n", 12, &o, NULL);

@@ -18,7 +18,9 @@ static const karma_option tool_records[] = {
     {"overlap", KARMA_OPTION_SWITCH, offsetof(tool_options, overlap), 0, 0, 1, NULL, "",
      "instead of scores: how many support rows share each row's observed columns, and a warning level", NULL},
     {"top", KARMA_OPTION_INTEGER, offsetof(tool_options, top), 0, 1, 1e9, all_words, NULL,
-     "show only this many of the largest contributions, and the sum of the others", NULL},
+     "only this many for each row: of next the best cells, of explain the largest contributions and the sum of the "
+     "others",
+     NULL},
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
      "how often the cross-validation is repeated, each time with other folds", NULL},
     {"abstain", KARMA_OPTION_TEXT, offsetof(tool_options, abstain), 0, 0, 0, NULL, "10%|accuracy=0.95|LEVEL",

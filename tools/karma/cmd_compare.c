@@ -144,12 +144,13 @@ static void print_method(const compare_view *v, size_t which) {
     const karma_compare_method *m = &v->c->methods[which];
     mean_seconds s = seconds_of(m, v->c->n_done);
     char difference[32];
-    (void)snprintf(difference, sizeof difference, "%+.4f", m->difference);
+    int decimals = score_decimals(m->mean);
+    (void)snprintf(difference, sizeof difference, "%+.*f", decimals, m->difference);
     if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and no sign */
     char error[32] = "";
-    if (!isnan(m->error)) (void)snprintf(error, sizeof error, "+- %.4f", m->error);
+    if (!isnan(m->error)) (void)snprintf(error, sizeof error, "+- %.*f", decimals, m->error);
     print_name(v, m->name);
-    printf("%8.4f %-11s %10s %s  %8.3f", m->mean, error, which == v->c->best ? "best" : difference,
+    printf("%8.*f %-11s %10s %s  %8.3f", decimals, m->mean, error, which == v->c->best ? "best" : difference,
            m->is_worse ? "*" : " ", s.tune + s.fit + s.predict);
     if (v->has_parts) printf(" %8.3f %9.3f", s.fit, s.predict);
     puts(m->is_transductive ? "  transductive" : "");
@@ -158,7 +159,7 @@ static void print_method(const compare_view *v, size_t which) {
 /* The line of the constant prediction is placed by its score. */
 static void print_constant(const compare_view *v, double score) {
     print_name(v, "constant");
-    printf("%8.4f\n", score);
+    printf("%8.*f\n", score_decimals(score), score);
 }
 
 static void print_failures(const compare_view *v) {
@@ -208,6 +209,8 @@ static void print_table(const karma_comparison *c, const size_t *order) {
     print_cut_short(&v);
     printf("\ndifference: from the best%s; total s: tuning, fitting and predicting one fold\n",
            karma_goal_is_loss(c->goal) ? ", a loss, so positive is worse" : ", so negative is worse");
+    if (c->best < c->n_methods && sign * constant >= sign * c->methods[c->best].mean)
+        puts("no method is better than a constant prediction");
     if (c->best == c->n_methods || c->n_done < 2) return;
     if (has_worse(c))
         puts("* significantly worse than the best, at 5% over all methods; other differences may be chance");

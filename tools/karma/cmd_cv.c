@@ -56,7 +56,8 @@ static json_t *cv_json(const tool *t, const karma_cv *cv, const karma_table *tab
 
 /* One fold has no standard error. */
 static void print_goal(karma_goal goal, double mean, double error) {
-    printf(isfinite(error) ? "  %-18s %.4f +- %.4f" : "  %-18s %.4f", karma_goal_name(goal), mean, error);
+    printf("  %-18s %.*f", karma_goal_name(goal), score_decimals(mean), mean);
+    if (isfinite(error)) printf(" +- %.*f", score_decimals(mean), error);
 }
 
 static void print_verdict(const karma_cv_target *target, double constant) {
@@ -72,13 +73,14 @@ static void print_folds(const double *values, size_t n) {
     size_t longest = 0, width = terminal_width(STDOUT_FILENO), per_line = PER_LINE;
     char text[40];
     for (size_t f = 0; f < n; f++) {
-        size_t own = (size_t)snprintf(text, sizeof text, "%.4f", values[f]);
+        size_t own = (size_t)snprintf(text, sizeof text, "%.*f", score_decimals(values[f]), values[f]);
         if (own > longest) longest = own;
     }
     if (width && NAME + PER_LINE * (longest + 2) > width) per_line = (width - NAME) / (longest + 2);
     for (size_t f = 0; f < n; f++) {
         if (f % (per_line ? per_line : 1) == 0) printf("%s%-*s", f ? "\n" : "", NAME, f ? "" : "  folds");
-        printf("%s%*.4f", f % (per_line ? per_line : 1) ? "  " : " ", (int)longest, values[f]);
+        printf("%s%*.*f", f % (per_line ? per_line : 1) ? "  " : " ", (int)longest, score_decimals(values[f]),
+               values[f]);
     }
     putchar('\n');
 }
@@ -87,7 +89,7 @@ static void print_target(const karma_cv *cv, size_t t) {
     const karma_cv_target *target = &cv->targets[t];
     double constant = mean_of(target->majority, cv->n_done);
     print_goal(target->goal, target->mean, target->error);
-    if (!isnan(constant)) printf("   a constant prediction: %.4f", constant);
+    if (!isnan(constant)) printf("   a constant prediction: %.*f", score_decimals(constant), constant);
     if (karma_goal_is_loss(target->goal)) fputs(", less is better", stdout);
     putchar('\n');
     print_folds(target->values, cv->n_done);

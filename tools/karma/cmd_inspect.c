@@ -168,10 +168,11 @@ static void print_classes(const karma_table *table, size_t target) {
     free(count);
 }
 
-/* Numbers: their range, or the counts of two values, which train takes as classes. */
+/* Numbers: their range, the counts of two values, and whether train takes them as classes. */
 static void print_number_target(const karma_table *table, size_t target) {
     double low = INFINITY, high = -INFINITY, value;
-    size_t n = 0, n_low = 0, n_high = 0;
+    size_t n = 0, n_low = 0, n_high = 0, n_distinct = 0;
+    karma_task task;
     char a[40], b[40];
     for (size_t i = 0; i < karma_table_n_rows(table); i++)
         if (karma_table_target(table, target, i, &value)) {
@@ -185,6 +186,10 @@ static void print_number_target(const karma_table *table, size_t target) {
         puts("no label");
     else if (low < high && n_low + n_high == n)
         printf("2 numbers, taken as classes: %s %zu, %s %zu\n", readable(a, low), n_low, readable(b, high), n_high);
+    else if (karma_auto_task(&task, &n_distinct, table, target, NULL) == KARMA_OK && task == KARMA_TASK_CLASSIFY &&
+             n_distinct > 1)
+        printf("%zu numbers, %s to %s, taken as classes (--task regress: as a quantity)\n", n_distinct,
+               readable(a, low), readable(b, high));
     else
         printf("numbers, %s to %s\n", readable(a, low), readable(b, high));
 }

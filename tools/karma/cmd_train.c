@@ -125,10 +125,11 @@ static void print_kept_rows(const karma_model *model) {
                n > info->n_rows / 2 ? " (fewer with --compact)" : "");
 }
 
-static void print_next_steps(const tool *t) {
+static void print_next_steps(const tool *t, int has_score) {
     const char *words[] = {t->options.output, t->arguments[0], t->options.output};
     const char *texts[] = {"  Next: karma predict ", " NEW; karma cv ",
-                           " with the same options, for a score that is not optimistic; karma explain "};
+                           has_score ? " with the same options, for a score that is not optimistic; karma explain "
+                                     : " with the same options, for a score; karma explain "};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         fputs(texts[i], stdout);
         put_shell_word(stdout, words[i]);
@@ -156,7 +157,7 @@ static void print_summary(const tool *t, double missing, const karma_model *mode
     }
     print_certainty(t, model);
     print_kept_rows(model);
-    print_next_steps(t);
+    print_next_steps(t, karma_model_search_info(model) != NULL);
 }
 
 static int save_and_report(tool *t, const karma_table *table, const karma_model *model, double started) {

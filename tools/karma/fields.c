@@ -108,6 +108,11 @@ size_t cut_bytes(const char *text, size_t width) {
     return bytes;
 }
 
+int score_decimals(double score) {
+    double size = fabs(score);
+    return size < 100.0 || !isfinite(size) ? 4 : size < 1e3 ? 3 : size < 1e4 ? 2 : size < 1e5 ? 1 : 0;
+}
+
 const char *readable(char text[40], double value) {
     double size = fabs(value);
     (void)snprintf(text, 40, size >= 1e4 && size < 1e15 ? "%.0f" : "%.4g", value);

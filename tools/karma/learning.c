@@ -13,6 +13,7 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_TEXT:
     case KARMA_FINDING_LEAK:
     case KARMA_FINDING_SINGLE_CLASS:
+    case KARMA_FINDING_CLASS_NUMBERS:
     case KARMA_FINDING_UNITS:
     case KARMA_FINDING_CLASS_SPELLINGS:
     case KARMA_FINDING_TOTAL:

@@ -11,9 +11,9 @@ static const double CLEAR = 2.0;
 static const char *with_error(char text[64], double value, double error) {
     if (fabs(value) < 0.00005) value = 0.0; /* and no sign */
     if (isfinite(error))
-        (void)snprintf(text, 64, "%.4f +- %.4f", value, error);
+        (void)snprintf(text, 64, "%.*f +- %.*f", score_decimals(value), value, score_decimals(value), error);
     else
-        (void)snprintf(text, 64, "%.4f", value);
+        (void)snprintf(text, 64, "%.*f", score_decimals(value), value);
     return text;
 }
 
@@ -90,10 +90,12 @@ static int beats_constant(const karma_search_info *info) {
     return isfinite(info->error) ? margin > CLEAR * info->error : margin > 0.0;
 }
 
-/* " (by 0.0123 +- 0.0100)"; for several targets the mean difference is not meaningful. */
+/* " (by 0.0123 +- 0.0100)", or "difference" where it may be negative; for several targets the mean difference is not
+ * meaningful. */
 static void print_difference(const karma_search_info *info, double difference, double error) {
     char text[64];
-    if (info->n_targets < 2) printf(" (by %s)", with_error(text, difference, error));
+    if (info->n_targets < 2)
+        printf(" (%s %s)", difference > 0.0 ? "by" : "difference", with_error(text, difference, error));
 }
 
 static void print_verdict(const karma_search_info *info, double missing) {

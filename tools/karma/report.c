@@ -261,6 +261,7 @@ static void print_plain(const karma_metric *metric, double value, const char *re
 
 static void print_metric(const karma_metric *metric, double value, double constant, size_t n_classes) {
     const char *remark = n_classes >= metric->remark_from ? metric->remark : "";
+    char text[40];
     switch (metric->unit) {
     case KARMA_METRIC_SHARE:
         print_share(metric->title, value, remark);
@@ -270,8 +271,8 @@ static void print_metric(const karma_metric *metric, double value, double consta
         print_plain(metric, value, remark);
         break;
     case KARMA_METRIC_TARGET:
-        printf("  %-20s %10.5g", metric->title, value);
-        if (metric->constant_key) printf("   %s: %.5g", metric->constant_title, constant);
+        printf("  %-20s %10s", metric->title, readable(text, value));
+        if (metric->constant_key) printf("   %s: %s", metric->constant_title, readable(text, constant));
         putchar('\n');
         break;
     }
@@ -285,11 +286,11 @@ static void print_values(const karma_metrics *m, karma_task task) {
 }
 
 static void print_quantiles(const karma_model *model, size_t target, const karma_metrics *m) {
-    char share[16], name[KARMA_NUMBER_SIZE];
+    char share[16], name[KARMA_NUMBER_SIZE], loss[40];
     if (m->n_quantiles) printf("\n  %-20s %10s %10s   share of rows at or below it\n", "quantile", "loss", "coverage");
     for (size_t q = 0; q < m->n_quantiles; q++)
-        printf("  %-20s %10.5g %10s\n", karma_number_text(name, karma_model_quantile(model, target, q)), m->pinball[q],
-               percent(share, m->coverage[q]));
+        printf("  %-20s %10s %10s\n", karma_number_text(name, karma_model_quantile(model, target, q)),
+               readable(loss, m->pinball[q]), percent(share, m->coverage[q]));
     if (isfinite(m->interval_coverage))
         printf("  between the first and the last: %s of the rows\n", percent(share, m->interval_coverage));
 }

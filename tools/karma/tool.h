@@ -332,6 +332,8 @@ void begin_text(void);
 void put_wrapped(FILE *stream, const char *line, size_t width);
 /* Four digits, but no power of ten below 1e15. */
 const char *readable(char text[40], double value);
+/* Digits after the point of a score or a loss: four, fewer where it is large. */
+int score_decimals(double score);
 /* How a model was chosen, for people and as the key "cv". */
 void print_search(const karma_search_info *info);
 json_t *search_json(const karma_search_info *info);
