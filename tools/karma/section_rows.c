@@ -26,8 +26,8 @@ static karma_status find_intervals(intervals *out, const report *r, karma_error 
     const karma_model *model = r->model;
     size_t n = karma_table_n_rows(r->rows), O = karma_model_n_outputs(model), Q = karma_model_n_quantiles(model, 0);
     if (karma_model_n_classes(model, 0) || (Q < 2 && karma_model_n_left_out(model, 0) == 0)) return KARMA_OK;
-    out->low = malloc((n + 1) * sizeof *out->low);
-    out->high = malloc((n + 1) * sizeof *out->high);
+    out->low = calloc(n + 1, sizeof *out->low);
+    out->high = calloc(n + 1, sizeof *out->high);
     if (!out->low || !out->high) return out_of_memory(err);
     if (Q < 2) return karma_predict_intervals(out->low, out->high, model, 0, r->rows, r->scores, KARMA_AUTO, err);
     const double *first = r->scores + karma_model_first_output(model, 0);

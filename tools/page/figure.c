@@ -147,12 +147,13 @@ static void put_log_ticks(figure *f, const axis *a, int is_x) {
     double low = log10(a->low) - 1e-9, high = log10(a->high) + 1e-9, first = floor(low), last = floor(high);
     double step = fmax(1.0, ceil((last - first) / MOST_POWERS));
     size_t n = count_ticks(first, last, step), n_factors = high - low <= FEW_DECADES ? 3 : 1;
-    for (size_t i = 0; i < n * n_factors; i++) {
-        double e = first + (double)(i / n_factors) * step, value = factors[i % n_factors] * pow(10.0, e);
-        if (log10(value) < low || log10(value) > high) continue;
-        (void)snprintf(text, sizeof text, fabs(e) < 5.0 ? "%g" : "%.0e", value);
-        put_tick(f, is_x, value, text);
-    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n_factors; k++) {
+            double e = first + (double)i * step, value = factors[k] * pow(10.0, e);
+            if (log10(value) < low || log10(value) > high) continue;
+            (void)snprintf(text, sizeof text, fabs(e) < 5.0 ? "%g" : "%.0e", value);
+            put_tick(f, is_x, value, text);
+        }
 }
 
 /* Bytes that all names begin with, up to a blank, where long names would be alike once they are cut; else 0. */
