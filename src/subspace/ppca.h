@@ -132,9 +132,10 @@ typedef struct karma_i_rank_choice {
     karma_i_rank_score scores[KARMA_I_MOST_RANKS]; /* all that were tried, in the order of trying */
 } karma_i_rank_choice;
 
-/* Hides a tenth of the observed cells, drawn by `seed`, and tries the ranks 0, 1, 2, 3, 5, 8, ... below the numbers of
- * rows and features and up to options->rank (0: no other limit) until the score has fallen; then what lies between the
- * best and its neighbours. The rest is in `options`; its history is not written. */
+/* Hides a tenth of the observed cells, drawn by `seed`, or several tenths in turn if they are few, and tries the ranks
+ * 0, 1, 2, 3, 5, 8, ... below the numbers of rows and features and up to options->rank (0: no other limit) until the
+ * score has fallen; then what lies between the best and its neighbours. The rest is in `options`; its history is not
+ * written. */
 karma_status karma_i_ppca_choose_rank(karma_i_rank_choice *out, karma_i_view rows, uint64_t seed,
                                       const karma_i_ppca_options *options, karma_error *err);
 
