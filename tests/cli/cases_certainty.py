@@ -150,3 +150,17 @@ class Next(Learned):
         self.fails("next", "m.karma", "new.csv", says="has no subspace.*--kernel union")
         self.classes("--kernel", "union")
         self.fails("next", "m.karma", "new.csv", says="no probabilities.*--probabilities sigmoid")
+
+    def test_levels_and_counts_are_plain(self):
+        """0.95 - 0.05 is 90%, one column is one column, and where an end is infinite the report says why."""
+        draw = random.Random(8)
+        rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(90)]
+        self.write("d.csv", "a,b,y,z\n" + "".join(f"{a},{b if i % 2 else ''},{a + draw.gauss(0, 1)},{b}\n" for i, (a, b) in enumerate(rows)))
+        command = ["train", "d.csv", "--effort", "off", "-o", "m.karma", "--task", "regress"]
+        shown = self.ok(*command, "--target", "y", "--ignore", "z", "--quantile", "0.05,0.95", "--coverage-by", "missing").out
+        self.assertIn("\n  90% intervals ", shown)
+        self.assertIn("\n  1 column observed ", shown)
+        shown = self.ok(*command, "--target", "y,z", "--intervals", "0.999").out
+        for name in ("y", "z"):
+            self.assertRegex(shown, rf"99\.9% intervals .*target '{name}', on rows that were left out")
+        self.assertIn("too few for this level", shown)

@@ -53,8 +53,8 @@ static void print_group(const karma_coverage_group *g, karma_task task) {
 }
 
 void print_coverage(const karma_coverage *c, karma_task task, const char *rows) {
-    char name[40], level[KARMA_NUMBER_SIZE];
-    (void)snprintf(name, sizeof name, "%.16s%% %s", karma_number_text(level, 100.0 * c->level),
+    char name[40]; /* 0.95 - 0.05 is not quite 0.9 */
+    (void)snprintf(name, sizeof name, "%.10g%% %s", 100.0 * c->level,
                    task == KARMA_TASK_REGRESS ? "intervals" : "sets");
     printf("\n  %-28s %10s %12s%s%s\n", name, "coverage", task == KARMA_TASK_REGRESS ? "mean width" : "mean size",
            *rows ? "   " : "", rows);
@@ -64,18 +64,25 @@ void print_coverage(const karma_coverage *c, karma_task task, const char *rows) 
         const karma_coverage_group *group = &c->groups[g];
         char columns[64];
         if (group->least == group->most)
-            (void)snprintf(columns, sizeof columns, "%zu columns observed", group->most);
+            (void)snprintf(columns, sizeof columns, "%zu column%s observed", group->most, group->most == 1 ? "" : "s");
         else
             (void)snprintf(columns, sizeof columns, "%zu to %zu columns observed", group->least, group->most);
         printf("  %-28s ", columns);
         print_group(group, task);
     }
+    if (!isfinite(c->all.width))
+        puts("  The rows that were left out are too few for this level: intervals without ends are empty in "
+             "predictions.");
 }
 
 void print_left_out_coverage(const karma_model *model, size_t target) {
     karma_coverage coverage;
+    char rows[200] = "on rows that were left out of learning";
+    if (karma_model_n_targets(model) > 1)
+        (void)snprintf(rows, sizeof rows, "target '%.80s', on rows that were left out of learning",
+                       karma_model_target_name(model, target));
     if (karma_left_out_coverage(&coverage, model, target, KARMA_AUTO, NULL) == KARMA_OK)
-        print_coverage(&coverage, karma_model_task(model, target), "on rows that were left out of learning");
+        print_coverage(&coverage, karma_model_task(model, target), rows);
 }
 
 /* --- abstention ---------------------------------------------------------------------------------------- */
