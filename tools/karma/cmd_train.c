@@ -142,7 +142,7 @@ static void print_summary(const tool *t, double missing, const karma_model *mode
     char a[16];
     size_t d = karma_model_n_attributes(model);
     begin_text();
-    print_warning(model);
+    if (!karma_model_search_info(model)) print_warning(model); /* a search has a notice of it */
     printf("%s: learned from %zu rows and ", t->options.output, info->n_rows);
     if (karma_model_is_precomputed(model))
         puts("their kernel values");
