@@ -57,8 +57,17 @@ void karma_i_missing_clear(karma_i_missing *missing) {
     *missing = (karma_i_missing){0};
 }
 
+/* -999 is also -999.0 and -999.00: programs write all numbers of a column with as many digits. Three zeros after a
+ * comma are thousands. */
 static int is_token(karma_i_text token, const char *text, size_t length) {
-    return token.length == length && memcmp(token.text, text, length) == 0;
+    size_t n = token.length;
+    if (length < n || memcmp(token.text, text, n) != 0) return 0;
+    if (length == n) return 1;
+    size_t digits = strspn(token.text, "+-") > 0 ? 1 : 0, zeros = length - n - 1;
+    if (n == digits || digits + strspn(token.text + digits, "0123456789") < n || zeros == 0) return 0;
+    for (size_t i = n + 1; i < length; i++)
+        if (text[i] != '0') return 0;
+    return text[n] == '.' || (text[n] == ',' && zeros < 3);
 }
 
 int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, size_t length) {

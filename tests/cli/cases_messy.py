@@ -314,3 +314,10 @@ class Messy(Case):
     def test_lines_of_an_arff_file_of_one_attribute(self):
         self.write("d.arff", "% one column\n@relation r\n@attribute x numeric\n\n@data\n1\n2\nabc\n")
         self.fails("inspect", "d.arff", says="d.arff: line 8, column 'x': 'abc' is not a number")
+
+    def test_a_missing_number_may_have_digits_after_the_point(self):
+        self.write("d.csv", "a,b,y\n" + "".join(f"{'-999.000' if i % 4 == 0 else i},{i % 7},{i % 2}\n" for i in range(40)))
+        shown = self.ok("inspect", "d.csv", "--target", "y", "--missing", "-999").out
+        self.assertRegex(shown, r"a +number +25\.0%")
+        self.write("d.csv", "a,b,y\n" + "".join(f"{'-9990' if i % 4 == 0 else i},{i % 7},{i % 2}\n" for i in range(40)))
+        self.assertRegex(self.ok("inspect", "d.csv", "--target", "y", "--missing", "-999").out, r"a +number +0\.0%")
