@@ -152,8 +152,10 @@ static double row_score(trial *t, size_t row, karma_i_cell_range features, size_
 /* The same for every factor. */
 static double score_factors(trial *t, size_t row, karma_i_cell_range features, size_t n_features) {
     t->factor = 1.0;
-    for (size_t k = 0; k < N_FACTORS; k++, t->factor *= FACTOR_STEP)
+    for (size_t k = 0; k < N_FACTORS; k++) {
         t->sums[k] += row_score(t, row, features, n_features);
+        t->factor *= FACTOR_STEP;
+    }
     return 0.0;
 }
 
