@@ -116,7 +116,7 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
                               karma_error *err) {
     size_t n = problem->rows->n_rows;
     double affordable = karma_i_memory_bytes(options) / ((double)n * sizeof(float));
-    size_t most = clamp_size(fmin(0.25 * affordable, (double)(n / SHARES)), LEAST_BLOCK, MOST_BLOCK);
+    size_t most = clamp_size(fmin(0.25 * affordable, (double)n / SHARES), LEAST_BLOCK, MOST_BLOCK);
     *d = (dual_problem){.problem = problem, .n = n, .stride = problem->n_outputs};
     d->most_block = most < n ? most : n;
     d->keeps_all = affordable >= (double)n;
