@@ -21,7 +21,7 @@
 #include "subspace/cell_lists.h"
 #include "subspace/ppca.h"
 
-/* Of the rows, how many must observe two attributes, for every two. */
+/* Share of the rows that must observe both, for every two attributes. */
 #define LEAST_SHARE 0.15
 
 enum {
