@@ -4,7 +4,7 @@
  * that chance decides among the ranks above the right one: the smallest is taken that is not worse than the best by
  * more than the standard error of their difference, row by row.
  *
- * Where few cells are observed, the standard errors are too small: they know nothing of the errors of the subspace, and
+ * Where few cells are observed, the standard errors are too small: they do not include the errors of the subspace, and
  * σ² is that of cells that were fitted. By their density such ranks would look worse than none, although they predict
  * much better. So the standard errors of a rank are multiplied by the factor, at least 1, that gives its hidden values
  * the highest density. */
