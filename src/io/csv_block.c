@@ -209,6 +209,10 @@ static inline const char *take_quickly(karma_i_csv_block *b, const karma_i_csv_f
     if (*p == '0' && p[1] >= '0' && p[1] <= '9') return NULL; /* may be a code: the survey counts it */
     const char *behind = karma_i_number_scan(&value, p, end);
     if (!behind) return NULL;
+    if (file->columns[number].action == ACTION_SURVEY && !b->surveys[number].has_fractions) {
+        if (behind - p >= 5 && behind[-4] == '.') return NULL; /* may be thousands: the survey counts it */
+        b->surveys[number].has_fractions = value != trunc(value);
+    }
     if (*behind != scan->delimiter) {
         if (*behind == '\r') behind++;
         if (*behind != '\n') return NULL;

@@ -131,12 +131,37 @@ static int is_long_label(const karma_i_survey *s, double value, const char *text
     return n_digits == length || (n_digits + 1 == length && (text[0] == '-' || text[0] == '+'));
 }
 
+/* Cells such as 52.000 that may be thousands: fewer say nothing, and from so many on they may be taken for fractions.
+ */
+enum { LEAST_GROUPS = 3, ENOUGH_GROUPS = 100 };
+
+/* Digits at the start of a text. */
+static size_t count_digits(const char *text, size_t length) {
+    size_t n = 0;
+    while (n < length && text[n] >= '0' && text[n] <= '9') n++;
+    return n;
+}
+
 /* 01234 may be a code, which is no quantity; 0.5 and 0 are numbers. */
 static int starts_with_zero(const char *text, size_t length) {
     if (length < 2 || text[0] != '0') return 0;
-    size_t n_digits = 0;
-    while (n_digits < length && text[n_digits] >= '0' && text[n_digits] <= '9') n_digits++;
-    return n_digits == length;
+    return count_digits(text, length) == length;
+}
+
+/* 52.000 is 52 with a decimal point, but 52 thousand where a point separates thousands: one to three digits, of which
+ * the first is not 0, and three more. Any other fraction settles it. */
+static void look_at_fraction(karma_i_survey *s, const char *text, size_t length, size_t line) {
+    size_t sign = length && (text[0] == '-' || text[0] == '+') ? 1 : 0, n = count_digits(text + sign, length - sign);
+    int is_group = n >= 1 && n <= 3 && text[sign] != '0' && length == sign + n + 4 &&
+                   text[sign + n] == s->style.decimal_mark && count_digits(text + sign + n + 1, 3) == 3;
+    if (!is_group) {
+        s->has_fractions |= memchr(text, s->style.decimal_mark, length) != NULL;
+        return;
+    }
+    s->n_mark_groups++;
+    s->n_round_groups += text[length - 1] == '0' ? 1 : 0;
+    sight(&s->first_mark_group, text, length, line);
+    s->has_fractions = s->n_mark_groups >= ENOUGH_GROUPS && 4 * s->n_round_groups < s->n_mark_groups;
 }
 
 /* The cell's number, or NaN. */
@@ -158,6 +183,7 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
             s->n_comma_groups++;
             sight(&s->first_group, text, length, line);
         }
+        if (!s->has_fractions) look_at_fraction(s, text, length, line);
         *(how & KARMA_I_NUMERAL_CENSORED ? &s->n_censored : how ? &s->n_grouped : &s->n_plain) += 1;
         return value;
     }
@@ -212,6 +238,9 @@ static void merge_counts(karma_i_survey *into, const karma_i_survey *part) {
     into->n_zero_first += part->n_zero_first;
     into->currencies |= part->currencies;
     into->n_comma_groups += part->n_comma_groups;
+    into->n_mark_groups += part->n_mark_groups;
+    into->n_round_groups += part->n_round_groups;
+    into->has_fractions |= part->has_fractions;
     into->n_other_mark += part->n_other_mark;
     into->n_holes += part->n_holes;
     into->n_others += part->n_others;
@@ -237,6 +266,7 @@ karma_status karma_i_survey_merge(karma_i_survey *survey, uint32_t *codes, const
     merge_sighting(&s->first_hole, &part->first_hole, first_line);
     merge_sighting(&s->first_group, &part->first_group, first_line);
     merge_sighting(&s->first_zero, &part->first_zero, first_line);
+    merge_sighting(&s->first_mark_group, &part->first_mark_group, first_line);
     for (size_t i = 0; i < part->n_examples; i++) keep_example(s, part->examples[i], strlen(part->examples[i]));
     if (keeps_texts(s) && (!s->collects || !part->collects)) {
         karma_i_dictionary_clear(&s->texts);
@@ -357,6 +387,13 @@ static void notice_texts(const karma_i_survey *s, const char *file, const char *
         notice_mixture(s, file, name, hooks);
 }
 
+enum { MOST_CLASS_CODES = 30 };
+
+/* Amounts end with 0 often, measurements to three digits once in ten times. */
+static int looks_like_thousands(const karma_i_survey *s) {
+    return !s->has_fractions && s->n_mark_groups >= LEAST_GROUPS && 2 * s->n_round_groups >= s->n_mark_groups;
+}
+
 /* Signs that were left out of numbers. */
 static void notice_signs(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     size_t n = count_numbers(s) + s->n_censored;
@@ -386,9 +423,13 @@ static void notice_signs(const karma_i_survey *s, const char *file, const char *
                        "with a decimal comma. See option 'decimal'",
                        file, name, s->n_comma_groups, s->n_comma_groups == 1 ? "" : "s", s->first_group.text,
                        s->n_comma_groups == 1 ? "is" : "are");
+    if (s->mode == KARMA_I_SURVEY_INFER && looks_like_thousands(s))
+        karma_i_notice(
+            hooks,
+            "%s: column '%s' is numbers: %zu cells such as '%s' are read with a decimal %s, as small numbers. "
+            "If it separates thousands, see option 'decimal'",
+            file, name, s->n_mark_groups, s->first_mark_group.text, s->style.decimal_mark == '.' ? "point" : "comma");
 }
-
-enum { MOST_CLASS_CODES = 30 };
 
 /* Postal codes, numbers of patients: read as quantities, unless the user decides. */
 static void notice_zeros(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {

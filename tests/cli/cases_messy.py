@@ -55,6 +55,21 @@ class Messy(Case):
             writer.writerow([amount(x), score(y), colour(c), label(l)])
         return out.getvalue()
 
+    def test_points_that_may_separate_thousands(self):
+        note = r"column 'amount' is numbers: 60 cells such as '\d+.\d00' are read with a decimal point, as small numbers"
+        draw = random.Random(5)
+        amounts = [f"{draw.randint(1, 90)}.{draw.randint(0, 9)}00" for _ in range(60)]
+        for change, is_noted in ((lambda i, a: a, True), (lambda i, a: "0.5" if i == 30 else a, False),
+                                 (lambda i, a: a[:-2] + str(11 + i % 80), False)):
+            lines = [f"{change(i, a)},{'yes' if float(a) > 45 else 'no'}" for i, a in enumerate(amounts)]
+            self.write("money.csv", "\n".join(["amount,label", *lines]) + "\n")
+            done = self.run_karma("inspect", "money.csv", "--target", "label")
+            self.assertEqual(done.code, 0, done.err)
+            (self.assertRegex if is_noted else self.assertNotRegex)(done.err, note)
+        self.write("money.csv", "\n".join(["amount;label", *(f"{a};{'yes' if float(a) > 45 else 'no'}" for a in amounts)]) + "\n")
+        done = self.run_karma("inspect", "money.csv", "--target", "label", "--decimal", ",")
+        self.assertNotRegex(done.err, "small numbers")
+
     def predictions(self, name, content, *reading, notes=()):
         """Of all four commands on the file: inspect, train, eval and predict."""
         self.write(name, content)
