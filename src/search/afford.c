@@ -56,7 +56,9 @@ karma_status karma_i_race_afford(double *cost, int *is_cut_short, karma_i_race *
         if (e == race->n_entries) break;
         double more = added_seconds(race, e, has_kind);
         is_seen[e] = 1;
-        if (*cost + more > (n_kept > 0 ? seconds : most)) {
+        /* the strongest and the baseline, with which it is compared, may take more than their share */
+        int is_needed = n_kept == 0 || race->entries[e].is_kept;
+        if (*cost + more > (is_needed ? most : seconds)) {
             race->entries[e].is_out = *is_cut_short = 1;
             continue;
         }

@@ -41,11 +41,13 @@ typedef struct karma_i_ppca_options {
     int threads;
     const karma_hooks *hooks; /* NULL: none. A progress hook that asks to stop leaves the subspace as it then is. */
     int is_coarse;            /* of a choice of ranks: 0, 1, 2, 3, 5, 8, 13, ... will do, nothing between them */
+    double least_together;    /* share of the rows that must observe two attributes, for a start from pairs */
     double *history;          /* NULL, or most_passes numbers: the log likelihood at each pass */
 } karma_i_ppca_options;
 
 static inline karma_i_ppca_options karma_i_ppca_defaults(size_t rank) {
-    return (karma_i_ppca_options){.rank = rank, .most_passes = 200, .tolerance = 1e-5, .threads = 1};
+    return (karma_i_ppca_options){
+        .rank = rank, .most_passes = 200, .tolerance = 1e-5, .threads = 1, .least_together = 0.15};
 }
 
 /* ---- the fit ---- */
@@ -105,10 +107,10 @@ void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, 
 /* A first subspace for such passes: mean and variance of these rows, and pseudo-random W. */
 karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads, karma_error *err);
 
-/* Principal components, if every two attributes are observed together often enough (ppca_pairs.c); otherwise, or of
- * very many features, NULL. */
-karma_status karma_i_ppca_start_from_pairs(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads,
-                                           karma_error *err);
+/* Principal components, if every two attributes are observed together in this share of the rows (ppca_pairs.c);
+ * otherwise, or of very many features, NULL. */
+karma_status karma_i_ppca_start_from_pairs(karma_i_subspace **out, karma_i_view rows, size_t rank, double least_share,
+                                           int threads, karma_error *err);
 
 /* One near the highest maximum of the likelihood, not the nearest (ppca_anneal.c). At most 85 passes. */
 karma_status karma_i_ppca_anneal(karma_i_subspace **out, karma_i_view rows, size_t rank, int threads,

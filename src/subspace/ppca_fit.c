@@ -186,7 +186,8 @@ static size_t next_size(size_t count, size_t n_rows) {
 
 static karma_status find_start(karma_i_subspace **subspace, karma_i_view rows, const karma_i_ppca_options *options,
                                karma_error *err) {
-    KARMA_TRY(karma_i_ppca_start_from_pairs(subspace, rows, options->rank, options->threads, err));
+    KARMA_TRY(
+        karma_i_ppca_start_from_pairs(subspace, rows, options->rank, options->least_together, options->threads, err));
     if (*subspace) return KARMA_OK;
     return karma_i_ppca_anneal(subspace, rows, options->rank, options->threads, options->hooks, err);
 }

@@ -250,6 +250,8 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
     options.rank = rank;
     options.history = NULL;
     options.tolerance *= options.is_coarse ? COARSE_TOLERANCE : FINER_TOLERANCE;
+    options.least_together *=
+        (1.0 - HIDDEN_SHARE) * (1.0 - HIDDEN_SHARE); /* as for the rows before cells were hidden */
     stop_note note = {options.hooks, 0};
     karma_hooks watching = {note_stop, NULL, &note};
     options.hooks = &watching;

@@ -88,7 +88,8 @@ class Memory(Case):
             with self.subTest(options=options):
                 told = self.train(*options).json()
                 self.assertLessEqual(told["peak_bytes"], told["estimated_bytes"])
-                self.assertLess(told["estimated_bytes"], 5 * told["peak_bytes"])
+                if "--time" not in options:  # how much is done in some seconds depends on the machine
+                    self.assertLess(told["estimated_bytes"], 5 * told["peak_bytes"])
 
     def test_the_note_says_what_kernels_add(self):
         run = self.train("--effort", "quick", "--verbose")
@@ -97,6 +98,7 @@ class Memory(Case):
         few, many = (1e9 * float(word) for word in told.groups())
         self.assertLess(1.5 * few, 1.05 * many)
         self.assertLess(run.json()["peak_bytes"], 1.05 * many)
+        self.assertLess(run.json()["estimated_bytes"], 5 * run.json()["peak_bytes"])
 
     def test_memory_bounds_search_and_fit(self):
         for options in self.COMMANDS[:1] + self.COMMANDS[2:]:

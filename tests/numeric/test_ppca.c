@@ -800,7 +800,7 @@ static void components_of_pairs_lead_to_the_same_end(void **state) {
         }
         karma_i_view all = karma_i_rows_all(rows);
         karma_i_subspace *by_pairs = NULL, *annealed = NULL;
-        assert_int_equal(karma_i_ppca_start_from_pairs(&by_pairs, all, rank, 1, NULL), KARMA_OK);
+        assert_int_equal(karma_i_ppca_start_from_pairs(&by_pairs, all, rank, 0.15, 1, NULL), KARMA_OK);
         assert_int_equal(karma_i_ppca_anneal(&annealed, all, rank, 1, NULL, NULL), KARMA_OK);
         assert_non_null(by_pairs);
         double reached = end_from(by_pairs, rows), wanted = end_from(annealed, rows);
@@ -819,7 +819,7 @@ static void components_of_complete_pairs_are_the_maximum(void **state) {
     options.tolerance = 1e-12;
     options.most_passes = 2000;
     best = fitted(p.rows, &options);
-    assert_int_equal(karma_i_ppca_start_from_pairs(&start, karma_i_rows_all(p.rows), 3, 1, NULL), KARMA_OK);
+    assert_int_equal(karma_i_ppca_start_from_pairs(&start, karma_i_rows_all(p.rows), 3, 0.15, 1, NULL), KARMA_OK);
     assert_non_null(start);
     assert_int_equal(karma_i_ppca_stats_new(&stats, p.rows, 3, 1, NULL), KARMA_OK);
     karma_i_ppca_begin(stats, start);
@@ -837,12 +837,12 @@ static void few_pairs_give_no_components(void **state) {
     enum { N = 100, D = 8 };
     low_rank p = draw_low_rank(N, D, 2, 0.1, 0.0, 73);
     karma_i_subspace *s = NULL;
-    assert_int_equal(karma_i_ppca_start_from_pairs(&s, karma_i_rows_all(p.rows), D, 1, NULL), KARMA_OK);
+    assert_int_equal(karma_i_ppca_start_from_pairs(&s, karma_i_rows_all(p.rows), D, 0.15, 1, NULL), KARMA_OK);
     assert_null(s);
     for (size_t i = 0; i < N; i++)
         for (size_t f = 0; f < D; f++)
             if ((f < D / 2) == (i < N / 2)) hide(p.rows, i, f);
-    assert_int_equal(karma_i_ppca_start_from_pairs(&s, karma_i_rows_all(p.rows), 2, 1, NULL), KARMA_OK);
+    assert_int_equal(karma_i_ppca_start_from_pairs(&s, karma_i_rows_all(p.rows), 2, 0.15, 1, NULL), KARMA_OK);
     assert_null(s);
     free_low_rank(&p);
 }
