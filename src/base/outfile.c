@@ -57,7 +57,7 @@ static char *joined(const char *folder, const char *name) {
     return path;
 }
 
-/* What a symbolic link says, as a path from here; NULL if `path` is none. */
+/* The target of a symbolic link, as a path from here; NULL if `path` is not a link. */
 static char *link_target(const char *path) {
     char text[4096];
     ssize_t length = readlink(path, text, sizeof text - 1);
@@ -143,7 +143,7 @@ static int open_unnamed(const char *path) {
 
 /* ---- what dead processes left ---- */
 
-/* The process in "NAME.PID.N.part", a temporary name of this file; 0: it is none. */
+/* The process in "NAME.PID.N.part", a temporary name of this file; 0 if it is not one. */
 static long owner_of(const char *entry, const char *name) {
     size_t length = strlen(name);
     char *end;

@@ -182,7 +182,7 @@ static karma_status take_cell(karma_i_csv_block *b, const karma_i_csv_file *file
 
 /* --- records ------------------------------------------------------------------------------------------- */
 
-/* Whether plain numbers may be read in one go: nothing but a number can be meant by one. Of blanks, several may be one
+/* Whether plain numbers may be read in one go, because they can only be numbers. Of blanks, several may be one
  * delimiter. */
 static int is_quick(const karma_i_csv_file *file) {
     const karma_i_csv_scan *scan = &file->records.scan;

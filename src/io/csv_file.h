@@ -73,7 +73,7 @@ static inline const char *karma_i_csv_column_name(const karma_i_csv_file *file, 
 
 /* The column of this name, or NULL. */
 karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const char *name);
-/* What options and a model say of the columns: roles, and how they are surveyed. */
+/* What options and a model say about the columns: roles, and how they are surveyed. */
 karma_status karma_i_csv_assign_roles(karma_i_csv_file *file, karma_error *err);
 
 /* Finds columns, spellings and roles from the first lines of request->source. End it even if this fails. */

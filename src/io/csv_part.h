@@ -1,4 +1,4 @@
-/* A part of a file of delimited text for each of several processes, and what they know of it together. */
+/* A part of a file of delimited text for each of several processes, and what they find out together. */
 #ifndef KARMA_I_CSV_PART_H
 #define KARMA_I_CSV_PART_H
 

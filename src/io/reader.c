@@ -183,7 +183,7 @@ static karma_status open_job(job *j, const char *path, const karma_i_supply *sup
     return KARMA_OK;
 }
 
-/* What the options and the model say of the columns of a table. */
+/* What the options and the model say about the columns of a table. */
 static karma_status finish_table(karma_table *table, const job *j, karma_error *err) {
     const karma_read_options *options = j->request.options;
     KARMA_TRY(order_categories(table, options, j->request.expectation, err));

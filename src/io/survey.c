@@ -122,7 +122,7 @@ static void add_other(karma_i_survey *s, const char *text, size_t length, size_t
     s->collects = count_numbers(s) + s->n_censored + s->n_holes == 0 && !is_date_column(s);
 }
 
-/* A label of so many digits that a double may not hold it is a name: as a number it could become the same class as its
+/* A label with more digits than a double can hold is a name: as a number it could become the same class as its
  * neighbour. Other spellings (1e20) are quantities. */
 static int is_long_label(const karma_i_survey *s, double value, const char *text, size_t length) {
     if (!s->is_target || s->mode != KARMA_I_SURVEY_INFER || !(fabs(value) >= 9007199254740992.0)) return 0;
@@ -131,7 +131,7 @@ static int is_long_label(const karma_i_survey *s, double value, const char *text
     return n_digits == length || (n_digits + 1 == length && (text[0] == '-' || text[0] == '+'));
 }
 
-/* Cells such as 52.000 that may be thousands: fewer say nothing, and from so many on they may be taken for fractions.
+/* Cells such as 52.000 that may be thousands: the fewest that are noted, and how many settle that they are fractions.
  */
 enum { LEAST_GROUPS = 3, ENOUGH_GROUPS = 100 };
 

@@ -54,11 +54,12 @@ typedef struct karma_i_survey {
     size_t n_zero_first;                   /* those of digits alone that start with 0, as codes do: 01234 */
     unsigned currencies;                   /* bits of numeral.h: which ones */
     size_t n_comma_groups;                 /* those with groups of thousands that may be decimal commas: 1,234 */
-    size_t n_mark_groups, n_round_groups;  /* those such as 52.000, which may be thousands; that end with 0 */
-    int has_fractions;                 /* a number was seen that can only be a fraction, or many that look like it */
-    size_t n_other_mark;               /* of the others, those that are numbers with the other decimal mark */
-    size_t n_holes;                    /* texts that are missing in a column of numbers */
-    size_t n_others;                   /* none of these */
+    size_t n_mark_groups,
+        n_round_groups;  /* numbers such as 52.000, which may be thousands; of these, those that end with 0 */
+    int has_fractions;   /* a number was seen that can only be a fraction, or many that look like it */
+    size_t n_other_mark; /* of the others, those that are numbers with the other decimal mark */
+    size_t n_holes;      /* texts that are missing in a column of numbers */
+    size_t n_others;     /* none of these */
     size_t n_day_first, n_month_first; /* of the others, those that are dates under either order */
     size_t n_ambiguous, n_dotted;      /* that are different dates under either; those written 1.2.2024 */
     size_t n_dates, n_times;           /* cells with a date, with a time of day */

@@ -1,4 +1,4 @@
-/* From scores of rows that were left out of learning to what a model knows of its certainty. */
+/* From scores of rows that were left out of learning to how certain a model is. */
 #ifndef KARMA_I_LEFT_OUT_H
 #define KARMA_I_LEFT_OUT_H
 

@@ -130,7 +130,7 @@ static karma_status prepare(karma_online *online, karma_error *err) {
     if (!online->losses) return karma_i_fail_memory(err);
     for (size_t t = 0; t < task->n_heads; t++) {
         karma_fit_options options = task->options; /* borrows its texts */
-        options.loss = (int)task->heads[t].loss;   /* what auto meant when the first rows were there */
+        options.loss = (int)task->heads[t].loss;   /* what auto was for the first rows */
         KARMA_TRY(karma_i_head_losses(online->losses + task->heads[t].first_output, &task->heads[t], &options, err));
     }
     for (size_t k = 0; k < task->n_outputs; k++)

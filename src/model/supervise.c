@@ -149,8 +149,8 @@ static void learn_side_by_side(karma_i_encoder *encoder, double *seconds, const 
     }
 }
 
-/* Recipes do not know of one another. Few rows: side by side. Many rows keep all threads busy with one recipe; and only
- * one thread at a time talks to other processes. */
+/* Recipes do not depend on one another. Few rows: side by side. Many rows keep all threads busy with one recipe; and
+ * only one thread at a time talks to other processes. */
 static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
                               const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                               const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {

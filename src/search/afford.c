@@ -35,7 +35,7 @@ static double added_seconds(const karma_i_race *race, size_t entry, const unsign
     return seconds / (double)karma_i_threads(race->task->options.threads);
 }
 
-/* Whether some entry can be judged on a fold of so many seconds. */
+/* Whether any entry can be judged on a fold within these seconds. */
 static int any_within(const karma_i_race *race, double seconds) {
     const unsigned char has_none[KARMA_N_KERNELS] = {0};
     for (size_t e = 0; e < race->n_entries; e++)

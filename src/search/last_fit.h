@@ -28,12 +28,13 @@ typedef struct karma_i_last_fit {
  * The check is for rows that candidates were not tried on. A first model is learned without the sample and judged by
  * the sample's rows, beside the cross-validated models of the search: it has seen more rows, so it must not be worse.
  * If it is not, its scores teach the probabilities, and the model is learned from all rows, or is this one where the
- * sample is a small share of all rows or time is short. If it is worse, or far from its optimum, landmarks take the
- * place of an exact solver, and after that the sample the place of all rows, with a warning.
+ * sample is a small share of all rows or time is short. If it is worse, or far from its optimum, landmarks are
+ * tried instead of an exact solver, and then the sample instead of all rows, with a warning.
  *
  * A sample favours kernels that need few rows. The contender is learned from the same rows and judged by the same: if
  * it does better, it is the model, and *contender_won is set. */
-/* The first model of a choice that was tried on a sample is learned from one of so many parts of the n_rows others. */
+/* The first model of a choice that was tried on a sample is learned from one of this many parts of the n_rows others.
+ */
 size_t karma_i_first_fit_parts(size_t n_rows);
 
 karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,

@@ -29,7 +29,7 @@
 enum {
     LEAST_BLOCK = 320, /* rows of a step, where memory allows no more */
     MOST_BLOCK = 1024,
-    SHARES = 3,               /* nor more than one row in so many: a block's matrix should stay in cache */
+    SHARES = 3,               /* a block has at most a third of the rows: its matrix should stay in cache */
     CHUNK = 512,              /* rows whose z is updated at a time: fits the first cache */
     PARALLEL_LOOK = 20000,    /* rows from which looking is worth several threads */
     PARALLEL_SPREAD = 500000, /* products from which spreading a change is */

@@ -54,7 +54,7 @@ karma_status karma_i_latent_archive(karma_i_archive *a, karma_i_latent **latent,
     if (!karma_i_archive_is_reading(a)) return KARMA_OK;
     for (size_t f = 0; f < n_features; f++)
         if (!(s->noise[f] >= LEAST_NOISE))
-            return karma_i_archive_fail(a, "its subspace: %g is no size of a noise", s->noise[f]);
+            return karma_i_archive_fail(a, "its subspace: %g is not a variance of noise", s->noise[f]);
     s->n_features = b->n_features = n_features;
     s->least_sigma2 = s->sigma2;
     b->rank = n_coordinates;

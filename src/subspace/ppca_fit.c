@@ -23,7 +23,7 @@ enum {
     MOST_SHARED = 16384  /* rows that every process has, unless there are many features */
 };
 
-/* A copy of so many cells is no burden. */
+/* Up to this many cells are copied. */
 #define MOST_COPIED_CELLS 2e7
 
 /* Passes over samples need not be exact. */

@@ -21,7 +21,7 @@ enum {
     MOST_PAIRED_CELLS = 20000000,   /* of pairs that look alike in the sample: rare indicators are all alike there */
     MOST_REVIEWED_CELLS = 200000000 /* a larger table is not examined */
 };
-/* Tables of so many rows are first looked at in some of these. */
+/* Of tables with more rows than this, some rows are looked at first. */
 enum { MANY_ROWS = 200000, LEAK_SAMPLE = 20000 };
 /* Two rates of missing cells differ if the difference is as large as this, and as many standard errors. */
 static const double HOLE_DIFFERENCE = 0.1, HOLE_ERRORS = 5.0;

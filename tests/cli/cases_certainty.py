@@ -1,4 +1,4 @@
-"""Intervals, sets, abstention and what to measure next: columns of predict, what eval and cv say of them, refusals."""
+"""Intervals, sets, abstention and what to measure next: columns of predict, what eval and cv print about them, refusals."""
 import random
 
 from case import Case

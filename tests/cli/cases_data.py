@@ -556,7 +556,7 @@ class Reading(Case):
 
 
 class FirstLook(Case):
-    """Files as a first-time user has them: nothing is misread without a word."""
+    """Files as a first-time user has them: nothing is misread silently."""
 
     ROWS = [(i, 40 + 7 * ((i * 37) % 10) / 3, ((i * 53) % 19 - 9) / 4, "yes" if (i * 53) % 19 > 9 else "no") for i in range(60)]
 

@@ -50,7 +50,7 @@ class Threads(Case):
 
 class FileSizes(Case):
     def test_no_more_bytes(self):
-        """Beyond ulimit -f a signal would end the run without a word."""
+        """Beyond ulimit -f a signal would end the run silently."""
         self.run_karma(*TRAIN)
         os.remove(self.path("m.karma"))
         limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))}

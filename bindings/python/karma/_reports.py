@@ -87,7 +87,7 @@ class Reports:
                      columns=["attribute", "importance", "error"])
 
     def overlap(self, X: Any) -> Any:
-        """How much the model knows of rows like these: observed attributes, support rows that share them, a warning level."""
+        """How well the training rows cover rows like these: observed attributes, support rows that share them, a warning level."""
         return frame(self.model_.overlap(self._new_data(X).table), columns=["observed", "sharing", "share", "level"],
                      index=getattr(X, "index", None))
 

@@ -1,4 +1,4 @@
-/* The option tables, and what a model knows of itself, as dicts. */
+/* The option tables, and the description of a model, as dicts. */
 #include "py_common.h"
 
 #include <string.h>
@@ -211,7 +211,7 @@ static PyObject *number_text(PyObject *self, PyObject *args) {
     return PyUnicode_FromString(karma_number_text(text, value));
 }
 
-/* The candidate that the word was probably meant to be, or None. */
+/* The closest candidate to a misspelt word, or None. */
 static PyObject *nearest(PyObject *self, PyObject *args) {
     (void)self;
     const char *word;

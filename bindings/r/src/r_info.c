@@ -1,4 +1,4 @@
-/* The option tables, and what a model knows of itself and of its search, as lists. */
+/* The option tables, and the description of a model and of its search, as lists. */
 #include "r_glue.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ SEXP kr_options(SEXP table) {
     return list;
 }
 
-/* The candidate that was probably meant, or NA. */
+/* The closest candidate to a misspelt word, or NA. */
 SEXP kr_nearest(SEXP word, SEXP candidates) {
     const char **texts = r_texts(candidates);
     const char *near = texts ? karma_nearest_word(r_text(word, 0), texts, (size_t)XLENGTH(candidates)) : NULL;
