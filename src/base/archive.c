@@ -273,6 +273,14 @@ karma_status karma_i_archive_keep(karma_i_archive *a, void *memory) {
     return KARMA_OK;
 }
 
+karma_status karma_i_archive_keep_all(karma_i_archive *a, void *const *arrays, size_t count, karma_status st) {
+    for (size_t i = 0; i < count; i++) {
+        karma_status kept = karma_i_archive_keep(a, arrays[i]);
+        if (st == KARMA_OK) st = kept;
+    }
+    return st;
+}
+
 static size_t n_elements(karma_i_shape shape) {
     return shape.extent[0] * shape.extent[1];
 }

@@ -82,6 +82,8 @@ karma_status karma_i_archive_u8(karma_i_archive *archive, const char *name, uint
 
 /* Hands over an array that was made only for writing: it is freed with the archive. */
 karma_status karma_i_archive_keep(karma_i_archive *archive, void *memory);
+/* The same of several, after they were archived with this status: all are handed over, and the first failure counts. */
+karma_status karma_i_archive_keep_all(karma_i_archive *archive, void *const *arrays, size_t count, karma_status st);
 
 /* ---- objects ---- */
 

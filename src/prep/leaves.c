@@ -136,8 +136,8 @@ static karma_status archive_nodes(karma_i_archive *a, karma_i_stored_forest *s) 
 static karma_status write_forest(karma_i_archive *a, karma_i_forest *forest) {
     karma_i_stored_forest stored;
     if (karma_i_forest_store(&stored, forest, NULL) != KARMA_OK) return karma_i_archive_fail_memory(a);
-    karma_status first = karma_i_archive_keep(a, stored.attribute), second = karma_i_archive_keep(a, stored.threshold);
-    if (first != KARMA_OK || second != KARMA_OK) return first != KARMA_OK ? first : second;
+    void *const arrays[] = {stored.attribute, stored.threshold};
+    KARMA_TRY(karma_i_archive_keep_all(a, arrays, sizeof arrays / sizeof arrays[0], KARMA_OK));
     KARMA_TRY(archive_levels(a, &forest->levels));
     return archive_nodes(a, &stored);
 }

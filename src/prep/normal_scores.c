@@ -199,12 +199,7 @@ static karma_status write_scores(karma_i_archive *a, const karma_i_normal_scores
         memcpy(flat.score + first, scores[j].score, scores[j].n * sizeof *flat.score);
     }
     void *const arrays[] = {flat.size, flat.value, flat.score};
-    karma_status st = archive_flat(a, &flat, n);
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        karma_status kept = karma_i_archive_keep(a, arrays[i]);
-        if (st == KARMA_OK) st = kept;
-    }
-    return st;
+    return karma_i_archive_keep_all(a, arrays, sizeof arrays / sizeof arrays[0], archive_flat(a, &flat, n));
 }
 
 karma_status karma_i_normal_scores_archive(karma_i_archive *a, karma_i_normal_scores *scores, size_t n) {

@@ -201,12 +201,7 @@ static karma_status write_rankings(karma_i_archive *a, const karma_i_ranking *ra
         memcpy(flat.beyond + first, r->beyond, r->n);
     }
     void *const arrays[] = {flat.size, flat.value, flat.at, flat.beyond};
-    karma_status st = archive_flat(a, &flat, n);
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        karma_status kept = karma_i_archive_keep(a, arrays[i]);
-        if (st == KARMA_OK) st = kept;
-    }
-    return st;
+    return karma_i_archive_keep_all(a, arrays, sizeof arrays / sizeof arrays[0], archive_flat(a, &flat, n));
 }
 
 karma_status karma_i_rankings_archive(karma_i_archive *a, karma_i_ranking *rankings, size_t n) {

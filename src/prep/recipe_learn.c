@@ -259,7 +259,7 @@ static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_col
     return KARMA_OK;
 }
 
-/* Under the rank kernel: the attribute's observed cells, which get sorted, take the place of its moments. */
+/* Under the rank kernel: the attribute's observed cells, which get sorted, are used instead of its moments. */
 static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells, size_t n,
                                   const style *s, karma_error *err) {
     KARMA_TRY(s->bins_numbers ? karma_i_ranking_learn_bins(&r->rankings[to], cells, n, err)
