@@ -50,20 +50,17 @@ static karma_status fit(karma_model **out, const karma_table *table, const karma
     karma_fit_options own;
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     options = &own;
-    karma_i_training training;
-    /* every row is a step of the online solver; rows of the landmark solver may be split over processes, which do not
-     * find each other's copies, and the model must be the same for any number of them */
-    int merges = options->solver != KARMA_SOLVER_ONLINE && options->solver != KARMA_SOLVER_NYSTROM;
-    KARMA_TRY(karma_i_training_take(&training, table, merges, hooks, err));
-    const karma_table *rows = training.rows ? training.rows : table;
+    karma_table *labelled = NULL;
+    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
+    const karma_table *rows = labelled ? labelled : table;
     karma_model *model = karma_i_zalloc(1, sizeof *model);
     karma_status st = model ? fit_labelled(model, rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        model->info.n_unlabelled = training.n_unlabelled;
+        model->info.n_unlabelled = karma_i_table_split(table).n_rows - karma_i_table_split(rows).n_rows;
         *out = model;
     } else
         karma_model_free(model);
-    karma_i_training_clear(&training);
+    karma_table_free(labelled);
     return st;
 }
 

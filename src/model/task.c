@@ -1,12 +1,10 @@
 #include "model/task.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "kernel/plan.h"
-#include "table/copies.h"
 #include "table/table_split.h"
 
 void karma_i_task_clear(karma_i_task *task) {
@@ -154,80 +152,29 @@ static karma_status select_rows(karma_table **out, const karma_table *table, con
     return st;
 }
 
-/* rows[0..*n): those that have a label of some target. *n_unlabelled: how many do not, in all processes. */
-static karma_status list_labelled(size_t *rows, size_t *n, size_t *n_unlabelled, const karma_table *table,
-                                  const karma_hooks *hooks, karma_error *err) {
-    *n = 0;
+karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
+                                   karma_error *err) {
+    *out = NULL;
+    if (table->n_targets == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: name its column with option 'target'");
+    size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
+    if (!rows) return karma_i_fail_memory(err);
     for (size_t i = 0; i < table->n_rows; i++) {
         int any = 0;
         for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
-        if (any) rows[(*n)++] = i;
+        if (any) rows[n++] = i;
     }
     const char *name = table->targets[0].column.name, *more = table->n_targets > 1 ? " or the other targets" : "";
-    size_t n_all = karma_i_table_split(table).n_rows, labelled = *n;
-    KARMA_TRY(karma_i_ranks_add(&labelled, 1, karma_i_table_ranks(table), err));
-    if (labelled == 0) return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
-    if (labelled < n_all)
+    size_t n_all = karma_i_table_split(table).n_rows, labelled = n;
+    karma_status st = karma_i_ranks_add(&labelled, 1, karma_i_table_ranks(table), err);
+    if (st == KARMA_OK && labelled == 0)
+        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
+    else if (st == KARMA_OK && labelled < n_all) {
         karma_i_notice(hooks, "%zu of %zu rows %s no label in column '%s'%s and %s left out of training",
                        n_all - labelled, n_all, n_all - labelled == 1 ? "has" : "have", name, more,
                        n_all - labelled == 1 ? "is" : "are");
-    *n_unlabelled = n_all - labelled;
-    return KARMA_OK;
-}
-
-/* Equal rows become one, if rows are weighted. *weights: of the rows that stay, or NULL. */
-static karma_status merge_copies(size_t *rows, size_t *n, double **weights, const karma_table *table,
-                                 const karma_hooks *hooks, karma_error *err) {
-    size_t n_labelled = *n;
-    *weights = NULL;
-    if (!table->row_weight || table->gram || karma_i_table_ranks(table)->size > 1) return KARMA_OK;
-    KARMA_TRY(karma_i_drop_copies(rows, n, weights, table, err));
-    if (*weights)
-        karma_i_notice(hooks,
-                       "%zu of %zu rows %s equal to an earlier row in all columns and labels: each such group counts "
-                       "as one row with the sum of the weights",
-                       n_labelled - *n, n_labelled, n_labelled - *n == 1 ? "is" : "are");
-    return KARMA_OK;
-}
-
-void karma_i_training_clear(karma_i_training *training) {
-    karma_table_free(training->rows);
-    karma_i_free(training->index);
-    *training = (karma_i_training){0};
-}
-
-karma_status karma_i_training_take(karma_i_training *out, const karma_table *table, int merges,
-                                   const karma_hooks *hooks, karma_error *err) {
-    karma_i_training own = {0};
-    *out = own;
-    if (table->n_targets == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: name its column with option 'target'");
-    size_t n = 0;
-    double *weights = NULL;
-    own.index = karma_i_alloc(table->n_rows, sizeof *own.index);
-    karma_status st =
-        own.index ? list_labelled(own.index, &n, &own.n_unlabelled, table, hooks, err) : karma_i_fail_memory(err);
-    if (st == KARMA_OK && merges) st = merge_copies(own.index, &n, &weights, table, hooks, err);
-    if (st == KARMA_OK && (weights || own.n_unlabelled > 0)) st = select_rows(&own.rows, table, own.index, n, err);
-    if (st == KARMA_OK && weights) memcpy(own.rows->row_weight, weights, n * sizeof *weights);
-    if (!own.rows || karma_i_table_ranks(table)->size > 1) {
-        karma_i_free(own.index);
-        own.index = NULL;
+        st = select_rows(out, table, rows, n, err);
     }
-    karma_i_free(weights);
-    if (st == KARMA_OK)
-        *out = own;
-    else
-        karma_i_training_clear(&own);
+    karma_i_free(rows);
     return st;
-}
-
-karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
-                                   karma_error *err) {
-    karma_i_training training;
-    *out = NULL;
-    KARMA_TRY(karma_i_training_take(&training, table, 0, hooks, err));
-    *out = training.rows;
-    karma_i_free(training.index);
-    return KARMA_OK;
 }

@@ -28,17 +28,4 @@ karma_i_task karma_i_task_with(const karma_i_task *task, const karma_fit_options
 karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
                                    karma_error *err);
 
-/* What is learned from. */
-typedef struct karma_i_training {
-    karma_table *rows;   /* NULL: all rows of the table */
-    size_t *index;       /* which rows of the table they are; NULL: all, or they are split over processes */
-    size_t n_unlabelled; /* rows without a label of any target, which are left out */
-} karma_i_training;
-/* The labelled rows. If the table has weights, and `merges`, equal rows are one row with the sum of their weights: so
- * copies with parts of a row's weight give the model of that row, whatever counts rows. Rows that come with kernel
- * values or are split over processes are not compared. */
-karma_status karma_i_training_take(karma_i_training *out, const karma_table *table, int merges,
-                                   const karma_hooks *hooks, karma_error *err);
-void karma_i_training_clear(karma_i_training *training);
-
 #endif

@@ -495,10 +495,14 @@ static karma_status search_rows(karma_model **out, const karma_table *rows, cons
     return st;
 }
 
-/* Numbers among the rows learned from become numbers in the table. */
-static void number_rows(karma_model *model, const karma_i_training *training) {
-    for (size_t i = 0; training->index && i < model->n_left_out; i++)
-        model->left_out_rows[i] = training->index[model->left_out_rows[i]];
+/* Numbers among the labelled rows become numbers in the table. Both ascend. */
+static void number_rows(karma_model *model, const karma_table *table) {
+    size_t labelled = 0, used = 0;
+    for (size_t i = 0; i < table->n_rows && used < model->n_left_out; i++) {
+        int any = 0;
+        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
+        if (any && labelled++ == model->left_out_rows[used]) model->left_out_rows[used++] = i;
+    }
 }
 
 size_t karma_search_left_out(const karma_model *model, const size_t **rows, const double **scores) {
@@ -516,17 +520,18 @@ karma_status karma_search(karma_model **out, const karma_table *table, const kar
     fit = &own_fit;
     if (options.effort == KARMA_EFFORT_OFF) return karma_fit(out, table, fit, hooks, err);
     if (options.effort == KARMA_EFFORT_AUTO) options.effort = KARMA_EFFORT_NORMAL;
-    karma_i_training training;
+    karma_table *labelled = NULL;
     KARMA_TRY(karma_i_table_check_whole(table, err));
-    KARMA_TRY(karma_i_training_take(&training, table, fit->solver != KARMA_SOLVER_ONLINE, hooks, err));
-    karma_status st = search_rows(out, training.rows ? training.rows : table, fit, &options, hooks, err);
+    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
+    const karma_table *rows = labelled ? labelled : table;
+    karma_status st = search_rows(out, rows, fit, &options, hooks, err);
+    if (st == KARMA_OK && labelled) number_rows(*out, table);
     if (st == KARMA_OK) {
-        number_rows(*out, &training);
-        (*out)->info.n_unlabelled = training.n_unlabelled;
+        (*out)->info.n_unlabelled = table->n_rows - rows->n_rows;
         (*out)->task.options.step = NULL;
         (*out)->task.options.step_payload = NULL;
     }
-    karma_i_training_clear(&training);
+    karma_table_free(labelled);
     return st;
 }
 
