@@ -151,6 +151,13 @@ class Case(unittest.TestCase):
             self.skipTest("root is not bound by permissions, and nobody cannot run the binary")
         return user
 
+    def with_fault(self, fault, **more):
+        """The environment of a run in which a call of the system does something else; tests/faults/faults.c has the list."""
+        if "KARMA_FAULTS" not in os.environ:
+            self.skipTest("the library of faults is not built")
+        options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return dict(os.environ, KARMA_FAULT=fault, LD_PRELOAD=os.environ["KARMA_FAULTS"], ASAN_OPTIONS=options, **more)
+
     def on_terminal(self, *args, until=None, act=None, size=1 << 20):
         """Runs with stderr on a terminal of its own. When the text matches `until`, `act(process)` is called once.
         Gives the exit code, stdout and all that the terminal received."""

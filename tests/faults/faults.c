@@ -10,6 +10,7 @@
  *   unnamed:0:CODE  the file system has no files without a name (O_TMPFILE)
  *   temporary:0:CODE  no temporary file can be made (tmpfile)
  *   clock:N:0       from call N on the clock jumps by an hour, forwards and backwards in turn
+ *   tick:N:0        the clock counts its own calls: each is N milliseconds after the one before
  *
  * KARMA_FAULT_COUNTS names a file to which the numbers of calls are written at the end. Streams of stdio write by calls
  * inside of the C library that nothing can replace, so every stream is made one with functions of its own
@@ -154,6 +155,11 @@ int clock_gettime(clockid_t clock, struct timespec *out) {
     int code = (int)syscall(SYS_clock_gettime, clock, out);
     long n = __atomic_add_fetch(&n_clocks, 1, __ATOMIC_RELAXED);
     if (is_kind("clock") && n >= fault.at) out->tv_sec += (n - fault.at) % 2 ? -3600 : 3600;
+    if (is_kind("tick")) {
+        long milliseconds = n * fault.at;
+        out->tv_sec = 1000 + milliseconds / 1000;
+        out->tv_nsec = milliseconds % 1000 * 1000000;
+    }
     if (out->tv_sec < 0) out->tv_sec = 0;
     return code;
 }
