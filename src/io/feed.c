@@ -208,6 +208,8 @@ karma_status karma_i_feed_fill(karma_i_feed *f, size_t length, int patient, karm
     while (!f->ended && f->length - f->passed < length) {
         if (!patient && f->length - f->passed > start && !karma_i_feed_wait(f, 0)) break;
         size_t missing = length - (f->length - f->passed), step = missing < MOST_STEP ? missing : MOST_STEP;
+        /* a small file needs little memory */
+        if (!f->is_gzip && f->size_hint && step > f->size_hint) step = f->size_hint + 1;
         if (f->is_held && !f->is_gzip && f->size_hint > f->length) step = f->size_hint - f->length + 1;
         if (step < CHUNK) step = CHUNK; /* also room for what the look at the start has read */
         KARMA_TRY(make_room(f, step, err));
