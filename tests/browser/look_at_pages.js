@@ -76,7 +76,7 @@ const hovering = async (page) => {
   if (!(await mark.count())) return null;
   await mark.hover({ force: true });
   const tip = page.locator("#tip");
-  for (let i = 0; i < 100 && !(await tip.isVisible()); i++) { // scrolling to the mark hides it again, on a busy machine later
+  for (let i = 0; i < 2000 && !(await tip.isVisible()); i++) { // scrolling to the mark hides it again, on a busy machine later
     await page.waitForTimeout(50);
     await mark.hover({ force: true });
   }
@@ -111,6 +111,7 @@ const VIEWS = [["light", 1280, "screen"], ["dark", 1280, "screen"], ["light", 39
 const look = async (browser, file, pictures) => {
   const url = "file://" + path.resolve(file), views = {};
   const context = await browser.newContext({ bypassCSP: false });
+  context.setDefaultTimeout(0); // no limit: a busy machine is slow, and the caller ends what hangs
   const page = await context.newPage();
   const messages = [], requests = [];
   page.on("console", (message) => messages.push(message.text()));
@@ -119,6 +120,7 @@ const look = async (browser, file, pictures) => {
   await page.goto(url);
   // Axe is a script of its own, which the page's policy forbids: another context leaves the policy out.
   const open = await browser.newContext({ bypassCSP: true });
+  open.setDefaultTimeout(0);
   const second = await open.newPage();
   await second.goto(url);
   for (const [scheme, width, media] of VIEWS) {
@@ -144,7 +146,7 @@ const look = async (browser, file, pictures) => {
 (async () => {
   const [pictures, ...files] = process.argv.slice(2);
   const profile = fs.mkdtempSync(path.join(os.tmpdir(), "karma-browser-"));
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS, env: { ...process.env, HOME: profile } });
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS, timeout: 0, env: { ...process.env, HOME: profile } });
   try {
     const found = {};
     for (const file of files) found[path.basename(file)] = await look(browser, file, pictures);

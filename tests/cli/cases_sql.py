@@ -178,7 +178,7 @@ class Snapshot(Sqlite):
         db.commit()
         db.close()
         writer = ("import sqlite3, sys\n"
-                  "db = sqlite3.connect('t.db', timeout=60)\n"
+                  "db = sqlite3.connect('t.db', timeout=7200)\n"
                   "for i in range(10 ** 9):\n"
                   "    db.execute('UPDATE t SET x = x + 1')\n"
                   "    db.executemany('INSERT INTO t VALUES (?, 0, ?)', [(10000 + i, 'a'), (10000 + i, 'b')])\n"
@@ -200,14 +200,14 @@ class Snapshot(Sqlite):
                 seen = set()
                 for _ in range(12):
                     # the writer adds 1 to x of all rows: within one state the first 4000 rows are i % 7 + a constant
-                    run = self.run_karma("predict", "m.karma", "sqlite:t.db?timeout=60", "--query",
+                    run = self.run_karma("predict", "m.karma", "sqlite:t.db?timeout=7200", "--query",
                                          "SELECT id, x, x - (rowid - 1) % 7 AS gone FROM t WHERE id < 10000", "--id", "id",
                                          "--id", "gone", "--quiet")
                     self.assertEqual(run.code, 0, str(run))
                     gone = {row[1] for row in run.rows()[1:]}
                     self.assertEqual(len(gone), 1, journal)
                     seen |= gone
-                    run = self.run_karma("predict", "m.karma", "sqlite:t.db?table=t&timeout=60", "--id", "id", "--quiet")
+                    run = self.run_karma("predict", "m.karma", "sqlite:t.db?table=t&timeout=7200", "--id", "id", "--quiet")
                     self.assertEqual(run.code, 0, str(run))
                     self.assertEqual(len(run.rows()) % 2, 1, "a pair was cut")
                 self.assertGreater(len(seen), 1, "the writer did not write meanwhile")

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -198,12 +197,16 @@ class Interrupts(unittest.TestCase):
         child = subprocess.Popen(["Rscript", "--vanilla", "-e", code], env=Home.get().environment(), text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(child.stdout.readline(), "begin\n")
-        time.sleep(1.0)
+        err = ""
+        while "fold" not in err:  # until the search has judged something
+            some = os.read(child.stderr.fileno(), 1 << 16).decode()
+            self.assertTrue(some, err)
+            err += some
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=300)
+        out, rest = child.communicate()
+        err += rest
         self.assertRegex(out, r"interrupt\n|interrupted: the model is the best so far \nkept TRUE", err)
         self.assertIn("alive 1500", out)
-        self.assertIn("fold", err)
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)

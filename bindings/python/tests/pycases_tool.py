@@ -208,7 +208,7 @@ class Processes(unittest.TestCase):
         child = context.Process(target=work, args=(answers,), daemon=True)
         child.start()
         for _ in range(2):
-            np.testing.assert_array_equal(answers.get(timeout=120), wanted)
+            np.testing.assert_array_equal(answers.get(timeout=3600), wanted)
         child.join()
 
     def test_threads_share_a_model(self):
