@@ -1,6 +1,7 @@
-/* Model files with a right checksum: whatever they hold is refused, or makes a model that predicts finite scores and
- * can be saved, and the saved one predicts the same. A model of a stream goes on with it, or says why not. */
-#include "fuzz.h"
+/* Model files with a right checksum: whatever they hold is refused, or makes a model that predicts finite scores,
+ * answers every question and can be saved, and the saved one predicts the same. A model of a stream goes on with it, or
+ * says why not. */
+#include "fuzz_ask.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,19 +26,45 @@ static void sign(uint8_t *bytes, size_t size) {
         }
 }
 
-/* Numbers for every column: a table may lack columns, and a category may be given a number. */
-static karma_table *some_rows(const karma_model *model) {
-    size_t n = karma_model_n_attributes(model);
-    double *cells = malloc((ROWS * n + 1) * sizeof *cells);
-    const char **names = malloc((n + 1) * sizeof *names);
-    karma_table *table = NULL;
-    for (size_t j = 0; cells && names && j < n; j++) {
-        names[j] = karma_model_attribute_name(model, j);
-        for (size_t i = 0; i < ROWS; i++) cells[i * n + j] = (i + j) % 4 == 3 ? NAN : (double)i - 0.5 * (double)j;
+/* What the model predicts, so that it can be judged: its classes in turn, and one that it does not know. */
+static void label_rows(karma_table *table, const karma_model *model) {
+    for (size_t t = 0; t < karma_model_n_targets(model); t++) {
+        static const double numbers[ROWS] = {0.0, 1.5, -2.0};
+        const char *classes[ROWS] = {NULL, NULL, "unheard of"}, *name = karma_model_target_name(model, t);
+        size_t n_classes = karma_model_n_classes(model, t);
+        for (size_t i = 0; i + 1 < ROWS && n_classes; i++) classes[i] = karma_model_class(model, t, i % n_classes);
+        (void)(n_classes ? karma_table_add_target_classes(table, name, classes, NULL)
+                         : karma_table_add_target_numbers(table, name, numbers, NULL));
     }
-    if (cells && names && n) (void)karma_table_from_array(&table, cells, ROWS, n, names, NULL);
-    free(cells);
-    free(names);
+}
+
+/* One column as the model knows it: its levels in turn, or numbers; a few cells are missing. */
+static karma_status add_column(karma_columns *columns, const karma_model *model, size_t j) {
+    const char *texts[ROWS], *name = karma_model_attribute_name(model, j);
+    double values[ROWS];
+    size_t n_levels = karma_model_attribute_n_levels(model, j);
+    int is_text = karma_model_attribute_kind(model, j) == KARMA_COLUMN_CATEGORY;
+    for (size_t i = 0; i < ROWS; i++) {
+        int is_missing = (i + j) % 4 == 3;
+        values[i] = is_missing ? NAN : (double)i - 0.5 * (double)j;
+        texts[i] = is_missing || n_levels == 0 ? NULL : karma_model_attribute_level(model, j, (i + j) % n_levels);
+    }
+    return is_text
+               ? karma_columns_add_texts(columns, name, texts, NULL)
+               : karma_columns_add_numbers(columns, name, values, KARMA_FLOAT64, (ptrdiff_t)sizeof *values, NULL, NULL);
+}
+
+/* Rows with the model's columns and labels; NULL if there cannot be any, as for two columns of one name. */
+static karma_table *some_rows(const karma_model *model) {
+    karma_columns *columns = NULL;
+    karma_table *table = NULL;
+    karma_status st = karma_columns_new(&columns, ROWS, NULL);
+    for (size_t j = 0; st == KARMA_OK && j < karma_model_n_attributes(model); j++) st = add_column(columns, model, j);
+    if (st == KARMA_OK)
+        st = karma_columns_finish(&table, columns, NULL);
+    else
+        karma_columns_free(columns);
+    if (st == KARMA_OK) label_rows(table, model);
     return table;
 }
 
@@ -54,7 +81,7 @@ static void predict_both(const karma_model *model, const karma_model *copy, cons
     free(scores);
 }
 
-/* The rows have numbers and no labels: a learner takes or refuses them. */
+/* A learner takes or refuses the rows. */
 static void go_on(const uint8_t *bytes, size_t size, const karma_table *table) {
     karma_online *online = NULL;
     const karma_model *model = NULL;
@@ -77,6 +104,7 @@ static void use(const karma_model *model) {
     if (karma_model_load_buffer(&copy, saved, size, &err) != KARMA_OK) fuzz_fail(err.message);
     karma_table *table = some_rows(model);
     if (table) predict_both(model, copy, table);
+    if (table) fuzz_ask(model, table);
     if (table && karma_model_n_stream_rows(model)) go_on(saved, size, table);
     karma_table_free(table);
     karma_model_free(copy);

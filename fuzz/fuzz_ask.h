@@ -1,0 +1,11 @@
+/* Every question that can be asked of a model, for the targets that load or learn one. */
+#ifndef KARMA_FUZZ_ASK_H
+#define KARMA_FUZZ_ASK_H
+
+#include "fuzz.h"
+
+/* Explains, completes, judges and measures the rows with this model. What is answered is finite where the headers say
+ * so; what is refused has a message. */
+void fuzz_ask(const karma_model *model, const karma_table *table);
+
+#endif
