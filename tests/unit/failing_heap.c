@@ -29,10 +29,10 @@ enum { MOST_LIVE = 1 << 16, MOST_REQUESTS = 1 << 14, MOST_CALLS = 32, NEVER = -1
 
 static struct {
     long fail_at; /* the request that fails, counted from 0; NEVER: none */
-    int for_good; /* and all after it */
+    int for_good; /* and all requests after it */
     long requests;
     int is_paused;                  /* requests are neither counted nor refused until the operation ends */
-    int is_recorded;                /* what led to each request is noted in `chains` */
+    int is_recorded;                /* the chain of calls of each request is recorded in `chains` */
     uint64_t chains[MOST_REQUESTS]; /* a hash of the return addresses */
     size_t n_live;
     void *live[MOST_LIVE];
@@ -64,7 +64,7 @@ static void forget(void *memory) {
         if (heap.live[i - 1] == memory) {
             heap.live[i - 1] = heap.live[--heap.n_live];
             return;
-        } /* what is not found was allocated inside the C library */
+        } /* a block that is not found was allocated inside the C library */
 }
 
 void *__wrap_malloc(size_t size) {
@@ -86,8 +86,8 @@ void __wrap_free(void *memory) {
     __real_free(memory);
 }
 
-/* jansson 2.14 loses a character where the buffer of a text that it reads cannot grow, and may stop the program for it
- * (its issue 362). Requests of that kind, powers of two, are granted. */
+/* When the buffer for a string cannot grow, jansson 2.14 loses a character and may abort (its issue 362). Requests
+ * of that kind, powers of two, are granted. */
 static void *allocate_for_jansson(size_t size) {
     int grows = size >= 32 && (size & (size - 1)) == 0;
     return grows ? register_live(__real_malloc(size)) : __wrap_malloc(size);
@@ -95,7 +95,8 @@ static void *allocate_for_jansson(size_t size) {
 
 /* --- the harness --------------------------------------------------------------------------------------- */
 
-/* Makes the call without a failure; gives the number of its requests, with what led to them in heap.chains. */
+/* Makes the call without a failure; returns the number of its requests, and leaves their chains of calls in
+ * heap.chains. */
 static long record(operation run, void *context, const char *what) {
     size_t live = heap.n_live;
     heap.requests = 0;
@@ -109,7 +110,7 @@ static long record(operation run, void *context, const char *what) {
     return heap.requests;
 }
 
-/* How often the chain of calls of request n was there before, two times and more taken together. */
+/* How often the chain of calls of request n occurred before; 2 stands for two or more. */
 static int count_before(long n) {
     int before = 0;
     for (long k = 0; k < n && before < 2; k++) before += heap.chains[k] == heap.chains[n];
@@ -153,7 +154,7 @@ karma_status judge(karma_status st, const karma_error *err, const void *untouche
 }
 
 void failing_heap_begin(void) {
-    (void)hash_calls(); /* the first time, backtrace loads a library */
+    (void)hash_calls(); /* backtrace loads a library when it is first called */
     json_set_alloc_funcs(allocate_for_jansson, __wrap_free);
 }
 

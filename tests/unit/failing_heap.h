@@ -1,16 +1,16 @@
-/* The harness of test_alloc and test_alloc_calls. Allocations made to fail in turn: each call then ends with a clean
- * error, changes nothing that it was given, and gives back all it took. The linker puts the functions here in place of
- * malloc and its kin.
+/* The harness of test_alloc and test_alloc_calls. Makes allocations fail, one after the other: each call must then
+ * return a clean error, leave its inputs unchanged and free all that it allocated. The linker replaces malloc and
+ * related functions by those here.
  *
- * Which allocations: every one that is reached by a chain of calls of its own. Loops make the same chain thousands of
- * times; it fails the first time, alone and with all allocations after it, the second time, when something was done
- * before it, and the last time. */
+ * Every allocation with a different chain of calls is made to fail. A loop repeats the same chain thousands of times;
+ * then the first, second and last of these allocations fail. The first fails twice: alone, and with all allocations
+ * after it. */
 #ifndef KARMA_TEST_FAILING_HEAP_H
 #define KARMA_TEST_FAILING_HEAP_H
 
 #include "karma/karma.h"
 
-/* Makes one call and checks what must hold of its outputs in either case; gives back what it got. */
+/* Makes one call, checks its outputs whether it succeeds or fails, and returns its status. */
 typedef karma_status (*operation)(void *context);
 
 /* Call it before all tests. */

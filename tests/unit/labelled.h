@@ -12,9 +12,9 @@
 
 typedef struct table_plan {
     size_t n_rows, n_numbers, n_categories, n_levels;
-    double share;     /* of the cells that are there */
-    size_t n_classes; /* of the label; 0: it is a number */
-    double signal;    /* of the label: 0 is noise alone */
+    double share;     /* of the observed cells */
+    size_t n_classes; /* classes of the label; 0: it is a number */
+    double signal;    /* of the label: 0 means noise only */
 } table_plan;
 
 static inline void add_drawn_attribute(karma_i_builder *builder, size_t j, size_t n_levels) {
@@ -29,8 +29,8 @@ static inline void add_drawn_attribute(karma_i_builder *builder, size_t j, size_
                      KARMA_OK);
 }
 
-/* Numbers first, which share a direction, so that a subspace is there to be found; then categories. hidden[row] is what
- * the label is about. */
+/* Numeric columns come first; they share a direction, so that there is a subspace to find. Then come categories.
+ * hidden[row] is the number that the label depends on. */
 static inline karma_table *draw_attributes(const table_plan *p, double *hidden, karma_i_rng *rng) {
     karma_i_builder builder;
     karma_table *table = NULL;

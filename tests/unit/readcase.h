@@ -1,4 +1,4 @@
-/* One reading of a text: what came of it, and checks on that. Include after cmocka.h. */
+/* Reads one text, keeps the result, and checks it. Include after cmocka.h. */
 #ifndef KARMA_TEST_READCASE_H
 #define KARMA_TEST_READCASE_H
 
@@ -33,7 +33,7 @@ static inline karma_read_options read_defaults(void) {
     return o;
 }
 
-/* `options` NULL: the defaults. Whatever is read must be valid; what is not must leave the output alone. */
+/* `options` NULL: the defaults. A table that was read must be valid; a failure must leave the output unchanged. */
 static inline void read_file(reading *r, const temp_file *file, const karma_read_options *options,
                              const karma_i_expectation *expectation) {
     *r = (reading){0};

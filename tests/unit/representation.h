@@ -1,4 +1,4 @@
-/* How rows are stored: only tests ask. */
+/* How rows are stored. Only tests need to know. */
 #ifndef KARMA_TEST_REPRESENTATION_H
 #define KARMA_TEST_REPRESENTATION_H
 

@@ -1,4 +1,4 @@
-/* Files for tests: each in a directory of its own, so that its name may end as the test likes. */
+/* Files for tests. Each has its own directory, so that a test can choose the ending of its name. */
 #ifndef KARMA_TEST_TEMPFILE_H
 #define KARMA_TEST_TEMPFILE_H
 
@@ -9,9 +9,9 @@ typedef struct temp_file {
     char path[320];
 } temp_file;
 
-/* All of them end the test if the system refuses. */
+/* All functions end the test if the system refuses. */
 void temp_create(temp_file *out, const char *ending, const void *bytes, size_t length);
-/* The same packed by gzip. */
+/* The same, compressed by gzip. */
 void temp_create_gzip(temp_file *out, const char *ending, const void *bytes, size_t length);
 void temp_remove(const temp_file *file);
 

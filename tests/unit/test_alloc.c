@@ -1,4 +1,4 @@
-/* Allocations made to fail in turn (failing_heap.h): reading, learning, models and what is made of them. */
+/* Failing allocations (failing_heap.h) while reading, learning and using models. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +168,7 @@ static karma_status run_build(void *context) {
         if (karma_table_target_kind(table, 0) != (st == KARMA_OK ? KARMA_COLUMN_CATEGORY : KARMA_COLUMN_NUMBER))
             fail_msg("the target is half changed");
     }
-    for (size_t twice = 0; st == KARMA_OK && twice < 2; twice++) { /* given, then replaced */
+    for (size_t twice = 0; st == KARMA_OK && twice < 2; twice++) { /* set, then replaced */
         int had = karma_table_weight_name(table) != NULL;
         st = karma_table_set_row_weights(table, weights, &err);
         if (st != KARMA_OK && !had && karma_table_weight_name(table)) fail_msg("a failing call set weights");
@@ -384,7 +384,7 @@ static void write_old(const fitting *f) {
     if (!stream || fwrite("old", 1, 3, stream) != 3 || fclose(stream) != 0) abort();
 }
 
-/* Whole or nothing: the model's one and only file, or the old one. */
+/* The only file is the whole new model, or the old one. */
 static karma_status run_save(void *context) {
     fitting *f = context;
     karma_error err = {0};
@@ -405,7 +405,7 @@ static karma_status run_load(void *context) {
     karma_model *model = NULL;
     karma_error err = {0};
     karma_status st = karma_model_load(&model, f->file.path, &err);
-    /* jansson reports the same error for invalid text and for lack of memory: then the model counts as damaged */
+    /* jansson reports the same error for invalid text and for lack of memory, so the model seems damaged */
     if (st == KARMA_ERR_FORMAT && strstr(err.message, "not a usable model")) st = err.status = KARMA_ERR_IO;
     (void)judge(st, &err, model);
     karma_model_free(model);
@@ -531,7 +531,7 @@ static void using_models(void **state) {
         if (which != 2) check_every_allocation(run_evaluate, &f, "evaluate");
         assert_int_equal(run_evaluate(&f), KARMA_OK);
         if (which < 6)
-            check_every_allocation(run_gram, &f, "gram"); /* others are refused: they are learned from labels */
+            check_every_allocation(run_gram, &f, "gram"); /* other kernels are refused: they are learned from labels */
         check_every_allocation(run_norms, &f, "norms");
         if (karma_model_has_subspace(f.model)) check_every_allocation(run_complete, &f, "complete");
         if (karma_model_has_subspace(f.model)) check_every_allocation(run_lowrank, &f, "lowrank");
@@ -591,7 +591,7 @@ static void explaining_models(void **state) {
     }
 }
 
-/* Twelve columns, of which the last row has two: some rows are sampled, one is not. */
+/* Twelve columns, of which the last row observes two: its Shapley values are exact, those of other rows are sampled. */
 static void explaining_composed_kernels(void **state) {
     (void)state;
     double cells[4 * 12], labels[4] = {1, 2, 4, 3};
@@ -781,7 +781,8 @@ static karma_status run_cross_validation(void *context) {
     return judge(st, &err, NULL);
 }
 
-/* One kernel and its five C, or two of each; folds are few, for every allocation fails once. */
+/* One kernel with five values of C, or two kernels with two each. There are few folds because every allocation fails
+ * once. */
 static void searching_models(void **state) {
     (void)state;
     static char *names[] = {"kernel", "C"};
@@ -867,7 +868,7 @@ typedef struct comparing {
     karma_compare_options compare;
 } comparing;
 
-/* A method that has no memory has failed; that is no failure of the comparison. */
+/* A method that runs out of memory has failed, but the comparison has not. */
 static karma_status run_comparison(void *context) {
     const comparing *c = context;
     karma_comparison comparison = {0};

@@ -1,4 +1,4 @@
-/* Allocations made to fail in turn (failing_heap.h): streams, tables from memory, certainty, and the other public calls
+/* Failing allocations (failing_heap.h): streams, tables from memory, certainty, and the other public calls
  * that test_alloc does not make. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,7 +94,7 @@ static void close_world(world *w) {
 
 /* --- streams -------------------------------------------------------------------------------------------- */
 
-/* A new learner, its rows, and a model that is saved. */
+/* Makes a learner, gives it rows, and saves its model. */
 static karma_status run_stream(void *context) {
     world *w = context;
     karma_online *online = NULL;
@@ -111,7 +111,7 @@ static karma_status run_stream(void *context) {
     return st;
 }
 
-/* All rows of a file, the first ones twice. */
+/* Reads all rows of a file, and the first ones twice. */
 static karma_status run_stream_of_file(void *context) {
     world *w = context;
     karma_online *online = NULL;
@@ -139,7 +139,7 @@ static karma_status run_stream_from_model(void *context) {
     karma_row_stream *rows = NULL;
     karma_error err = {0};
     karma_status st = karma_online_load(&online, w->saved.path, 1, &err);
-    /* jansson reports the same error for invalid text and for lack of memory: then the model counts as damaged */
+    /* jansson reports the same error for invalid text and for lack of memory, so the model seems damaged */
     if (st == KARMA_ERR_FORMAT && strstr(err.message, "not a usable model")) st = err.status = KARMA_ERR_IO;
     (void)judge(st, &err, online);
     if (st == KARMA_OK) st = judge(karma_online_rows(&rows, online, w->rows.path, &w->reading, NULL, &err), &err, rows);
@@ -473,7 +473,7 @@ static karma_status run_next(void *context) {
 
 /* --- weights, visitors and parts -------------------------------------------------------------------------- */
 
-/* Every row twice, with weights. */
+/* Every row occurs twice, with weights. */
 static karma_status run_weighted(void *context) {
     world *w = context;
     size_t rows[2 * ROWS];
@@ -525,7 +525,7 @@ static karma_status run_visits(void *context) {
     return st;
 }
 
-/* The only process reads its part, which is all. */
+/* The only process reads its part, which is the whole file. */
 static karma_status run_split(void *context) {
     world *w = context;
     karma_table *table = NULL;

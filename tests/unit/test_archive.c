@@ -1,4 +1,4 @@
-/* Archives: one description writes and reads; ranges hold in both directions; what is not as described is refused. */
+/* Archives: the same description writes and reads; ranges are checked in both directions; anything else is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -136,7 +136,7 @@ static void put(void *context, const void *from, size_t n) {
     b->done += n;
 }
 
-/* A byte at a time: input comes in any parts. */
+/* One byte at a time: input may arrive in pieces of any size. */
 static size_t get(void *context, void *to, size_t n) {
     bytes *b = context;
     if (b->done == b->size || n == 0) return 0;
@@ -158,7 +158,7 @@ static bytes written(thing *t) {
     return b;
 }
 
-static void what_is_written_is_read(void **state) {
+static void written_values_are_read_back(void **state) {
     (void)state;
     for (size_t n = 0; n < 10; n += 9) {
         thing t, u = {0};
@@ -203,7 +203,7 @@ static void what_is_written_is_read(void **state) {
     }
 }
 
-/* Every array begins at a multiple of its items' size, whatever order it was described in. */
+/* Every array begins at a multiple of its item size, whatever the order of the descriptions. */
 static void arrays_are_aligned(void **state) {
     (void)state;
     static const struct {
@@ -232,7 +232,7 @@ static void arrays_are_aligned(void **state) {
     clear_thing(&t);
 }
 
-/* What could not be read is not written, and the message names the field. */
+/* A value that could not be read back is not written, and the message names the field. */
 static void ranges_hold_when_writing(void **state) {
     (void)state;
     for (int which = 0; which < 8; which++) {
@@ -259,8 +259,8 @@ static void ranges_hold_when_writing(void **state) {
     }
 }
 
-/* Two descriptions that differ: the second does not find what it wants. */
-static void another_description_is_refused(void **state) {
+/* The second description differs from the first, and does not find its fields. */
+static void different_descriptions_are_refused(void **state) {
     (void)state;
     thing t;
     make_thing(&t, 4);
@@ -288,7 +288,7 @@ static void another_description_is_refused(void **state) {
         assert_int_equal(st, KARMA_ERR_FORMAT);
         if (!strstr(err.message, "thing: not a usable model: ")) fail_msg("case %d: %s", which, err.message);
         karma_i_archive_free(a);
-        karma_i_free(u.f64); /* which == 10: read, then found out of range; the owner frees it */
+        karma_i_free(u.f64); /* which == 10: it was read before it was found to be out of range; the owner frees it */
     }
     free(b.at);
     clear_thing(&t);
@@ -296,10 +296,10 @@ static void another_description_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(written_values_are_read_back),
         cmocka_unit_test(arrays_are_aligned),
         cmocka_unit_test(ranges_hold_when_writing),
-        cmocka_unit_test(another_description_is_refused),
+        cmocka_unit_test(different_descriptions_are_refused),
     };
     return cmocka_run_group_tests_name("archive", tests, NULL, NULL);
 }

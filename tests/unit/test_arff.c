@@ -47,7 +47,7 @@ static void test_types(void **state) {
     reading_clear(&r);
 }
 
-/* What a sparse row leaves out is 0, or the first value of a nominal attribute. */
+/* An attribute that a sparse row omits is 0, or the first value of a nominal attribute. */
 static void test_sparse_rows(void **state) {
     (void)state;
     reading r;
@@ -70,7 +70,7 @@ static void test_roles_and_names(void **state) {
     karma_read_options o = read_defaults();
     o.target = (karma_names)NAMES("code");
     o.ignore = (karma_names)NAMES("note");
-    read_bytes(&r, ".csv", example, strlen(example), &o, NULL); /* known by its text, whatever its name */
+    read_bytes(&r, ".csv", example, strlen(example), &o, NULL); /* recognised by its text, whatever its name is */
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "age of patient,colour");
     assert_int_equal(karma_table_n_classes(r.table, 0), 3);

@@ -1,4 +1,4 @@
-/* The ground floor: options, numbers as text, the generator, output files, masks. */
+/* The module `base`: options, numbers as text, the random generator, output files, masks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void for_every_option(option_check check) {
     for (size_t t = 0; t < 4; t++)
         for (size_t i = 0; i < tables[t]->count; i++) {
             any_options options;
-            memset(&options, 0x5a, sizeof options); /* init does not look at what was there */
+            memset(&options, 0x5a, sizeof options); /* init ignores the previous contents */
             karma_options_init_size(tables[t], &options, tables[t]->struct_size);
             check(tables[t], &tables[t]->options[i], &options);
             karma_options_clear(tables[t], &options);
@@ -105,7 +105,7 @@ static void refuse(const karma_option *o, any_options *options, const char *text
     any_options copy = *options;
     karma_error err = {0};
     if (karma_option_set(o, options, text, &err) != KARMA_ERR_OPTION) fail_msg("--%s takes '%s'", o->name, text);
-    assert_memory_equal(options, &copy, sizeof copy); /* untouched */
+    assert_memory_equal(options, &copy, sizeof copy); /* unchanged */
     char flag[80];
     (void)snprintf(flag, sizeof flag, "option '%s'", o->name);
     assert_non_null(strstr(err.message, flag));
@@ -153,7 +153,7 @@ static void check_round_trip(const karma_option_table *table, const karma_option
         assert_int_equal(names->count, 40);
         assert_string_equal(names->items[38], "even");
         assert_int_equal(karma_option_text(o, options, text, sizeof text), 40 * 4 - 20 + 39);
-        assert_string_equal(text, "even,odd,even,odd,even,odd,even,odd,eve"); /* cut, and ended */
+        assert_string_equal(text, "even,odd,even,odd,even,odd,even,odd,eve"); /* cut off, and ended by a zero */
         break;
     }
     case KARMA_OPTION_CHOICE:
@@ -199,7 +199,7 @@ static void check_refusals(const karma_option_table *table, const karma_option *
                 bad[] = {(int64_t)o->min - 1, (int64_t)o->max + 1, INT64_MAX, INT64_MIN};
         for (size_t i = 0; i < 4; i++) {
             if (is_word_value(o, (double)bad[i])) continue;
-            if ((double)bad[i] <= o->max && (double)bad[i] >= o->min) continue; /* 2^53 + 1 is no double */
+            if ((double)bad[i] <= o->max && (double)bad[i] >= o->min) continue; /* 2^53 + 1 is not a double */
             *field = bad[i];
             assert_int_equal(karma_options_check(table, options, &err), KARMA_ERR_OPTION);
         }
@@ -216,7 +216,7 @@ static void check_refusals(const karma_option_table *table, const karma_option *
     *field = old;
 }
 
-static void whatever_is_out_of_bounds_is_refused(void **state) {
+static void values_out_of_bounds_are_refused(void **state) {
     (void)state;
     for_every_option(check_refusals);
 }
@@ -287,7 +287,7 @@ static void doubles_are_the_same_after_text(void **state) {
     assert_false(parse(&back, "nan"));
 }
 
-/* Texts whose value is known by other means: the compiler's own reading of the literal. */
+/* The expected value is the compiler's reading of the same literal. */
 static void hard_texts_are_read_right(void **state) {
     (void)state;
 #define CASE(literal)                                                                                                  \
@@ -339,10 +339,10 @@ static void hard_texts_are_read_right(void **state) {
     assert_true(parse(&got, "-1e-99999999999") && got == 0.0 && signbit(got));
     assert_true(parse(&got, "INF") && got == INFINITY);
     assert_true(parse(&got, "-Infinity") && got == -INFINITY);
-    assert_true(karma_i_number_parse(&got, "12.5,9", 4) && got == 12.5); /* no more than the length is read */
+    assert_true(karma_i_number_parse(&got, "12.5,9", 4) && got == 12.5); /* nothing beyond the length is read */
 }
 
-static void long_texts_have_an_end(void **state) {
+static void long_texts_are_read_to_their_length(void **state) {
     (void)state;
     char digits[3000];
     double got = -7.0;
@@ -367,7 +367,7 @@ static void indices_are_whole_and_bounded(void **state) {
     assert_false(karma_i_number_parse_index(&got, "18446744073709551616", 20, SIZE_MAX));
 }
 
-/* A locale whose decimal point is a comma: one that is installed or, failing that, one made for the occasion. */
+/* A locale whose decimal point is a comma: an installed one, or else one that is made here. */
 static int enter_comma_locale(const char *directory) {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8",  "fr_FR.UTF-8",
                                         "es_ES.UTF-8", "it_IT.UTF-8", "ru_RU.UTF-8"};
@@ -388,7 +388,7 @@ static void remove_tree(const char *directory) {
     if (system(command) != 0) abort();
 }
 
-static void the_locale_does_not_matter(void **state) {
+static void numbers_ignore_the_locale(void **state) {
     (void)state;
     temp_file file;
     temp_create(&file, ".txt", "", 0);
@@ -401,7 +401,7 @@ static void the_locale_does_not_matter(void **state) {
     char text[KARMA_NUMBER_SIZE], direct[40];
     double got = 0.0;
     (void)snprintf(direct, sizeof direct, "%g", 1.5);
-    assert_string_equal(direct, "1,5"); /* the locale is at work */
+    assert_string_equal(direct, "1,5"); /* the locale is in effect */
     assert_string_equal(karma_number_text(text, 1.5), "1.5");
     assert_string_equal(karma_number_text(text, 0.1), "0.1");
     assert_true(parse(&got, "2.25") && got == 2.25);
@@ -439,8 +439,8 @@ static void the_generator_is_xoshiro(void **state) {
     }
 }
 
-/* Standard errors at n = 200000: five of them are allowed. */
-static void draws_have_their_moments(void **state) {
+/* Five standard errors at n = 200000 are allowed. */
+static void draws_have_the_right_moments(void **state) {
     (void)state;
     enum { DRAWS = 200000 };
     karma_i_rng rng;
@@ -470,7 +470,7 @@ static void draws_have_their_moments(void **state) {
     for (size_t i = 0; i < 100; i++) assert_int_equal(karma_i_rng_below(&rng, 1), 0);
 }
 
-/* Different numbers in range; every number is drawn first about as often as any other. */
+/* Numbers are different and in range; every number is drawn first about equally often. */
 static void draws_are_different_and_uniform(void **state) {
     (void)state;
     enum { N = 20, COUNT = 10, ROUNDS = 20000 };
@@ -571,7 +571,7 @@ static void outputs_are_whole_or_nothing(void **state) {
     karma_output *output = open_output(file.path);
     (void)fputs("half", karma_output_stream(output));
     (void)fflush(karma_output_stream(output));
-    assert_contents(file.path, "old");               /* nothing is seen before the commit */
+    assert_contents(file.path, "old");               /* the file does not exist before the commit */
     assert_true(count_entries(file.directory) <= 2); /* where the system has no files without a name, it has one */
     karma_output_discard(output);
     assert_contents(file.path, "old");
@@ -591,7 +591,7 @@ static void outputs_are_whole_or_nothing(void **state) {
     temp_remove(&file);
 }
 
-/* Two at once do not disturb each other. */
+/* Two outputs at the same time do not disturb each other. */
 static void two_outputs_of_one_name(void **state) {
     (void)state;
     temp_file file;
@@ -634,7 +634,7 @@ static void create_beside(const char *path, const char *ending) {
     close(file);
 }
 
-/* What a killed process left goes with the next write; what another process may still write, and all else, stays. */
+/* The next write removes what a killed process left. Files of live processes and all other files stay. */
 static void files_of_dead_processes_are_removed(void **state) {
     (void)state;
     temp_file file;
@@ -643,7 +643,7 @@ static void files_of_dead_processes_are_removed(void **state) {
     if (dead == 0) _exit(0);
     assert_int_equal(waitpid(dead, NULL, 0), dead);
     temp_create(&file, ".txt", "old", 3);
-    (void)snprintf(ending, sizeof ending, ".%ld.0.part", (long)getppid()); /* lives */
+    (void)snprintf(ending, sizeof ending, ".%ld.0.part", (long)getppid()); /* this process is alive */
     create_beside(file.path, ending);
     create_beside(file.path, ".part");
     create_beside(file.path, ".1.2.3.part");
@@ -671,7 +671,7 @@ static void files_of_dead_processes_are_removed(void **state) {
     temp_remove(&file);
 }
 
-/* As a shell's > does: the file that a link names comes into being, and the link stays. A circle is refused. */
+/* As with > in a shell, the file that a link names is created, and the link stays. A circle of links is refused. */
 static void links_to_nothing_are_followed(void **state) {
     (void)state;
     temp_file file;
@@ -681,8 +681,8 @@ static void links_to_nothing_are_followed(void **state) {
     static const char *const links[] = {"first", "second", "target", "circle"};
     temp_create(&file, ".txt", "old", 3);
     for (int i = 0; i < 4; i++) (void)snprintf(names[i], sizeof names[i], "%s/%s", file.directory, links[i]);
-    assert_int_equal(symlink(names[1], names[0]), 0); /* by its whole path */
-    assert_int_equal(symlink("target", names[1]), 0); /* and from its own directory */
+    assert_int_equal(symlink(names[1], names[0]), 0); /* by an absolute path */
+    assert_int_equal(symlink("target", names[1]), 0); /* and by a path relative to its directory */
     assert_int_equal(symlink("circle", names[3]), 0);
     write_output(names[0], "new");
     assert_contents(names[2], "new");
@@ -690,7 +690,7 @@ static void links_to_nothing_are_followed(void **state) {
     assert_int_equal(unlink(names[2]), 0);
     assert_int_equal(karma_output_open(&output, names[3], &err), KARMA_ERR_IO);
     assert_non_null(strstr(err.message, "symbolic links"));
-    karma_output *first = open_output(names[0]), *second = open_output(names[2]); /* which are one */
+    karma_output *first = open_output(names[0]), *second = open_output(names[2]); /* which are the same file */
     assert_int_equal(karma_output_commit_two(first, second, &err), KARMA_ERR_IO);
     assert_non_null(strstr(err.message, "the same file"));
     assert_int_equal(count_entries(file.directory), 4);
@@ -795,7 +795,7 @@ static void impossible_sizes_give_null(void **state) {
     karma_i_free(items);
 }
 
-static void near_words_are_found(void **state) {
+static void similar_words_are_found(void **state) {
     (void)state;
     static const char *const words[] = {"gamma", "scale", "standardise", "seed", "C"};
     assert_string_equal(karma_nearest_word("gama", words, 5), "gamma");
@@ -812,14 +812,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_within_their_bounds),
         cmocka_unit_test(every_option_is_the_same_after_text),
-        cmocka_unit_test(whatever_is_out_of_bounds_is_refused),
+        cmocka_unit_test(values_out_of_bounds_are_refused),
         cmocka_unit_test(doubles_are_the_same_after_text),
         cmocka_unit_test(hard_texts_are_read_right),
-        cmocka_unit_test(long_texts_have_an_end),
+        cmocka_unit_test(long_texts_are_read_to_their_length),
         cmocka_unit_test(indices_are_whole_and_bounded),
-        cmocka_unit_test(the_locale_does_not_matter),
+        cmocka_unit_test(numbers_ignore_the_locale),
         cmocka_unit_test(the_generator_is_xoshiro),
-        cmocka_unit_test(draws_have_their_moments),
+        cmocka_unit_test(draws_have_the_right_moments),
         cmocka_unit_test(shuffles_are_permutations),
         cmocka_unit_test(draws_are_different_and_uniform),
         cmocka_unit_test(outputs_are_whole_or_nothing),
@@ -831,7 +831,7 @@ int main(void) {
         cmocka_unit_test(impossible_places_are_refused),
         cmocka_unit_test(masks_count_their_bits),
         cmocka_unit_test(impossible_sizes_give_null),
-        cmocka_unit_test(near_words_are_found),
+        cmocka_unit_test(similar_words_are_found),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Calibration: values by hand, optimality conditions, brute force over partitions, and what must hold for any input. */
+/* Calibration: values by hand, optimality conditions, brute force over partitions, and properties for any input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static double probability(const karma_i_calibration *c, double score) {
     return p[1];
 }
 
-/* Rows whose class depends on their scores, some unknown; ties among the scores, and whole weights. */
+/* Rows whose class depends on their scores, with some unknown classes, tied scores and integer weights. */
 typedef struct problem {
     size_t n, n_classes, n_outputs;
     double scores[MOST_ROWS * MOST_CLASSES], weights[MOST_ROWS];
@@ -59,7 +59,7 @@ static void draw(problem *p, karma_i_rng *rng, size_t n, size_t n_classes) {
         }
         if (karma_i_rng_below(rng, 10) == 0) p->classes[i] = n_classes + karma_i_rng_below(rng, 3);
     }
-    p->classes[0] = 0, p->weights[0] = 1.0; /* so that something is known */
+    p->classes[0] = 0, p->weights[0] = 1.0; /* at least one class is known */
 }
 
 static karma_i_calibration learn_problem(karma_calibration kind, const problem *p, const double *weights) {
@@ -135,7 +135,7 @@ static void sigmoid_of_separable_classes(void **state) {
     for (size_t i = 0; i < 40; i++) scores[i] = (double)i - 19.5, classes[i] = i >= 20;
     karma_i_calibration c = learn(KARMA_CALIBRATE_SIGMOID, scores, classes, NULL, 40, 2);
     assert_true(c.slope[0] > 0.1 && c.slope[0] < 10.0);
-    assert_close(c.offset[0], 0.0, 1e-9); /* the two sides mirror one another */
+    assert_close(c.offset[0], 0.0, 1e-9); /* the two sides are symmetric */
     assert_true(probability(&c, 19.5) > 0.95 && probability(&c, 19.5) < 1.0);
     karma_i_calibration_clear(&c);
 }
@@ -179,8 +179,8 @@ static void isotonic_by_hand(void **state) {
     karma_i_calibration_clear(&c);
 }
 
-/* One negative row below a block of 1/10: Laplace's 1/3 would pass it. */
-static void a_pure_end_does_not_pass_its_neighbour(void **state) {
+/* One negative row below a block of 1/10: Laplace's estimate for it, 1/3, would exceed that of the block. */
+static void a_pure_end_does_not_exceed_its_neighbour(void **state) {
     (void)state;
     static const double scores[] = {0, 1, 1, 2, 2, 3}, weights[] = {1, 1, 9, 9, 1, 1};
     static const size_t classes[] = {0, 1, 0, 1, 0, 1};
@@ -278,7 +278,7 @@ static void two_classes_keep_the_order_of_scores(void **state) {
     }
 }
 
-/* Isotonic: the functions of each class against the rest, learned alone, and normalised. */
+/* Isotonic: one function per class against the rest, learned separately, then normalised. */
 static void more_classes_are_normalised(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -307,7 +307,7 @@ static void more_classes_are_normalised(void **state) {
     }
 }
 
-/* The objective of solve/multinomial.c from its definition, in scores as they are: W' = W sd, with mean and deviation
+/* The objective of solve/multinomial.c from its definition, on unscaled scores: W' = W sd, with mean and deviation
  * of each output over the rows. */
 static double multinomial_objective(const karma_i_calibration *c, const problem *p) {
     size_t K = p->n_classes;
@@ -364,7 +364,7 @@ static void the_sigmoid_of_more_classes_is_stationary(void **state) {
     }
 }
 
-/* Above 64 classes only an output's own score moves its class, and it does. */
+/* With more than 64 classes, the probability of a class depends only on the score of its own output. */
 static void many_classes_have_a_slope_each(void **state) {
     (void)state;
     enum { K = 70, N = 700 };
@@ -388,8 +388,8 @@ static void many_classes_have_a_slope_each(void **state) {
     karma_i_calibration_clear(&c);
 }
 
-/* Where every e^s is too small for a double, their ratios still count: e^(s_j - s_k). */
-static void hopeless_scores_keep_their_ratios(void **state) {
+/* Where every e^s is too small for a double, their ratios e^(s_j - s_k) still count. */
+static void underflowing_scores_keep_their_ratios(void **state) {
     (void)state;
     double slope[] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0}, offset[] = {0.0, 0.0, 0.0}, p[3];
     double low[] = {-2001.0, -2001.0, -2001.0}, high[] = {0.0, 0.0, 0.0};
@@ -432,7 +432,7 @@ static void a_wild_score_does_not_flatten_the_others(void **state) {
     }
 }
 
-/* Scores in other units, up to the ends of the range of a double, are the same scores. */
+/* Scaling all scores, up to the limits of a double, changes nothing. */
 static void units_do_not_matter(void **state) {
     (void)state;
     static const int exponents[] = {-1000, -500, 500, 1000, 1017};
@@ -453,7 +453,7 @@ static void units_do_not_matter(void **state) {
     }
 }
 
-static void the_widest_gap_is_crossed_straight(void **state) {
+static void the_widest_gap_is_interpolated_linearly(void **state) {
     (void)state;
     static const double scores[] = {-DBL_MAX, DBL_MAX};
     static const size_t classes[] = {0, 1};
@@ -464,7 +464,7 @@ static void the_widest_gap_is_crossed_straight(void **state) {
     karma_i_calibration_clear(&c);
 }
 
-static void the_order_of_rows_leaves_no_trace(void **state) {
+static void the_order_of_rows_does_not_matter(void **state) {
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 14);
@@ -488,7 +488,7 @@ static void the_order_of_rows_leaves_no_trace(void **state) {
     }
 }
 
-static void a_weight_is_a_repetition(void **state) {
+static void a_weight_of_two_is_a_repeated_row(void **state) {
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 15);
@@ -509,7 +509,7 @@ static void a_weight_is_a_repetition(void **state) {
     }
 }
 
-/* Also at scores where the least slope would show. */
+/* Also at scores so large that the least slope would be visible. */
 static void one_class_only_gives_a_constant(void **state) {
     (void)state;
     static const double queries[] = {-1e300, -1.0, 0.1, 1e300};
@@ -541,7 +541,7 @@ static void a_class_without_rows_is_possible(void **state) {
 
 /* --- refusals ------------------------------------------------------------------------------------------ */
 
-static void what_cannot_be_learned_from(void **state) {
+static void useless_input_is_refused(void **state) {
     (void)state;
     static const double good[] = {1, 2}, infinite[] = {1, INFINITY}, negative[] = {1, -1}, nan[] = {NAN, 1},
                         none[] = {0, 0}, heavy[] = {1e300, 1};
@@ -559,7 +559,7 @@ static void what_cannot_be_learned_from(void **state) {
         assert_int_equal(karma_i_calibration_learn(&c, k, good, classes, NULL, 0, 2, NULL), KARMA_ERR_DATA);
         assert_int_equal(karma_i_calibration_learn(&c, k, good, classes, NULL, 2, 1, NULL), KARMA_ERR_DATA);
         assert_int_equal(c.n_outputs, 77);
-        karma_i_calibration left = learn(k, infinite, half, NULL, 2, 2); /* what is left out is not looked at */
+        karma_i_calibration left = learn(k, infinite, half, NULL, 2, 2); /* rows of weight 0 are not looked at */
         karma_i_calibration_clear(&left);
     }
     karma_i_calibration off = learn(KARMA_CALIBRATE_OFF, NULL, NULL, NULL, 0, 2);
@@ -633,22 +633,22 @@ int main(void) {
         cmocka_unit_test(sigmoid_of_separable_classes),
         cmocka_unit_test(a_reversed_order_gives_the_prior),
         cmocka_unit_test(isotonic_by_hand),
-        cmocka_unit_test(a_pure_end_does_not_pass_its_neighbour),
+        cmocka_unit_test(a_pure_end_does_not_exceed_its_neighbour),
         cmocka_unit_test(isotonic_is_the_best_of_all_partitions),
         cmocka_unit_test(probabilities_are_probabilities),
         cmocka_unit_test(two_classes_keep_the_order_of_scores),
         cmocka_unit_test(more_classes_are_normalised),
         cmocka_unit_test(the_sigmoid_of_more_classes_is_stationary),
         cmocka_unit_test(many_classes_have_a_slope_each),
-        cmocka_unit_test(hopeless_scores_keep_their_ratios),
+        cmocka_unit_test(underflowing_scores_keep_their_ratios),
         cmocka_unit_test(a_wild_score_does_not_flatten_the_others),
         cmocka_unit_test(units_do_not_matter),
-        cmocka_unit_test(the_widest_gap_is_crossed_straight),
-        cmocka_unit_test(the_order_of_rows_leaves_no_trace),
-        cmocka_unit_test(a_weight_is_a_repetition),
+        cmocka_unit_test(the_widest_gap_is_interpolated_linearly),
+        cmocka_unit_test(the_order_of_rows_does_not_matter),
+        cmocka_unit_test(a_weight_of_two_is_a_repeated_row),
         cmocka_unit_test(one_class_only_gives_a_constant),
         cmocka_unit_test(a_class_without_rows_is_possible),
-        cmocka_unit_test(what_cannot_be_learned_from),
+        cmocka_unit_test(useless_input_is_refused),
         cmocka_unit_test(a_broken_sigmoid_is_refused),
         cmocka_unit_test(a_broken_isotonic_function_is_refused),
     };

@@ -1,5 +1,5 @@
-/* One slope or the larger sigmoid: the slope's optimum by brute force, decisions that stay, and choices that are clear.
- */
+/* One slope or the larger sigmoid: the optimal slope by brute force, unchanged decisions, and cases where the choice
+ * is clear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +114,7 @@ static void one_slope_keeps_every_decision(void **state) {
     }
 }
 
-/* Scores that need nothing but a slope: few rows of many classes get no matrix that is fitted to their noise. */
+/* Scores that need only a slope: with few rows and many classes, no matrix is fitted to their noise. */
 static void few_rows_get_one_slope(void **state) {
     (void)state;
     static problem p;
@@ -128,8 +128,8 @@ static void few_rows_get_one_slope(void **state) {
     assert_true(n_one >= 18);
 }
 
-/* Scores whose border lies elsewhere, many rows: one slope would be wrong. */
-static void a_border_elsewhere_is_found(void **state) {
+/* Many rows, and scores with a shifted decision threshold: one slope would be wrong. */
+static void a_shifted_threshold_is_found(void **state) {
     (void)state;
     static problem p;
     for (size_t n_classes = 2; n_classes <= 4; n_classes++) {
@@ -147,8 +147,8 @@ static void a_border_elsewhere_is_found(void **state) {
     }
 }
 
-/* Scores that say nothing: the probabilities are the shares of the classes, not equal ones. */
-static void hopeless_scores_give_the_shares(void **state) {
+/* Uninformative scores: the probabilities are the shares of the classes, not equal ones. */
+static void uninformative_scores_give_the_shares(void **state) {
     (void)state;
     static problem p;
     double q[2], score = 0.0;
@@ -165,7 +165,7 @@ static void hopeless_scores_give_the_shares(void **state) {
     karma_i_calibration_clear(&c);
 }
 
-static void what_cannot_be_used_is_refused(void **state) {
+static void useless_input_is_refused(void **state) {
     (void)state;
     static const double scores[] = {1.0, NAN, -1.0};
     static const size_t classes[] = {1, 0, 0}, unknown[] = {2, 2, 2};
@@ -196,9 +196,9 @@ int main(void) {
         cmocka_unit_test(no_other_slope_is_better),
         cmocka_unit_test(one_slope_keeps_every_decision),
         cmocka_unit_test(few_rows_get_one_slope),
-        cmocka_unit_test(a_border_elsewhere_is_found),
-        cmocka_unit_test(hopeless_scores_give_the_shares),
-        cmocka_unit_test(what_cannot_be_used_is_refused),
+        cmocka_unit_test(a_shifted_threshold_is_found),
+        cmocka_unit_test(uninformative_scores_give_the_shares),
+        cmocka_unit_test(useless_input_is_refused),
         cmocka_unit_test(the_smallest_samples),
     };
     return cmocka_run_group_tests_name("calibrate_choice", tests, NULL, NULL);

@@ -18,7 +18,7 @@
 
 /* --- bounds -------------------------------------------------------------------------------------------- */
 
-/* By definition: of all values the least with enough weight at or below it. */
+/* By definition: the least value with enough weight at or below it. */
 static double brute_upper(const karma_i_weighted *rows, size_t n, double level) {
     double best = INFINITY, total = 0.0;
     for (size_t i = 0; i < n; i++) total += rows[i].weight;
@@ -64,7 +64,7 @@ static void bounds_of_nine_rows_are_the_largest_and_the_smallest(void **state) {
     assert_true(isinf(karma_i_conformal_upper(rows, 0, 0.5)));
 }
 
-/* Exchangeable rows: n of them and a new one. The new one is covered with probability ceil(level (n + 1))/(n + 1),
+/* n exchangeable rows and a new one. The new one is covered with probability ceil(level (n + 1))/(n + 1),
  * whatever the distribution; the share of 20000 draws is within five standard deviations of it. */
 static void a_new_row_is_covered_at_the_given_level(void **state) {
     enum { N = 37, DRAWS = 20000 };
@@ -80,7 +80,7 @@ static void a_new_row_is_covered_at_the_given_level(void **state) {
     assert_true(fabs(covered / DRAWS - wanted) <= 5.0 * sqrt(wanted * (1.0 - wanted) / DRAWS));
 }
 
-/* All thresholds that are some row's confidence, judged one by one. */
+/* Tries the confidence of each row as the threshold. */
 static double brute_accuracy(const karma_i_confident *rows, size_t n, double accuracy) {
     double best = INFINITY;
     for (size_t i = 0; i < n; i++) {
@@ -141,7 +141,7 @@ static karma_fit_options options_with(const char *name, const char *value, const
     return options;
 }
 
-/* Rows to learn from and rows to judge by, of one table. */
+/* Training rows and test rows of one table. */
 typedef struct halves {
     karma_table *train, *test;
 } halves;
@@ -177,8 +177,8 @@ static double *predict(const karma_model *model, const karma_table *table) {
     return scores;
 }
 
-/* The share of new rows whose label is in the interval. The bound: the level itself, less three standard deviations of
- * what the rows that were left out (n) and those that are judged (m) leave to chance. */
+/* The share of new rows whose label is in the interval. The bound is the level minus three standard deviations,
+ * which come from the n rows that were left out and the m rows that are judged. */
 static double least_share(double level, size_t n, size_t m) {
     return level - 3.0 * sqrt(level * (1.0 - level) * (1.0 / (double)n + 1.0 / (double)m));
 }
@@ -217,7 +217,7 @@ static void intervals_of_new_rows_keep_their_level(void **state) {
 }
 
 /* The outer quantiles are the interval of the level between them. */
-static void the_interval_of_quantiles_is_what_is_between_them(void **state) {
+static void outer_quantiles_are_the_interval(void **state) {
     table_plan p = {.n_rows = 300, .n_numbers = 4, .share = 0.8, .signal = 1.0};
     (void)state;
     karma_table *table = draw_labelled(&p, 6);
@@ -289,7 +289,7 @@ static void levels_are_kept_by_the_number_of_missing_cells(void **state) {
     }
     for (size_t g = 0; g < c->n_groups; g++)
         assert_true(covered[g] / n[g] >= least_share(0.8, KARMA_I_LEAST_GROUP_ROWS, (size_t)n[g]));
-    assert_true(width[0] > width[c->n_groups - 1]); /* more missing cells, less certain */
+    assert_true(width[0] > width[c->n_groups - 1]); /* more missing cells, less certainty */
     free(scores), free(low), free(high);
     karma_model_free(model);
     free_halves(h);
@@ -348,7 +348,7 @@ static void predicted_rows_have_the_accuracy(void **state) {
     free_halves(h);
 }
 
-static void a_model_file_keeps_them(void **state) {
+static void a_model_file_keeps_certainty(void **state) {
     table_plan p = {.n_rows = 120, .n_numbers = 4, .share = 0.7, .n_classes = 3, .signal = 2.0};
     (void)state;
     karma_table *table = draw_labelled(&p, 11);
@@ -414,7 +414,7 @@ static void a_constant_number_lies_in_its_interval(void **state) {
     }
 }
 
-static void what_is_not_there_is_refused(void **state) {
+static void missing_parts_are_refused(void **state) {
     table_plan p = {.n_rows = 60, .n_numbers = 3, .share = 0.8, .signal = 1.0};
     karma_error err;
     double low[60], high[60], threshold;
@@ -458,15 +458,15 @@ int main(void) {
         cmocka_unit_test(a_new_row_is_covered_at_the_given_level),
         cmocka_unit_test(thresholds_are_those_of_brute_force),
         cmocka_unit_test(intervals_of_new_rows_keep_their_level),
-        cmocka_unit_test(the_interval_of_quantiles_is_what_is_between_them),
+        cmocka_unit_test(outer_quantiles_are_the_interval),
         cmocka_unit_test(sets_of_new_rows_keep_their_level),
         cmocka_unit_test(levels_are_kept_by_the_number_of_missing_cells),
         cmocka_unit_test(copies_have_the_cells_of_both_rows),
         cmocka_unit_test(predicted_rows_have_the_accuracy),
-        cmocka_unit_test(a_model_file_keeps_them),
+        cmocka_unit_test(a_model_file_keeps_certainty),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(a_constant_number_lies_in_its_interval),
-        cmocka_unit_test(what_is_not_there_is_refused),
+        cmocka_unit_test(missing_parts_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Methods side by side: the test of differences by hand, and the results of a comparison. */
+/* Comparing methods: the test of differences by hand, and the results of a comparison. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static double tail_by_integration(double t, size_t degrees) {
     return 1.0 - 2.0 * sum * h / 3.0;
 }
 
-static void students_tail(void **state) {
+static void tail_of_student_t(void **state) {
     (void)state;
     assert_near(karma_i_student_tail(0.0, 1), 1.0, 1e-15);
     assert_near(karma_i_student_tail(1.0, 1), 0.5, 1e-15);                   /* Cauchy: 1 - 2/π atan 1 */
@@ -62,7 +62,7 @@ static void corrected_t_by_hand(void **state) {
     assert_near(karma_i_paired_test(opposite, 3, 0.5, 0).p_value, test.p_value, 1e-15);
 }
 
-/* The same difference everywhere gives no estimate of its variance, nor does rounding. */
+/* Equal differences in all folds give no estimate of their variance, and neither do differences from rounding. */
 static void differences_without_noise(void **state) {
     (void)state;
     static const double none[] = {0.0, 0.0, 0.0}, same[] = {0.5, 0.5, 0.5}, rounded[] = {0.7 - 0.6, 0.6 - 0.5};
@@ -75,9 +75,9 @@ static void differences_without_noise(void **state) {
     assert_true(isnan(one.error) && isnan(one.t) && isnan(one.p_value));
 }
 
-/* Of 10 rows each, 0.1 better on both folds: no less than the error √((1/2 + 1)·(0.1 - 0.01)/10), so z = 0.1/√0.0135,
- * of which tables have P(|Z| > 0.86066) = 0.38943. Where the folds differ by more than their rows make them, nothing
- * changes; and many rows are as good as proof. */
+/* Of 10 rows each, 0.1 better on both folds: no less than the error √((1/2 + 1)·(0.1 - 0.01)/10), so z =
+ * 0.1/√0.0135, of which tables have P(|Z| > 0.86066) = 0.38943. Where folds differ by more than the number of their
+ * rows explains, nothing changes; with many rows the correction vanishes. */
 static void shares_vary_at_least_as_their_rows(void **state) {
     (void)state;
     static const double same[] = {0.7 - 0.6, 0.6 - 0.5}, apart[] = {0.4, -0.2}, all[] = {1.0, 1.0};
@@ -91,7 +91,7 @@ static void shares_vary_at_least_as_their_rows(void **state) {
 
 static void holm_by_hand(void **state) {
     (void)state;
-    /* 0.005·4, 0.01·3, 0.03·2, and 0.04·1, which is no less than the one before it */
+    /* 0.005·4, 0.01·3, 0.03·2, and 0.04·1, raised to the value before it */
     static const double p[] = {0.01, 0.04, 0.03, 0.005}, wanted[] = {0.03, 0.06, 0.06, 0.02};
     double adjusted[4];
     size_t order[4];
@@ -177,7 +177,7 @@ static void zero_imputation_loses_to_the_subspace(void **state) {
     tear_down(&s);
 }
 
-/* Numbers of a comparison follow from those of its folds. */
+/* The summary of a comparison follows from its folds. */
 static void summaries_follow_from_the_folds(void **state) {
     (void)state;
     setting s;
@@ -241,8 +241,8 @@ static void threads_do_not_matter(void **state) {
     tear_down(&two);
 }
 
-/* 0-imputation is karma with γ = 1, tuned in quite another way. */
-static void equals_are_equal(void **state) {
+/* 0-imputation is karma with γ = 1, tuned by other code. */
+static void equal_methods_have_equal_scores(void **state) {
     (void)state;
     setting s;
     set_up(&s, KARMA_TASK_CLASSIFY, 60, "zero,karma-1");
@@ -344,7 +344,7 @@ static void both_ways_of_tuning_agree(void **state) {
     tear_down(&s);
 }
 
-/* What is learned of the labels is learned from the given rows, not from all. */
+/* The classes are those of the given rows, not of all rows. */
 static void classes_are_counted_in_the_training_rows(void **state) {
     (void)state;
     setting s;
@@ -369,7 +369,7 @@ static void classes_are_counted_in_the_training_rows(void **state) {
     tear_down(&s);
 }
 
-/* One row of a class: the fold that has it leaves only rows of the other class for training. */
+/* A class of one row: the fold with this row is trained on rows of the other class only. */
 static void a_fold_of_one_class_is_answered_by_it(void **state) {
     (void)state;
     setting s;
@@ -390,7 +390,7 @@ static void a_fold_of_one_class_is_answered_by_it(void **state) {
     tear_down(&s);
 }
 
-static void what_cannot_be_compared(void **state) {
+static void bad_comparisons_are_refused(void **state) {
     (void)state;
     setting s;
     double cells[6] = {1, 2, 3, 4, 5, 6}, labels[3] = {1, 2, 3};
@@ -418,7 +418,7 @@ static void what_cannot_be_compared(void **state) {
     tear_down(&s);
 }
 
-/* Answers what the label is, which it looks up, and checks what it is given. */
+/* A method that looks up the label as its answer, and checks its inputs. */
 static karma_status cheat(void *payload, double *scores, karma_contest_result *result, const karma_contest *contest,
                           const karma_hooks *hooks, karma_error *err) {
     size_t *calls = payload;
@@ -447,11 +447,11 @@ static karma_status cheat(void *payload, double *scores, karma_contest_result *r
 static karma_status give_up(void *payload, double *scores, karma_contest_result *result, const karma_contest *contest,
                             const karma_hooks *hooks, karma_error *err) {
     (void)payload, (void)result, (void)contest, (void)hooks, (void)err;
-    scores[0] = NAN; /* and call it done */
+    scores[0] = NAN; /* and report success */
     return KARMA_OK;
 }
 
-static void methods_of_the_caller(void **state) {
+static void the_caller_can_add_methods(void **state) {
     (void)state;
     setting s;
     size_t calls = 0;
@@ -479,7 +479,7 @@ static void methods_of_the_caller(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(students_tail),
+        cmocka_unit_test(tail_of_student_t),
         cmocka_unit_test(corrected_t_by_hand),
         cmocka_unit_test(differences_without_noise),
         cmocka_unit_test(shares_vary_at_least_as_their_rows),
@@ -488,15 +488,15 @@ int main(void) {
         cmocka_unit_test(summaries_follow_from_the_folds),
         cmocka_unit_test(failures_are_results),
         cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(equals_are_equal),
+        cmocka_unit_test(equal_methods_have_equal_scores),
         cmocka_unit_test(all_methods_have_a_name_and_help),
         cmocka_unit_test(out_of_time),
         cmocka_unit_test(an_interrupted_comparison_keeps_whole_folds),
         cmocka_unit_test(both_ways_of_tuning_agree),
         cmocka_unit_test(classes_are_counted_in_the_training_rows),
         cmocka_unit_test(a_fold_of_one_class_is_answered_by_it),
-        cmocka_unit_test(what_cannot_be_compared),
-        cmocka_unit_test(methods_of_the_caller),
+        cmocka_unit_test(bad_comparisons_are_refused),
+        cmocka_unit_test(the_caller_can_add_methods),
     };
     return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* karma_complete: the completions of src/subspace in the table's own terms, and cells that were there as they were. */
+/* karma_complete: completions are in the units of the table, and observed cells are unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,7 @@ static void check_close(double got, double wanted, double tolerance, const char 
 
 /* ---- numbers ---- */
 
-/* What the row was divided by, from the table's own cells. One feature per number, or the two of the polar encoding. */
+/* What the row was divided by, computed from its cells. One feature per number, or the two of the polar encoding. */
 static double divisor_of(const karma_i_recipe *r, const karma_table *table, size_t row) {
     double sum = 0.0;
     if (!(r->radius > 0.0)) return 1.0;
@@ -212,7 +212,7 @@ static karma_model *growth_model(void) {
     return model;
 }
 
-/* Other columns than the model's, in another order; a level that it does not know; a row with nothing observed. */
+/* Columns that the model does not have, in another order; an unknown level; a row with nothing observed. */
 static void columns_come_in_the_order_of_the_model(void **state) {
     (void)state;
     static const char *const settings[] = {"id", "name", NULL};
@@ -230,7 +230,7 @@ static void columns_come_in_the_order_of_the_model(void **state) {
     }
     assert_int_equal(karma_table_n_attributes(c.table), 4);
     assert_int_equal(c.n_completed, 3 + 1 + 2 + 4);
-    /* rows: an ant; a dog, whatever that is; something small; nobody knows */
+    /* rows: an ant; a dog, which is an unknown level; something small; nothing observed */
     assert_string_equal(word(c.table, 0, 2), "low");
     assert_string_equal(word(c.table, 0, 3), "ant");
     assert_true(cell(c.table, 0, 0) < 3.0 && cell(c.table, 0, 1) < 30.0);
@@ -246,7 +246,7 @@ static void columns_come_in_the_order_of_the_model(void **state) {
         assert_string_equal(karma_table_id(c.table, 0, i), karma_table_id(table, 0, i));
         assert_string_equal(karma_table_id(c.errors, 0, i), karma_table_id(table, 0, i));
     }
-    assert_true(cell(c.errors, 3, 3) > cell(c.errors, 2, 3)); /* knowing nothing is the least certain */
+    assert_true(cell(c.errors, 3, 3) > cell(c.errors, 2, 3)); /* a row with nothing observed is the least certain */
     double label = 0.0;
     assert_int_equal(karma_table_n_targets(c.table), 1);
     assert_int_equal(karma_table_n_targets(c.errors), 0);
@@ -277,7 +277,7 @@ static void threads_change_nothing(void **state) {
         assert_true(same_cells(one.table, all[k].table) && same_cells(one.errors, all[k].errors));
         karma_completion_clear(&all[k]);
     }
-    int failures = 0; /* and callers at the same time */
+    int failures = 0; /* and several callers at the same time */
 #pragma omp parallel for num_threads(4) reduction(+ : failures)
     for (int k = 0; k < 8; k++) {
         karma_completion own;

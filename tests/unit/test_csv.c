@@ -1,4 +1,4 @@
-/* Reading and writing delimited text, through the same door as users. */
+/* Reading and writing delimited text through the public interface. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,12 +107,12 @@ static void test_missing_tokens(void **state) {
     assert_int_equal(karma_table_n_observed(r.table), 2);
     assert_true(cell_of(&r, 13, 0) == -998.0);
     reading_clear(&r);
-    read_text(&r, "a,b\nna,-\nNan,unknown\nred,+\n#n/a,none\n", NULL); /* the usual ones in any case */
+    read_text(&r, "a,b\nna,-\nNan,unknown\nred,+\n#n/a,none\n", NULL); /* the usual tokens in upper and lower case */
     assert_read(&r);
     assert_int_equal(karma_table_n_levels(r.table, 0), 1);
-    assert_int_equal(karma_table_n_levels(r.table, 1), 4); /* categories, where there are not numbers */
+    assert_int_equal(karma_table_n_levels(r.table, 1), 4); /* a category, since these are not numbers */
     reading_clear(&r);
-    read_text(&r, "a,b\n1,-\n-,2\nunknown,.\n4,none\n", NULL); /* holes among numbers */
+    read_text(&r, "a,b\n1,-\n-,2\nunknown,.\n4,none\n", NULL); /* missing cells among numbers */
     assert_read(&r);
     assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_NUMBER);
     assert_int_equal(karma_table_n_observed(r.table), 3);
@@ -290,7 +290,7 @@ static void test_infinities(void **state) {
     refuse("a,b\n1,Infinity\n", &o, KARMA_ERR_DATA,
            "line 2, column 'b': 'Infinity' is not a finite number; if it stands for a missing value, use option "
            "'missing' 'Infinity'");
-    check_names("a,b\n1,inf\n1,word\n", NULL, "a,b"); /* a level like any other */
+    check_names("a,b\n1,inf\n1,word\n", NULL, "a,b"); /* an ordinary level */
     o.target = (karma_names){0};
     o.ignore = (karma_names)NAMES("b");
     check_names("a,b\n1,inf\n", &o, "a");
@@ -378,10 +378,10 @@ static void test_several_targets(void **state) {
     (void)state;
     const char *text = "a,b,c,d\n1,2,3,4\n";
     check_targets(text, (karma_names)NAMES("b,d"), "b|d", "a,c");
-    check_targets(text, (karma_names)NAMES("d", "b"), "d|b", "a,c"); /* as named, not as in the file */
+    check_targets(text, (karma_names)NAMES("d", "b"), "d|b", "a,c"); /* in the order of the option, not of the file */
     check_targets(text, (karma_names)NAMES("d,a", "b"), "d|a|b", "c");
     const char *commas = "\"a,b\",a,b,\"c,\"\n1,2,3,4\n";
-    check_targets(commas, (karma_names)NAMES("a,b"), "a,b", "a,b,c,"); /* a column's name before all */
+    check_targets(commas, (karma_names)NAMES("a,b"), "a,b", "a,b,c,"); /* a whole column name comes first */
     check_targets(commas, (karma_names)NAMES("b,a", "a,b"), "b|a|a,b", "c,");
     check_targets(commas, (karma_names)NAMES("c,"), "c,", "a,b,a,b");
 }
@@ -403,7 +403,7 @@ static void test_several_targets_are_read(void **state) {
     assert_true(karma_table_target(r.table, 0, 1, &value) && value == 0.0);
     assert_false(karma_table_target(r.table, 0, 2, &value));
     assert_true(karma_table_target(r.table, 1, 0, &value) && value == 1.5);
-    assert_false(karma_table_target(r.table, 1, 1, &value)); /* a label does not last beyond its row */
+    assert_false(karma_table_target(r.table, 1, 1, &value)); /* the label of a row is not kept for the next one */
     assert_true(karma_table_target(r.table, 1, 2, &value) && value == 3.0);
     reading_clear(&r);
 }
@@ -463,8 +463,8 @@ static void test_bad_row_weights(void **state) {
            "line 2, column 'w': 'much' is not a row weight, a finite number of at least 0");
     refuse("a,w\n1,0\n2,0.0\n", &o, KARMA_ERR_DATA, "column 'w': all row weights are 0");
     refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT,
-           "line 2: 3 fields, header has 2; a text that contains the delimiter must be in double quotes"); /* explains
-                                                                                                              more */
+           /* its message explains more */
+           "line 2: 3 fields, header has 2; a text that contains the delimiter must be in double quotes");
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'w'; the columns are 'a', 'weight'");
     o.row_weight = "wieght";
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'wieght'; did you mean 'weight'?");
@@ -524,7 +524,7 @@ static void test_many_target_levels(void **state) {
     assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_NUMBER);
     assert_true(target_of(&r, 1000) == 1001.0);
     reading_clear(&r);
-    read_labels(&r, 2000, "word"); /* the numbers were no longer collected when the word came */
+    read_labels(&r, 2000, "word"); /* numbers were no longer collected when the word was read */
     assert_int_equal(karma_table_target_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
     assert_int_equal(karma_table_n_classes(r.table, 0), 2001);
     assert_string_equal(karma_table_class(r.table, 0, (size_t)target_of(&r, 1999)), "2000");
@@ -546,11 +546,11 @@ static void test_notice(void **state) {
     o.category = (karma_names)NAMES("a");
     read_text(&r, "a\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n-\n", &o);
     assert_read(&r);
-    assert_int_equal(r.n_notices, 0); /* as asked for */
+    assert_int_equal(r.n_notices, 0); /* as requested */
     reading_clear(&r);
 }
 
-/* Spreadsheets of many countries: fields cut by semicolons, decimal commas. */
+/* Spreadsheets of many countries: semicolons between fields, decimal commas. */
 static void test_decimal_commas(void **state) {
     (void)state;
     reading r;
@@ -566,12 +566,12 @@ static void test_decimal_commas(void **state) {
     assert_read(&r);
     assert_int_equal(karma_table_attribute_kind(r.table, 0), KARMA_COLUMN_CATEGORY);
     reading_clear(&r);
-    read_text(&r, "a;b\n0.5;1\n1.25;2\n", NULL); /* points stay points */
+    read_text(&r, "a;b\n0.5;1\n1.25;2\n", NULL); /* decimal points are still read */
     assert_read(&r);
     assert_true(cell_of(&r, 1, 0) == 1.25);
     assert_int_equal(r.n_notices, 0);
     reading_clear(&r);
-    read_text(&r, "a,b\n\"1,234\",1\n\"12,345.5\",2\n", NULL); /* thousands, where commas cut the fields */
+    read_text(&r, "a,b\n\"1,234\",1\n\"12,345.5\",2\n", NULL); /* groups of thousands, if commas are not delimiters */
     assert_read(&r);
     assert_true(cell_of(&r, 0, 0) == 1234.0 && cell_of(&r, 1, 0) == 12345.5);
     reading_clear(&r);
@@ -604,7 +604,7 @@ static void test_dates(void **state) {
     assert_true(cell_of(&r, 0, 0) == 1970.0 && cell_of(&r, 0, 2) == 5.0 && cell_of(&r, 0, 3) == 1.0);
     assert_true(isnan(cell_of(&r, 1, 0)) && cell_of(&r, 1, 4) == 9.0 && cell_of(&r, 2, 1) == 2.0);
     reading_clear(&r);
-    read_text(&r, "d\n3/1/2024\n13/1/2024\n", NULL); /* one cell settles the order */
+    read_text(&r, "d\n3/1/2024\n13/1/2024\n", NULL); /* one cell determines the order */
     assert_read(&r);
     assert_true(cell_of(&r, 0, 1) == 1.0);
     reading_clear(&r);
@@ -629,7 +629,7 @@ static void test_dates(void **state) {
            "them, or option 'dates=off'");
 }
 
-/* A model that learned from dates reads them as dates again, whatever a few cells hold. */
+/* A model that was learned from dates reads dates again, even if a few cells are something else. */
 static void test_expected_dates(void **state) {
     (void)state;
     karma_i_column columns[] = {{.name = "d.month", .kind = KARMA_COLUMN_NUMBER},
@@ -645,7 +645,7 @@ static void test_expected_dates(void **state) {
     reading_clear(&r);
 }
 
-/* 2^53 + 1 is no double: as numbers the two labels would be one class. */
+/* 2^53 + 1 is not a double: as numbers the two labels would be one class. */
 static void test_large_labels_stay_apart(void **state) {
     (void)state;
     karma_read_options o = read_defaults();
@@ -711,7 +711,7 @@ static void test_expected_targets(void **state) {
     char names[64];
     read_bytes(&r, ".csv", text, sizeof text - 1, NULL, &e);
     assert_read(&r);
-    assert_string_equal(targets_of(&r, names, sizeof names), "z|y"); /* as expected, not as in the file */
+    assert_string_equal(targets_of(&r, names, sizeof names), "z|y"); /* in the expected order, not that of the file */
     assert_string_equal(names_of(&r, names, sizeof names), "n,w");
     assert_true(target_of(&r, 0) == 3.0);
     assert_null(karma_table_weight_name(r.table));
@@ -723,7 +723,7 @@ static void test_expected_targets(void **state) {
     assert_string_equal(targets_of(&r, names, sizeof names), "y");
     assert_true(karma_table_row_weight(r.table, 0) == 3.0);
     reading_clear(&r);
-    o.row_weight = "v"; /* asked for, so it must be there */
+    o.row_weight = "v"; /* it was asked for, so it is required */
     read_bytes(&r, ".csv", text, sizeof text - 1, &o, &e);
     assert_refused(&r, KARMA_ERR_DATA, "no column 'v'; the columns are 'y', 'n', 'z', 'w'");
 }
@@ -770,7 +770,7 @@ static void test_files(void **state) {
     assert_null(table);
 }
 
-/* The bytes of `text` packed by gzip, to be freed. */
+/* The bytes of `text` compressed by gzip; the caller frees them. */
 static char *packed(const char *text, size_t *length) {
     temp_file file;
     temp_create_gzip(&file, ".gz", text, strlen(text));
@@ -799,7 +799,7 @@ static void test_gzip(void **state) {
         assert_true(cell_of(&r, 1, 1) == 4.0);
         reading_clear(&r);
     }
-    for (size_t cut = 2; cut < n; cut++) { /* at a member's end it is whole */
+    for (size_t cut = 2; cut < n; cut++) { /* at the end of a member the file is complete */
         read_bytes(&r, ".csv", bytes, cut, NULL, NULL);
         if (cut == n_first)
             assert_read(&r);
@@ -875,7 +875,7 @@ static void test_many_levels(void **state) {
 
 /* --- writing ------------------------------------------------------------------------------------------- */
 
-/* What the table is as CSV text, to be freed. */
+/* The table as CSV text; the caller frees it. */
 static char *written(const karma_table *table) {
     char *text = NULL;
     size_t length = 0;
@@ -961,7 +961,7 @@ static void test_write_error(void **state) {
 
 /* --- hostile input ------------------------------------------------------------------------------------- */
 
-/* Bytes that matter to a reader are tried more often than others. */
+/* Bytes with a meaning for the reader are tried more often than others. */
 static char mutant(karma_i_rng *rng) {
     static const char liked[] = ",;|\t\"\r\n \0"
                                 "0-.eNinf?\xc3\xff";

@@ -1,5 +1,5 @@
-/* Files of many blocks and several windows, read by several threads: every value is known from how the text was made.
- */
+/* Files of many blocks and several windows, read by several threads: every value follows from the way the text was
+ * made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ enum { N_ROWS = 40000, FILLER = 200, LONG_QUOTE = 700000, LONG_ROW = 12345 };
 typedef struct text {
     char *bytes;
     size_t length;
-    size_t line; /* of the row to come */
+    size_t line; /* of the next row */
 } text;
 
 static const char *const notes[] = {"plain", "with, comma", "two\nlines", "a \"quote\"", "5\" pipe\n\n\"x\",1,2"};
@@ -168,7 +168,7 @@ static void line_ends_of_windows_and_byte_order_marks(void **state) {
 }
 
 /* The message about a fault deep in the file names its line, whichever thread finds it. */
-static void faults_have_their_line(void **state) {
+static void errors_name_their_line(void **state) {
     (void)state;
     static const struct {
         const char *row, *sentence;
@@ -198,12 +198,12 @@ static void faults_have_their_line(void **state) {
         }
 }
 
-/* A quote that is never closed swallows the rest: the message names the line where it opens. */
+/* A quote that is never closed includes the rest of the file: the message names the line where it opens. */
 static void open_quotes_are_found(void **state) {
     (void)state;
     size_t line = 0;
     text t = make_text("\n", 20000, "id,1,\"open,1,2001-03-01,f,1,yes\n", &line);
-    /* no quote must come behind it */
+    /* no quote may follow it */
     char sentence[100];
     for (char *p = strstr(t.bytes, "\"open") + 1; p < t.bytes + t.length; p++)
         if (*p == '"') *p = '\'';
@@ -219,7 +219,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_rows_arrive_for_any_number_of_threads),
         cmocka_unit_test(line_ends_of_windows_and_byte_order_marks),
-        cmocka_unit_test(faults_have_their_line),
+        cmocka_unit_test(errors_name_their_line),
         cmocka_unit_test(open_quotes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Numbers as text against the C library, to the last bit: millions of spellings. */
+/* Reading numbers against the C library, to the last bit, on millions of spellings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void check(const char *text) {
     if (bits_of(got) != bits_of(expected)) fail_msg("'%s' is read as %.17g", text, got);
     (void)snprintf(framed, sizeof framed, "%s,9999999999", text);
     const char *behind = karma_i_number_scan(&scanned, framed, framed + strlen(framed));
-    if (!behind) return; /* it may leave a number to the other one */
+    if (!behind) return; /* it may leave a number to the slow reader */
     assert_ptr_equal(behind, framed + length);
     if (bits_of(scanned) != bits_of(expected)) fail_msg("'%s' is scanned as %.17g", text, scanned);
 }
@@ -137,7 +137,7 @@ static void every_exponent_is_read(void **state) {
             check(text);
             n_direct += karma_i_decimal_value(&value, digits[i], exponent) != 0;
         }
-    assert_true(n_direct > 900); /* the fast way was taken */
+    assert_true(n_direct > 900); /* the fast path was taken */
 }
 
 int main(void) {

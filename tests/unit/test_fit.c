@@ -53,7 +53,7 @@ static void a_step_function_is_called(void **state) {
     karma_table_free(table);
 }
 
-/* Says stop from the n-th call on. */
+/* Asks to stop from the n-th call on. */
 typedef struct stopper {
     size_t calls, from;
 } stopper;
@@ -121,17 +121,18 @@ static double rho_of(const karma_table *table, char *kernel) {
     return rho;
 }
 
-/* rho goes with the bound on |φ|: of kernels that are not the paper's own, with the root of the largest k(x,x). */
-static void rho_goes_with_the_length_of_rows(void **state) {
+/* rho depends on the bound on |φ|; for kernels that are not in the paper, on the root of the largest k(x,x). */
+static void rho_depends_on_the_length_of_rows(void **state) {
     (void)state;
     karma_table *table = two_classes();
     double composed = rho_of(table, "linear + 0*rank");
     assert_true(fabs(rho_of(table, "0.25*linear") - 0.5 * composed) < 1e-9 * composed);
-    assert_true(rho_of(table, "linear") >= composed); /* the paper's bound is for all rows with cells that large */
+    /* the bound of the paper holds for all rows with cells of that size */
+    assert_true(rho_of(table, "linear") >= composed);
     karma_table_free(table);
 }
 
-/* Threads of other runtimes have small stacks; instrumented frames are larger. */
+/* Threads of other runtimes have small stacks. Frames of sanitized builds are larger. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { SMALL_STACK = 1024 * 1024 };
 #else
@@ -151,7 +152,7 @@ static void *learn_and_predict(void *payload) {
     karma_fit_options options;
     karma_options_init(karma_fit_option_table(), &options);
     options.kernel = job->kernel;
-    options.threads = 1; /* all of the work is this thread's */
+    options.threads = 1; /* this thread does all of the work */
     job->status = karma_fit(&model, job->table, &options, NULL, NULL);
     if (job->status == KARMA_OK) job->status = karma_predict(job->scores, model, job->table, 1, NULL, NULL);
     karma_model_free(model);
@@ -182,7 +183,7 @@ int main(void) {
         cmocka_unit_test(cancelled_before_learning_gives_no_model),
         cmocka_unit_test(cancelled_later_keeps_what_was_learned),
         cmocka_unit_test(columns_of_one_name_are_refused),
-        cmocka_unit_test(rho_goes_with_the_length_of_rows),
+        cmocka_unit_test(rho_depends_on_the_length_of_rows),
         cmocka_unit_test(a_small_stack_suffices),
     };
     return cmocka_run_group_tests_name("fit", tests, NULL, NULL);

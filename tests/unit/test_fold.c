@@ -1,4 +1,4 @@
-/* Tasks and their folds: each row is left out once per repeat, and a task learns of labels from the rows it is given.
+/* Tasks and folds: each row is left out once per repeat, and a task is learned from the given rows only.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static size_t number_of(const karma_table *table, size_t row) {
     return (size_t)value;
 }
 
-/* Training and test rows are those that the row numbers say, and together all rows. */
+/* Training and test rows agree with their row numbers, and together they are all rows. */
 static void check_fold(const karma_i_folds *folds, size_t number, size_t *n_left_out) {
     unsigned char seen[ROWS] = {0};
     karma_i_fold fold, test;
@@ -99,7 +99,7 @@ static void every_row_is_left_out_once_per_repeat(void **state) {
     }
 }
 
-/* The seldom class has 12 rows: two or three in each of five folds. */
+/* The rare class has 12 rows: two or three in each of five folds. */
 static void classes_are_spread_evenly(void **state) {
     (void)state;
     karma_table *table = with_classes();
@@ -114,7 +114,7 @@ static void classes_are_spread_evenly(void **state) {
     karma_table_free(table);
 }
 
-/* Repeat r has seed + r * step: its folds are those of a deal with that seed. */
+/* Repeat r has seed + r * step: its folds are those of a single repeat with that seed. */
 static void repeats_have_seeds_of_their_own(void **state) {
     (void)state;
     karma_table *table = with_classes();
@@ -132,7 +132,7 @@ static void repeats_have_seeds_of_their_own(void **state) {
     karma_table_free(table);
 }
 
-static void scores_go_there_and_back(void **state) {
+static void scores_are_put_and_taken_back(void **state) {
     (void)state;
     enum { OUTPUTS = 2 };
     karma_table *table = with_classes();
@@ -174,9 +174,9 @@ static void too_many_folds_are_an_error(void **state) {
 }
 
 /* Mean and spread of a number are those of the given rows; the classes stay. */
-static void a_task_is_learned_anew_from_other_rows(void **state) {
+static void a_task_can_be_relearned_from_other_rows(void **state) {
     (void)state;
-    static const size_t rows[] = {1, 2, 3, 5, 6}; /* none of the seldom class */
+    static const size_t rows[] = {1, 2, 3, 5, 6}; /* none of the rare class */
     enum { N = sizeof rows / sizeof rows[0] };
     double mean = 0.0;
     karma_table *numbers = with_numbers(), *classes = with_classes(), *few = NULL;
@@ -224,9 +224,9 @@ int main(void) {
         cmocka_unit_test(every_row_is_left_out_once_per_repeat),
         cmocka_unit_test(classes_are_spread_evenly),
         cmocka_unit_test(repeats_have_seeds_of_their_own),
-        cmocka_unit_test(scores_go_there_and_back),
+        cmocka_unit_test(scores_are_put_and_taken_back),
         cmocka_unit_test(too_many_folds_are_an_error),
-        cmocka_unit_test(a_task_is_learned_anew_from_other_rows),
+        cmocka_unit_test(a_task_can_be_relearned_from_other_rows),
         cmocka_unit_test(a_view_has_other_options_and_the_same_heads),
     };
     return cmocka_run_group_tests_name("fold", tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void assign(size_t *fold, size_t n_rows, size_t n_folds, const size_t *st
         fail_msg("%s", err.message);
 }
 
-/* The counts of the folds, over the rows of `which` stratum (SIZE_MAX: over all rows), differ by at most 1. */
+/* The folds have equal numbers of rows of stratum `which` (SIZE_MAX: of all rows), give or take 1. */
 static void assert_even(const size_t *fold, size_t n_rows, size_t n_folds, const size_t *stratum, size_t which) {
     size_t count[MOST_FOLDS] = {0}, least = SIZE_MAX, most = 0;
     for (size_t i = 0; i < n_rows; i++) {
@@ -51,8 +51,8 @@ static void folds_and_strata_are_even(void **state) {
     }
 }
 
-/* From a Python twin of generator and shuffle: a change of these is a change of everyone's cross-validation. */
-static void a_seed_means_these_folds(void **state) {
+/* Computed by a Python copy of generator and shuffle. A change here would change the cross-validation of every user. */
+static void a_seed_gives_these_folds(void **state) {
     (void)state;
     static const size_t stratum[] = {0, 0, 0, 0, 1, 1, 1, 99}, wanted_plain[] = {0, 0, 1, 1, 2, 2, 1, 0},
                         wanted_strata[] = {2, 1, 0, 0, 2, 1, 0, 1};
@@ -63,7 +63,8 @@ static void a_seed_means_these_folds(void **state) {
     assert_memory_equal(fold, wanted_strata, sizeof fold);
 }
 
-/* Any two rows share one of two folds of 20 with chance 9/19 only: 400 seeds show whether the shuffle shuffles. */
+/* In two folds of 20 rows, two rows share a fold with probability 9/19: 400 seeds show whether the shuffle is
+ * random. */
 static void seeds_differ_and_rows_mix(void **state) {
     (void)state;
     size_t fold[20], together = 0;
@@ -74,7 +75,7 @@ static void seeds_differ_and_rows_mix(void **state) {
     assert_true(together > 400 * 9 / 19 - 40 && together < 400 * 9 / 19 + 40); /* four standard deviations */
 }
 
-static void folds_that_cannot_be(void **state) {
+static void impossible_folds_are_refused(void **state) {
     (void)state;
     size_t fold[3] = {7, 7, 7};
     assert_int_equal(karma_i_folds_assign(fold, 3, 4, NULL, 0, 1, NULL), KARMA_ERR_DATA);
@@ -112,7 +113,7 @@ static void bins_are_even_and_ascend(void **state) {
     }
 }
 
-static void splits_part_the_rows(void **state) {
+static void splits_divide_the_rows(void **state) {
     (void)state;
     static const size_t fold[] = {2, 0, 1, 0, 2}, wanted_train[] = {0, 2, 4}, wanted_test[] = {1, 3};
     size_t train[5], test[5], n_train, n_test;
@@ -129,12 +130,12 @@ static void splits_part_the_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folds_and_strata_are_even),
-        cmocka_unit_test(a_seed_means_these_folds),
+        cmocka_unit_test(a_seed_gives_these_folds),
         cmocka_unit_test(seeds_differ_and_rows_mix),
-        cmocka_unit_test(folds_that_cannot_be),
+        cmocka_unit_test(impossible_folds_are_refused),
         cmocka_unit_test(bins_by_hand),
         cmocka_unit_test(bins_are_even_and_ascend),
-        cmocka_unit_test(splits_part_the_rows),
+        cmocka_unit_test(splits_divide_the_rows),
     };
     return cmocka_run_group_tests_name("folds", tests, NULL, NULL);
 }

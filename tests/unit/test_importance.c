@@ -1,4 +1,4 @@
-/* Permutation importance: what must be first, what must be nothing, and that missing cells stay. */
+/* Permutation importance: which column must be first, which must have none, and missing cells stay where they are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static const karma_importance *item_of(const karma_importances *m, size_t target
 static const karma_explain_options DEFAULTS = {
     .struct_size = sizeof(karma_explain_options), .samples = 100, .repeats = 20, .seed = 3, .threads = 1};
 
-static void what_decides_comes_first(void **state) {
+static void the_decisive_column_comes_first(void **state) {
     (void)state;
     karma_table *train = draw(1, 2), *test = draw(2, 1);
     for (int outer = 0; outer < 2; outer++) {
@@ -92,7 +92,7 @@ static void what_decides_comes_first(void **state) {
             assert_true(items[0].importance > (target == 0 ? 0.2 : 1.0));
             assert_true(items[0].importance > 10.0 * items[0].error && items[0].error > 0.0);
             for (size_t k = 1; k < COLUMNS; k++) assert_true(items[k - 1].importance >= items[k].importance);
-            /* of noise the order that the cells came in is one permutation more, no better than the others */
+            /* for noise, the original order is only one more permutation, and no better than the others */
             assert_true(fabs(noise->importance) <= 3.0 * noise->error * sqrt(1.0 + (double)DEFAULTS.repeats));
             assert_true(fabs(noise->importance) < 0.1 * items[0].importance);
             assert_true(item_of(&m, target, 3)->importance == 0.0 && item_of(&m, target, 3)->error == 0.0);
@@ -105,8 +105,8 @@ static void what_decides_comes_first(void **state) {
     karma_table_free(test);
 }
 
-/* The label determines which cells are observed, and nothing else: a model that uses missingness is right, and whatever
- * values are put into the same cells it stays so. */
+/* The label determines which cells are observed, but not their values. A model that uses missingness is right, and
+ * permuting the values does not change that. */
 static void holes_stay_where_they_are(void **state) {
     (void)state;
     double cells[200 * 2];
@@ -138,7 +138,7 @@ static void holes_stay_where_they_are(void **state) {
 }
 
 /* Two rows observe the column: a permutation swaps their cells or does not, and the accuracy falls by 2/4 or not. */
-static void a_fall_by_hand(void **state) {
+static void a_drop_by_hand(void **state) {
     (void)state;
     static const double cells[] = {-1, NAN, 1, NAN, NAN, -1, NAN, 1};
     static const char *const classes[] = {"a", "b", "a", "b"};
@@ -152,7 +152,7 @@ static void a_fall_by_hand(void **state) {
     for (size_t k = 0; k < 2; k++) {
         double swaps = m.items[k].importance / 0.5 * R, share = swaps / R;
         assert_true(fabs(swaps - round(swaps)) < 1e-9);
-        assert_true(swaps > 2.0 && swaps < 18.0); /* neither never nor always */
+        assert_true(swaps > 2.0 && swaps < 18.0); /* sometimes, but not always */
         assert_true(fabs(m.items[k].error - 0.5 * sqrt(share * (1.0 - share) / (R - 1.0))) < 1e-12);
     }
     karma_importances_clear(&m);
@@ -181,7 +181,7 @@ static void the_seed_decides_and_threads_do_not(void **state) {
     karma_table_free(test);
 }
 
-/* A table that lacks a column cannot lose by it. */
+/* A column that is not in the table has no importance. */
 static void absent_columns_have_no_importance(void **state) {
     (void)state;
     static double cells[ROWS], numbers[ROWS];
@@ -215,7 +215,7 @@ static int stop(void *payload, const char *stage, size_t done, size_t total) {
     return done == 2;
 }
 
-static void what_cannot_be_measured_is_refused(void **state) {
+static void bad_requests_are_refused(void **state) {
     (void)state;
     karma_table *train = draw(1, 2), *unlabelled = draw(2, 0), *constant = draw(3, 2);
     double same[ROWS];
@@ -242,12 +242,12 @@ static void what_cannot_be_measured_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_decides_comes_first),
+        cmocka_unit_test(the_decisive_column_comes_first),
         cmocka_unit_test(holes_stay_where_they_are),
-        cmocka_unit_test(a_fall_by_hand),
+        cmocka_unit_test(a_drop_by_hand),
         cmocka_unit_test(the_seed_decides_and_threads_do_not),
         cmocka_unit_test(absent_columns_have_no_importance),
-        cmocka_unit_test(what_cannot_be_measured_is_refused),
+        cmocka_unit_test(bad_requests_are_refused),
     };
     return cmocka_run_group_tests_name("importance", tests, NULL, NULL);
 }

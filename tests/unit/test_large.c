@@ -16,12 +16,12 @@
 static const size_t EDGES[] = {2147483647, 2147483648, 2147483649, 4294967295, 4294967296, 4294967297};
 enum { N_EDGES = sizeof EDGES / sizeof EDGES[0] };
 
-/* Rows × columns × 8 bytes are more than 2^64 for all of them, whatever the low bits look like. */
+/* Rows × columns × 8 bytes are more than 2^64 for all of them, whatever their low bits are. */
 static void products_do_not_wrap(void **state) {
     (void)state;
     for (size_t a = 0; a < N_EDGES; a++)
         for (size_t b = 0; b < N_EDGES; b++) {
-            volatile size_t rows = EDGES[a], columns = EDGES[b]; /* hidden from the compiler's own warnings */
+            volatile size_t rows = EDGES[a], columns = EDGES[b]; /* hidden from the compiler, which would warn */
             double *items = NULL;
             size_t capacity = 0;
             assert_null(karma_i_alloc(rows, columns * 8));
@@ -83,7 +83,7 @@ static void columns_beyond_their_index(void **state) {
     }
 }
 
-/* An index that has the low 32 bits of a good one is not that one. */
+/* An index with the same low 32 bits as a valid one is not accepted in its place. */
 static void indices_are_not_cut(void **state) {
     (void)state;
     const double value[1] = {1.0};

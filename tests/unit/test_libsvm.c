@@ -62,7 +62,7 @@ static void test_absent_zero(void **state) {
     reading r;
     read_text(&r, sample, &o);
     assert_read(&r);
-    assert_int_equal(karma_table_n_observed(r.table), 16 - 2); /* all but the two that say nan */
+    assert_int_equal(karma_table_n_observed(r.table), 16 - 2); /* all but the two cells `nan` */
     assert_true(cell_of(&r, 0, 0) == 0.5 && cell_of(&r, 0, 1) == 0.0 && cell_of(&r, 0, 3) == 0.0);
     assert_true(isnan(cell_of(&r, 1, 1)) && isnan(cell_of(&r, 3, 3)));
     assert_true(cell_of(&r, 2, 0) == 0.0 && cell_of(&r, 2, 3) == 0.0);
@@ -246,7 +246,7 @@ static void test_large_indices(void **state) {
     assert_int_equal(karma_table_n_observed(r.table), 2);
     assert_true(cell_of(&r, 1, 59999) == 2.0);
     reading_clear(&r);
-    if (karma_i_memory_limit() > (size_t)1 << 37) skip(); /* here it would fit */
+    if (karma_i_memory_limit() > (size_t)1 << 37) skip(); /* here it would be valid */
     refuse("1 1:1\n1 2147483647:1\n", KARMA_ERR_MEMORY,
            "line 2: index 2147483647 makes more attributes than fit in memory");
     o.absent = KARMA_ABSENT_ZERO;

@@ -1,4 +1,4 @@
-/* Which attributes the rows determine together: patterns whose answer is known. */
+/* Which attributes are linked by the rows: patterns with a known answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,8 @@ static int sees_chain(size_t row, size_t column) { /* blocks 0-5, 4-9, 8-13: nei
     return column >= first && column < first + 6;
 }
 
-static int sees_rarely(size_t row, size_t column) { /* the last column is with the others in two rows only */
+/* the last column is observed together with the others in two rows only */
+static int sees_rarely(size_t row, size_t column) {
     return column < 3 || row < 2;
 }
 

@@ -1,4 +1,4 @@
-/* Losses against what defines them: derivatives against differences, conjugates against a search for the supremum,
+/* Losses against their definitions: derivatives against differences, conjugates against a search for the supremum,
  * Lipschitz constants against slopes. No formula of a loss is repeated here except for a few points by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,8 +80,8 @@ static void derivatives_equal_differences(void **state) {
     for_every_loss(check_derivative);
 }
 
-/* Where there is a curvature, the slope is continuous and the curvature is its slope; without one it jumps somewhere.
- */
+/* A loss with a curvature has a continuous derivative, and the curvature is its derivative; without one it jumps
+ * somewhere. */
 static void check_curvature(const karma_i_loss *l, double y) {
     const double h = 1e-6;
     double largest_jump = 0.0;
@@ -191,7 +191,7 @@ static void check_conjugate(const karma_i_loss *l, double y) {
     for (int k = -200; k <= 200; k++) {
         double a = 0.02017 * (double)k, star = conjugate(l, a, y);
         if (isinf(star)) {
-            /* outside: the gain grows without end */
+            /* outside: the gain grows without bound */
             double far = 1e9 * (a > slope(l, 1e6, y) ? 1.0 : -1.0);
             if (!(a * far - value(l, far, y) > 1e5))
                 fail_msg("%s (%g), y %g: the conjugate at %g is finite", name_of(l), l->parameter, y, a);
@@ -365,14 +365,14 @@ static void proxes_solve_their_equation(void **state) {
     for_every_loss(check_prox_equation);
 }
 
-/* Into the domain, no farther than needed, and what is inside stays. */
+/* The nearest point of the domain; points inside do not move. */
 static void check_project(const karma_i_loss *l, double y) {
     for (int k = -400; k <= 400; k++) {
         double a = 0.0173 * (double)k, p = l->project(a, y, l->parameter);
         assert_true(isfinite(conjugate(l, p, y)));
         assert_true(l->project(p, y, l->parameter) == p);
         if (isfinite(conjugate(l, a, y))) assert_true(p == a);
-        for (int step = 1; step < 1000; step++) { /* nothing of the domain lies between */
+        for (int step = 1; step < 1000; step++) { /* no point of the domain lies between */
             double between = a + (p - a) * (double)step / 1000.0;
             if (fabs(between - p) > 1e-12 && isfinite(conjugate(l, between, y)) && p != a)
                 fail_msg("%s (%g), y %g: %g is nearer to %g than %g", name_of(l), l->parameter, y, between, a, p);

@@ -80,7 +80,7 @@ static void noise_has_no_rank(void **state) {
     assert_true(report->explained == 0.0);
     assert_int_equal(report->n_blind, ROWS);
     karma_lowrank_free(report);
-    o.subspace_rank = 3; /* also if one is asked for */
+    o.subspace_rank = 3; /* even if a rank is requested */
     report = report_of(table, &o);
     assert_int_equal(report->n_trials, 0);
     assert_int_equal(report->verdict, KARMA_LOWRANK_NO);
@@ -111,7 +111,7 @@ static void lambda_is_that_of_the_definition(void **state) {
     (void)state;
     karma_table *table = low_rank_table(3, 0.1, 0.6);
     karma_fit_options o = plain_options(3);
-    o.subspace_noise = KARMA_NOISE_COLUMN; /* what the report takes by itself, and a recipe does not */
+    o.subspace_noise = KARMA_NOISE_COLUMN; /* the report's default, which differs from that of a recipe */
     karma_lowrank *report = report_of(table, &o);
     double Q[COLUMNS * COLUMNS], lambda, ignored;
     size_t n_reconstructible = 0, n_critical[COLUMNS] = {0};

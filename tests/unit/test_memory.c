@@ -49,7 +49,7 @@ static void columns_of_every_kind(void **state) {
     check_missing(table, 1, 0);
     assert_true(cell(table, 0, 1) == 7.0 && cell(table, 2, 1) == 9.0);
     check_missing(table, 1, 1);
-    /* levels in byte order, the one that no row has dropped */
+    /* levels in byte order, without the one that no row has */
     assert_int_equal(karma_table_n_levels(table, 2), 2);
     assert_string_equal(karma_table_level(table, 2, 0), "blue");
     assert_true(cell(table, 0, 2) == 0.0 && cell(table, 2, 2) == 1.0);
@@ -75,7 +75,7 @@ static void equal_levels_are_joined_and_the_empty_one_is_missing(void **state) {
     karma_table_free(table);
 }
 
-/* Places in the order instead of codes; refusals leave the table as it was. */
+/* Ranks replace codes; a refused call leaves the table unchanged. */
 static void test_a_category_is_ordered(void **state) {
     (void)state;
     const int32_t codes[] = {2, 0, -1, 1};
@@ -131,7 +131,7 @@ static void bad_columns_are_refused(void **state) {
 
 static void strides_may_be_of_any_sign(void **state) {
     (void)state;
-    static const float by_column[] = {1, 2, 3, 4, NAN, 6}; /* two columns of three rows, the rows from the end */
+    static const float by_column[] = {1, 2, 3, 4, NAN, 6}; /* two columns of three rows, the rows in reverse order */
     karma_table *table = NULL;
     assert_int_equal(karma_table_from_strided(&table, by_column + 2, KARMA_FLOAT32, 3, 2, -(ptrdiff_t)sizeof(float),
                                               3 * sizeof(float), NULL, NULL),
@@ -235,8 +235,8 @@ static void arrow_types_and_nulls(void **state) {
     karma_options_clear(karma_read_option_table(), &o);
 }
 
-/* A slice of a batch begins further on in every column. */
-/* One view of 16 bytes: a text of up to 12 bytes, or its length and its place in the first buffer. */
+/* A slice of a batch starts at an offset in every column. */
+/* A view has 16 bytes: a text of up to 12 bytes, or its length and its offset in the first buffer. */
 static void put_view(char *view, const char *text, int32_t place) {
     int32_t length = (int32_t)strlen(text), buffer = 0;
     memset(view, 0, 16);
@@ -411,7 +411,7 @@ static void an_empty_column_keeps_its_place(void **state) {
 static void an_older_struct_gets_defaults_and_is_not_overrun(void **state) {
     (void)state;
     unsigned char memory[sizeof(karma_fit_options)];
-    size_t old_size = offsetof(karma_fit_options, C); /* as if C and what follows had come later */
+    size_t old_size = offsetof(karma_fit_options, C); /* as if the options from C on had been added later */
     memset(memory, 0xab, sizeof memory);
     karma_fit_options *old = (void *)memory;
     karma_options_init_size(karma_fit_option_table(), old, old_size);
@@ -436,7 +436,7 @@ static void an_older_struct_gets_defaults_and_is_not_overrun(void **state) {
     karma_options_clear(karma_fit_option_table(), &now);
 }
 
-static void a_struct_that_was_not_filled_is_refused(void **state) {
+static void an_uninitialised_struct_is_refused(void **state) {
     (void)state;
     double cells[ROWS * COLUMNS], classes[ROWS], numbers[ROWS];
     karma_model *model = NULL;
@@ -447,12 +447,12 @@ static void a_struct_that_was_not_filled_is_refused(void **state) {
     assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, &raw, NULL, &err), KARMA_ERR_OPTION);
     assert_non_null(strstr(err.message, "karma_options_init"));
     karma_options_init(karma_fit_option_table(), &raw);
-    raw.struct_size += 8; /* of a newer header */
+    raw.struct_size += 8; /* as of a newer header */
     assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, &raw, NULL, &err), KARMA_ERR_OPTION);
     assert_null(model);
 }
 
-static void the_version_is_one(void **state) {
+static void version_text_and_number_agree(void **state) {
     (void)state;
     char text[32];
     (void)snprintf(text, sizeof text, "%d.%d.%d", KARMA_VERSION_MAJOR, KARMA_VERSION_MINOR, KARMA_VERSION_PATCH);
@@ -475,8 +475,8 @@ int main(void) {
         cmocka_unit_test(arrays_in_and_predictions_out),
         cmocka_unit_test(an_empty_column_keeps_its_place),
         cmocka_unit_test(an_older_struct_gets_defaults_and_is_not_overrun),
-        cmocka_unit_test(a_struct_that_was_not_filled_is_refused),
-        cmocka_unit_test(the_version_is_one),
+        cmocka_unit_test(an_uninitialised_struct_is_refused),
+        cmocka_unit_test(version_text_and_number_agree),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

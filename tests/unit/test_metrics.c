@@ -1,4 +1,4 @@
-/* Metrics against small cases worked out by hand and against definitions carried out pair by pair. */
+/* Metrics against small cases by hand and against their definitions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,7 +97,7 @@ static void two_classes_by_hand(void **state) {
     karma_model_free(model);
 }
 
-/* The majority is that of training, not of the given rows. */
+/* The majority class is that of the training rows, not of the given rows. */
 static void the_majority_is_that_of_training(void **state) {
     (void)state;
     static const char *const truth[] = {"a", "a", "a", "b"};
@@ -160,7 +160,7 @@ static void auc_equals_the_count_of_pairs(void **state) {
     karma_model_free(three);
 }
 
-/* Once this never returned. The score of a row without a label does not matter. */
+/* This call once did not return. The score of a row without a label does not matter. */
 static void scores_that_are_not_finite(void **state) {
     (void)state;
     static const char *const truth[] = {"a", "b", "b", NULL, "a"};
@@ -192,8 +192,8 @@ static void auc_without_both_classes_is_nan(void **state) {
     karma_metrics m = evaluate(model, table, scores);
     assert_true(isnan(karma_metrics_value(&m, "auc")));
     assert_close(karma_metrics_value(&m, "accuracy"), 0.5);
-    assert_close(karma_metrics_value(&m, "balanced_accuracy"), 0.5); /* of the one class that occurs */
-    assert_close(karma_metrics_value(&m, "f1"), 0.5 * (2.0 / 3.0));  /* b: 2/3; a is claimed once, in vain: 0 */
+    assert_close(karma_metrics_value(&m, "balanced_accuracy"), 0.5); /* of the only class that occurs */
+    assert_close(karma_metrics_value(&m, "f1"), 0.5 * (2.0 / 3.0));  /* b: 2/3; a is predicted once, wrongly: 0 */
     karma_metrics_clear(&m);
     karma_table_free(table);
     karma_model_free(model);
@@ -282,7 +282,7 @@ static void classes_that_are_numbers(void **state) {
     karma_model_free(model);
 }
 
-static void nothing_to_compare_with_is_an_error(void **state) {
+static void no_labels_are_an_error(void **state) {
     (void)state;
     static const char *const none[] = {NULL, NULL}, *const text[] = {"x", "y"};
     static const double scores[] = {1, 2}, numbers[] = {1, 2, 3, 4, 5};
@@ -429,7 +429,7 @@ static double mean_row_loss(const karma_i_metric *metric, const karma_i_judged *
     return sum / j->total;
 }
 
-/* What the metric would be if its mean over rows were this. */
+/* The metric that follows from this mean over rows. */
 static double value_of_mean(const karma_i_metric *metric, double mean, const karma_i_judged *j) {
     double factor = j->head->labels.factor, label = 0.0, spread = 0.0;
     switch (metric->goal) {
@@ -452,7 +452,7 @@ static double value_of_mean(const karma_i_metric *metric, double mean, const kar
     }
 }
 
-/* The losses of single rows, which candidates of a search are compared by, give the metric. */
+/* The losses of single rows, by which a search compares candidates, add up to the metric. */
 static void row_losses_give_the_metric(void **state) {
     (void)state;
     static const double training[] = {1, 2, 3, 4, 10};
@@ -505,7 +505,7 @@ int main(void) {
         cmocka_unit_test(unknown_and_missing_labels),
         cmocka_unit_test(macro_f1_and_balanced_accuracy_by_definition),
         cmocka_unit_test(classes_that_are_numbers),
-        cmocka_unit_test(nothing_to_compare_with_is_an_error),
+        cmocka_unit_test(no_labels_are_an_error),
         cmocka_unit_test(log_loss_of_the_logistic_model),
         cmocka_unit_test(regression_by_hand),
         cmocka_unit_test(goals_are_metrics),

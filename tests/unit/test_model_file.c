@@ -1,5 +1,5 @@
-/* Model files: what is saved is what is loaded; whatever is damaged, cut or forged is refused, or makes a model that
- * keeps every promise. Forged files have a correct checksum, computed here. */
+/* Model files: what is saved is what is loaded; a damaged, truncated or forged file is refused, or makes a model
+ * that behaves as documented. Forged files have a correct checksum, computed here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,7 +143,7 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
     const karma_option_table *options_table = karma_fit_option_table();
     for (size_t i = 0; i < options_table->count; i++) {
         char old_text[100], new_text[100];
-        if (strcmp(options_table->options[i].name, "threads") == 0) continue; /* not part of a model */
+        if (strcmp(options_table->options[i].name, "threads") == 0) continue; /* not part of the model file */
         karma_option_text(&options_table->options[i], karma_model_options(model), old_text, sizeof old_text);
         karma_option_text(&options_table->options[i], karma_model_options(again), new_text, sizeof new_text);
         assert_string_equal(old_text, new_text);
@@ -152,7 +152,7 @@ static void check_round_trip(const char *csv, const char *target, const karma_fi
     assert_true(a->C == b->C && a->rho == b->rho && a->scale == b->scale && a->mean_loss == b->mean_loss);
     assert_true(a->n_rows == b->n_rows && a->n_support == b->n_support && a->rounds == b->rounds);
     assert_true(a->stop == b->stop && a->n_unlabelled == b->n_unlabelled && a->error_rate == b->error_rate);
-    /* bytes of a file depend on the model only */
+    /* the bytes of a file depend on the model only */
     take_image(&second, again);
     assert_int_equal(second.size, im.size);
     assert_memory_equal(second.bytes, im.bytes, im.size);
@@ -183,7 +183,7 @@ static void models_are_the_same_after_a_file(void **state) {
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
         o = quick_options();
         o.kernel = kernels[k];
-        o.subspace_rank = 2; /* tables of a few rows have none to be found */
+        o.subspace_rank = 2; /* in tables of a few rows there is none to find */
         check_round_trip(CSV_BINARY, "label", &o);
         check_round_trip(CSV_CLASSES, "what", &o);
         for (o.standardise = 0; o.standardise < 2; o.standardise++)
@@ -327,7 +327,7 @@ static void forge(const image *im, const parts *p) {
     free(bytes);
 }
 
-/* What the model makes of the missing cells is a table, if it can say so at all. */
+/* Completing missing cells gives a valid table, if the model can do it at all. */
 static void check_completion(const karma_model *m, const karma_table *table, const char *what) {
     karma_completion c;
     karma_error err = {0};
@@ -337,7 +337,7 @@ static void check_completion(const karma_model *m, const karma_table *table, con
     karma_completion_clear(&c);
 }
 
-/* Everything a loaded model promises. */
+/* Everything that must hold for a loaded model. */
 static void check_model(const karma_model *m, const karma_table *table, const char *what) {
     karma_error err = {0};
     if (karma_i_rows_validate(m->support, &err) != KARMA_OK) fail_msg("%s: %s", what, err.message);
@@ -371,7 +371,7 @@ typedef struct forgery {
     size_t n_refused, n_loaded;
 } forgery;
 
-/* Refused, or a model that keeps its promises. */
+/* The file is refused, or the model behaves as documented. */
 static void try_forgery(forgery *f, const char *what) {
     karma_model *model = NULL;
     karma_error err = {0};
@@ -486,7 +486,7 @@ static void open_forgery(forgery *f, const char *csv, const char *target, const 
     karma_model *model = model_of(f->table, o), *again = NULL;
     take_image(&f->im, model);
     take_apart(&f->p, &f->im);
-    forge(&f->im, &f->p); /* unchanged: it loads, so refusals below are for what was changed */
+    forge(&f->im, &f->p); /* unchanged it loads, so refusals below are due to the change */
     karma_error err;
     if (karma_model_load(&again, f->im.file.path, &err) != KARMA_OK) fail_msg("%s", err.message);
     karma_model_free(again);
@@ -528,7 +528,7 @@ static void assert_forgery_refused(forgery *f, const char *what, const char *wor
     if (!strstr(err.message, word)) fail_msg("%s: '%s' does not say '%s'", what, err.message, word);
 }
 
-/* What stands at a path such as "members.0.factors.0.scale"; NULL: nothing does. */
+/* The value at a path such as "members.0.factors.0.scale"; NULL if there is none. */
 static json_t *at_path(json_t *node, const char *path) {
     char name[40];
     while (node && *path) {
@@ -540,7 +540,7 @@ static json_t *at_path(json_t *node, const char *path) {
     return node;
 }
 
-/* Puts a value, or nothing (NULL), in place of what stands there. */
+/* Replaces the value at a path; NULL removes it. */
 static void set_at(json_t *root, const char *path, const char *value) {
     const char *last = strrchr(path, '.'), *name = last ? last + 1 : path;
     char above[100];
@@ -560,7 +560,7 @@ static void set_entry(forgery *f, const char *array, const char *key, const char
     assert_int_equal(json_object_set_new(entry, key, json_loads(value, JSON_DECODE_ANY, NULL)), 0);
 }
 
-/* What no reading may let pass. */
+/* Forgeries that must always be refused. */
 static void these_forgeries_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -674,7 +674,7 @@ static unsigned char *array_of(forgery *f, const char *name) {
 static void forged_members_are_refused(void **state) {
     (void)state;
     static const struct {
-        const char *path, *value; /* NULL: nothing is left there */
+        const char *path, *value; /* NULL: it is removed */
     } changes[] = {
         {"members", "[{\"factors\":[{\"scale\":1,\"spread\":1,\"largest_overlap\":3}]}]"},
         {"members", "[]"},
@@ -720,7 +720,7 @@ static void forged_members_are_refused(void **state) {
     }
 }
 
-/* What is known of a search, as docs/model-format.md has it. */
+/* The account of a search, as in docs/model-format.md. */
 static const char SEARCH[] =
     "{\"goal\":\"balanced-accuracy\",\"end\":\"out of time\",\"score\":0.1,\"error\":null,\"values\":[1,2.5,null],"
     "\"n_folds\":2,\"n_repeats\":3,\"n_rows\":9,\"n_rows_tried\":8,\"n_kernels\":7,\"n_kernels_to_the_end\":6,"
@@ -731,7 +731,7 @@ static const char SEARCH[] =
     "{\"kernel\":\"linear\",\"C_factor\":1,\"score\":null,\"error\":null,\"chosen\":false}],"
     "\"members\":[{\"kernel\":\"rank\",\"C_factors\":[1,10],\"weights\":[0.25,0.75]}]}";
 
-static void what_is_known_of_a_search_is_read(void **state) {
+static void the_account_of_a_search_is_read(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
     forgery f;
@@ -763,7 +763,7 @@ static void what_is_known_of_a_search_is_read(void **state) {
     close_forgery(&f);
 }
 
-/* Every member is needed (but for 0-imputation, which may not have been tried), and has its type. */
+/* Every member is required, except those of 0-imputation, which may not have been tried, and its type is checked. */
 static void wrong_searches_are_refused(void **state) {
     (void)state;
     static const char *const wrong[] = {"[]", "1", "\"text\"", "true", "{}"};
@@ -859,7 +859,7 @@ static void put_float(unsigned char *place, float value) {
     memcpy(place, &value, sizeof value);
 }
 
-/* Arrays that break an invariant under a right checksum. */
+/* Arrays that break an invariant, with a valid checksum. */
 static void forged_arrays_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
@@ -991,8 +991,8 @@ static void forged_codes_are_refused(void **state) {
     }
 }
 
-/* What cannot be: features, terms or ranks that are not those of the column, a radius beside codes, ranks some of which
- * are centred. Columns are a, b and fruit; the table has 3 of them. */
+/* Impossible encodings: features, terms or ranks that do not fit the column, a radius together with codes, some
+ * ranks centred and others not. Columns are a, b and fruit; the table has 3 of them. */
 static void impossible_encodings_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -1019,7 +1019,7 @@ static void impossible_encodings_are_refused(void **state) {
         {"subspace(space=ranks)", "scores_value", 0, UINT64_C(0x7ff0000000000000), "finite"},
         {"subspace(space=ranks)", "scores_value", 0, UINT64_C(0x4090000000000000), "order"},
         {"subspace(space=ranks)", "scores", 0, UINT64_C(0x4022000000000000), "order"},  /* 9 */
-        {"subspace(space=ranks)", "scores", 0, UINT64_C(0xc090000000000000), "finite"}, /* -1024 is no score */
+        {"subspace(space=ranks)", "scores", 0, UINT64_C(0xc090000000000000), "finite"}, /* -1024 is not a score */
         {NULL, "radius", 0, 0, "radius"},
     };
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -1040,7 +1040,7 @@ static void impossible_encodings_are_refused(void **state) {
     }
 }
 
-/* Probabilities that would not rise with the score, or are none. */
+/* Functions that do not increase with the score, or do not give probabilities. */
 static void forged_calibrations_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -1073,7 +1073,7 @@ static json_t *subspace_of(const forgery *f) {
     return at_path(f->p.document, "encodings.1.subspace");
 }
 
-/* A subspace of the wrong size, without noise, or with a number that is none. Arrays of the second encoding have its
+/* A subspace of the wrong size, without noise, or with a NaN. Arrays of the second encoding have its
  * number in their names. */
 static void forged_subspaces_are_refused(void **state) {
     (void)state;
@@ -1122,7 +1122,7 @@ static void forged_subspaces_are_refused(void **state) {
         }
 }
 
-/* Where a subspace must stand, and of what. */
+/* Subspaces for encodings that have none, and encodings without the subspace that they need. */
 static void misplaced_subspaces_are_refused(void **state) {
     (void)state;
     for (int which = 0; which < 3; which++) {
@@ -1201,7 +1201,7 @@ static size_t give(void *context, void *bytes, size_t n) {
     return n;
 }
 
-/* Input without end is refused by what the first bytes announce. */
+/* Endless input is refused by the sizes in its first bytes. */
 static void endless_input_is_refused(void **state) {
     (void)state;
     image im;
@@ -1220,8 +1220,8 @@ static void endless_input_is_refused(void **state) {
     drop_image(&im);
 }
 
-/* An array that is larger than any memory is not even asked for. */
-static void huge_claims_are_refused(void **state) {
+/* An array that is larger than any memory is not allocated. */
+static void huge_sizes_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
     forgery f;
@@ -1237,8 +1237,8 @@ static void huge_claims_are_refused(void **state) {
     close_forgery(&f);
 }
 
-/* Numbers that are possible one by one, but overflow together: no score is made of them. */
-static void scores_that_are_no_numbers_are_refused(void **state) {
+/* Each number is valid by itself, but together they overflow: predicting fails. */
+static void scores_that_overflow_are_refused(void **state) {
     (void)state;
     karma_fit_options o = quick_options();
     forgery f;
@@ -1297,7 +1297,7 @@ static void a_failing_save_leaves_nothing(void **state) {
     karma_table_free(table);
 }
 
-/* A name that is not UTF-8 cannot stand in JSON. */
+/* A name that is not UTF-8 cannot be written as JSON. */
 static void invalid_names_cannot_be_saved(void **state) {
     (void)state;
     static const char *const names[] = {"fine", "\xff\xfe"}, *const classes[] = {"a", "b", "a", "b"};
@@ -1334,7 +1334,7 @@ int main(void) {
         cmocka_unit_test(every_forged_header_is_refused_or_harmless),
         cmocka_unit_test(these_forgeries_are_refused),
         cmocka_unit_test(forged_members_are_refused),
-        cmocka_unit_test(what_is_known_of_a_search_is_read),
+        cmocka_unit_test(the_account_of_a_search_is_read),
         cmocka_unit_test(wrong_searches_are_refused),
         cmocka_unit_test(levels_out_of_order_are_refused),
         cmocka_unit_test(a_newer_format_is_named),
@@ -1347,8 +1347,8 @@ int main(void) {
         cmocka_unit_test(every_forged_subspace_is_refused_or_harmless),
         cmocka_unit_test(buffers_hold_what_files_hold),
         cmocka_unit_test(endless_input_is_refused),
-        cmocka_unit_test(huge_claims_are_refused),
-        cmocka_unit_test(scores_that_are_no_numbers_are_refused),
+        cmocka_unit_test(huge_sizes_are_refused),
+        cmocka_unit_test(scores_that_overflow_are_refused),
         cmocka_unit_test(a_failing_save_leaves_nothing),
         cmocka_unit_test(invalid_names_cannot_be_saved),
     };

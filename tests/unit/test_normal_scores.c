@@ -1,4 +1,4 @@
-/* Normal scores against their definition by counting, the way back, and moments against a fine sum. */
+/* Normal scores against their definition by counting, their inverse, and moments against a fine sum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void scores_are_quantiles_of_counted_shares(void **state) {
         check_close(s.mean, sum / N, 1e-12, "the mean");
         check_close(s.sd, sqrt(squares / N - pow(sum / N, 2)), 1e-12, "the standard deviation");
         if (has_ties) assert_true(s.n < 40);
-        /* beyond the ends, and half-way between two values */
+        /* beyond the ends, and halfway between two values */
         assert_true(karma_i_normal_score_of(&s, low - 7.0) == karma_i_normal_score_of(&s, low));
         assert_true(karma_i_normal_score_of(&s, high + 7.0) == karma_i_normal_score_of(&s, high));
         assert_true(karma_i_normal_score_value(&s, -9.0) == low && karma_i_normal_score_value(&s, 9.0) == high);
@@ -123,7 +123,7 @@ static void moments_are_those_of_the_values(void **state) {
         }
         karma_i_normal_scores_moments(&mean, &sd, &s, centre, spread);
         double truth = sqrt(squares - sum * sum);
-        assert_true(fabs(mean - sum) < 0.01 * truth); /* a line of knots is not smooth */
+        assert_true(fabs(mean - sum) < 0.01 * truth); /* a line between knots is not smooth */
         assert_true(fabs(sd / truth - 1.0) < 0.02);
         karma_i_normal_scores_moments(&mean, &sd, &s, centre, 0.0);
         assert_true(mean == karma_i_normal_score_value(&s, centre) && sd == 0.0);

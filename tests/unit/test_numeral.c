@@ -91,7 +91,7 @@ static void currencies(void **state) {
     check_no_number("5$6", '.');
 }
 
-/* Codes of currencies stand apart from their numbers: EUR5 may be a name. */
+/* A currency code needs a space before its number: EUR5 may be a name. */
 static void named_currencies(void **state) {
     (void)state;
     check_number("CHF 1'077.80", '.', 1077.8, KARMA_I_NUMERAL_FRANC | KARMA_I_NUMERAL_GROUPED);
@@ -127,7 +127,7 @@ static void indian_groups(void **state) {
     assert_int_equal(karma_i_numeral_mark("1,07,780", 8), '.');
 }
 
-static void minus_signs_behind(void **state) {
+static void trailing_minus_signs(void **state) {
     (void)state;
     check_number("5-", '.', -5, KARMA_I_NUMERAL_ACCOUNTING);
     check_number("3.114,70-", ',', -3114.7, KARMA_I_NUMERAL_ACCOUNTING | KARMA_I_NUMERAL_GROUPED);
@@ -142,7 +142,7 @@ static void minus_signs_behind(void **state) {
     check_no_number("5-6", '.');
 }
 
-/* Typographic minus signs are minus signs, and a leading 0 is no group of thousands. */
+/* Typographic minus signs are minus signs, and a leading 0 does not begin groups of thousands. */
 static void signs_and_zeros(void **state) {
     (void)state;
     check_number("\xe2\x88\x92"
@@ -212,7 +212,7 @@ static void dates_in_many_forms(void **state) {
     check_moment("23:59:60", d, 0, 0, 0, 24.0 - 1e-9);
 }
 
-static void what_is_no_date(void **state) {
+static void texts_that_are_not_dates(void **state) {
     (void)state;
     static const char *const texts[] = {
         "",      "2024",  "20240301", "2024-13-01",  "2023-02-29", "31.4.2024",   "1/2/24", "12",       "1.5",
@@ -265,12 +265,12 @@ int main(void) {
         cmocka_unit_test(currencies),
         cmocka_unit_test(named_currencies),
         cmocka_unit_test(indian_groups),
-        cmocka_unit_test(minus_signs_behind),
+        cmocka_unit_test(trailing_minus_signs),
         cmocka_unit_test(signs_and_zeros),
         cmocka_unit_test(bounds),
         cmocka_unit_test(marks),
         cmocka_unit_test(dates_in_many_forms),
-        cmocka_unit_test(what_is_no_date),
+        cmocka_unit_test(texts_that_are_not_dates),
         cmocka_unit_test(days_and_weekdays),
         cmocka_unit_test(texts_that_mean_missing),
     };

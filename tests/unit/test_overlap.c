@@ -20,7 +20,7 @@ static karma_table *table_of(const double *cells, size_t n_rows) {
     return table;
 }
 
-/* Every row that the online solver meets off its target, under the absolute loss, becomes a support row. */
+/* With the absolute loss, every row whose score is not its target becomes a support row of the online solver. */
 static karma_model *fit(const double *cells, size_t n_rows, char *kernel) {
     karma_table *table = table_of(cells, n_rows);
     double *labels = malloc(n_rows * sizeof *labels);
@@ -81,7 +81,7 @@ static void sharing_is_at_least_half(void **state) {
     karma_table_free(table);
 }
 
-/* n rows with a, and so many of others that have only b. */
+/* n rows that observe a, and `others` rows that observe only b. */
 static karma_overlap_level level_with(size_t n, size_t others) {
     static const double query[COLUMNS] = {1, NAN, NAN, NAN};
     double *cells = malloc((n + others) * COLUMNS * sizeof *cells);

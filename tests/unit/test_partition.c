@@ -1,5 +1,5 @@
-/* Rows that are split over processes. The processes are threads here, with messages through shared memory: what they
- * compute must have the bits of what one process computes, and an error of one must be that of all. */
+/* Rows that are split over processes. The processes are threads here, with messages through shared memory: their
+ * results must equal those of one process bit for bit, and an error in one must be reported by all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,7 +106,7 @@ static void sums_have_the_same_bits(void **state) {
 
 /* --- messages ------------------------------------------------------------------------------------------ */
 
-/* The communicator of one process: every function gives what it was given. */
+/* The communicator of one process: every function returns its input. */
 static void one_process_is_alone(void **state) {
     (void)state;
     const karma_ranks *r = &karma_i_one_rank;
@@ -137,7 +137,7 @@ static void one_process_is_alone(void **state) {
     assert_int_equal(step, 7);
 }
 
-/* Ranks 1 and 3 fail at different places; the others are in the middle of something else. */
+/* Ranks 1 and 3 fail at different places, while the others are doing something else. */
 static void fail_in_the_middle(member *m) {
     karma_error *err = &m->err;
     size_t counts[2] = {m->ranks.rank, 1};
@@ -146,7 +146,7 @@ static void fail_in_the_middle(member *m) {
     if (m->status == KARMA_OK) m->status = karma_i_ranks_add(counts, 2, &m->ranks, err);
     if (m->ranks.rank == 1 && m->status == KARMA_OK) m->status = KARMA_ERR_IO;
     m->status = karma_ranks_agree(&m->ranks, m->status, err);
-    m->status = karma_ranks_agree(&m->ranks, m->status, err); /* nothing happens a second time */
+    m->status = karma_ranks_agree(&m->ranks, m->status, err); /* a second call changes nothing */
 }
 
 static void agree_on_failure(member *m) {
@@ -421,7 +421,7 @@ static void find_in_processes(space_case *c, size_t n_ranks, const karma_i_subsp
     }
 }
 
-/* So few rows that every process has all; all rows split; and a sample that is split too. */
+/* Few rows, which every process has in full; all rows split; and a sample that is split too. */
 static void subspaces_have_the_same_bits(void **state) {
     (void)state;
     static const size_t sizes[] = {1500, 17000, 140000};
@@ -446,7 +446,7 @@ static void subspaces_have_the_same_bits(void **state) {
     }
 }
 
-/* The sums of granules along the tree are those of all rows, one after the other, but for their last digits. */
+/* Sums of granules along the tree equal the plain sum over all rows, up to rounding. */
 static void granules_add_up_to_all_rows(void **state) {
     (void)state;
     size_t n = 3000, start[13];
@@ -478,7 +478,7 @@ static void granules_add_up_to_all_rows(void **state) {
     karma_i_rows_free(rows);
 }
 
-/* What cannot be split, and a file that is wrong in a part of one process. */
+/* Requests that cannot be split, and a file with an error in the part of one process. */
 static void refusals_are_those_of_all(void **state) {
     (void)state;
     temp_file temporary;

@@ -1,5 +1,5 @@
-/* Plans: what a text becomes, and the message for one that is wrong; what a plan becomes as text; and models that
- * are the weighted mean of a plan's machines. The oracle of these is each machine learned alone. */
+/* Plans: what a text becomes, and the message for one that is wrong; printing; and models that are the weighted mean
+ * of the machines of a plan. The oracle for these learns each machine separately. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,7 +135,7 @@ static void without_a_text_the_kernel_is_linear(void **state) {
     karma_i_plan_clear(&plan);
 }
 
-/* A factor's own setting, else that of the options. */
+/* The setting of the factor, or else that of the options. */
 static void settings_are_a_factors_own(void **state) {
     (void)state;
     char series[] = "2,1";
@@ -160,7 +160,7 @@ static void settings_are_a_factors_own(void **state) {
     karma_i_plan_clear(&plan);
 }
 
-/* The matrix is the kernel: what it was made of is not known. */
+/* The matrix is the kernel; it is not known what it was made from. */
 static void a_precomputed_kernel_is_taken_as_it_is(void **state) {
     (void)state;
     karma_fit_options o = options_for("0.5*precomputed");
@@ -179,7 +179,7 @@ static void repeat(char *text, size_t size, const char *joint, size_t n) {
     assert_true(used < size);
 }
 
-static void as_many_factors_as_allowed(void **state) {
+static void the_largest_number_of_factors(void **state) {
     (void)state;
     char text[500];
     repeat(text, sizeof text, " + ", KARMA_I_MOST_FACTORS);
@@ -196,7 +196,7 @@ static void as_many_factors_as_allowed(void **state) {
 
 /* --- wrong texts --------------------------------------------------------------------------------------- */
 
-/* All of `says`, separated by '|', is in the message; and nothing was given back. */
+/* The message contains each part of `says`, separated by '|', and there is no output. */
 static void assert_refused(const karma_fit_options *options, const char *says) {
     karma_i_plan f;
     memset(&f, 7, sizeof f);
@@ -314,7 +314,7 @@ static void long_texts_are_refused(void **state) {
     refuses(text, "a word is too long");
     (void)snprintf(text, sizeof text, "rank(gamma=%s)", word);
     refuses(text, "a word is too long");
-    memset(text, ' ', 1000); /* what is wrong stands far behind */
+    memset(text, ' ', 1000); /* the error is near the end */
     (void)strcpy(text + 1000, "rank(loss=hinge)");
     refuses(text, "'loss' is not a setting of a factor");
     (void)strcpy(text + 1000, "rank +");
@@ -323,7 +323,7 @@ static void long_texts_are_refused(void **state) {
 
 /* --- members and machines ------------------------------------------------------------------------------ */
 
-/* A text, and what it must be taken for: machines as "member:factor:weight", weights before they sum to 1. */
+/* A text, and how it must be understood: machines as "member:factor:weight", weights before they sum to 1. */
 typedef struct text_reading {
     const char *text;
     size_t n_members, n_machines, n_kinds;
@@ -475,7 +475,7 @@ static void plans_are_printed_as_they_are_read(void **state) {
     }
 }
 
-/* What the user leaves out stays out, and what has no meaning goes. */
+/* Settings that the user omits stay omitted, and those without effect are removed. */
 static void other_texts_become_canonical(void **state) {
     (void)state;
     static const struct {
@@ -566,7 +566,7 @@ static void different_plans_are_not_equal(void **state) {
     static const char *const texts[] = {
         "linear",
         "rank",
-        "linear(gamma=2)", /* the default, but its own */
+        "linear(gamma=2)", /* the default value, but set by the factor */
         "linear(gamma=3)",
         "linear(bias=0)",
         "linear(scale=paper)",
@@ -637,7 +637,8 @@ static void plans_answer_questions(void **state) {
         assert_int_equal(karma_i_plan_is_precomputed(&plan), strcmp(cases[i].text, "precomputed") == 0);
         karma_i_plan_clear(&plan);
     }
-    karma_fit_options o = options_for("linear"); /* settings of the options count where it is about what is computed */
+    /* settings of the options count for questions about what is computed */
+    karma_fit_options o = options_for("linear");
     o.gamma = 1;
     karma_i_plan plan = parse(&o);
     assert_true(karma_i_plan_kernel_is_zero_imputation(&plan.members[0].kernel));
@@ -732,7 +733,7 @@ static void check_mean(const karma_table *table, const karma_table *later) {
         karma_model_free(alone);
     }
     for (size_t i = 0; i < n; i++) spread = fmax(spread, fabs(wanted[i] - wanted[i % karma_model_n_outputs(together)]));
-    assert_true(spread > 0.1); /* they say something */
+    assert_true(spread > 0.1); /* they are informative */
     for (size_t i = 0; i < n; i++)
         if (!(fabs(got[i] - wanted[i]) <= 1e-4 * fmax(1.0, spread)))
             fail_msg("score %zu is %.9g, the mean of the machines' %.9g", i, got[i], wanted[i]);
@@ -770,7 +771,7 @@ static void scores_are_the_mean_of_the_machines(void **state) {
     karma_table_free(later);
 }
 
-/* One machine with a weight is that machine; and so are two of the same. */
+/* One machine with a weight equals that machine, and so do two equal machines. */
 static void weights_of_equal_machines_do_not_matter(void **state) {
     (void)state;
     table_plan plan = {45, 4, 1, 6, 0.75, 2, 1.5};
@@ -791,7 +792,7 @@ static void weights_of_equal_machines_do_not_matter(void **state) {
     karma_table_free(table);
 }
 
-/* The matrix that is computed once for all C of a kernel may not fit: rows are then computed as they are wanted. */
+/* The matrix that is computed once for all C of a kernel may not fit: rows are then computed when they are needed. */
 static void memory_does_not_matter(void **state) {
     (void)state;
     table_plan plan = {60, 4, 1, 6, 0.75, 2, 1.5};
@@ -840,7 +841,7 @@ static void files_keep_every_bit(void **state) {
 
 /* --- explanations -------------------------------------------------------------------------------------- */
 
-/* Of plain kernels the parts are exact sums; of others Shapley values, which sum to the score as well. */
+/* Contributions to plain kernels are exact; to other kernels they are Shapley values. Both sum to the score. */
 static void explanations_sum_to_the_score(void **state) {
     (void)state;
     static const struct {
@@ -882,7 +883,7 @@ int main(void) {
         cmocka_unit_test(without_a_text_the_kernel_is_linear),
         cmocka_unit_test(settings_are_a_factors_own),
         cmocka_unit_test(a_precomputed_kernel_is_taken_as_it_is),
-        cmocka_unit_test(as_many_factors_as_allowed),
+        cmocka_unit_test(the_largest_number_of_factors),
         cmocka_unit_test(the_message_names_the_problem),
         cmocka_unit_test(series_of_the_options_are_checked),
         cmocka_unit_test(long_texts_are_refused),

@@ -1,5 +1,5 @@
-/* Mid-ranks against their definition by counting, the recipe that makes bytes of them, and models with ranks or sparse
- * rows that come back from a file as they were. */
+/* Mid-ranks against their definition by counting, the recipe that makes bytes of them, and models with ranks or
+ * sparse rows that are equal after saving and loading. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static karma_i_ranking learn(const double *cells, size_t n) {
     return r;
 }
 
-/* The library divides in double precision: where 254 F + 1/2 is whole in truth, it may fall to either side. */
+/* The library divides in double precision: where 254 F + 1/2 is exactly whole, it may be rounded to either side. */
 static void check_rank(const karma_i_ranking *r, const double *cells, size_t n, double x) {
     int got = karma_i_ranking_of(r, x), wanted = counted_rank(cells, n, x);
     assert_in_range(got, 1, 255);
@@ -151,7 +151,7 @@ static double rising(double x, int which) {
     return which == 0 ? exp(x) : which == 1 ? x * x * x : 1e5 * x - 3e6;
 }
 
-static void ranks_do_not_see_monotone_transforms(void **state) {
+static void ranks_ignore_monotone_transforms(void **state) {
     (void)state;
     static double cells[200], moved[200];
     karma_i_rng rng;
@@ -172,8 +172,8 @@ static void ranks_do_not_see_monotone_transforms(void **state) {
         }
 }
 
-/* q of every byte against the definition, by sums over the training cells; and what centring means: the mean of κ over
- * them is 0 for every byte, one that training does not have too. */
+/* q of every byte against the definition, by sums over the training cells; and the meaning of centring: the mean of
+ * κ over them is 0 for every byte, even one that training does not have. */
 static void centred_ranks_have_mean_zero(void **state) {
     (void)state;
     static double cells[700];
@@ -323,7 +323,7 @@ static void check_round_trip(const karma_table *table, const karma_table *more, 
     karma_model_free(again);
 }
 
-static void models_with_ranks_come_back_as_they_were(void **state) {
+static void models_with_ranks_survive_a_file(void **state) {
     (void)state;
     karma_table *table = read_text(".csv", MIXED, "label", KARMA_ABSENT_UNSAID);
     karma_table *more =
@@ -369,7 +369,7 @@ static char *libsvm_text(size_t n, size_t d, int classes, uint64_t seed) {
     return text;
 }
 
-static void sparse_models_come_back_as_they_were(void **state) {
+static void sparse_models_survive_a_file(void **state) {
     (void)state;
     for (int classes = 0; classes <= 3; classes += classes ? 1 : 2) {
         char *text = libsvm_text(150, 400, classes, 20), *other = libsvm_text(60, 500, classes, 21);
@@ -434,12 +434,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_are_what_counting_gives),
         cmocka_unit_test(ranks_never_fall),
-        cmocka_unit_test(ranks_do_not_see_monotone_transforms),
+        cmocka_unit_test(ranks_ignore_monotone_transforms),
         cmocka_unit_test(bins_keep_the_order),
         cmocka_unit_test(centred_ranks_have_mean_zero),
         cmocka_unit_test(recipes_make_bytes_of_numbers_and_indicators_of_categories),
-        cmocka_unit_test(models_with_ranks_come_back_as_they_were),
-        cmocka_unit_test(sparse_models_come_back_as_they_were),
+        cmocka_unit_test(models_with_ranks_survive_a_file),
+        cmocka_unit_test(sparse_models_survive_a_file),
         cmocka_unit_test(sparse_rows_encode_what_dense_ones_do),
     };
     return cmocka_run_group_tests_name("ranking", tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void refuse(const char *text, const karma_read_options *options, karma_st
     assert_refused(&r, status, sentence);
 }
 
-/* The complaint is about the file of users; a %s in it is the path of the ratings. */
+/* The message is about the file of users; %s stands for the path of the ratings. */
 static void refuse_users(const char *ratings, const char *users, const karma_read_options *options, karma_status status,
                          const char *before, const char *after) {
     reading r;
@@ -183,7 +183,7 @@ static void test_missing(void **state) {
     assert_read(&r);
     assert_int_equal(karma_table_n_rows(r.table), 2);
     assert_int_equal(karma_table_n_observed(r.table), 1);
-    assert_string_equal(id_of(&r, 1), "NA"); /* an ID is a name, whatever it is */
+    assert_string_equal(id_of(&r, 1), "NA"); /* an ID is a name, even if it looks like a number */
     reading_clear(&r);
 }
 
@@ -370,7 +370,7 @@ static void test_clash(void **state) {
     assert_string_equal(names_of(&r, names, sizeof names), "age");
     assert_true(cell_of(&r, 0, 0) == 4.0);
     reading_clear(&r);
-    o.ignore = (karma_names)NAMES("age", "20"); /* one of either kind */
+    o.ignore = (karma_names)NAMES("age", "20"); /* one of each kind */
     read_both(&r, sample, people, &o, NULL, NULL);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "sex,3,100");
@@ -412,12 +412,12 @@ static void test_expectation(void **state) {
     assert_string_equal(names_of(&r, names, sizeof names), "age,3,20,100");
     assert_string_equal(level_of(&r, 0, 0), "30");
     reading_clear(&r);
-    karma_read_options o = liking("3", 2.0); /* outdoes what the model expects */
+    karma_read_options o = liking("3", 2.0); /* takes precedence over what the model expects */
     read_both(&r, sample, people, &o, &e, NULL);
     assert_read(&r);
     assert_string_equal(karma_table_target_name(r.table, 0), "like:3");
     reading_clear(&r);
-    e.targets = (const char *[]){"like:20"}; /* is no attribute, although no option defines liking */
+    e.targets = (const char *[]){"like:20"}; /* is not an attribute, although no option defines liking */
     read_both(&r, sample, people, NULL, &e, NULL);
     assert_read(&r);
     assert_string_equal(names_of(&r, names, sizeof names), "sex,age,3,100");
@@ -480,7 +480,7 @@ static void test_weights(void **state) {
     }
 }
 
-/* Neither targets nor weights are attributes, so they may be called like items. */
+/* Targets and weights are not attributes, so they may have the names of items. */
 static void test_names_of_items(void **state) {
     (void)state;
     karma_read_options o = rating_options();
@@ -626,7 +626,7 @@ static void test_mutations(void **state) {
     assert_true(n_read > ROUNDS / 10 && n_read < ROUNDS);
 }
 
-/* Random ratings in random order against a square of numbers. */
+/* Random ratings in random order against a full matrix. */
 static void test_many(void **state) {
     (void)state;
     enum { USERS = 40, ITEMS = 30, RATINGS = 2000 };

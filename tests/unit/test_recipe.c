@@ -1,5 +1,5 @@
-/* From a table to encoded rows: every number recomputed here from the raw cells, and what a recipe does with a table
- * that is not the one it was learned on. */
+/* From tables to encoded rows: every number is recomputed from the raw cells, also for tables other than the one
+ * that the recipe was learned from. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,8 +159,8 @@ static void constant_columns_become_zero_and_stay_observed(void **state) {
     karma_table_free(later);
 }
 
-/* Cells far from 0 with little spread: two passes do not lose it. */
-static void a_large_offset_does_no_harm(void **state) {
+/* Cells far from 0 with a small spread: two passes keep their precision. */
+static void a_large_offset_loses_no_precision(void **state) {
     (void)state;
     karma_table *table = table_of("a\n1000000001\n1000000002\n1000000003\n", NULL);
     karma_fit_options o = fit_defaults();
@@ -182,7 +182,7 @@ static void huge_values_are_clamped_or_refused(void **state) {
     assert_true(fabs(value_at(rows, 1, 1)) < 2.0);
     karma_i_rows_free(rows);
     karma_i_recipe_free(recipe);
-    /* learned from: squares of these would overflow, but no square is taken */
+    /* learning works: squares of these would overflow, but they are not squared */
     rows = encode(huge, &o, NULL);
     assert_close(value_at(rows, 0, 0), 1.0);
     assert_close(value_at(rows, 1, 0), -1.0);
@@ -258,7 +258,7 @@ static void a_level_that_training_did_not_know_is_missing(void **state) {
     karma_table_free(later);
 }
 
-/* A level that only other rows of the same file have is no level of the recipe. */
+/* A level that occurs only in other rows of the same file is not a level of the recipe. */
 static void levels_that_do_not_occur_are_left_out(void **state) {
     (void)state;
     static const size_t part[] = {0, 1, 2, 3, 5}; /* without green */
@@ -289,7 +289,7 @@ static karma_table *without_last_row(const karma_table *table) {
     return part;
 }
 
-static void categories_of_many_levels_are_codes(void **state) {
+static void categories_with_many_levels_are_codes(void **state) {
     (void)state;
     static const uint16_t code[] = {1, 2, 1, 3, 0, 2, 1, 4, 2, 5, 1, 0}; /* of the last row, f: missing */
     static const double share[] = {0.4, 0.3, 0.1, 0.1, 0.1}, s = 0.16 + 0.09 + 0.03;
@@ -337,7 +337,7 @@ static void norms_count_codes(void **state) {
     karma_table_free(table);
 }
 
-/* One category with a level a row. */
+/* A category in which every row has its own level. */
 static karma_table *table_of_names(size_t n) {
     karma_i_builder builder;
     karma_table *table = NULL;
@@ -562,8 +562,8 @@ static void norms_count_what_is_outside(void **state) {
 
 /* --- decoding ------------------------------------------------------------------------------------------ */
 
-/* Encoding a table and decoding the features of each row gives the observed cells back: with every encoding that has
- * features only. */
+/* Encoding a table and decoding the features of each row gives the observed cells, for every encoding that has only
+ * features. */
 static void decoding_inverts_encoding(void **state) {
     (void)state;
     const char *csv = "a,b,c\n1.5,u,red\n-2,v,\n,w,blue\n40,u,blue\n7,x,red\n-0.25,,green\n3,w,red\n";
@@ -588,7 +588,7 @@ static void decoding_inverts_encoding(void **state) {
                 size_t j = cells.attribute[k], first = recipe->feature_start[j];
                 karma_i_decoded cell = karma_i_recipe_decode(recipe, j, features, errors, divisors[i]);
                 assert_close(cell.value, cells.value[k]);
-                /* an observed level has the share 1; the error of a number is scaled as the number is */
+                /* an observed level has the share 1; the error of a number is scaled like the number */
                 double step = features[first] + 1.0, *x = features + first;
                 if (recipe->columns[j].kind == KARMA_COLUMN_CATEGORY)
                     assert_true(cell.error >= 0.0 && cell.error < 1e-6);
@@ -635,10 +635,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_standardised_over_observed_cells),
         cmocka_unit_test(constant_columns_become_zero_and_stay_observed),
-        cmocka_unit_test(a_large_offset_does_no_harm),
+        cmocka_unit_test(a_large_offset_loses_no_precision),
         cmocka_unit_test(huge_values_are_clamped_or_refused),
         cmocka_unit_test(categories_are_centred_indicators),
-        cmocka_unit_test(categories_of_many_levels_are_codes),
+        cmocka_unit_test(categories_with_many_levels_are_codes),
         cmocka_unit_test(norms_count_codes),
         cmocka_unit_test(many_levels_are_cheap_and_too_many_are_refused),
         cmocka_unit_test(a_level_that_training_did_not_know_is_missing),

@@ -61,8 +61,8 @@ static void bins_by_hand(void **state) {
     assert_close(karma_i_expected_calibration_error(bins), (0.4 + 2 * 0.065 + 2 * 0.05) / 5.0);
 }
 
-/* Any number may come in; none may write outside the bins. */
-static void what_is_no_probability_is_safe(void **state) {
+/* Any number may be given; none may write outside the bins. */
+static void values_that_are_not_probabilities_are_safe(void **state) {
     (void)state;
     static const double p[] = {NAN, NAN, -3, -2, 1e300, 0, INFINITY, 0, 1.0 - 0x1.0p-53, 0};
     static const size_t classes[] = {0, 0, 0, 0, 0};
@@ -96,7 +96,7 @@ static void nothing_to_average_is_nan(void **state) {
     assert_true(isnan(karma_i_interval_coverage(q, q, y, NULL, 1)));
 }
 
-/* Classes drawn with the probabilities that are claimed: the error goes to 0, and doubling the confidence shows. */
+/* Classes are drawn with the predicted probabilities: the error is near 0, and doubling the confidence raises it. */
 static void correct_probabilities_have_little_error(void **state) {
     (void)state;
     enum { N = 20000 };
@@ -120,7 +120,7 @@ int main(void) {
         cmocka_unit_test(brier_of_two_classes_is_binary),
         cmocka_unit_test(brier_of_three_classes_sums),
         cmocka_unit_test(bins_by_hand),
-        cmocka_unit_test(what_is_no_probability_is_safe),
+        cmocka_unit_test(values_that_are_not_probabilities_are_safe),
         cmocka_unit_test(quantiles_by_hand),
         cmocka_unit_test(nothing_to_average_is_nan),
         cmocka_unit_test(correct_probabilities_have_little_error),

@@ -1,4 +1,4 @@
-/* What is noticed about a table before it is learned from. */
+/* Findings about a table before learning. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 enum { ROWS = 60 };
 
-/* Columns of every kind that is worth a look, and two that are not: `plain` and `word`. */
+/* Columns that cause every kind of finding, and two that cause none: `plain` and `word`. */
 static void read_suspects(reading *r) {
     char text[ROWS * 120 + 100];
     size_t used = (size_t)snprintf(text, sizeof text, "row,name,plain,copy,same,leak,note,word,holes,none,y\n");
@@ -72,7 +72,7 @@ static void every_suspect_is_found_once(void **state) {
     reading_clear(&r);
 }
 
-/* The third class broke the copy of the label; without that row it is one, for classes and for numbers. */
+/* The third class breaks the copy of the label; without that row it is a copy, for classes and for numbers. */
 static void copies_of_the_label_are_found(void **state) {
     (void)state;
     for (int numbers = 0; numbers < 2; numbers++) {
@@ -96,8 +96,8 @@ static void copies_of_the_label_are_found(void **state) {
     }
 }
 
-/* Very many rows, which are looked at in a sample first: a code of the label, numbers that go with one label each, the
- * same with one exception in 50, and numbers that tell nothing. */
+/* Very many rows, which are looked at in a sample first: a code of the label, numbers that each occur with one
+ * label, the same with one exception in 50, and uninformative numbers. */
 static void leaks_of_many_rows_are_found(void **state) {
     (void)state;
     enum { MANY = 210000 };
@@ -128,8 +128,8 @@ static void leaks_of_many_rows_are_found(void **state) {
     free(text);
 }
 
-/* Equal wherever both are observed: numbers, and categories whose levels have other numbers. A column that differs in
- * one cell is none, and two columns of mostly one value prove nothing. */
+/* Equal wherever both are observed: numbers, and categories whose levels have other numbers. A column that differs
+ * in one cell is not a copy, and two columns that are mostly one value are not reported. */
 static void copies_with_missing_cells(void **state) {
     (void)state;
     char text[200 * 60 + 100];

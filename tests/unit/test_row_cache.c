@@ -1,5 +1,5 @@
-/* The cache of kernel rows: whatever was asked for before and however little room there is, what comes back are the
- * rows of karma_i_kernel_block. */
+/* The cache of kernel rows: it returns the rows of karma_i_kernel_block, whatever was asked for before and however
+ * small it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static void close_fixture(fixture *f) {
     free(f->gram);
 }
 
-/* To the bit on paths whose cells do not depend on their neighbours; OpenBLAS may round otherwise. */
+/* Equal bit for bit on paths whose cells do not depend on their neighbours; OpenBLAS may round differently. */
 static void check_row(const fixture *f, const float *got, size_t row) {
     size_t n = f->rows->n_rows;
     const float *wanted = f->gram + row * n;
@@ -69,7 +69,7 @@ static karma_i_row_cache *new_cache(const fixture *f, size_t least, size_t most,
     return cache;
 }
 
-/* `count` different rows: mostly favourites, which change slowly, as a solver's do. */
+/* `count` different rows: mostly from a slowly changing set, as with a solver. */
 static void draw_index(size_t *index, size_t count, size_t n, size_t round, karma_i_rng *rng) {
     unsigned char taken[512] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ static void rows_are_right_whatever_the_limit_and_the_order(void **state) {
                 get_and_check(&f, cache, index, count);
                 double after = karma_i_row_cache_evaluations(cache), n = (double)limits[k].n;
                 assert_true(after >= before && after <= before + (double)count * n && fmod(after, n) == 0.0);
-                get_and_check(&f, cache, index, count); /* again: all there */
+                get_and_check(&f, cache, index, count); /* again: all are cached */
                 assert_true(karma_i_row_cache_evaluations(cache) == after);
                 before = after;
             }
@@ -119,7 +119,7 @@ static void rows_are_right_whatever_the_limit_and_the_order(void **state) {
         }
 }
 
-/* A call that finds some of its rows there, fills the last fresh slots, and needs others' slots for the rest. */
+/* A call that finds some of its rows, fills the last free slots, and evicts others for the rest. */
 static void a_call_may_need_more_than_the_fresh_slots(void **state) {
     (void)state;
     fixture f;
@@ -128,17 +128,17 @@ static void a_call_may_need_more_than_the_fresh_slots(void **state) {
     karma_i_row_cache *cache = new_cache(&f, 10, 12, 2);
     get_and_check(&f, cache, first, 7);
     assert_true(karma_i_row_cache_evaluations(cache) == 7.0 * 60.0);
-    get_and_check(&f, cache, second, 10); /* two there, five fresh, three reused */
+    get_and_check(&f, cache, second, 10); /* two found, five in free slots, three evict others */
     assert_true(karma_i_row_cache_evaluations(cache) == 15.0 * 60.0);
     get_and_check(&f, cache, second, 10);
     assert_true(karma_i_row_cache_evaluations(cache) == 15.0 * 60.0);
-    get_and_check(&f, cache, first, 7); /* 5 and 6 at least are still there */
+    get_and_check(&f, cache, first, 7); /* at least 5 and 6 are still cached */
     assert_true(karma_i_row_cache_evaluations(cache) <= 20.0 * 60.0);
     karma_i_row_cache_free(cache);
     close_fixture(&f);
 }
 
-/* Rows in every call stay; others come and go. */
+/* Rows that occur in every call stay; others are evicted. */
 static void rows_in_use_are_kept(void **state) {
     (void)state;
     fixture f;

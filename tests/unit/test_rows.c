@@ -1,4 +1,4 @@
-/* What every representation of encoded rows must keep, checked against the cells that were put in. A new representation
+/* Every representation of encoded rows, checked against the cells that were stored. A new representation
  * is one more line in `representations`. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 enum { N = 40, D = 70, MOST_FEATURES = 2 * D };
 
-/* What was put in. Attribute j has n_features[j] features, by default one. */
+/* What was stored. Attribute j has n_features[j] features, by default one. */
 typedef struct truth {
     unsigned char observed[N][D];
     size_t n_features[D];
@@ -31,7 +31,7 @@ typedef struct truth {
 
 typedef struct world {
     karma_i_rows *rows;     /* what is tested */
-    karma_i_rows *original; /* what it was made of, if anything */
+    karma_i_rows *original; /* what it was made from, if anything */
     karma_i_parts parts;
 } world;
 
@@ -136,7 +136,7 @@ static void for_all(check_fn check) {
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
 
-/* Row `row` is row i of the truth, of which the attributes with `wanted` are left. */
+/* Row `row` is row i of the truth with the attributes in `wanted` only. */
 static void assert_row(const karma_i_rows *rows, size_t row, const truth *t, size_t i, const unsigned char *wanted) {
     size_t n = 0, listed[D], from = 0;
     karma_i_cell cell;
@@ -167,7 +167,7 @@ static void check_cells(const world *w, const truth *t, const representation *r)
     for (size_t i = 0; i < N; i++) assert_row(w->rows, i, t, i, NULL);
 }
 
-static void cells_are_those_that_were_put_in(void **state) {
+static void cells_are_those_that_were_stored(void **state) {
     (void)state;
     for_all(check_cells);
 }
@@ -325,7 +325,7 @@ static size_t get(void *context, void *to, size_t n) {
     return got;
 }
 
-/* Written to an archive and read into other rows; values beyond the limit are refused either way. */
+/* Written to an archive and read into other rows; values beyond the limit are refused in both directions. */
 static void check_archive(const world *w, const truth *t, const representation *r) {
     static bytes b;
     karma_i_archive *archive = NULL;
@@ -358,7 +358,7 @@ static void archives_hold_the_rows(void **state) {
 
 /* --- rows of a matrix, which have no attributes --------------------------------------------------------------- */
 
-static void given_values_are_where_they_were_put(void **state) {
+static void given_values_are_where_they_were_stored(void **state) {
     float matrix[4 * 5];
     karma_i_rows *rows = NULL, *copy = NULL;
     karma_i_cell cell;
@@ -382,12 +382,12 @@ static void given_values_are_where_they_were_put(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_those_that_were_put_in),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cells_are_those_that_were_stored),
                                        cmocka_unit_test(lists_have_all_features),
                                        cmocka_unit_test(pairs_have_their_kappas_and_overlaps),
                                        cmocka_unit_test(copies_are_equal),
                                        cmocka_unit_test(hidden_cells_are_missing),
                                        cmocka_unit_test(archives_hold_the_rows),
-                                       cmocka_unit_test(given_values_are_where_they_were_put)};
+                                       cmocka_unit_test(given_values_are_where_they_were_stored)};
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Synthetic tables: shape, labels, share and kind of holes. Rates are checked within five standard deviations
+/* Synthetic tables: shape, labels, share and kind of missing cells. Rates are checked within five standard deviations
  * or more of what independent rows would give. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,7 +119,7 @@ static void the_rate_is_right_for_every_mechanism(void **state) {
                     tables t = make(&o);
                     double got = share_missing(t.holed);
                     if (rates[r] == 0.0) assert_true(got == 0.0);
-                    /* Holes of one row hang together; at worst a row is all holes or none: sd <= 0.0056. */
+                    /* Missing cells of one row are dependent; at worst a row is all missing or none: sd <= 0.0056. */
                     if (!(fabs(got - rates[r]) < 0.025))
                         fail_msg("mechanism %zu, dim %d, noise %d: %g", m, (int)dims[d], noisy, got);
                     drop(t);
@@ -157,7 +157,7 @@ static void the_seed_decides_everything(void **state) {
         assert_false(same_tables(a.complete, b.complete));
         drop(b);
         o.seed = 11;
-        o.missing = 0.55; /* other holes, the same rows */
+        o.missing = 0.55; /* other missing cells, the same rows */
         o.mechanism = all_mechanisms[(m + 1) % N_MECHANISMS];
         b = make(&o);
         assert_false(same_tables(a.holed, b.holed));
@@ -180,7 +180,7 @@ static void fewer_rows_are_the_first_rows(void **state) {
     drop(few);
 }
 
-static void holes_hide_and_change_nothing_else(void **state) {
+static void hiding_changes_no_other_cell(void **state) {
     (void)state;
     for (size_t m = 0; m < N_MECHANISMS; m++) {
         karma_synth_options o = options_of(200, 10, 3);
@@ -355,7 +355,7 @@ static void mar_follows_columns_it_never_hides(void **state) {
     }
 }
 
-static void mnar_biases_what_is_seen_and_mcar_does_not(void **state) {
+static void mnar_biases_observed_means_and_mcar_does_not(void **state) {
     (void)state;
     karma_synth_options o = options_of(4000, 6, 6);
     for (int self = 0; self < 2; self++) {
@@ -380,7 +380,7 @@ static void mnar_biases_what_is_seen_and_mcar_does_not(void **state) {
 
 static void blocks_are_hidden_whole_and_never_all(void **state) {
     (void)state;
-    const double rates[] = {0.3, 0.5}; /* three blocks, of which 2.1 and 1.5 are seen on average */
+    const double rates[] = {0.3, 0.5}; /* three blocks, of which 2.1 and 1.5 are observed on average */
     for (size_t r = 0; r < 2; r++) {
         karma_synth_options o = options_of(3000, 7, 2);
         o.mechanism = KARMA_MECHANISM_BLOCK;
@@ -401,7 +401,7 @@ static void blocks_are_hidden_whole_and_never_all(void **state) {
         assert_true(n_hidden[r] > 0 && n_hidden[r + 1] > 0 && n_hidden[r] + n_hidden[r + 1] == 3000);
         drop(t);
     }
-    karma_synth_options o = options_of(5000, 1, 1); /* one block: it may go */
+    karma_synth_options o = options_of(5000, 1, 1); /* a single block may be hidden */
     o.mechanism = KARMA_MECHANISM_BLOCK;
     o.missing = 0.9;
     tables t = make(&o);
@@ -439,11 +439,11 @@ static void impossible_options_are_refused(void **state) {
     expect_refused(o, "classes");
     o = good, o.mechanism = KARMA_MECHANISM_MAR, o.missing = 0.67; /* two of six columns are never hidden */
     expect_refused(o, "missing");
-    o = good, o.mechanism = KARMA_MECHANISM_BLOCK, o.missing = 0.9; /* of six blocks one is seen */
+    o = good, o.mechanism = KARMA_MECHANISM_BLOCK, o.missing = 0.9; /* of six blocks one is observed */
     expect_refused(o, "missing");
     o = options_of(50, 1, 1), o.mechanism = KARMA_MECHANISM_MAR;
     expect_refused(o, "missing");
-    o.missing = 0.0; /* nothing to hide: fine */
+    o.missing = 0.0; /* nothing to hide */
     drop(make(&o));
 }
 
@@ -454,13 +454,13 @@ int main(void) {
         cmocka_unit_test(the_rate_is_right_in_every_column),
         cmocka_unit_test(the_seed_decides_everything),
         cmocka_unit_test(fewer_rows_are_the_first_rows),
-        cmocka_unit_test(holes_hide_and_change_nothing_else),
+        cmocka_unit_test(hiding_changes_no_other_cell),
         cmocka_unit_test(rows_have_the_rank_asked_for),
         cmocka_unit_test(cells_have_variance_one_on_average),
         cmocka_unit_test(every_class_occurs),
         cmocka_unit_test(labels_come_from_the_rows),
         cmocka_unit_test(mar_follows_columns_it_never_hides),
-        cmocka_unit_test(mnar_biases_what_is_seen_and_mcar_does_not),
+        cmocka_unit_test(mnar_biases_observed_means_and_mcar_does_not),
         cmocka_unit_test(blocks_are_hidden_whole_and_never_all),
         cmocka_unit_test(impossible_options_are_refused),
     };

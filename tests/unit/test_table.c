@@ -1,4 +1,4 @@
-/* Tables and encoded rows: how they come about, what they refuse, and that their checks see every broken rule. */
+/* Tables and encoded rows: construction, refusals, and checks that find every broken rule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +35,8 @@ static char **levels_of(const char *first, const char *second, const char *third
     return levels;
 }
 
-/* Four weighted rows of a number, a category and a number, a target of classes, one of numbers and one id; row 2 sees
- * nothing. */
+/* Four weighted rows of a number, a category and a number, a target of classes, one of numbers and one id; row 2
+ * observes nothing. */
 static karma_table *small_table(void) {
     karma_i_builder b;
     karma_table *table = NULL;
@@ -62,13 +62,13 @@ static karma_table *small_table(void) {
     }
     karma_i_builder_finish(&table, &b);
     assert_null(b.table);
-    karma_i_builder_clear(&b); /* nothing is left in it */
+    karma_i_builder_clear(&b); /* it is empty */
     return table;
 }
 
 /* --- construction -------------------------------------------------------------------------------------- */
 
-static void what_is_built_is_what_was_given(void **state) {
+static void tables_have_the_given_cells(void **state) {
     (void)state;
     karma_table *t = small_table();
     double value;
@@ -95,7 +95,7 @@ static void what_is_built_is_what_was_given(void **state) {
     assert_int_equal(karma_table_n_classes(t, 1), 0);
     assert_true(karma_table_target(t, 1, 0, &value) && value == 10.5);
     assert_false(karma_table_target(t, 1, 2, &value));
-    assert_false(karma_table_target(t, 2, 0, &value)); /* there is no third */
+    assert_false(karma_table_target(t, 2, 0, &value)); /* there is no third target */
     assert_string_equal(karma_table_weight_name(t), "count");
     assert_true(karma_table_row_weight(t, 1) == 0.0 && karma_table_row_weight(t, 2) == 2.5);
     assert_int_equal(karma_table_n_ids(t), 1);
@@ -203,7 +203,7 @@ static void targets_can_be_added_and_replaced(void **state) {
     assert_true(karma_table_target(t, 1, 0, &value) && value == 5.0);
     assert_false(karma_table_target(t, 1, 1, &value));
     assert_true(karma_table_target(t, 0, 0, &value) && value == 1.0);
-    assert_int_equal(karma_table_add_target_numbers(t, "fruit", numbers, NULL), KARMA_OK); /* in its old place */
+    assert_int_equal(karma_table_add_target_numbers(t, "fruit", numbers, NULL), KARMA_OK); /* in its old position */
     assert_valid(t);
     assert_int_equal(karma_table_n_targets(t), 2);
     assert_string_equal(karma_table_target_name(t, 0), "fruit");
@@ -424,7 +424,7 @@ static void patterns_equal_a_plain_count(void **state) {
             assert_int_equal(found[p].n_missing, d - karma_i_popcount(pattern_of(t, best)));
             count[best] = 0;
         }
-        if (room < n_distinct) assert_int_equal(((unsigned char *)&found[room])[0], 7); /* no more than asked for */
+        if (room < n_distinct) assert_int_equal(((unsigned char *)&found[room])[0], 7); /* no more than requested */
         karma_table_count_observed(t, observed);
         for (size_t j = 0; j < d; j++) assert_int_equal(observed[j], by_hand[j]);
         karma_table_free(t);
@@ -464,7 +464,7 @@ static void broken_rows_are_seen(void **state) {
     (void)state;
     expect_invalid_rows(0, 1.5F, 0, 4, "unobserved");   /* a value without its bit */
     expect_invalid_rows(4, 1e-30F, 1, 2, "unobserved"); /* a value under a missing cell */
-    expect_invalid_rows(4, NAN, 1, 2, "unobserved");    /* nor NaN */
+    expect_invalid_rows(4, NAN, 1, 2, "unobserved");    /* and NaN is refused */
     expect_invalid_rows(0, NAN, 0, 5, "finite");
     expect_invalid_rows(6, -INFINITY, 1, 2, "finite");
     expect_invalid_rows(0, 1.5F, 0, 5 | 8, "beyond"); /* there is no fourth attribute */
@@ -537,10 +537,10 @@ static void broken_traits_are_seen(void **state) {
         switch (which) {
         case 0:
             codes[0] = 0;
-            break; /* observed, but no code */
+            break; /* observed, but without a code */
         case 1:
             codes[1] = UINT16_MAX;
-            break; /* the kernel's own */
+            break; /* values that the kernel defines */
         case 2:
             karma_i_dense_of(rows)->mask[1] &= ~UINT64_C(2);
             break; /* a code under a missing cell */
@@ -597,7 +597,7 @@ static void traits_are_copied_with_their_rows(void **state) {
             assert_memory_equal(karma_i_rows_codes(rows, i), karma_i_rows_codes(source, from), 2 * sizeof(uint16_t));
             assert_memory_equal(karma_i_rows_ranks(rows, i), karma_i_rows_ranks(source, from), 8);
             assert_int_equal(karma_i_rows_n_observed(rows, i), from ? 3 : 0);
-            /* two codes that equal themselves, a centred rank, twice the terms */
+            /* two equal codes, a centred rank, twice the terms */
             assert_true(karma_i_rows_square(rows, i) == (from ? 2.0 + 2.0 * (0.75 - 0.25) : 0.0));
         }
     }
@@ -605,7 +605,7 @@ static void traits_are_copied_with_their_rows(void **state) {
     karma_i_rows_free(source);
 }
 
-/* Two rows of four attributes with everything that rows can have, both seeing all: a number, a category of two
+/* Two rows of four attributes with every trait, both fully observed: a number, a category of two
  * indicators, a centred rank, a centred code; and the same attributes as lists of cells. */
 static karma_i_rows *full_rows(void) {
     static const size_t start[] = {0, 1, 3, 3, 3};
@@ -709,7 +709,7 @@ static void summaries_are_those_of_the_observed_cells(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(summaries_are_those_of_the_observed_cells),
-        cmocka_unit_test(what_is_built_is_what_was_given),
+        cmocka_unit_test(tables_have_the_given_cells),
         cmocka_unit_test(builders_grow),
         cmocka_unit_test(arrays_become_tables),
         cmocka_unit_test(targets_can_be_added_and_replaced),

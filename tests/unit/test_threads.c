@@ -1,4 +1,4 @@
-/* Eight threads use one model at the same time, as the headers promise: all get the numbers that one thread gets. Under
+/* Eight threads use one model at the same time, as the headers allow, and all get the results of one thread. Under
  * the thread sanitizer (dev/thread-sanitize) also: none of them writes what another one reads. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void complete(answer *out, const karma_model *model, const karma_table *t
 static void ask(answer *out, const karma_model *model, const karma_table *table) {
     karma_cell_flags flags = {0};
     void *bytes = NULL;
-    memset(out, 0, sizeof *out); /* also what lies between the members: all is compared */
+    memset(out, 0, sizeof *out); /* padding too, because all bytes are compared */
     keep(out, karma_predict(out->scores, model, table, 1, NULL, NULL));
     (void)karma_model_probabilities(model, 0, out->scores, out->probabilities);
     keep(out, karma_flag_cells(&flags, model, table, NULL));

@@ -1,4 +1,4 @@
-/* The forest as an object: leaves of rows counted by hand, arrays that are no forest, the same bits for any number of
+/* The forest as an object: leaves of rows counted by hand, invalid arrays, the same bits for any number of
  * threads, categories with many levels, and input that is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void leaves_are_those_counted_by_hand(void **state) {
     static const uint8_t ranks[] = {100, 101, 0, 0, 50, 51, 255};
     static const uint16_t codes[] = {2, 3, 2, 0, 4, 1, 4}; /* level 4 counts as missing */
     static const uint16_t expected[7][2] = {{1, 2}, {2, 2}, {3, 1}, {2, 1}, {1, 1}, {1, 2}, {2, 2}};
-    /* trees in which two rows have the same leaf */
+    /* number of trees in which two rows share a leaf */
     static const int equal[7][7] = {{2, 1, 0, 0, 1, 2, 1}, {1, 2, 0, 1, 0, 1, 2}, {0, 0, 2, 1, 1, 0, 0},
                                     {0, 1, 1, 2, 1, 0, 1}, {1, 0, 1, 1, 2, 1, 0}, {2, 1, 0, 0, 1, 2, 1},
                                     {1, 2, 0, 1, 0, 1, 2}};
@@ -151,7 +151,7 @@ static void corrupted_arrays_are_refused(void **state) {
     REFUSE(h.n_levels[1] = 0);
 }
 
-/* Whatever is accepted can be applied: the sanitizers watch. */
+/* A forest that is accepted can be applied; sanitizers would find bad accesses. */
 static void what_is_accepted_can_be_applied(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -291,7 +291,7 @@ static void seeds_change_samples(void **state) {
     }
 }
 
-/* The levels beyond the most frequent 254 share a bin, and those that do not occur have that of missing cells. */
+/* Levels beyond the most frequent 254 share a bin, and levels that do not occur have the bin of missing cells. */
 static void many_levels_share_a_bin(void **state) {
     (void)state;
     enum { LEVELS = 65535, SEEN = 400 };
@@ -363,7 +363,7 @@ static void bad_input_is_refused(void **state) {
     assert_int_equal(try_learning(&o, &err), KARMA_ERR_DATA);
 }
 
-/* Trees that stop where held-out rows gain nothing are the first of those that do not stop, in a forest that is whole.
+/* A forest that stops early, when held-out rows no longer improve, equals the first trees of one that does not stop.
  */
 static void held_out_rows_end_the_growth(void **state) {
     (void)state;

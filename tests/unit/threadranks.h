@@ -46,7 +46,7 @@ static void send_bytes(void *payload, size_t to, const void *bytes, size_t n) {
     m->w->sent[from][to] = bytes;
     m->w->sent_bytes[from][to] = n;
     pthread_cond_broadcast(&m->w->changed);
-    while (m->w->sent[from][to]) pthread_cond_wait(&m->w->changed, &m->w->mutex); /* the least that MPI promises */
+    while (m->w->sent[from][to]) pthread_cond_wait(&m->w->changed, &m->w->mutex); /* the minimum that MPI guarantees */
     pthread_mutex_unlock(&m->w->mutex);
 }
 
