@@ -37,7 +37,7 @@ static int has_column(const char *path, const char *name) {
     return 0;
 }
 
-/* `like`, unless NULL, has the types of the columns. */
+/* `like`, unless NULL, determines the types of the columns. */
 static karma_table *read_table(const char *path, const karma_table *like) {
     const karma_option_table *table = karma_read_option_table();
     karma_read_options options;

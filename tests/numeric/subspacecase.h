@@ -95,7 +95,7 @@ static inline karma_i_subspace *fitted(const karma_i_rows *rows, const karma_i_p
     return subspace;
 }
 
-/* Until rounding stops it, or the passes are over. */
+/* Until rounding stops the progress, or the passes are used up. */
 static inline karma_i_subspace *fitted_tightly(const karma_i_rows *rows, size_t rank, size_t passes) {
     karma_i_ppca_options options = karma_i_ppca_defaults(rank);
     options.tolerance = 0.0;

@@ -1,6 +1,6 @@
-/* The batch solver against what it promises. Objectives are recomputed in double precision from nothing but the
- * coefficients and the reference kernel; optimality is shown by closed forms, by trying all active sets, by the
- * gradient, and by steps away from the answer that must not pay. */
+/* The batch solver. Objectives are recomputed in double precision from the coefficients and the reference kernel
+ * alone; optimality is shown by closed forms, by trying all active sets, by the gradient, and by steps away from the
+ * solution, none of which may lower the objective. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,7 +129,7 @@ static batch_case make_case(const case_shape *s, int loss, karma_i_rng *rng) {
     row_shape shape = {s->n, s->d, 0, 1, s->share, 0};
     b.rows = s->rank ? draw_ranks(s->n, s->d, s->share, rng) : draw_rows(&shape, rng);
     finish_case(&b, s, loss, rng);
-    b.problem.kernel = NULL; /* set by run: the case moves */
+    b.problem.kernel = NULL; /* set by run, because the struct is copied */
     return b;
 }
 
@@ -165,14 +165,14 @@ static double weight_of(const batch_case *b, size_t i, size_t output) {
 
 typedef struct objectives {
     double primal, dual;
-    double noise; /* what single precision in the kernel may do to either */
+    double noise; /* the largest effect of a single-precision kernel on either */
 } objectives;
 
 static double rounding(const karma_i_rows *rows) {
     return ((double)rows->n_features + 12.0) * 0x1p-24;
 }
 
-/* Of one output, whose coefficients are `beta`, side by side. */
+/* For one output, whose coefficients `beta` are contiguous. */
 static objectives objectives_of(const batch_case *b, size_t output, const double *beta) {
     const karma_i_loss *l = &b->problem.loss;
     size_t n = b->rows->n_rows;
@@ -543,18 +543,18 @@ static void any_start_leads_to_the_same_objective(void **state) {
         double *start = malloc(count * sizeof *start);
         memcpy(start, b.coefficients, count * sizeof *start);
         b.problem.start = start;
-        run(&b, NULL); /* from the answer */
+        run(&b, NULL); /* from the solution */
         objectives again = check_solved(&b);
         assert_true(b.info.rounds < visits / 2);
         assert_true(fabs(again.primal - cold.primal) <= 2.1e-6 * cold.primal + 2.0 * cold.noise);
         b.options.tolerance = 1e-5;
-        run(&b, NULL); /* good enough already */
+        run(&b, NULL); /* already good enough */
         assert_int_equal(b.info.rounds, 0);
         for (size_t i = 0; i < count; i++)
             assert_true(fabs(b.coefficients[i] - start[i]) <=
                         1e-12 * (fabs(start[i]) + weight_of(&b, i / s.n_outputs, i % s.n_outputs)));
         b.options.tolerance = 1e-6;
-        b.options.C = 30.0; /* from the answer to another question: most of its coefficients are inside */
+        b.options.C = 30.0; /* from the solution for another C: most of its coefficients are inside */
         run(&b, NULL);
         check_solved(&b);
         b.options.C = 20.0;
@@ -583,7 +583,7 @@ static void little_memory_changes_nothing_but_the_work(void **state) {
         b.options.memory = 1e-6; /* a thousand bytes: less than one row */
         run(&b, NULL);
         objectives tight = check_solved(&b);
-        assert_true(b.info.kernel_evaluations > evaluations); /* rows were computed again */
+        assert_true(b.info.kernel_evaluations > evaluations); /* rows were computed more than once */
         assert_true(fabs(tight.primal - roomy.primal) <= 2.1e-4 * roomy.primal + 2.0 * roomy.noise);
         free_case(&b);
     }
@@ -591,7 +591,8 @@ static void little_memory_changes_nothing_but_the_work(void **state) {
 
 /* --- pairs --------------------------------------------------------------------------------------------- */
 
-/* Two rows alone: a few steps reach the best of the nine ways in which each is at an end of its range or between. */
+/* Two rows: each coefficient is at the lower end, at the upper end or between, and a few steps reach the best of
+ * these nine cases. */
 static void two_rows_are_solved_by_few_steps(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -640,9 +641,9 @@ static void two_rows_are_solved_by_few_steps(void **state) {
     }
 }
 
-/* A few attributes make kernel rows alike, and large C makes nearly all of them free: many more than the 320 of a block
- * if there is memory for all kernel rows but no more. Blocks alone need thousands of passes. */
-static void more_free_rows_than_a_block_has_are_solved(void **state) {
+/* With few attributes kernel rows are similar, and with large C nearly all are free: many more than the 320 rows of
+ * a block when the memory just holds all kernel rows. Blocks alone need thousands of passes. */
+static void more_free_rows_than_a_block_are_solved(void **state) {
     (void)state;
     static const int losses[] = {KARMA_LOSS_ABSOLUTE, KARMA_LOSS_HUBER, KARMA_LOSS_PINBALL, KARMA_LOSS_SQUARED};
     for (size_t k = 0; k < sizeof losses / sizeof losses[0]; k++) {
@@ -716,11 +717,11 @@ static void cancelling_leaves_the_best_so_far(void **state) {
             assert_int_equal(b.info.stop, KARMA_STOP_CANCELLED);
             assert_int_equal(p.calls, most + 1);
             check_honesty(&b);
-            /* even when asked to stop at once it makes one step: an untrained model is worse than an error */
+            /* it makes one step even if it is asked to stop at once: an untrained model is worse than an error */
             size_t n_used = 0;
             for (size_t i = 0; i < s.n; i++) n_used += b.coefficients[i] != 0.0;
             assert_true(b.info.rounds > 0 && n_used > 0);
-            assert_true(b.info.dual >= dual * (1.0 - 1e-12)); /* steps never lose */
+            assert_true(b.info.dual >= dual * (1.0 - 1e-12)); /* no step makes it worse */
             dual = b.info.dual;
         }
         assert_true(dual > 0.0);
@@ -729,7 +730,7 @@ static void cancelling_leaves_the_best_so_far(void **state) {
         b.problem.start = start;
         patience none = {.most = 0};
         karma_hooks hooks = {.progress = lose_patience, .payload = &none};
-        run(&b, &hooks); /* garbage, cancelled at once: brought into the domain all the same */
+        run(&b, &hooks); /* cancelled at once: even garbage is moved into the domain */
         assert_int_equal(b.info.stop, KARMA_STOP_CANCELLED);
         check_honesty(&b);
         free(start);
@@ -790,7 +791,7 @@ static void threads_do_not_change_a_bit(void **state) {
     }
 }
 
-/* --- odd rows ------------------------------------------------------------------------------------------ */
+/* --- special rows ------------------------------------------------------------------------------------------ */
 
 static void hide_row(karma_i_rows *rows, size_t i) {
     memset(karma_i_rows_mask(rows, i), 0, karma_i_dense_of(rows)->n_words * sizeof *karma_i_dense_of(rows)->mask);
@@ -798,7 +799,7 @@ static void hide_row(karma_i_rows *rows, size_t i) {
     memset(karma_i_rows_ranks(rows, i), 0, karma_i_dense_of(rows)->rank_stride);
 }
 
-static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {
+static void rows_of_norm_zero_or_weight_zero_are_accepted(void **state) {
     (void)state;
     for (int loss = KARMA_LOSS_HINGE; loss < KARMA_N_LOSSES; loss++)
         for (int version = 0; version < 4; version++) {
@@ -827,8 +828,9 @@ static void rows_without_norm_and_rows_without_weight_do_no_harm(void **state) {
 
 /* --- rounding ------------------------------------------------------------------------------------------- */
 
-/* With large C the errors of a kernel in single precision are larger than the tolerance. Here nothing is allowed for
- * them: the gap of the coefficients, by the kernel in double precision, is at most the gap that the solver reports. */
+/* With large C the errors of a kernel in single precision are larger than the tolerance. There is no tolerance for
+ * them here: the gap of the coefficients, by the kernel in double precision, is at most the gap that the solver
+ * reports. */
 static void the_gap_holds_in_double_precision(void **state) {
     (void)state;
     static const struct {
@@ -860,11 +862,11 @@ static void the_gap_holds_in_double_precision(void **state) {
 
 /* --- shrinking ----------------------------------------------------------------------------------------- */
 
-/* Most rows are far on their side of the margin or inside the tube. z of all 2500 is recomputed from the kernel. */
+/* Most rows are far beyond the margin or inside the tube. z of all 2500 is recomputed from the kernel. */
 static void easy_rows_are_in_the_certificate(void **state) {
     (void)state;
     static const int losses[] = {KARMA_LOSS_HINGE, KARMA_LOSS_SQUARED_HINGE, KARMA_LOSS_EPSILON_INSENSITIVE};
-    double *K = NULL, *size = NULL; /* the rows are the same each time */
+    double *K = NULL, *size = NULL; /* the rows are the same in every round */
     for (size_t k = 0; k < 3; k++) {
         karma_i_rng rng;
         karma_i_rng_init(&rng, 120);
@@ -889,9 +891,9 @@ static void easy_rows_are_in_the_certificate(void **state) {
         check_solved(&b);
         size_t n_support = 0;
         for (size_t i = 0; i < s.n; i++) n_support += b.coefficients[i] != 0.0;
-        assert_true(n_support < s.n / 2); /* so that rows could be left out */
+        assert_true(n_support < s.n / 2); /* so that some rows can be left out */
         for (b.options.passes = 5; b.options.passes <= 40;
-             b.options.passes *= 2) { /* stopped with rows left out or not */
+             b.options.passes *= 2) { /* whether or not rows were left out when it stopped */
             run(&b, NULL);
             check_honesty(&b);
         }
@@ -911,12 +913,12 @@ int main(void) {
         cmocka_unit_test(any_start_leads_to_the_same_objective),
         cmocka_unit_test(little_memory_changes_nothing_but_the_work),
         cmocka_unit_test(two_rows_are_solved_by_few_steps),
-        cmocka_unit_test(more_free_rows_than_a_block_has_are_solved),
+        cmocka_unit_test(more_free_rows_than_a_block_are_solved),
         cmocka_unit_test(running_out_of_passes_is_reported_with_the_right_gap),
         cmocka_unit_test(cancelling_leaves_the_best_so_far),
         cmocka_unit_test(cancelling_ends_all_outputs),
         cmocka_unit_test(threads_do_not_change_a_bit),
-        cmocka_unit_test(rows_without_norm_and_rows_without_weight_do_no_harm),
+        cmocka_unit_test(rows_of_norm_zero_or_weight_zero_are_accepted),
         cmocka_unit_test(the_gap_holds_in_double_precision),
         cmocka_unit_test(easy_rows_are_in_the_certificate),
     };

@@ -1,5 +1,5 @@
-/* What the recipe makes of categories and ranks, against the kernel's definition: codes are centred indicators by
- * another way, centring takes the training cells' mean out, and the kernel stays an inner product. */
+/* Encoded categories and ranks against the definition of the kernel: codes equal centred indicators, centring
+ * removes the mean over the training cells, and the kernel remains an inner product. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 
 /* --- tables -------------------------------------------------------------------------------------------- */
 
-/* Categories with these numbers of levels, and numbers (0); a cell is there with probability `share`. */
+/* Categories with these numbers of levels, and numbers (0); a cell is observed with probability `share`. */
 typedef struct table_shape {
     size_t n_rows, n_attributes;
     const size_t *n_levels;
@@ -41,7 +41,7 @@ static void add_attribute(karma_i_builder *builder, size_t j, size_t n_levels) {
     assert_int_equal(karma_i_builder_add_attribute(builder, name, kind, levels, n_levels, NULL), KARMA_OK);
 }
 
-/* Small levels are commoner; every other number has ties. */
+/* Lower levels are more common; every other number has ties. */
 static double draw_cell(size_t n_levels, size_t j, karma_i_rng *rng) {
     double u = karma_i_rng_uniform(rng), x = karma_i_rng_normal(rng);
     if (n_levels) return floor((double)n_levels * u * u);
@@ -83,7 +83,7 @@ static karma_i_rows *encode(const karma_table *table, const karma_fit_options *o
         fail_msg("%s", err.message);
     assert_int_equal(karma_i_recipe_apply(&rows, recipe, table, NULL, NULL), KARMA_OK);
     if (karma_i_rows_validate(rows, &err) != KARMA_OK) fail_msg("%s", err.message);
-    assert_int_equal(rows->n_attributes, karma_table_n_attributes(table)); /* none is wholly unobserved */
+    assert_int_equal(rows->n_attributes, karma_table_n_attributes(table)); /* no column is entirely missing */
     karma_i_recipe_free(recipe);
     return rows;
 }
@@ -128,7 +128,7 @@ static void check_gram(const karma_i_rows *rows, const double *sums, size_t gamm
     free(gram);
 }
 
-static void codes_are_indicators_by_another_way(void **state) {
+static void codes_equal_centred_indicators(void **state) {
     (void)state;
     static const size_t n_levels[] = {2, 3, 4, 5, 8, 17, 40, 300, 4, 6, 1, 25};
     karma_i_rng rng;
@@ -164,7 +164,7 @@ static void codes_are_indicators_by_another_way(void **state) {
 static const size_t MIXTURE[] = {0, 5, 0, 3, 30, 0, 0, 9};
 enum { N_MIXTURE = sizeof MIXTURE / sizeof MIXTURE[0] };
 
-/* Of every attribute, the mean of κ(x, ·) over the training cells is 0: a missing cell is an average one. */
+/* For every attribute the mean of κ(x, ·) over the training cells is 0: a missing cell counts as an average one. */
 static void centred_attributes_have_mean_zero(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -182,7 +182,7 @@ static void centred_attributes_have_mean_zero(void **state) {
             }
         karma_i_rows_free(rows);
     }
-    /* the plain form is another thing */
+    /* the plain form differs */
     karma_fit_options o = options_of(KARMA_KERNEL_RANK, KARMA_RANK_FORM_PLAIN, 1);
     karma_i_rows *rows = encode(table, &o);
     assert_int_equal(karma_i_rows_has(rows, 0, KARMA_I_HAS_TERM), 0);
@@ -218,7 +218,7 @@ static void kernels_stay_positive_semidefinite(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes_are_indicators_by_another_way),
+        cmocka_unit_test(codes_equal_centred_indicators),
         cmocka_unit_test(centred_attributes_have_mean_zero),
         cmocka_unit_test(kernels_stay_positive_semidefinite),
     };

@@ -1,5 +1,5 @@
 /* Completions, coordinates and regularity, against the conditional Gaussian written out, the paper's own formula with
- * pseudo-inverses, and singular values of every row's part of the basis. */
+ * pseudo-inverses, and the singular values of the observed part of the basis for every row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void completions_are_conditional_means(void **state) {
     }
 }
 
-/* Many rows, parts of them, and either output alone. */
+/* All rows, some of the rows, and each output alone. */
 static void completions_do_not_depend_on_the_batch(void **state) {
     (void)state;
     low_rank p = draw_low_rank(2500, 9, 2, 0.3, 0.4, 3);
@@ -139,7 +139,7 @@ static void rows_without_noise_are_recovered(void **state) {
 }
 
 /* As σ² → 0 the completion is the paper's f_{w,Q}: w·x̂ = (P_o w)·Q_oo^† P_o x for w in E and the mean 0. */
-static void completions_are_the_papers_functions(void **state) {
+static void completions_equal_the_functions_of_the_paper(void **state) {
     (void)state;
     enum { D = 9, R = 3 };
     low_rank p = draw_low_rank(60, D, R, 0.0, 0.3, 80);
@@ -162,7 +162,7 @@ static void completions_are_the_papers_functions(void **state) {
             observed[f] = (unsigned char)karma_i_mask_get(karma_i_rows_mask(p.rows, i), f);
             got += w[f] * completed[i * D + f];
         }
-        /* x here lies in mean + E; the functions are linear, so only E's part of P_o x is compared */
+        /* x lies in mean + E; the functions are linear, so only the part of P_o x in E is compared */
         assert_int_equal(karma_theory_f0(&wanted, w, Q, x, observed, D, NULL), KARMA_OK);
         check_close(got, wanted, 1e-5, "f_w,Q");
     }
@@ -211,7 +211,7 @@ static void coordinates_have_the_inner_products_of_completions(void **state) {
     }
 }
 
-static void a_basis_is_orthonormal_and_has_only_what_W_has(void **state) {
+static void a_basis_is_orthonormal_and_spans_W(void **state) {
     (void)state;
     enum { D = 10, R = 4 };
     low_rank p = draw_low_rank(5, D, R, 0.0, 0.0, 95);
@@ -316,8 +316,9 @@ static karma_i_basis *odd_basis(size_t d, size_t rank, karma_i_rng *rng) {
     for (size_t k = 0; k < d * rank; k++) W[k] = karma_i_rng_normal(rng);
     for (size_t f = 0; f < d && rank; f++) {
         if (f != 1) W[f * rank] = 0.0;                             /* only feature 1 sees direction 0 */
-        if (f % 5 == 4) memset(W + f * rank, 0, rank * sizeof *W); /* sees nothing */
-        if (f % 5 == 3) memcpy(W + f * rank, W + (f - 1) * rank, rank * sizeof *W); /* sees what another does */
+        if (f % 5 == 4) memset(W + f * rank, 0, rank * sizeof *W); /* observes nothing */
+        /* observes the same as another one */
+        if (f % 5 == 3) memcpy(W + f * rank, W + (f - 1) * rank, rank * sizeof *W);
     }
     karma_i_subspace s = {.n_features = d, .rank = rank, .mean = mean, .W = W, .sigma2 = 1.0};
     return basis_of(&s);
@@ -363,9 +364,9 @@ int main(void) {
         cmocka_unit_test(completions_are_conditional_means),
         cmocka_unit_test(completions_do_not_depend_on_the_batch),
         cmocka_unit_test(rows_without_noise_are_recovered),
-        cmocka_unit_test(completions_are_the_papers_functions),
+        cmocka_unit_test(completions_equal_the_functions_of_the_paper),
         cmocka_unit_test(coordinates_have_the_inner_products_of_completions),
-        cmocka_unit_test(a_basis_is_orthonormal_and_has_only_what_W_has),
+        cmocka_unit_test(a_basis_is_orthonormal_and_spans_W),
         cmocka_unit_test(regularity_equals_singular_values),
         cmocka_unit_test(sparse_rows_are_as_regular),
     };

@@ -1,6 +1,6 @@
-/* Kernels made of factors under outer maps: every path of this machine against the double-precision reference, and what
- * must hold of any such kernel. How far single precision may be is not guessed: a radius goes through the formula
- * beside every value. */
+/* Kernels made of factors under outer maps: every path of this machine against the double-precision reference, and
+ * properties of all such kernels. The bound on rounding errors is computed: each value has an error radius, which
+ * goes through the same formula. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static karma_i_rows *ranked_copy(const karma_i_rows *rows) {
         for (size_t j = 0; j < d; j++) {
             if (!karma_i_mask_get(karma_i_rows_mask(rows, i), j)) continue;
             const float *x = karma_i_rows_values(rows, i) + rows->feature_start[j];
-            if (ranked[j]) /* a logistic distribution's, which a normal's is close to */
+            if (ranked[j]) /* of a logistic distribution, which is close to a normal one */
                 karma_i_rows_ranks(copy, i)[j] = (uint8_t)(1.5 + 254.0 / (1.0 + exp(-1.7 * (double)x[0])));
             else
                 memcpy(karma_i_rows_values(copy, i) + start[j], x, (start[j + 1] - start[j]) * sizeof *x);
@@ -87,7 +87,7 @@ static karma_i_rows *encode(karma_i_rows *linear, const karma_i_plan *plan, int 
 
 /* --- kernels ------------------------------------------------------------------------------------------- */
 
-/* A plan of one kernel, the rows its kernel was learned on, and rows that came later. */
+/* A plan of one kernel, the rows that it was learned from, and other rows. */
 typedef struct world {
     const char *text;
     karma_i_plan plan;
@@ -111,7 +111,7 @@ static void learn(world *w) {
     assert_int_equal(karma_i_kernel_learn(&w->kernel, &w->plan.members[0].kernel, w->rows, 1, NULL), KARMA_OK);
 }
 
-/* Every seventh row has nothing. Later rows see more than any that was learned from. */
+/* Every seventh row is empty. The other rows observe more attributes than any training row. */
 static world new_world(const karma_fit_options *options, const row_shape *shape, size_t n_later, int is_sparse,
                        karma_i_rng *rng) {
     world w = {.text = options->kernel};
@@ -160,12 +160,12 @@ static number map_number(const karma_i_map *m, double xy, double radius, double 
         if (lengths == 0.0) return (number){0.0, 0.0};
         return (number){xy / lengths, (radius + 8.0 * UNIT * fabs(xy)) / lengths};
     }
-    case KARMA_OUTER_POLY: { /* |f(t') - f(t)| <= f'(T) |t' - t| with T the larger; and a rounding a product */
+    case KARMA_OUTER_POLY: { /* |f(t') - f(t)| <= f'(T) |t' - t| with T the larger; and one rounding per product */
         double n = (double)m->degree, base = m->offset + xy / m->spread;
         double off = radius / m->spread + 4.0 * UNIT * (m->offset + fabs(xy) / m->spread), most = fabs(base) + off;
         return (number){pow(base, n), n * pow(most, n - 1.0) * off + n * UNIT * pow(most, n)};
     }
-    case KARMA_OUTER_SERIES: { /* the same; Horner's rule rounds twice a power, and the coefficients are rounded */
+    case KARMA_OUTER_SERIES: { /* the same; Horner's rule rounds twice per power, and the coefficients are rounded */
         double t = xy / m->spread, off = radius / m->spread + 2.0 * UNIT * fabs(t), most = fabs(t) + off;
         double value = 0.0, slope = 0.0, size = 0.0;
         for (size_t p = 0; p <= m->degree; p++) {
@@ -236,7 +236,7 @@ static void check_value(double got, const world *w, const karma_i_rows *a, size_
                  i, j, got, reference, wanted.radius);
 }
 
-/* Some 300 pairs; what stands between the rows of `out` is left alone. */
+/* Some 300 pairs; the gaps between the rows of `out` are not written. */
 static void check_values(const float *out, size_t ld, const world *w, karma_i_view a, karma_i_view b,
                          const char *what) {
     size_t step = a.count * b.count / 300 + 1;
@@ -463,7 +463,7 @@ static void gram_matrices_are_positive_semidefinite(void **state) {
     }
 }
 
-/* The check above can fail. */
+/* Shows that the check above can fail. */
 static void a_negative_coefficient_is_not_positive_semidefinite(void **state) {
     (void)state;
     enum { N = 30 };
@@ -479,7 +479,7 @@ static void a_negative_coefficient_is_not_positive_semidefinite(void **state) {
     free_world(&w);
 }
 
-/* Two rows with nothing, one with something. */
+/* Two empty rows and one that is not. */
 static void rows_with_nothing_observed_have_a_value(void **state) {
     (void)state;
     static const double of_two_empty_rows[KARMA_N_OUTERS] = {0.0, 0.0, 2.25, 1.0, 1.0, 0.75};
@@ -488,7 +488,7 @@ static void rows_with_nothing_observed_have_a_value(void **state) {
     static const size_t start[] = {0, 1, 2, 3};
     for (int outer = 0; outer < KARMA_N_OUTERS; outer++)
         for (int with_bias = 0; with_bias < 2; with_bias++)
-            for (size_t n_empty = 2; n_empty <= 3; n_empty++) { /* all of them: there is no scale to learn */
+            for (size_t n_empty = 2; n_empty <= 3; n_empty++) { /* all rows are empty: there is no scale to learn */
                 karma_fit_options o = options_for("linear");
                 char series[] = "0.75:1:2";
                 o.outer = outer, o.offset = 1.5, o.series = series, o.bias = with_bias ? 0.5 : 0.0;
@@ -510,7 +510,7 @@ static void rows_with_nothing_observed_have_a_value(void **state) {
             }
 }
 
-/* To the bit, although k(x,x) of a tile and of the diagonal are rounded differently. */
+/* Exactly 0, although k(x,x) of a tile and of the diagonal are rounded differently. */
 static void equal_rows_have_distance_zero(void **state) {
     (void)state;
     static const char *const maps[] = {"rbf", "laplace"}, *const kinds[] = {"linear", "rank"};
@@ -542,7 +542,7 @@ static void equal_rows_have_distance_zero(void **state) {
     }
 }
 
-/* Without squares the distance is -2k to the bit, so what is left is the exponential's own error. */
+/* Without squares the distance is exactly -2k, so only the error of the exponential is left. */
 static void the_exponential_is_right_to_a_few_units(void **state) {
     (void)state;
     enum { N = 4000 };
@@ -762,7 +762,7 @@ static void a_kernel_learns_its_scales(void **state) {
     }
 }
 
-/* A kernel made of what another one learned computes the same bits. */
+/* A kernel that is restored from the numbers of another one gives identical results. */
 static void a_restored_kernel_is_the_same(void **state) {
     (void)state;
     enum { N = 30 };

@@ -36,7 +36,7 @@ static size_t wrong_answers(const karma_model *model, const karma_table *test) {
     return n_wrong;
 }
 
-/* Rows with a label that are answered wrongly. */
+/* Labelled rows that are classified wrongly. */
 static size_t errors_of(const karma_table *train, const karma_table *test, const karma_fit_options *options) {
     karma_model *model = NULL;
     karma_error err = {0};
@@ -61,9 +61,9 @@ static karma_fit_options options_with(int64_t gamma, double C) {
  *
  *     yes: x > 0 > y    no: x < 0 < y
  *
- * and rows on the line itself, without a label. Of a row with a label one coordinate is seen, either of them in either
- * class. What is seen has a completion of rank one, along the line, and the rows without a label say it is that one. On
- * the line the classes lie no, yes, no, yes: no linear classifier separates them. */
+ * and rows on the line itself, without a label. Of a labelled row one coordinate is observed, and both occur in both
+ * classes. The observed cells have a completion of rank one along the line, and the rows without a label suggest this
+ * one. On the line the classes lie no, yes, no, yes: no linear classifier separates them. */
 enum { PLACES = 4, LABELLED = 4 * PLACES, ON_LINE = 25, PLANE_ROWS = LABELLED + ON_LINE };
 
 typedef struct plane {
@@ -130,7 +130,7 @@ static size_t errors_after(const char *name, const karma_table *table, double *d
     karma_i_impute_options_init(&impute);
     assert_int_equal(karma_i_imputer_learn(&imputer, karma_i_imputer_find(name), table, &impute, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_imputer_apply(&completed, imputer, table, NULL, NULL), KARMA_OK);
-    *distance = 0.0; /* from the line, of a labelled row at most */
+    *distance = 0.0; /* the largest distance of a labelled row from the line */
     for (size_t i = 0; i < LABELLED; i++) {
         double x = 0.0, y = 0.0;
         assert_true(karma_table_cell(completed, i, 0, &x) && karma_table_cell(completed, i, 1, &y));
@@ -144,10 +144,10 @@ static size_t errors_after(const char *name, const karma_table *table, double *d
     return n_wrong;
 }
 
-/* Methods that shrink put the two kinds of holes on two lines, of slopes b and 1/b, b a little below 1. What is left of
- * the difference would separate the classes by a margin of about 1 - b, so C is not let go beyond a hundred times
- * what is chosen by default. */
-static void imputers_that_believe_the_line_fail(void **state) {
+/* Methods that shrink put the two kinds of holes on two lines, of slopes b and 1/b, b a little below 1. The
+ * remaining difference would separate the classes by a margin of about 1 - b, so C is at most a hundred times its
+ * default. */
+static void imputers_that_complete_along_the_line_fail(void **state) {
     (void)state;
     static const char *const believers[] = {"soft-impute", "regression", "knn", "hot-deck-nearest"};
     plane p;
@@ -160,8 +160,8 @@ static void imputers_that_believe_the_line_fail(void **state) {
         assert_true(distance < 0.5);
         assert_int_equal(errors_after(believers[k], table, &distance, &p, KARMA_AUTO), LABELLED / 2); /* chance */
     }
-    assert_int_equal(errors_after("soft-impute", table, &distance, &p, 1e5), 0); /* out of that difference */
-    assert_int_equal(errors_after("mean", table, &distance, &p, KARMA_AUTO), 0); /* it believes nothing */
+    assert_int_equal(errors_after("soft-impute", table, &distance, &p, 1e5), 0); /* because of that difference */
+    assert_int_equal(errors_after("mean", table, &distance, &p, KARMA_AUTO), 0); /* it does not impute */
     assert_true(distance > 0.5);
     karma_table_free(table);
 }
@@ -195,7 +195,7 @@ enum { M_ROWS = 4, M_COLUMNS = 4, MOST_COPIES = 60 };
 static const double M[M_ROWS][M_COLUMNS + 1] = {
     {1, NAN, 1, NAN, 1}, {NAN, -1, NAN, -1, -1}, {1, -1, 1, -1, 1}, {1, NAN, 1, NAN, NAN}};
 
-/* Of the matrix, its rows `copies` times each. */
+/* The matrix, with each row `copies` times. */
 static size_t rank_of(const double matrix[M_ROWS][M_COLUMNS + 1], size_t copies) {
     double a[MOST_COPIES][M_ROWS][M_COLUMNS + 1], u[MOST_COPIES * M_ROWS * (M_COLUMNS + 1)], s[M_COLUMNS + 1];
     double vt[(M_COLUMNS + 1) * (M_COLUMNS + 1)];
@@ -230,7 +230,8 @@ static void M_has_completions_of_both_labels(void **state) {
     assert_true(M[1][1] * M[2][4] - M[1][4] * M[2][1] != 0.0);
 }
 
-/* The first three rows of M are its kinds. A number of each with their labels, and one more row to be predicted. */
+/* The first three rows of M are its kinds of rows. Copies of each with their labels, and one more row to be
+ * predicted. */
 enum { KINDS = 3, CROWD = KINDS * MOST_COPIES + 1 };
 
 typedef struct crowd {
@@ -299,9 +300,9 @@ static int joint_says(int has_ones, const crowd *c, double mu) {
     return score > 0.0 ? 1 : -1;
 }
 
-/* Joint completion is right about the last row of M, which has the commoner label, and wrong about a row of the second
- * kind. Standardised, as in the comparison, every column is constant, and the prediction is always the commoner label.
- */
+/* Joint completion is right about the last row of M, which has the more common label, and wrong about a row of the
+ * second kind. Standardised, as in the comparison, every column is constant, and the prediction is always the more
+ * common label. */
 static void joint_completion_of_M_is_right_by_luck(void **state) {
     (void)state;
     static const char *const names[] = {"mc-b", "mc-1"};
@@ -315,7 +316,7 @@ static void joint_completion_of_M_is_right_by_luck(void **state) {
                     assert_int_equal(baseline_says(names[has_ones], &c, strength), 1);
                 for (double mu = 0.1; mu > 5e-5; mu /= 10.0) assert_int_equal(joint_says(has_ones, &c, mu), 1);
             }
-        gather(&c, counts[2], 0); /* now -1 is commoner */
+        gather(&c, counts[2], 0); /* now -1 is more common */
         for (double strength = 0.1; strength < 200.0; strength *= 10.0)
             assert_int_equal(baseline_says(names[has_ones], &c, strength), -1);
         for (double mu = 0.1; mu > 5e-5; mu /= 10.0) assert_int_equal(joint_says(has_ones, &c, mu), 1);
@@ -336,12 +337,12 @@ static void the_kernel_classifies_M(void **state) {
         classes[i] = isnan(M[i][M_COLUMNS]) ? NULL : M[i][M_COLUMNS] > 0.0 ? "plus" : "minus";
     }
     karma_table *train = table_of(cells[0], M_ROWS, M_COLUMNS, classes);
-    classes[3] = "plus"; /* it is the first row again */
+    classes[3] = "plus"; /* it equals the first row */
     karma_table *test = table_of(cells[0], M_ROWS, M_COLUMNS, classes);
     karma_fit_options options = options_with(2, KARMA_AUTO);
     options.C = 100.0;
     assert_int_equal(errors_of(train, test, &options), 0);
-    for (int64_t gamma = 1; gamma <= 4; gamma++) { /* as the paper has it: no bias, nothing standardised */
+    for (int64_t gamma = 1; gamma <= 4; gamma++) { /* as in the paper: no bias, nothing standardised */
         options = options_with(gamma, 100.0);
         options.bias = 0.0;
         options.standardise = 0;
@@ -353,12 +354,12 @@ static void the_kernel_classifies_M(void **state) {
 
 /* --- two populations ----------------------------------------------------------------------------------- */
 
-/* French and Chinese viewers rate films of their own, none of the others'. A viewer's ratings are a taste times what
- * the film is like, in one world
+/* French and Chinese viewers rate films of their own, none of the others'. A viewer's ratings are a taste times
+ * properties of the film, in one world
  *
  *     taste_i · (p, q)    and in another    taste_i · (p, -q) for the French, -taste_i · (p, -q) for the Chinese.
  *
- * Both are of rank one and agree wherever a viewer has rated; every other cell has the opposite sign. So no completion
+ * Both are of rank one and agree on all observed ratings; every other cell has the opposite sign. So no completion
  * can be right in both worlds. The label is whether the taste is positive. */
 enum { VIEWERS = 80, FILMS = 12, OWN_FILMS = FILMS / 2 };
 
@@ -394,7 +395,7 @@ static double second_singular_value(const double matrix[VIEWERS][FILMS]) {
     return s[1] / s[0];
 }
 
-static void one_classifier_does_for_both_populations(void **state) {
+static void one_classifier_suits_both_populations(void **state) {
     (void)state;
     static cinema c;
     draw_cinema(&c);
@@ -451,12 +452,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_kernel_separates_the_plane),
         cmocka_unit_test(its_completion_of_rank_one_is_inseparable),
-        cmocka_unit_test(imputers_that_believe_the_line_fail),
+        cmocka_unit_test(imputers_that_complete_along_the_line_fail),
         cmocka_unit_test(means_are_gamma_one),
         cmocka_unit_test(M_has_completions_of_both_labels),
         cmocka_unit_test(joint_completion_of_M_is_right_by_luck),
         cmocka_unit_test(the_kernel_classifies_M),
-        cmocka_unit_test(one_classifier_does_for_both_populations),
+        cmocka_unit_test(one_classifier_suits_both_populations),
         cmocka_unit_test(no_completion_is_right_for_both_worlds),
     };
     return cmocka_run_group_tests_name("counterexamples", tests, NULL, NULL);

@@ -1,6 +1,6 @@
-/* Explanations against what they claim to be. The parts of a plain kernel are added up here from the model's arrays and
- * the formula of κ; Shapley values from their definitions, over all sets and over all orders, with the scores of tables
- * in which the cells really are missing. */
+/* Explanations against their definitions. The parts of a plain kernel are summed here from the arrays of the model
+ * and the formula of κ; Shapley values over all sets and over all orders, with the scores of tables in which the
+ * cells are really missing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +27,8 @@
 
 enum { N_ROWS = 70, TEXT_SIZE = 1 << 18 };
 
-/* Numbers n0, n1, ..., a category of three levels and one of seven (indicators and codes), and what depends on them:
- * `two` and `four` classes, a `price`. */
+/* Numbers n0, n1, ..., a category of three levels and one of seven (indicators and codes), and targets that depend
+ * on them: `two` and `four` classes, a `price`. */
 typedef struct shape {
     size_t n_rows, n_numbers;
     int categories;
@@ -197,7 +197,7 @@ static double own_kappa(const karma_i_rows *a, size_t i, const karma_i_rows *b, 
     return sum;
 }
 
-/* One score taken apart: parts of all attributes (0: missing), the bias after them; sizes are sums of |summands|. */
+/* The parts of one score: those of all attributes (0: missing), the bias after them; sizes are sums of |summands|. */
 static void own_parts(double *parts, double *sizes, const karma_model *m, const karma_i_rows *rows, size_t i,
                       size_t o) {
     size_t d = rows->n_attributes;
@@ -279,7 +279,7 @@ static void parts_of_plain_kernels_add_up(void **state) {
         {.kernel = "linear", .gamma = "1", .bias = "0"},
         {.kernel = "linear", .standardise = "off", .gamma = "3", .scale = "2.5"},
         {.kernel = "0.25 * linear", .bias = "2"},
-        {.kernel = "linear", .gamma = "22", .scale = "paper"}, /* all of w is divided */
+        {.kernel = "linear", .gamma = "22", .scale = "paper"}, /* all columns are explained */
         {.kernel = "linear", .unit_ball = "on"},
         {.kernel = "rank"},
         {.kernel = "rank", .rank_form = "centred", .gamma = "4"},
@@ -305,7 +305,7 @@ static void quantiles_are_explained_as_learned(void **state) {
     karma_table_free(table);
 }
 
-/* Corrected quantiles: predictions are in ascending order, so all of a row together are compared with its parts. */
+/* Corrected quantiles: predictions are in ascending order, so the sum over a row is compared with its parts. */
 static void corrections_belong_to_no_column(void **state) {
     (void)state;
     const shape s = {N_ROWS, 5, 1, 0.7};
@@ -476,15 +476,15 @@ static void shapley_values_are_their_definition(void **state) {
         }
 }
 
-/* The text, and behind it one of its rows once per set of its n observed cells: that of the bits of m, counted from 0,
- * as line m. *n is how many they are. */
+/* The text, followed by copies of one of its rows, one for each subset of its n observed cells: copy m keeps the
+ * cells of the bits of m. *n is the number of copies. */
 static char *with_all_sets(const char *text, size_t row, size_t n_columns, size_t *n) {
     char *all = malloc(TEXT_SIZE);
     const char *line = text;
     size_t used = 0, n_sets = 1;
     assert_non_null(all);
     append(all, &used, "%s", text);
-    for (size_t skip = 0; skip < row + 1; skip++) line = strchr(line, '\n') + 1; /* the header is one of them */
+    for (size_t skip = 0; skip < row + 1; skip++) line = strchr(line, '\n') + 1; /* the header is one of these lines */
     for (size_t m = 0; m < n_sets; m++) {
         const char *cell = line;
         *n = 0;
@@ -495,14 +495,14 @@ static char *with_all_sets(const char *text, size_t row, size_t n_columns, size_
             cell += length + 1;
         }
         append(all, &used, "%.*s\n", (int)strcspn(cell, "\n"), cell);
-        assert_true(*n < 9); /* where they are counted for the first time */
+        assert_true(*n < 9); /* they are counted at the first call */
         n_sets = (size_t)1 << *n;
     }
     return all;
 }
 
-/* v of every set of the row's observed attributes: what hiding all others leaves, asked of the game, is what the model
- * predicts for a table in which they never were. */
+/* For every set of observed attributes, v in the game equals the prediction for a table in which all other cells are
+ * missing. */
 static void check_game(karma_i_game *game, const char *text, size_t row, const shape *s) {
     size_t n, K = game->model->task.n_outputs, observed[9], hidden[9];
     double values[10 * 4], errors[9 * 4];
@@ -526,7 +526,7 @@ static void check_game(karma_i_game *game, const char *text, size_t row, const s
     free(sets);
 }
 
-static void the_game_is_what_missing_cells_do(void **state) {
+static void the_game_equals_predictions_with_missing_cells(void **state) {
     (void)state;
     static const recipe recipes[] = {
         {.outer = "rbf"},
@@ -535,9 +535,7 @@ static void the_game_is_what_missing_cells_do(void **state) {
         {.kernel = "subspace(outer=rbf) * rank", .subspace_rank = "2"},
         {.kernel = "subspace", .subspace_rank = "0"},
         {.kernel = COMMITTEE, .subspace_rank = "2"},
-        {.kernel = "union",
-         .subspace_rank = "2",
-         .unit_ball = "on"}, /* rows of training are not longer than its ball */
+        {.kernel = "union", .subspace_rank = "2", .unit_ball = "on"}, /* training rows lie within the ball */
     };
     static const shape shapes[] = {{40, 4, 1, 0.8}, {60, 5, 1, 1.0}, {120, 450, 0, 0.01}}; /* the last: sparse */
     for (size_t k = 0; k < sizeof recipes / sizeof recipes[0]; k++)
@@ -564,7 +562,7 @@ static void the_game_is_what_missing_cells_do(void **state) {
         }
 }
 
-/* A row beyond the ball of --unit-ball is explained as the one on its rim is: with its length unit kept. */
+/* A row outside the ball of --unit-ball is explained like its projection onto the ball: its unit of length is kept. */
 static void long_rows_keep_their_unit(void **state) {
     (void)state;
     const shape s = {N_ROWS, 3, 0, 0.9};
@@ -660,8 +658,8 @@ static void an_additive_game_gives_the_exact_split(void **state) {
     }
 }
 
-/* With γ = 2 the weight is linear in the overlap, and v has nothing beyond pairs of attributes: one order and its
- * reverse have each pair both ways, and every such pair of orders gives the exact values. */
+/* With γ = 2 the weight is linear in the overlap, and v has nothing beyond pairs of attributes: an order and its
+ * reverse contain each pair in both directions, so every such pair of orders gives the exact values. */
 static void an_order_and_its_reverse_cancel(void **state) {
     (void)state;
     const shape s = {40, 8, 1, 1.0};
@@ -723,7 +721,7 @@ static void sampling_adds_up_and_converges(void **state) {
     check_sampling(&(recipe){.kernel = COMMITTEE, .subspace_rank = "3"});
 }
 
-/* Orders whose sets are scored by parts of the kernel are those whose sets are scored one by one. */
+/* Scoring the sets by parts of the kernel gives the same values as scoring them one by one. */
 static void check_reuse(const recipe *r, const char *target) {
     const shape many = {50, 30, 1, 0.7}, few = {4, 30, 1, 0.9};
     karma_table *train = draw_table(&many, target, 81), *table = draw_table(&few, target, 82);
@@ -791,7 +789,7 @@ static void the_seed_decides_and_threads_do_not(void **state) {
         }
         o.seed = 6;
         karma_explanations other = explain(m, table, o);
-        assert_int_equal(same(&first, &other), k == 2); /* what is exact has no seed */
+        assert_int_equal(same(&first, &other), k == 2); /* exact values do not depend on the seed */
         karma_explanations_clear(&other);
         karma_explanations_clear(&first);
         karma_model_free(m);
@@ -831,7 +829,7 @@ static int stop(void *payload, const char *stage, size_t done, size_t total) {
     return done == 3;
 }
 
-static void what_cannot_be_explained_is_refused(void **state) {
+static void inexplicable_models_are_refused(void **state) {
     (void)state;
     const shape s = {N_ROWS, 3, 0, 1.0};
     karma_table *table = draw_table(&s, "price", 95);
@@ -862,7 +860,7 @@ int main(void) {
         cmocka_unit_test(corrections_belong_to_no_column),
         cmocka_unit_test(parts_of_sparse_rows_add_up),
         cmocka_unit_test(shapley_values_are_their_definition),
-        cmocka_unit_test(the_game_is_what_missing_cells_do),
+        cmocka_unit_test(the_game_equals_predictions_with_missing_cells),
         cmocka_unit_test(long_rows_keep_their_unit),
         cmocka_unit_test(plain_committees_are_split),
         cmocka_unit_test(an_additive_game_gives_the_exact_split),
@@ -871,7 +869,7 @@ int main(void) {
         cmocka_unit_test(parts_give_the_scores_of_the_sets),
         cmocka_unit_test(the_seed_decides_and_threads_do_not),
         cmocka_unit_test(an_empty_row_is_all_bias),
-        cmocka_unit_test(what_cannot_be_explained_is_refused),
+        cmocka_unit_test(inexplicable_models_are_refused),
     };
     return cmocka_run_group_tests_name("explain", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Trees against a slow plain twin that tries every split of every node; boosting and bagging against their definitions,
- * written down row by row; and what must hold of any forest: weights are repetitions, random labels are not learned. */
+/* Trees against a slow implementation that tries every split of every node; boosting and bagging against their
+ * definitions, row by row; and properties of all forests: weights act as repetitions, random labels are not learned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static size_t cell(const table *t, size_t j, size_t i) {
     return t->n_levels[j] ? t->codes[j][i] : t->ranks[j][i];
 }
 
-/* --- the twin ------------------------------------------------------------------------------------------ */
+/* --- the slow implementation ---------------------------------------------------------------------------- */
 
 typedef struct twin_node {
     int is_leaf, depth;
@@ -113,7 +113,7 @@ static void twin_offer(twin_node *node, double *best, const twin *w, size_t j, c
     memcpy(node->goes_left, goes_left, 256);
 }
 
-/* Which cells the rows of the node have. */
+/* Which cell values the rows of the node have. */
 static size_t twin_present(uint8_t *present, const twin *w, const twin_node *node, size_t j) {
     size_t n = 0;
     memset(present, 0, 256);
@@ -123,7 +123,7 @@ static size_t twin_present(uint8_t *present, const twin *w, const twin_node *nod
     return n;
 }
 
-/* Every threshold, halfway between two ranks that the node has, with missing cells on either side. */
+/* Every threshold halfway between two ranks of the node, with missing cells on either side. */
 static void twin_try_number(twin_node *node, double *best, const twin *w, size_t j) {
     uint8_t present[256], goes_left[256];
     twin_present(present, w, node, j);
@@ -153,7 +153,8 @@ static void twin_try_category(twin_node *node, double *best, const twin *w, size
     }
 }
 
-/* What no row of the node has goes to the side with more rows; the left of a category asks for the lower gradient. */
+/* A value that no row of the node has goes to the side with more rows; for a category the left side has the lower
+ * gradient. */
 static void twin_complete(twin_node *node, const twin *w) {
     uint8_t present[256];
     double count[2] = {0}, G[2] = {0}, H[2] = {0};
@@ -228,7 +229,7 @@ static size_t twin_leaf(const twin *w, const table *t, size_t i) {
     return node;
 }
 
-/* --- the tree that is tested --------------------------------------------------------------------------- */
+/* --- the tested tree --------------------------------------------------------------------------- */
 
 static karma_i_tree_rules plain_rules(void) {
     return (karma_i_tree_rules){
@@ -277,7 +278,7 @@ static void draw_gradients(twin *w, size_t n_outputs, int shares_hessian, karma_
         }
 }
 
-/* The leaf of row i, found together with those of up to 600 rows before and behind it. */
+/* The leaf of row i, found together with those of up to 600 rows before and after it. */
 static size_t leaf_of(const karma_i_grower *grower, size_t i, size_t n) {
     uint32_t leaves[KARMA_I_LEAF_BLOCK];
     size_t first = i / 600 * 600, count = n - first < 600 ? n - first : 600;
@@ -339,7 +340,8 @@ static void trees_are_those_of_the_twin(void **state) {
     }
 }
 
-/* With λ = 0 and no smoothing, the best set of levels is a prefix of their order by gradient: the twin tries all. */
+/* With λ = 0 and no smoothing, the best set of levels is a prefix of their order by gradient: the slow
+ * implementation tries all. */
 static void sets_of_levels_are_the_best_of_all(void **state) {
     (void)state;
     static table t;
@@ -348,7 +350,7 @@ static void sets_of_levels_are_the_best_of_all(void **state) {
     for (int round = 0; round < 8; round++) {
         karma_i_tree_rules rules = plain_rules();
         rules.split.l2 = 0.0;
-        rules.split.least_rows = 1; /* with more the best set need not be a prefix */
+        rules.split.least_rows = 1; /* with more outputs the best set need not be a prefix */
         rules.most_leaves = 12;
         draw_table(&t, 60 + 40 * (size_t)(round % 3), 2 + (size_t)round % 5, 1, &rng);
         compare_with_twin(&t, &rules, 1, 1, &rng);
@@ -420,7 +422,7 @@ static void gains_of_sets_equal_their_definition(void **state) {
 
 static double targets[MOST_ROWS * MOST_OUTPUTS], weights[MOST_ROWS * MOST_OUTPUTS];
 
-/* Targets that hang on columns 0 to 2 and noise; numbers, or classes as -1 and 1. */
+/* Targets that depend on columns 0 to 2 and noise; numbers, or classes as -1 and 1. */
 static void draw_labels(const table *t, size_t n_outputs, int is_class, karma_i_rng *rng) {
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < n_outputs; k++) {
@@ -492,8 +494,8 @@ static void gradients_are_derivatives(void **state) {
         }
 }
 
-/* The constant and the steps of leaves: no other number near by has a smaller sum of losses (of the pinball loss), or
- * the Newton step is taken. */
+/* The constant and the steps of leaves: for the pinball loss no number nearby has a smaller sum of losses; for
+ * others it is the Newton step. */
 static void constants_are_the_best(void **state) {
     (void)state;
     static table t;
@@ -581,7 +583,7 @@ static int enough_after_seven(void *payload, const char *stage, size_t done, siz
     return done < 7 ? 0 : *(const int *)payload;
 }
 
-/* When the time is over, boosting ends with the trees that it has; an interrupt gives none. */
+/* When the time is over, boosting keeps the trees grown so far; after an interrupt it returns none. */
 static void boosting_can_end_early(void **state) {
     (void)state;
     static table t;
@@ -634,7 +636,7 @@ static void quantiles_are_covered(void **state) {
     }
 }
 
-/* The targets hang on one column alone, so the rows of a leaf have the same targets, and so has every tree. */
+/* The targets depend on one column only, so the rows of a leaf have equal targets, in every tree. */
 static void bagged_trees_average_targets(void **state) {
     (void)state;
     static table t;
@@ -670,7 +672,7 @@ static void assert_same_forest(const karma_i_forest *a, const karma_i_forest *b)
         assert_true(fabsf(a->values[v] - b->values[v]) <= 1e-5F * (1.0F + fabsf(a->values[v])));
 }
 
-/* A row with weight 3 is three rows, and one without weight none. */
+/* A row with weight 3 acts as three rows, and one with weight 0 as none. */
 static void weights_are_repetitions(void **state) {
     (void)state;
     static table t, repeated;
@@ -715,7 +717,7 @@ static void weights_are_repetitions(void **state) {
     karma_i_forest_free(weighted);
 }
 
-/* Whether cells are missing may be all there is to know. */
+/* The label depends only on which cells are missing. */
 static void missing_cells_are_learned_from(void **state) {
     (void)state;
     static table t;
@@ -755,8 +757,8 @@ static double kernel_accuracy(const table *t, const uint16_t *codes, size_t T, c
     return n_right / n;
 }
 
-/* Random labels cannot be foretold where trees are grown on the training rows only; where they are grown on all rows,
- * they can. That is what a search that grows one forest for all folds would see. */
+/* Random labels cannot be predicted by trees that are grown on the training rows only, but they can by trees grown
+ * on all rows. A search that grew one forest for all folds would be misled by this. */
 static void random_labels_are_not_learned(void **state) {
     (void)state;
     static table t;

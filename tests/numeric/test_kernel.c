@@ -1,5 +1,5 @@
-/* The kernel's two ways of being computed against each other, and the slow one against the paper: the explicit
- * embedding φ_γ, whose inner products no popcount and no closed form enters. */
+/* The two implementations of the kernel against each other, and the slow one against the paper: the explicit
+ * embedding φ_γ, which uses neither population counts nor a closed form. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void compare_with_reference(const karma_i_kernel *kernel, karma_i_view a,
         for (size_t j = 0; j < ld; j++) {
             double got = (double)out[i * ld + j];
             if (j >= b.count) {
-                assert_true(got == -12345.0); /* between the rows nothing is written */
+                assert_true(got == -12345.0); /* the gaps between rows are not written */
                 continue;
             }
             double wanted = karma_i_kernel_reference(kernel, a.rows, a.first + i, b.rows, b.first + j);
@@ -107,7 +107,7 @@ static void blocks_equal_the_reference_for_every_number_of_attributes(void **sta
     }
 }
 
-/* Counts of rows around the tiles' borders, parts of larger sets of rows, empty parts. */
+/* Numbers of rows around the sizes of tiles, ranges of larger sets of rows, empty ranges. */
 static void blocks_and_scores_equal_the_reference_for_every_shape(void **state) {
     (void)state;
     static const size_t counts[][2] = {{1, 1},    {1, 513}, {2, 512}, {63, 3},  {64, 64},  {65, 2},  {3, 511},
@@ -151,7 +151,7 @@ static void the_diagonal_is_the_kernel_of_a_row_with_itself(void **state) {
 }
 
 /* Under an outer map k(x,x) of a row that observes more than any training row does is not in the table of weights. */
-static void rows_fuller_than_all_of_training_are_mapped_right(void **state) {
+static void rows_fuller_than_all_training_rows_are_mapped(void **state) {
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 23);
@@ -338,7 +338,7 @@ static double smallest_over_largest(const karma_i_kernel *k, const karma_i_rows 
     return ratio;
 }
 
-/* Few attributes and many rows, so that the Gram matrix is far from its diagonal; some rows see nothing. */
+/* Few attributes and many rows, so that the Gram matrix is far from its diagonal; some rows are empty. */
 static void gram_matrices_are_positive_semidefinite(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -359,7 +359,7 @@ static void gram_matrices_are_positive_semidefinite(void **state) {
     }
 }
 
-/* The check above can fail: weights 1/(1 + c), which favour small overlaps, belong to no embedding. */
+/* Shows that the check above can fail: weights 1/(1 + c), which favour small overlaps, belong to no embedding. */
 static void a_wrong_weight_is_not_positive_semidefinite(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -418,7 +418,7 @@ static void huge_weights_are_normalised(void **state) {
     }
 }
 
-/* Values as large as the recipe allows, weights as large as they get: nothing leaves single precision. */
+/* The largest values that the recipe allows and the largest weights: nothing overflows single precision. */
 static void nothing_overflows(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -445,7 +445,7 @@ int main(void) {
         cmocka_unit_test(blocks_equal_the_reference_for_every_number_of_attributes),
         cmocka_unit_test(blocks_and_scores_equal_the_reference_for_every_shape),
         cmocka_unit_test(the_diagonal_is_the_kernel_of_a_row_with_itself),
-        cmocka_unit_test(rows_fuller_than_all_of_training_are_mapped_right),
+        cmocka_unit_test(rows_fuller_than_all_training_rows_are_mapped),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(kernel_equals_explicit_embedding),
         cmocka_unit_test(weights_are_those_of_the_paper),

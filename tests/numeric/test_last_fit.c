@@ -93,7 +93,7 @@ static double accuracy_of(const karma_model *model, const karma_table *table) {
     return accuracy;
 }
 
-/* So many that the choice is first tried on a part of the rows that are not in the sample (above 8000 of them). */
+/* With more than 8000 rows outside the sample, the choice is first tried on some of them. */
 static void many_noisy_rows_are_all_used(void **state) {
     (void)state;
     enum { N_ROWS = 9500 };
@@ -105,7 +105,7 @@ static void many_noisy_rows_are_all_used(void **state) {
     const karma_search_info *info = karma_model_search_info(model);
     assert_string_equal(warning, "");
     assert_true(karma_model_info(model)->stop == KARMA_STOP_CONVERGED ||
-                karma_model_info(model)->stop == KARMA_STOP_FINISHED); /* the latter of boosted trees alone */
+                karma_model_info(model)->stop == KARMA_STOP_FINISHED); /* the second of boosted trees alone */
     assert_int_equal(karma_model_info(model)->n_rows, N_ROWS);
     assert_int_equal(info->n_checked, info->n_rows_tried);
     assert_int_equal(info->n_checked + info->n_check_learned, N_ROWS);
@@ -123,7 +123,7 @@ static void many_noisy_rows_are_all_used(void **state) {
     karma_table_free(fresh);
 }
 
-/* Two landmarks cannot learn what the machines of the search have learned. */
+/* Two landmarks cannot match the machines of the search. */
 static void a_worse_model_is_not_given(void **state) {
     (void)state;
     char warning[400];
@@ -144,7 +144,7 @@ static void a_worse_model_is_not_given(void **state) {
     karma_table_free(fresh);
 }
 
-/* What boosted trees gain from all rows, the sample's folds cannot see. */
+/* The folds of the sample do not show what boosted trees gain from all rows. */
 static void trees_are_tried_on_all_rows(void **state) {
     (void)state;
     char warning[400];
@@ -195,7 +195,7 @@ static void boosted_values_are_a_machine(void **state) {
     karma_table_free(rows);
 }
 
-/* Trees that are given are not grown again: with those of the same rows nothing changes, with others everything does.
+/* Given trees are not grown again: those of the same rows change nothing, others do.
  */
 static void given_trees_are_taken(void **state) {
     (void)state;

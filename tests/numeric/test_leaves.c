@@ -1,6 +1,6 @@
-/* The kernels of trees: kernel values against leaves found by a plain walk from raw cells and counted; what is stored
- * of a forest restores it, and altered arrays are refused; a model answers the same after a file; interactions are
- * learned and random labels are not, also by the search's own judgement; threads change nothing. */
+/* The kernels of trees: kernel values against leaves found by a plain walk from raw cells and counted; a stored
+ * forest is restored, and altered arrays are refused; a model predicts the same after saving and loading;
+ * interactions are learned and random labels are not, also as judged by the search; threads change nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static karma_model *fit_model(const karma_table *table, const char *kernel, int6
 
 /* --- kernel values --------------------------------------------------------------------------------------- */
 
-/* The leaf of a table's row: from the root on, by its raw cells. */
+/* The leaf of a row of the table, found from the root by its raw cells. */
 static uint32_t walk(const karma_i_recipe *r, size_t tree, const karma_table *table, size_t row) {
     const karma_i_forest *f = r->forest;
     const karma_i_forest_node *root = f->nodes + f->tree_start[tree], *node = root;
@@ -142,7 +142,7 @@ static void kernel_is_the_share_of_equal_leaves(void **state) {
                 assert_true(fabs(karma_i_kernel_reference(kernel, a, i, b, k) - wanted) < 1e-12);
                 n_between += equal > 0 && equal < TREES;
             }
-        assert_true(n_between > TESTS * TRAINS / 10); /* the test could fail */
+        assert_true(n_between > TESTS * TRAINS / 10); /* shows that the test could fail */
         double diagonal[TESTS];
         karma_i_kernel_diagonal(diagonal, kernel, karma_i_rows_all(a));
         for (size_t i = 0; i < TESTS; i++) assert_true(fabs(diagonal[i] - 1.0) < 1e-6);
@@ -226,7 +226,7 @@ static void stored_arrays_are_a_forest(void **state) {
     karma_table_free(train);
 }
 
-static void models_are_the_same_after_a_file(void **state) {
+static void models_survive_a_file(void **state) {
     (void)state;
     const char *kernels[] = {"boost", "forest(outer=rbf)", "boost + rank(outer=rbf)", "forest*linear | boost@0.1,1"};
     for (int labels = INTERACTION; labels <= NUMBER; labels++)
@@ -360,7 +360,8 @@ static double accuracy(const char *kernel, labelling labels) {
     return value;
 }
 
-/* x0 x1 > 0: no linear function knows it. A third of the rows lack one of the two, so 0.82 is the most there is. */
+/* The class is x0 x1 > 0, which no linear function predicts. A third of the rows lack one of the two, so 0.82 is the
+ * best possible accuracy. */
 static void interactions_are_learned_and_noise_is_not(void **state) {
     (void)state;
     const char *kernels[] = {"boost", "forest"};
@@ -400,7 +401,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernel_is_the_share_of_equal_leaves),
         cmocka_unit_test(stored_arrays_are_a_forest),
-        cmocka_unit_test(models_are_the_same_after_a_file),
+        cmocka_unit_test(models_survive_a_file),
         cmocka_unit_test(weights_of_leaves_are_those_of_rows),
         cmocka_unit_test(many_rows_have_weights_of_leaves),
         cmocka_unit_test(interactions_are_learned_and_noise_is_not),

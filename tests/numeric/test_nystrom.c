@@ -183,7 +183,7 @@ static double objective(const machine_case *c) {
     return sum;
 }
 
-/* Few dimensions: the primal solver has the dual solver's minimum, with as many support rows as dimensions. */
+/* Few dimensions: the primal solver finds the same minimum as the dual one, with as many support rows as dimensions. */
 static void primal_equals_batch(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -263,7 +263,7 @@ static void squared_loss_solves_the_normal_equations(void **state) {
     close_case(&c);
 }
 
-/* More landmarks are better, and the score with half of them shows it; threads change nothing, and memory only
+/* More landmarks are better, as the score with half of them shows; threads change nothing, and memory changes only
  * the work. */
 static void halves_are_compared(void **state) {
     (void)state;

@@ -1,4 +1,4 @@
-/* Algorithm 1 against its printed recursion, carried out literally here: every coefficient is shrunk in every
+/* Algorithm 1 against its recursion in the paper, carried out literally here: every coefficient is shrunk in every
  * round, every kernel value comes from the reference. Then the theorems about it: regret, and item 2 of main2. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,11 +24,11 @@ static karma_fit_options fit_defaults(void) {
     return o;
 }
 
-/* A problem with everything it points to. */
+/* A problem and the data it refers to. */
 typedef struct instance {
     karma_i_rows *rows;
     karma_i_kernel kernel;
-    double *targets, *gram; /* gram: the reference's */
+    double *targets, *gram; /* gram: by the reference */
     karma_i_problem problem;
 } instance;
 
@@ -79,7 +79,7 @@ static void clear_instance(instance *it) {
 typedef struct literal {
     double *alpha, *sum; /* of v_t, and of v_1 + ... + v_T */
     double loss_sum, largest_size;
-    size_t n_errors, n_unclear; /* unclear: a score that rounding alone may turn */
+    size_t n_errors, n_unclear; /* unclear: a score whose sign rounding may change */
 } literal;
 
 static double eta_of(const karma_fit_options *options, double rho, size_t t) {
@@ -87,7 +87,7 @@ static double eta_of(const karma_fit_options *options, double rho, size_t t) {
     return 1.0 / (rho * (double)t); /* for pegasos C/t with ρ = 1/C: the same */
 }
 
-/* True when a subgradient near its kink would be chosen by rounding. */
+/* True if rounding decides which subgradient near a kink is chosen. */
 static int near_kink(const karma_i_loss *loss, double z, double y, double size) {
     double below = loss->derivative(z - 1e-10 * size, y, loss->parameter);
     double above = loss->derivative(z + 1e-10 * size, y, loss->parameter);
@@ -140,7 +140,7 @@ static void clear_literal(literal *l) {
     free(l->sum);
 }
 
-/* What an error of `relative` in the scores does to the coefficients, times ten for how it feeds on itself. */
+/* The effect of an error of `relative` in the scores on the coefficients, times ten because errors accumulate. */
 static void compare(const instance *it, const karma_fit_options *options, const karma_hooks *hooks, size_t rounds,
                     double relative) {
     size_t size = it->rows->n_rows * it->problem.n_outputs;
@@ -202,7 +202,7 @@ static void every_loss_and_schedule_follows_the_recursion(void **state) {
             }
 }
 
-static void blocks_leave_no_trace(void **state) {
+static void blocks_change_nothing(void **state) {
     (void)state;
     static const size_t counts[] = {1, 2, 3, 255, 256, 257, 511, 512, 513, 700};
     for (size_t s = 0; s < sizeof counts / sizeof counts[0]; s++)
@@ -245,10 +245,10 @@ static double user_step(void *payload, size_t t) {
     return s->factor / (s->rho * pow((double)t, s->power));
 }
 
-static void a_users_steps_follow_the_recursion(void **state) {
+static void steps_of_the_caller_follow_the_recursion(void **state) {
     (void)state;
     static const steps cases[] = {
-        {0.5, 1.0, 1.0, 0},  /* the schedule "regret", the long way */
+        {0.5, 1.0, 1.0, 0},  /* the schedule "regret", as a function of the caller */
         {0.5, 0.3, 0.5, 0},  /* slower */
         {0.5, 0.3, 0.5, 50}, /* one round forgets everything */
         {0.5, 0.3, 0.5, 256}, {0.5, 0.3, 0.5, 257}, {0.5, 0.3, 0.5, 1}, {0.5, 0.01, 0.0, 0}, /* a constant step */
@@ -272,7 +272,7 @@ static void a_users_steps_follow_the_recursion(void **state) {
 }
 
 /* The schedule given by hand is the schedule. */
-static void a_users_steps_can_be_the_schedule(void **state) {
+static void steps_of_the_caller_can_be_the_schedule(void **state) {
     (void)state;
     karma_fit_options o = fit_defaults();
     instance it;
@@ -318,7 +318,7 @@ static void impossible_steps_are_refused(void **state) {
     clear_instance(&it);
 }
 
-/* --- ends that are not the end ------------------------------------------------------------------------- */
+/* --- early ends ------------------------------------------------------------------------- */
 
 static int stop_at(void *payload, const char *stage, size_t done, size_t total) {
     const size_t *when = payload;
@@ -369,8 +369,8 @@ static double given_step(void *payload, size_t t) {
     return (void)t, *(const double *)payload;
 }
 
-/* A squared loss under steps that are too long: an error or finite numbers, for every length of the sequence, also
- * where it is the last round that leaves the range. */
+/* A squared loss with steps that are too long gives an error or finite numbers for every length of the sequence,
+ * even if only the last round overflows. */
 static void divergence_is_an_error_and_not_nan(void **state) {
     (void)state;
     size_t refused = 0;
@@ -424,7 +424,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state) {
     assert_true(info[0].mean_loss == info[1].mean_loss && info[0].error_rate == info[1].error_rate);
     o.seed = 6;
     assert_int_equal(karma_i_solver(KARMA_SOLVER_ONLINE)(c[1], &info[1], &it.problem, &o, NULL, NULL), KARMA_OK);
-    assert_memory_not_equal(c[0], c[1], sizeof c[0]); /* another order, another result */
+    assert_memory_not_equal(c[0], c[1], sizeof c[0]); /* another order gives another result */
     clear_instance(&it);
 }
 
@@ -567,8 +567,8 @@ static void put_sequence(instance *it, const sequence *s, size_t gamma, const ka
     assert_int_equal(karma_i_loss_make(&it->problem.loss, KARMA_TASK_CLASSIFY, o, 0.317, NULL), KARMA_OK);
 }
 
-/* Between theorem and proof: the comparator v of corollary improper, with the norm it really has and the largest
- * k(x,x) that occurs, in the standard bound 2L²K(1 + ln T)/ρ + ρT|v|²/2. Much smaller than the theorem's. */
+/* The comparator v of corollary improper, with its actual norm and the largest k(x,x) that occurs, in the standard
+ * bound 2L²K(1 + ln T)/ρ + ρT|v|²/2. Much smaller than the theorem's. */
 static double sharper_bound(const instance *it, const sequence *s, const double *w, size_t gamma, double rho) {
     static double v[MAX_PHI], phi[MAX_PHI];
     double complement[DIM * DIM], K = 0.0, norm = 0.0, loss = 0.0;
@@ -630,7 +630,7 @@ static void regret_is_below_the_bound(void **state) {
 }
 
 /* X of the regret schedule is the root of the largest κ(x, x): here of a code whose level is rare. */
-static void rho_knows_codes(void **state) {
+static void rho_accounts_for_codes(void **state) {
     (void)state;
     static const size_t start[] = {0, 1, 1};
     static const uint8_t traits[] = {0, KARMA_I_CODED | KARMA_I_HAS_TERM};
@@ -680,7 +680,7 @@ static double objective(const instance *it, const double *c, double C) {
     return 0.5 * norm + C / (double)n * loss;
 }
 
-/* The optimum by another road: coordinate ascent on the dual, max Σ a_i - ½|Σ a_i y_i φ_i|², 0 <= a_i <= C/m. The
+/* The optimum by another method: coordinate ascent on the dual, max Σ a_i - ½|Σ a_i y_i φ_i|², 0 <= a_i <= C/m. The
  * dual's value is a lower bound of every objective. */
 static double dual_optimum(const instance *it, double C) {
     size_t n = it->rows->n_rows;
@@ -732,17 +732,17 @@ static void pegasos_approaches_the_optimum(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_loss_and_schedule_follows_the_recursion),
-        cmocka_unit_test(blocks_leave_no_trace),
+        cmocka_unit_test(blocks_change_nothing),
         cmocka_unit_test(single_precision_kernels_stay_close),
-        cmocka_unit_test(a_users_steps_follow_the_recursion),
-        cmocka_unit_test(a_users_steps_can_be_the_schedule),
+        cmocka_unit_test(steps_of_the_caller_follow_the_recursion),
+        cmocka_unit_test(steps_of_the_caller_can_be_the_schedule),
         cmocka_unit_test(impossible_steps_are_refused),
         cmocka_unit_test(cancelled_training_is_the_recursion_stopped_early),
         cmocka_unit_test(cancelled_before_the_first_row_is_an_error),
         cmocka_unit_test(divergence_is_an_error_and_not_nan),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(regret_is_below_the_bound),
-        cmocka_unit_test(rho_knows_codes),
+        cmocka_unit_test(rho_accounts_for_codes),
         cmocka_unit_test(pegasos_approaches_the_optimum),
     };
     return cmocka_run_group_tests_name("online", tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Kernels composed of parts (Σκ and overlaps that were computed once) against the rows that the parts were made of: the
- * reference in double precision, and the block that composes them of the rows themselves. */
+/* Kernels composed of parts (Σκ and overlaps that were computed once) against the reference in double precision and
+ * against kernels computed from the rows themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ typedef struct world {
     karma_i_parts parts;
 } world;
 
-/* The copies are what gathering makes of all encodings. */
+/* The copies are gathered rows of all encodings. */
 static karma_i_rows *gather(const karma_i_rows *rows, const unsigned char *is_train, int want) {
     karma_i_rows *out = NULL;
     size_t *index = malloc(rows->n_rows * sizeof *index), n = 0;
@@ -44,7 +44,7 @@ static karma_i_rows *gather(const karma_i_rows *rows, const unsigned char *is_tr
     return out;
 }
 
-/* `rows` are the world's from here on. Every `every`-th row is no training row. */
+/* The world takes ownership of `rows`. Every `every`-th row is not a training row. */
 static world make_world(karma_i_rows *rows, size_t every, int threads) {
     world w = {.rows = rows, .is_train = malloc(rows->n_rows)};
     for (size_t i = 0; i < rows->n_rows; i++) w.is_train[i] = i % every != every - 1;
@@ -114,8 +114,8 @@ static void learn(karma_i_kernel *kernel, const char *text, const karma_i_rows *
     karma_i_plan_clear(&plan);
 }
 
-/* Relative to the larger of the two rows' own values, which bound every value of theirs; a distance of nearly 0 has no
- * digits of its own, and under laplace its root is taken. */
+/* Relative to the larger of k(x,x) and k(y,y), which bounds k(x,y). A distance near 0 has no correct digits, and
+ * laplace takes its root. */
 static double tolerance(const char *text) {
     return strstr(text, "laplace") ? 4e-3 : strstr(text, "rbf") ? 4e-5 : 1e-5;
 }
@@ -265,7 +265,7 @@ static void threads_do_not_change_a_bit(void **state) {
     free(b);
 }
 
-/* Linear and rank rows have the same holes, the subspace's coordinates have none. */
+/* Linear and rank rows have the same holes, coordinates of the subspace have none. */
 static void encodings_with_the_same_holes_share_overlaps(void **state) {
     (void)state;
     table_plan plan = {20, 4, 1, 8, 0.5, 2, 1.0};
@@ -317,8 +317,8 @@ static void a_cache_gives_kernel_rows_of_parts(void **state) {
     free_world(&w);
 }
 
-/* Rows of a whole matrix, in order, are handed out as they are; of a matrix in another order they are put in order; and
- * a kernel that is not the matrix itself is computed. */
+/* Rows of a full matrix are handed out unchanged if they are in order, and reordered if not; a kernel that is not
+ * the matrix itself is computed. */
 static void a_cache_hands_out_matrix_rows(void **state) {
     (void)state;
     enum { N = 5 };

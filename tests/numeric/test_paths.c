@@ -1,5 +1,5 @@
-/* Every path of this machine, and sparse rows, against the double-precision reference; and against themselves: one half
- * of a Gram matrix, parts of rows and any number of threads give the same bits. */
+/* Every path of this machine, and sparse rows, against the double-precision reference. Half a Gram matrix, ranges of
+ * rows and any number of threads give the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static void draw_cell(karma_i_rows *rows, size_t i, size_t j, karma_i_rng *rng) 
 }
 
 /* Ranked and coded attributes have no features. In mixed rows every third attribute is a category. Every seventh row
- * has nothing. */
+ * is empty. */
 static karma_i_rows *draw(const path_shape *s, karma_i_rng *rng) {
     size_t *start = calloc(s->d + 1, sizeof *start);
     uint8_t *traits = calloc(s->d, 1);
@@ -90,7 +90,7 @@ static karma_i_kernel make_kernel(size_t gamma, double scale, double bias, size_
     return k;
 }
 
-/* About 1000 pairs are looked at, borders among them. */
+/* About 1000 pairs are checked, including those at borders. */
 static void compare(const float *out, size_t ld, const karma_i_kernel *k, karma_i_view a, karma_i_view b,
                     const char *what) {
     size_t step = a.count * b.count / 1000 + 1;
@@ -145,7 +145,7 @@ static void check_gram(const karma_i_kernel *k, karma_i_view a) {
     assert_int_equal(karma_i_kernel_gram(again, ld, k, a, other_threads()), KARMA_OK);
     assert_memory_equal(gram, again, a.count * ld * sizeof *gram);
     assert_int_equal(karma_i_kernel_block(block, ld, k, a, a, 1), KARMA_OK);
-    /* the two products of the terms are added in one order, which is not the same from the other side */
+    /* the two products of the terms are added in a fixed order, which differs if the rows are swapped */
     if (rows_are_sparse(a.rows) || !(is_portable(k) || karma_i_dense_of(a.rows)->n_terms))
         assert_memory_equal(gram, block, a.count * ld * sizeof *gram);
     karma_i_kernel_diagonal(diagonal, k, a);
@@ -302,7 +302,8 @@ static void the_largest_differences_fit(void **state) {
     }
 }
 
-/* All codes equal, and the largest there is: the counts are exact, and what is missing on one side or both is none. */
+/* All codes are equal and the largest possible: the counts are exact, and cells missing on one side or both do not
+ * count. */
 static void the_largest_counts_fit(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -356,7 +357,7 @@ static void dot_and_axpy_equal_plain_loops(void **state) {
     }
 }
 
-/* By how much the function of a box falls by a change of one row, and of two that are free to: path.h. */
+/* By how much the function of a box decreases when one row or two free rows change: path.h. */
 static double gain_alone(const karma_i_box *b, size_t i) {
     double change = fmin(fmax(b->beta[i] + b->slope[i] / b->q[i], b->low[i]), b->high[i]) - b->beta[i];
     return change * (b->slope[i] - 0.5 * b->q[i] * change);
@@ -503,7 +504,7 @@ static void sparse_rows_equal_the_reference_and_their_dense_copies(void **state)
     }
 }
 
-static void many_attributes_cost_nothing(void **state) {
+static void unobserved_attributes_cost_nothing(void **state) {
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 7);
@@ -613,7 +614,7 @@ static void the_environment_limits_the_path(void **state) {
 }
 
 int main(void) {
-    (void)unsetenv("KARMA_CPU"); /* all paths of this machine, whatever the caller's environment */
+    (void)unsetenv("KARMA_CPU"); /* all paths of this machine, whatever the environment says */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_equal_the_reference_for_every_number_of_rows),
         cmocka_unit_test(paths_equal_the_reference_for_every_number_of_attributes),
@@ -626,7 +627,7 @@ int main(void) {
         cmocka_unit_test(paths_have_names_and_end_with_the_portable_one),
         cmocka_unit_test(the_environment_limits_the_path),
         cmocka_unit_test(sparse_rows_equal_the_reference_and_their_dense_copies),
-        cmocka_unit_test(many_attributes_cost_nothing),
+        cmocka_unit_test(unobserved_attributes_cost_nothing),
         cmocka_unit_test(sparse_rows_are_copied_whole),
         cmocka_unit_test(broken_sparse_rows_are_refused),
     };

@@ -1,4 +1,4 @@
-/* EM for the hidden subspace, against truths computed in other ways: the closed form on complete rows, the Gaussian
+/* EM for the hidden subspace, against results computed in other ways: the closed form on complete rows, the Gaussian
  * density with d × d matrices, finite differences of it; and against itself: threads, parts and encodings. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 /* ---- the loops ---- */
 
-/* A subspace of no rows in particular. */
+/* A random subspace. */
 static void set_subspace(karma_i_subspace *s, size_t d, size_t r, double sigma2, karma_i_rng *rng) {
     *s = (karma_i_subspace){.n_features = d, .rank = r, .sigma2 = sigma2};
     s->mean = calloc(d, sizeof *s->mean);
@@ -158,7 +158,7 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     karma_i_posterior_clear(&p);
 }
 
-/* Ranks on both sides of every piece of registers, attributes of several features, all shares of observed cells. */
+/* Ranks on both sides of every register width, attributes of several features, all shares of observed cells. */
 static void every_path_equals_the_gaussian(void **state) {
     (void)state;
     static const size_t ranks[] = {0, 1, 2, 3, 5, 7, 8, 9, 12, 16, 23};
@@ -216,8 +216,8 @@ static void complete_rows_give_the_closed_form(void **state) {
 
 /* ---- incomplete rows ---- */
 
-/* Up to the rounding errors of a likelihood: what is divided by σ² cancels down to σ² first. (Cells have a variance of
- * about 1.) */
+/* The rounding errors of a likelihood: the terms that are divided by σ² cancel down to the size of σ². (Cells have a
+ * variance of about 1.) */
 static void check_monotone(const double *history, const karma_i_subspace *s, const char *what) {
     for (size_t t = 1; t < s->n_passes; t++) {
         double rounding = 1e-13 * fabs(history[t]) + 1e-15 * (double)s->n_values / s->sigma2;
@@ -261,7 +261,7 @@ static double precise_log_density(const karma_i_subspace *s, const float *x) {
 
 /* Cells that lie in E up to single precision, under a very small σ²: |c|²/σ² alone is larger than the distance that is
  * wanted by eleven orders of magnitude. */
-static void small_noise_costs_no_digits(void **state) {
+static void small_noise_loses_no_digits(void **state) {
     (void)state;
     enum { D = 12, R = 3, N = 16 };
     low_rank p = draw_low_rank(N, D, R, 0.0, 0.0, 1);
@@ -301,7 +301,7 @@ static void the_likelihood_is_the_gaussians_and_never_falls(void **state) {
 }
 
 /* Factor analysis: the likelihood is that of the Gaussian with a noise per attribute, the variances are those that the
- * rows were made with, and standard errors of hidden cells hold what they promise. */
+ * rows were made with, and the standard errors of hidden cells are correct. */
 static void a_noise_per_attribute_is_found(void **state) {
     (void)state;
     enum { D = 14, R = 2, N = 3000 };
@@ -331,7 +331,7 @@ static void a_noise_per_attribute_is_found(void **state) {
     }
 }
 
-/* Few values show no noise of their own: a column of three values has nearly the common noise. */
+/* Few values say little about their noise: a column of three values gets nearly the common noise. */
 static void few_values_have_the_common_noise(void **state) {
     (void)state;
     enum { D = 6, N = 200 };
@@ -346,7 +346,7 @@ static void few_values_have_the_common_noise(void **state) {
     free_low_rank(&p);
 }
 
-/* A mean that is off along W, and W that is too long: plain EM would creep, but the expanded parameters take both in
+/* A mean shifted along W, and a W that is too long: plain EM would be slow, but expanded parameters correct both in
  * one pass. */
 static void a_pass_undoes_shift_and_length(void **state) {
     (void)state;
@@ -449,7 +449,7 @@ static void categories_enter_through_their_features(void **state) {
     karma_i_rows_free(rows);
 }
 
-/* ---- what must be survived ---- */
+/* ---- difficult tables ---- */
 
 static void check_survives(const karma_i_rows *rows, size_t rank, const char *what) {
     enum { PASSES = 100 };
@@ -520,7 +520,7 @@ static void odd_shapes_are_accepted(void **state) {
     free_low_rank(&empty);
 }
 
-/* Where the mean is far from 0 and scales differ. */
+/* With means far from 0 and different scales. */
 static void units_do_not_matter(void **state) {
     (void)state;
     low_rank p = draw_low_rank(200, 8, 2, 0.3, 0.3, 9);
@@ -660,8 +660,8 @@ static void the_rank_is_found(void **state) {
         }
 }
 
-/* Rank 1 or 2 predicts less than none in five of these tables: if that ended the search they would have no subspace.
- */
+/* Rank 1 or 2 predicts less than none in five of these tables: if the search ended there, they would have no
+ * subspace. */
 static void few_rows_show_their_rank(void **state) {
     (void)state;
     karma_i_rank_choice choice;
@@ -673,7 +673,7 @@ static void few_rows_show_their_rank(void **state) {
     }
 }
 
-/* Here larger ranks happen to predict the hidden cells best, by less than chance can do. */
+/* Here larger ranks happen to predict the hidden cells best, but within chance. */
 static void chance_adds_no_components(void **state) {
     (void)state;
     karma_i_rank_choice choice;
@@ -698,7 +698,7 @@ static void the_encoding_does_not_change_the_rank(void **state) {
     free_low_rank(&p);
 }
 
-static void the_rank_keeps_to_its_limits(void **state) {
+static void the_rank_respects_its_limits(void **state) {
     (void)state;
     karma_i_rank_choice choice;
     low_rank p = draw_low_rank(300, 12, 6, 0.05, 0.2, 50);
@@ -710,7 +710,7 @@ static void the_rank_keeps_to_its_limits(void **state) {
     free_low_rank(&p);
 }
 
-/* Asks to stop from the third call on, or from the third pass over all the rows on. */
+/* Asks to stop from the third call on, or from the third pass over all rows on. */
 static int stop_at_third(void *payload, const char *stage, size_t done, size_t total) {
     (void)stage, (void)done, (void)total;
     return ++*(int *)payload >= 3;
@@ -734,7 +734,7 @@ static void hooks_can_stop(void **state) {
         assert_false(s->is_converged);
         check_close(s->log_likelihood, slow_log_likelihood(s, p.rows), 1e-9, "log likelihood");
         karma_i_subspace_free(s);
-        hooks.progress = stop_at_third; /* while the start is looked for: one pass is left, which evaluates */
+        hooks.progress = stop_at_third; /* while computing the start: only the pass that evaluates follows */
         calls = 0;
     }
     calls = 2; /* the first rank is not tried */
@@ -746,9 +746,9 @@ static void hooks_can_stop(void **state) {
 
 /* ---- the start ---- */
 
-/* Columns in five blocks, and rows that show one or two of them: what the blocks have to do with one another is known
- * from few rows. The rows have no noise, so the maximum of the likelihood has none. From a random start EM stays at a
- * local one with a σ of about 0.2 in three of these eight cases. */
+/* Columns in five blocks, and rows that show one or two of them: few rows show how the blocks are related. The rows
+ * have no noise, so the maximum of the likelihood has none. From a random start EM stays at a local one with a σ of
+ * about 0.2 in three of these eight cases. */
 static void blocks_are_joined(void **state) {
     (void)state;
     enum { N = 500, D = 20, R = 3, WIDTH = 4 };
@@ -793,7 +793,7 @@ static void components_of_pairs_lead_to_the_same_end(void **state) {
     row_shape shape = {.n_rows = 200, .n_attributes = 9, .every = 3, .width = 2, .share = 0.67};
     for (size_t rank = 1; rank <= 4; rank += 3) {
         karma_i_rows *rows = draw_rows(&shape, &rng);
-        for (size_t i = 0; i < rows->n_rows; i++) { /* something in common, beside noise */
+        for (size_t i = 0; i < rows->n_rows; i++) { /* a common part and noise */
             double z = karma_i_rng_normal(&rng);
             for (size_t f = 0; f < rows->n_features; f++)
                 karma_i_rows_values(rows, i)[f] += (float)(z * (1.0 + (double)(f % 3)));
@@ -809,7 +809,7 @@ static void components_of_pairs_lead_to_the_same_end(void **state) {
     }
 }
 
-/* On complete rows there is nothing left to do for EM. */
+/* On complete rows EM has nothing left to do. */
 static void components_of_complete_pairs_are_the_maximum(void **state) {
     (void)state;
     low_rank p = draw_low_rank(150, 10, 3, 0.4, 0.0, 72);
@@ -866,7 +866,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_path_equals_the_gaussian),
         cmocka_unit_test(complete_rows_give_the_closed_form),
-        cmocka_unit_test(small_noise_costs_no_digits),
+        cmocka_unit_test(small_noise_loses_no_digits),
         cmocka_unit_test(the_likelihood_is_the_gaussians_and_never_falls),
         cmocka_unit_test(a_noise_per_attribute_is_found),
         cmocka_unit_test(few_values_have_the_common_noise),
@@ -884,7 +884,7 @@ int main(void) {
         cmocka_unit_test(few_rows_show_their_rank),
         cmocka_unit_test(chance_adds_no_components),
         cmocka_unit_test(the_encoding_does_not_change_the_rank),
-        cmocka_unit_test(the_rank_keeps_to_its_limits),
+        cmocka_unit_test(the_rank_respects_its_limits),
         cmocka_unit_test(hooks_can_stop),
         cmocka_unit_test(blocks_are_joined),
         cmocka_unit_test(components_of_pairs_lead_to_the_same_end),

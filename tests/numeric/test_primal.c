@@ -83,7 +83,7 @@ static feature_case landmark_case(size_t n, size_t d, karma_i_rng *rng) {
     return c;
 }
 
-/* The kernel must not move once features know it. */
+/* The kernel must stay at its address: features refer to it. */
 static void open_landmarks(feature_case *c, double memory) {
     karma_i_landmarks landmarks = {
         &c->kernel, c->rows, c->landmarks, NULL, NULL, memory, karma_i_partition_whole(c->rows->n_rows)};
@@ -99,7 +99,7 @@ static void close_case(feature_case *c) {
     free(c->codes);
 }
 
-/* Keeps what it is shown and gives factors that depend on the row. */
+/* Keeps the arguments that it is called with, and returns factors that depend on the row. */
 typedef struct seen_values {
     double *values;
     size_t n;
@@ -203,7 +203,8 @@ static void features_equal_plain_loops(void **state) {
     check_features(&codes, 1e-12, &rng);
     close_case(&dense);
     close_case(&codes);
-    static const double memories[] = {0.0, 4.0 * 300 * 60, 1e9}; /* nothing, the first rows, everything is stored */
+    /* nothing is stored, the first rows are, or everything */
+    static const double memories[] = {0.0, 4.0 * 300 * 60, 1e9};
     for (size_t m = 0; m < 3; m++) {
         feature_case landmarks = landmark_case(610, 6, &rng);
         open_landmarks(&landmarks, memories[m]);
@@ -219,7 +220,7 @@ static void features_equal_plain_loops(void **state) {
     }
 }
 
-/* The first landmarks alone are the same features but for those that are left out. */
+/* With the first landmarks only, the features are the same except for those that are left out. */
 static void fewer_landmarks_are_a_part(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -327,8 +328,8 @@ static void solve(primal_case *c) {
     assert_int_equal(karma_i_solve_primal(c->weights, &c->result, &c->problem, NULL, NULL), KARMA_OK);
 }
 
-/* The objective is what the weights give, the gap is closed, and steps away from the weights do not pay: with the dual
- * below, that is the minimum. */
+/* The objective agrees with the weights, the gap is closed, and no step away from the weights lowers the objective:
+ * together with the dual below, this shows the minimum. */
 static void every_loss_reaches_its_certificate(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -371,7 +372,7 @@ static void solve_plainly(double *x, double *a, size_t p) {
     }
 }
 
-/* Newton's method in its plainest form, for a smooth loss: derivatives by differences of values. */
+/* The plain Newton method, for a smooth loss: derivatives by differences of values. */
 static void newton_plainly(double *w, const primal_case *c, size_t output, int steps) {
     size_t n = c->problem.features->n_rows, p = c->problem.features->n_features;
     const karma_i_loss *l = &c->losses[output];
@@ -419,7 +420,7 @@ static void smooth_losses_equal_plain_newton(void **state) {
     }
 }
 
-/* With a factor of a sample only: 30000 · 400² is more than a cheap factor. */
+/* Only a sample is factorised: 30000 · 400² is too much for a cheap factorisation. */
 static void samples_end_at_the_minimum(void **state) {
     (void)state;
     static const int losses[] = {KARMA_LOSS_HINGE, KARMA_LOSS_LOGISTIC};
@@ -436,7 +437,8 @@ static void samples_end_at_the_minimum(void **state) {
     }
 }
 
-/* Codes, whose Hessian is known by its diagonal only, come to the minimum of the same numbers as dense features. */
+/* For codes only the diagonal of the Hessian is computed. They reach the same minimum as dense features of the same
+ * numbers. */
 static void codes_end_at_the_same_minimum(void **state) {
     (void)state;
     karma_i_rng rng;
@@ -546,7 +548,7 @@ static int stop_soon(void *payload, const char *stage, size_t done, size_t total
     return ++s->asked >= s->stop_at;
 }
 
-/* What is there when the hooks ask to stop has a certificate too, and is better than nothing. */
+/* The result after an early stop has a certificate too, and is better than zero weights. */
 static void a_stopped_solver_keeps_its_best(void **state) {
     (void)state;
     karma_i_rng rng;

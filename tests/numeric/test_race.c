@@ -1,5 +1,5 @@
-/* The race against what it stands for: every candidate learned and judged alone, fold by fold, by the code that knows
- * nothing of parts, paths or races. */
+/* The race against its definition: every candidate is learned and judged alone, fold by fold, by code that uses no
+ * parts, paths or races. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static karma_fit_options tight_options(int threads) {
     return o;
 }
 
-/* A race and all it borrows. */
+/* A race and everything that it borrows. */
 typedef struct racing {
     karma_i_task task;
     karma_i_folds folds;
@@ -101,7 +101,7 @@ enum { N_KERNELS = sizeof KERNELS / sizeof KERNELS[0] };
 
 /* --- scores -------------------------------------------------------------------------------------------- */
 
-/* Scores of rows by models that have not seen them, of one machine. */
+/* Scores of one machine for rows that were not in training. */
 static double *out_of_fold(const karma_table *table, const karma_fit_options *options, const char *kernel, double C) {
     char text[200];
     karma_fit_options o = *options;
@@ -155,7 +155,7 @@ static void scores_are_those_of_models_alone(void **state) {
     }
 }
 
-/* Kernel values that were given have no parts. */
+/* Given kernel values have no parts. */
 static void scores_of_given_kernels_are_too(void **state) {
     (void)state;
     table_plan plan = {40, 4, 1, 6, 0.7, 2, 1.5};
@@ -172,7 +172,7 @@ static void scores_of_given_kernels_are_too(void **state) {
     karma_table_free(table);
 }
 
-/* Few cells of many columns of numbers: sparse rows. */
+/* Few observed cells in many numeric columns: sparse rows. */
 static void scores_of_sparse_rows_are_too(void **state) {
     (void)state;
     enum { N = 40, D = 400 };
@@ -276,15 +276,15 @@ static void threads_do_not_change_a_bit(void **state) {
 
 /* --- leaks --------------------------------------------------------------------------------------------- */
 
-/* A row that is left out, cells and label, does not change the scores of the others that are left out with it: not
- * through means, ranks, subspaces, spreads, overlaps or C. */
-static void rows_that_are_left_out_teach_nothing(void **state) {
+/* A row that is left out does not change the scores of other rows that are left out with it: not by its cells or its
+ * label, and not through means, ranks, subspaces, spreads, overlaps or C. */
+static void left_out_rows_teach_nothing(void **state) {
     (void)state;
     enum { N = 40 };
     table_plan plan = {N, 5, 2, 6, 0.7, 2, 1.0};
     karma_table *tables[2] = {draw_labelled(&plan, 15), draw_labelled(&plan, 15)};
     size_t strange = 7;
-    /* all numbers beyond all others, all categories the last; and the other class */
+    /* all numbers beyond the others, all categories the last one, and the other class */
     for (size_t c = tables[1]->row_start[strange]; c < tables[1]->row_start[strange + 1]; c++)
         tables[1]->cell_value[c] = tables[1]->cell_owner[c] < 5 ? 1e6 : 5.0;
     tables[1]->targets[0].value[strange] = 1.0 - tables[1]->targets[0].value[strange];
@@ -353,7 +353,7 @@ static void a_stop_in_the_first_fold_keeps_what_was_judged(void **state) {
     karma_table_free(table);
 }
 
-/* Two stages give what one gives. */
+/* Two stages give the same as one. */
 static void slow_entries_may_come_last(void **state) {
     (void)state;
     table_plan plan = {40, 4, 0, 0, 0.8, 2, 1.0};
@@ -378,7 +378,7 @@ static int stop_encoding(void *payload, size_t n_judged, size_t n_entries, const
     return n_entries == 0;
 }
 
-static void no_time_for_slow_recipes_costs_only_their_entries(void **state) {
+static void lack_of_time_drops_only_slow_recipes(void **state) {
     (void)state;
     table_plan plan = {40, 4, 0, 0, 0.8, 2, 1.0};
     karma_table *table = draw_labelled(&plan, 3);
@@ -408,7 +408,7 @@ static void candidates(racing *r, const karma_table *table, karma_effort effort,
     start(r, table, o, 1, NULL, 0);
     if (karma_i_candidates_add(&r->race, effort, &names, &err) != KARMA_OK) fail_msg("%s", err.message);
     assert_true(r->race.n_entries > 0);
-    for (size_t e = 0; e < r->race.n_entries; e++) { /* all can be read, none is there twice */
+    for (size_t e = 0; e < r->race.n_entries; e++) { /* all can be parsed, and none occurs twice */
         karma_i_plan plan;
         char *kernel = kernel_of(&r->race, e);
         assert_int_equal(karma_i_plan_parse(&plan, kernel, o, NULL), KARMA_OK);
@@ -526,7 +526,7 @@ static void what_is_fixed_is_kept(void **state) {
     candidates(&r, table, KARMA_EFFORT_NORMAL, &o, mu, 1);
     assert_true(count_with(&r.race, "17*subspace") > 0);
     assert_int_equal(count_with(&r.race, "10*subspace") + count_with(&r.race, "100*subspace"), 0);
-    assert_int_equal(count_with(&r.race, "subspace(bias=0)"), 0); /* it has a constant of its own */
+    assert_int_equal(count_with(&r.race, "subspace(bias=0)"), 0); /* it has its own constant */
     finish(&r);
     karma_table_free(table);
 }
@@ -657,8 +657,9 @@ static void stacking_finds_the_mix(void **state) {
     karma_table_free(table);
 }
 
-/* Whoever is worse on nearly all rows is out after two folds, but for what all are compared with. */
-static void the_hopeless_are_out(void **state) {
+/* A candidate that is worse on nearly all rows is dropped after two folds, except for the one that all are compared
+ * with. */
+static void hopeless_candidates_are_dropped(void **state) {
     (void)state;
     enum { N = 60 };
     static const karma_i_C_grid one = {1, {1}, {0}};
@@ -689,9 +690,9 @@ static void the_hopeless_are_out(void **state) {
     karma_table_free(table);
 }
 
-/* The second candidate owes its lead to fold 2. Rows of that fold have scores of the first, all others of the second.
- * Values of a second repeat, which has rows of every fold, count for nothing. */
-static void rows_are_scored_by_what_others_chose(void **state) {
+/* The second candidate leads because of fold 2. Rows of that fold have scores of the first, all others of the second.
+ * Values of a second repeat, which has rows of every fold, are not counted. */
+static void rows_are_scored_by_the_choice_of_other_folds(void **state) {
     (void)state;
     enum { N = 40, LUCKY = 2 };
     static const karma_i_C_grid one = {1, {1}, {0}};
@@ -738,17 +739,17 @@ int main(void) {
         cmocka_unit_test(values_are_those_of_the_scores),
         cmocka_unit_test(repeats_have_folds_of_their_own),
         cmocka_unit_test(threads_do_not_change_a_bit),
-        cmocka_unit_test(rows_that_are_left_out_teach_nothing),
+        cmocka_unit_test(left_out_rows_teach_nothing),
         cmocka_unit_test(a_stop_in_the_first_fold_keeps_what_was_judged),
         cmocka_unit_test(slow_entries_may_come_last),
-        cmocka_unit_test(no_time_for_slow_recipes_costs_only_their_entries),
+        cmocka_unit_test(lack_of_time_drops_only_slow_recipes),
         cmocka_unit_test(zero_imputation_is_always_a_candidate),
         cmocka_unit_test(what_is_fixed_is_kept),
         cmocka_unit_test(a_committee_is_not_searched),
         cmocka_unit_test(rules_choose_by_their_definition),
         cmocka_unit_test(stacking_finds_the_mix),
-        cmocka_unit_test(the_hopeless_are_out),
-        cmocka_unit_test(rows_are_scored_by_what_others_chose),
+        cmocka_unit_test(hopeless_candidates_are_dropped),
+        cmocka_unit_test(rows_are_scored_by_the_choice_of_other_folds),
     };
     return cmocka_run_group_tests_name("race", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Supervised refinement of a subspace, against slow twins: objective and gradient by elimination and differences in
- * double precision, smoothed losses in closed form; and that nothing is kept that does not help the rows held out. */
+/* Supervised refinement of a subspace, against slow implementations: objective and gradient by elimination and
+ * differences in double precision, smoothed losses in closed form. A refinement that does not help held-out rows is
+ * not kept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +43,7 @@ static karma_i_task_loss loss_of(karma_loss_kind kind) {
     return (karma_i_task_loss){loss.value, loss.prox, loss.parameter};
 }
 
-/* All rows have weight 1 and the hinge loss; one in four is held out. The targets are the caller's to fill in. */
+/* All rows have weight 1 and the hinge loss; one in four is held out. The caller fills in the targets. */
 static labelled new_labels(size_t n, size_t K) {
     labelled l = {.n = n, .K = K};
     l.targets = calloc(n * K, sizeof *l.targets);
@@ -66,7 +67,7 @@ static void free_labels(labelled *l) {
     free(l->is_held_out);
 }
 
-/* ---- the slow twin ---- */
+/* ---- the slow implementation ---- */
 
 /* ẑ = (W_oᵀV⁻¹W_o + σ²I)⁻¹ W_oᵀV⁻¹(x_o - mean_o), V the noise in units of σ², by elimination with pivots. */
 static void slow_place(double *z, const karma_i_subspace *s, const karma_i_rows *rows, size_t row) {
@@ -129,8 +130,8 @@ static double slow_objective(const karma_i_subspace *s, const double *heads, con
 
 /* ---- gradients ---- */
 
-/* Attributes of several features, rows that show nothing or less than r cells, rows without a label of one output or of
- * any, weights; outputs of both tasks. */
+/* Attributes of several features, rows that observe nothing or fewer than r cells, rows without a label of one
+ * output or of any, weights; outputs of both tasks. */
 static void the_gradient_equals_differences(void **state) {
     (void)state;
     enum { N = 40, R = 3, K = 2 };
@@ -200,7 +201,7 @@ static void smoothed_losses_are_envelopes(void **state) {
     }
 }
 
-/* Convex: where no coordinate leads down, nothing does. */
+/* Convex: if no coordinate step lowers it, no step does. */
 static void heads_are_the_minimum(void **state) {
     (void)state;
     enum { N = 80, R = 2, K = 2 };
@@ -238,7 +239,7 @@ static karma_i_refinement refined(karma_i_subspace *s, const karma_i_rows *rows,
     return out;
 }
 
-/* The mean hinge loss of the rows held out, by heads that are learned from the others. */
+/* The mean hinge loss of the held-out rows, by heads that are learned from the others. */
 static double held_out_loss(const karma_i_subspace *s, const karma_i_rows *rows, labelled *l) {
     double heads[MOST_OUTPUTS * 9], z[8], sum = 0.0, n = 0.0;
     assert_int_equal(karma_i_refine_heads(heads, s, karma_i_rows_all(rows), supervision_of(l), 1, NULL), KARMA_OK);
@@ -276,7 +277,7 @@ static void free_copy(karma_i_subspace *s) {
     free(s->W);
 }
 
-/* Labels of chance and of sense, ranks too small and too large. */
+/* Random and informative labels, ranks that are too small and too large. */
 static void refined_helps_or_is_not_kept(void **state) {
     (void)state;
     enum { N = 160 };
@@ -311,7 +312,7 @@ static void refined_helps_or_is_not_kept(void **state) {
     assert_true(n_kept > 0 && n_refused > 0);
 }
 
-/* The best of many steps is better than none by chance, and not by two standard errors. */
+/* By chance the best of many steps beats none, but not by two standard errors. */
 static void chance_is_not_kept(void **state) {
     (void)state;
     enum { N = 120, TRIES = 20 };
@@ -335,7 +336,7 @@ static void chance_is_not_kept(void **state) {
     assert_true(n_kept <= TRIES / 10);
 }
 
-/* Two long directions take the rank, and the label hangs on a third, short one. */
+/* Two long directions use up the rank, and the label depends on a third, short one. */
 static void a_direction_that_only_the_label_wants_is_found(void **state) {
     (void)state;
     enum { N = 600, D = 12, R = 2, LEARN = 400 };
@@ -372,7 +373,7 @@ static void a_direction_that_only_the_label_wants_is_found(void **state) {
     free_low_rank(&p);
 }
 
-/* ---- odd tables ---- */
+/* ---- special tables ---- */
 
 /* Several outputs; lists of cells; more rows than a batch has. */
 static void threads_and_encodings_do_not_change_a_bit(void **state) {
@@ -424,7 +425,7 @@ static void rows_without_a_label_are_passed_over(void **state) {
     free_low_rank(&p);
 }
 
-/* No rank, no label, nothing held out, no steps: nothing happens. */
+/* Without rank, labels, held-out rows or steps, nothing happens. */
 static void nothing_to_do_is_no_error(void **state) {
     (void)state;
     enum { N = 40 };

@@ -45,7 +45,7 @@ static karma_regret *play(const karma_regret_options *o) {
     return regret;
 }
 
-/* Row t as the functions of the paper want it. */
+/* Row t in the form that the functions of the paper take. */
 static void get_row(const karma_i_sequence *s, size_t t, double *x, unsigned char *observed) {
     for (size_t j = 0; j < s->dim; j++) {
         x[j] = (double)karma_i_rows_values(s->rows, t)[j];
@@ -64,7 +64,8 @@ static void get_projection(const karma_i_sequence *s, double *Q) {
 
 /* --- sequences ----------------------------------------------------------------------------------------- */
 
-/* ξ_j = f_{e_j,Q}(x_o); its projection on E is the complete row, which lies in the ball and agrees where it is seen. */
+/* ξ_j = f_{e_j,Q}(x_o); its projection on E is the complete row, which lies in the ball and agrees with the observed
+ * cells. */
 static void check_pulled(const karma_i_sequence *s, size_t t, const double *Q, const double *x,
                          const unsigned char *observed, double lambda) {
     const double *xi = s->pulled + t * s->dim;
@@ -141,7 +142,7 @@ static void every_row_is_regular(void **state) {
         }
 }
 
-/* Noise turns labels and nothing else; a shorter sequence is a beginning of a longer one. */
+/* Noise flips labels and changes nothing else; a shorter sequence is the beginning of a longer one. */
 static void draws_are_independent(void **state) {
     (void)state;
     karma_regret_options o = options_of(5, 2, 0.3, 2, 4000);
@@ -193,7 +194,7 @@ static double cloud_loss(const cloud *c, const double *w) {
     return sum;
 }
 
-/* The interval is narrow, and its upper end is what w has. */
+/* The interval is narrow, and its upper end is the loss of w. */
 static karma_i_interval solve_cloud(const cloud *c) {
     karma_i_interval found;
     double w[3], square = 0.0;
@@ -298,7 +299,8 @@ static void tiny_sequences_by_search(void **state) {
         }
 }
 
-/* |w·ξ| <= 1 where |ξ| <= 1: no hinge ever bends, and the minimum is n - |Σ yξ|. So it is for complete rows (λ = 1). */
+/* |w·ξ| <= 1 where |ξ| <= 1: every hinge is linear, and the minimum is n - |Σ yξ|. This holds for complete rows (λ =
+ * 1). */
 static void complete_rows_have_a_closed_form(void **state) {
     (void)state;
     for (int64_t seed = 0; seed < 5; seed++) {
@@ -323,11 +325,11 @@ static void complete_rows_have_a_closed_form(void **state) {
 
 /* --- Algorithm 1 --------------------------------------------------------------------------------------- */
 
-/* The printed recursion, in doubles: every coefficient shrinks in every round. */
+/* The recursion of the paper, in doubles: every coefficient shrinks in every round. */
 typedef struct literal {
     const karma_i_sequence *s;
     double *gram;  /* by the reference */
-    double *alpha; /* by row; 0: not met yet */
+    double *alpha; /* by row; 0: not used yet */
     unsigned char *met;
     double rho;
 } literal;
@@ -405,9 +407,9 @@ static void losses_follow_the_recursion(void **state) {
         }
 }
 
-/* A kernel that is divided by its largest weight gives the losses of the one that is not: 24^12 > 10^16 > 24^11, so
+/* A kernel divided by its largest weight gives the same losses as without the division: 24^12 > 10^16 > 24^11, so
  * that losses grow by about w(d) from one γ to the next whether or not it is divided. */
-static void large_weights_leave_no_trace(void **state) {
+static void large_weights_change_nothing(void **state) {
     (void)state;
     double previous = 0.0;
     for (int64_t gamma = 10; gamma <= 15; gamma++) {
@@ -446,7 +448,8 @@ static void check_bound(const karma_regret *regret, const karma_regret_options *
     }
 }
 
-/* The adversary has the same rows to give, so the last comparator is the same; it does make the learner lose more. */
+/* The adversary gives the same rows in another order, so the last comparator is the same, but the learner loses
+ * more. */
 static void regret_is_below_the_bound(void **state) {
     (void)state;
     double lost[KARMA_N_ORDERS] = {0};
@@ -502,7 +505,8 @@ static void checkpoints_are_logarithmic(void **state) {
     karma_regret_free(regret);
 }
 
-/* --- manners ------------------------------------------------------------------------------------------- */
+/* --- threads, options, hooks
+ * ------------------------------------------------------------------------------------------- */
 
 static void any_number_of_threads_gives_the_same_bits(void **state) {
     (void)state;
@@ -581,7 +585,7 @@ int main(void) {
         cmocka_unit_test(every_row_is_regular),           cmocka_unit_test(draws_are_independent),
         cmocka_unit_test(one_dimension_by_its_kinks),     cmocka_unit_test(two_dimensions_by_search),
         cmocka_unit_test(tiny_sequences_by_search),       cmocka_unit_test(complete_rows_have_a_closed_form),
-        cmocka_unit_test(losses_follow_the_recursion),    cmocka_unit_test(large_weights_leave_no_trace),
+        cmocka_unit_test(losses_follow_the_recursion),    cmocka_unit_test(large_weights_change_nothing),
         cmocka_unit_test(regret_is_below_the_bound),      cmocka_unit_test(the_bound_is_not_trivial),
         cmocka_unit_test(checkpoints_are_logarithmic),    cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(impossible_options_are_refused), cmocka_unit_test(a_run_can_be_stopped),

@@ -1,6 +1,6 @@
-/* Weights of columns: against the definition, written down once more in double precision over rows whose cells are
- * hidden one after the other; columns of noise fade; a weighed recipe has a weighed κ; the model that learned them
- * answers the same after a file. */
+/* Weights of columns against their definition, in double precision, over rows whose cells are hidden one after the
+ * other; columns of noise get small weights; a weighted recipe has a weighted κ; the model predicts the same after
+ * saving and loading. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +126,7 @@ static void follows_the_definition(void **state) {
 
 /* --- tables -------------------------------------------------------------------------------------------- */
 
-/* y hangs on the signs of x0 and x1 together; the others are noise, and so is k, a category. A fifth is missing. */
+/* y depends on the signs of x0 and x1 together; the others are noise, and so is k, a category. A fifth is missing. */
 static void write_interaction(char *text, size_t size, size_t n, uint64_t seed) {
     karma_i_rng rng;
     karma_i_rng_init(&rng, seed);
@@ -199,14 +199,14 @@ static double accuracy(const char *kernel, const karma_table *train, const char 
     return value;
 }
 
-static void noise_fades(void **state) {
+static void noise_gets_small_weights(void **state) {
     (void)state;
     temp_file learn, ask, saved;
     karma_table *train = interaction_table(&learn, 400, 1), *test = interaction_table(&ask, 400, 2);
     temp_create(&saved, ".karma", "", 0);
     double plain = accuracy("rank(gamma=1,outer=rbf)", train, ask.path, saved.path);
     double weighed = accuracy("relevance(gamma=1,outer=rbf)", train, ask.path, saved.path);
-    /* a third of the rows lack x0 or x1, and half of these are guessed right: 82% is the most there is */
+    /* a third of the rows lack x0 or x1, and half of these are guessed right: 82% is the best possible */
     if (!(weighed > plain + 0.04)) fail_msg("%.3f with weights, %.3f without", weighed, plain);
     karma_table_free(train);
     karma_table_free(test);
@@ -215,7 +215,7 @@ static void noise_fades(void **state) {
     temp_remove(&saved);
 }
 
-/* κ of a weighed recipe is weight · κ: of indicators except for rounding, of ranks except for the bytes' steps. */
+/* κ of a weighted recipe is weight · κ: for indicators up to rounding, for ranks up to the steps of the bytes. */
 static void recipe_is_weighed(void **state) {
     (void)state;
     temp_file file;
@@ -248,8 +248,8 @@ static void recipe_is_weighed(void **state) {
     temp_remove(&file);
 }
 
-/* Where nothing can be felt nothing is weighed: one class only. */
-static void an_empty_table_has_no_findings(void **state) {
+/* With one class only there is nothing to learn, so columns are not weighted. */
+static void one_class_gives_no_weights(void **state) {
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 1);
@@ -265,9 +265,9 @@ static void an_empty_table_has_no_findings(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(follows_the_definition),
-        cmocka_unit_test(noise_fades),
+        cmocka_unit_test(noise_gets_small_weights),
         cmocka_unit_test(recipe_is_weighed),
-        cmocka_unit_test(an_empty_table_has_no_findings),
+        cmocka_unit_test(one_class_gives_no_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The search from the outside: honest on noise, the same for any number of threads, faithful to what is fixed, and able
- * to live with every table. */
+/* The public search: honest on noise, the same for any number of threads, it keeps fixed options, and it accepts
+ * every table. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static const karma_search_info *info_of(const karma_model *model) {
     return info;
 }
 
-/* Equal to the bit in all but the time. */
+/* Equal bit for bit, except for the time. */
 static void assert_same_info(const karma_search_info *a, const karma_search_info *b) {
     assert_int_equal(a->goal, b->goal);
     assert_true(a->score == b->score && a->error == b->error);
@@ -80,7 +80,7 @@ static void assert_same_info(const karma_search_info *a, const karma_search_info
 
 /* --- honesty ------------------------------------------------------------------------------------------- */
 
-/* Mean over tables of the nested cross-validation of the automatic choice. */
+/* The nested cross-validated score of the automatic choice, averaged over tables. */
 static double validated(const table_plan *plan, size_t n_tables, uint64_t seed, double *majority) {
     double sum = 0.0, constant = 0.0;
     for (size_t k = 0; k < n_tables; k++) {
@@ -101,9 +101,8 @@ static double validated(const table_plan *plan, size_t n_tables, uint64_t seed, 
     return sum / (double)n_tables;
 }
 
-/* Labels that nothing is about: chance. 240 decisions have a standard error of 0.032, of which four are allowed. The
- * second table has more columns than rows: whatever is fitted to all of its rows, labels or not, could remember them.
- */
+/* Labels that depend on nothing give the level of chance. 240 decisions have a standard error of 0.032; four are
+ * allowed. The second table has more columns than rows: anything fitted to all of its rows could memorise them. */
 static void noise_has_the_level_of_chance(void **state) {
     (void)state;
     static const table_plan narrow = {80, 4, 2, 6, 0.7, 2, 0.0}, wide = {40, 60, 0, 0, 0.8, 2, 0.0};
@@ -122,7 +121,7 @@ static void noise_explains_no_numbers(void **state) {
     if (!(r2 <= 0.08 && r2 >= -0.7)) fail_msg("R2 %.3f on noise of many columns", r2);
 }
 
-/* And what can be learned is. */
+/* What can be learned is learned. */
 static void signal_is_found(void **state) {
     (void)state;
     static const table_plan classes = {80, 4, 1, 6, 0.8, 2, 3.0}, numbers = {80, 4, 1, 6, 0.8, 0, 3.0};
@@ -131,7 +130,7 @@ static void signal_is_found(void **state) {
     assert_true(validated(&numbers, 1, 500, NULL) > 0.3);
 }
 
-/* Three of four rows are of one class: guessing must not cost what saying it always gives. */
+/* Three of four rows are of one class: the model must not be worse than the most common class. */
 static void noise_is_not_predicted_worse_than_by_the_majority(void **state) {
     (void)state;
     enum { N = 80 };
@@ -354,7 +353,7 @@ static void every_rule_gives_a_model(void **state) {
             assert_int_equal(model->n_members, 1);
         } else
             assert_true(members > 1);  /* 60 rows leave many within the noise */
-        if (rule == KARMA_RULE_BEST) { /* the first of the list, which is sorted */
+        if (rule == KARMA_RULE_BEST) { /* the first of the sorted list */
             assert_true(info->candidates[0].is_chosen);
             assert_true(fabs(info->candidates[0].score - info->score) < 1e-6);
         }
@@ -365,7 +364,7 @@ static void every_rule_gives_a_model(void **state) {
 
 /* --- what is fixed ------------------------------------------------------------------------------------- */
 
-static void what_is_fixed_is_in_the_model(void **state) {
+static void fixed_options_are_in_the_model(void **state) {
     (void)state;
     static char *names[] = {"kernel", "C", "loss"};
     table_plan plan = {40, 4, 1, 6, 0.8, 2, 1.0};
@@ -384,7 +383,7 @@ static void what_is_fixed_is_in_the_model(void **state) {
     assert_true(karma_model_options(model)->C == 2.5);
     assert_true(karma_model_info(model)->C == 2.5);
     assert_string_equal(karma_model_loss_name(model, 0), "squared-hinge");
-    assert_false(info_of(model)->has_zero_imputation); /* it was excluded */
+    assert_false(info_of(model)->has_zero_imputation); /* it was not allowed */
     karma_model_free(model);
     karma_table_free(table);
 }
@@ -421,7 +420,7 @@ static void without_effort_it_is_a_fit(void **state) {
 
 static void a_moment_is_enough_for_a_model(void **state) {
     (void)state;
-    table_plan plan = {600, 30, 1, 6, 0.8, 2, 1.0}; /* more than anyone can try in that time */
+    table_plan plan = {600, 30, 1, 6, 0.8, 2, 1.0}; /* more than can be tried in that time */
     karma_table *table = draw_labelled(&plan, 4);
     for (int threads = 1; threads <= 2; threads++) {
         karma_fit_options fit = fit_options(threads);
@@ -453,7 +452,7 @@ static int stop_from(void *payload, const char *stage, size_t done, size_t total
     return ++s->calls >= s->from;
 }
 
-/* Whenever someone asks to stop there is a model of what is known by then, or one sentence. */
+/* Whenever the hook asks to stop, there is a model of the results so far, or one sentence. */
 static void stopping_leaves_a_model_or_a_sentence(void **state) {
     (void)state;
     table_plan plan = {30, 4, 1, 6, 0.8, 2, 1.0};
@@ -554,7 +553,7 @@ static void check_table(const char *what, karma_task task, karma_table *table, c
         karma_model_free(model);
         karma_cv cv;
         st = karma_cross_validate(&cv, table, &fit, &search, 3, 1, NULL, &err);
-        int too_few = karma_table_n_rows(table) == 2; /* what is left has one class, or is one row */
+        int too_few = karma_table_n_rows(table) == 2; /* the rest has one class, or is one row */
         if (st != KARMA_OK && !too_few) fail_msg("%s, validated: %s", what, err.message);
         if (st != KARMA_OK) assert_true(strstr(err.message, "only one class") || strstr(err.message, "one row"));
         if (st == KARMA_OK) karma_cv_clear(&cv);
@@ -654,8 +653,8 @@ static void targets_of_both_kinds(void **state) {
     karma_table_free(table);
 }
 
-/* To the bit, as they do scores. */
-static void files_keep_what_is_known_of_a_search(void **state) {
+/* Bit for bit, like scores. */
+static void files_keep_the_account_of_a_search(void **state) {
     (void)state;
     table_plan plan = {40, 4, 1, 6, 0.8, 3, 1.0};
     karma_table *table = draw_labelled(&plan, 4);
@@ -668,7 +667,7 @@ static void files_keep_what_is_known_of_a_search(void **state) {
     assert_int_equal(karma_model_save(model, file.path, NULL), KARMA_OK);
     assert_int_equal(karma_model_load(&again, file.path, NULL), KARMA_OK);
     assert_same_info(info_of(model), info_of(again));
-    assert_true(isnan(info_of(again)->seconds)); /* no part of a model: the same data give the same bytes */
+    assert_true(isnan(info_of(again)->seconds)); /* not part of a model: the same data give the same bytes */
     assert_int_equal(karma_predict(a, model, table, 1, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_predict(b, again, table, 1, NULL, NULL), KARMA_OK);
     assert_memory_equal(a, b, sizeof a);
@@ -690,7 +689,7 @@ int main(void) {
         cmocka_unit_test(every_goal_of_numbers),
         cmocka_unit_test(goals_that_do_not_fit_are_refused),
         cmocka_unit_test(every_rule_gives_a_model),
-        cmocka_unit_test(what_is_fixed_is_in_the_model),
+        cmocka_unit_test(fixed_options_are_in_the_model),
         cmocka_unit_test(options_of_kernel_and_solver_are_chosen),
         cmocka_unit_test(without_effort_it_is_a_fit),
         cmocka_unit_test(a_moment_is_enough_for_a_model),
@@ -699,7 +698,7 @@ int main(void) {
         cmocka_unit_test(tables_of_all_kinds),
         cmocka_unit_test(kernels_that_were_given),
         cmocka_unit_test(targets_of_both_kinds),
-        cmocka_unit_test(files_keep_what_is_known_of_a_search),
+        cmocka_unit_test(files_keep_the_account_of_a_search),
     };
     return cmocka_run_group_tests_name("search", tests, NULL, NULL);
 }

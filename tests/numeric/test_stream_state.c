@@ -76,7 +76,7 @@ static double k_of(const instance *it, size_t i, size_t j) {
     return karma_i_kernel_reference(&it->kernel, it->rows, i, it->rows, j);
 }
 
-/* L⁻¹ k(Z, x), and what of k(x, x) is left. */
+/* L⁻¹ k(Z, x), and the rest of k(x, x). */
 static double place(double *r, const literal *l, const instance *it, size_t row) {
     double left = k_of(it, row, row);
     for (size_t j = 0; j < l->n; j++) {
@@ -126,7 +126,7 @@ static void learn_literally(literal *l, const instance *it, size_t first, size_t
         l->L[l->n][l->n] = sqrt(left);
         l->landmark[l->n++] = i;
     }
-    for (size_t i = first; i < first + count; i++) (void)place(l->features[i], l, it, i); /* zeros behind */
+    for (size_t i = first; i < first + count; i++) (void)place(l->features[i], l, it, i); /* followed by zeros */
     for (size_t k = 0; k < K; k++) {
         memset(a, 0, sizeof a);
         for (size_t j = 0; j < l->n; j++) a[j][j] = it->task.ridge;
@@ -221,7 +221,7 @@ static void squared_loss_is_least_squares(void **test) {
     assert_int_equal(karma_i_stream_state_init(&many, it.rows, NULL), KARMA_OK);
     learn_range(&one, &it, 0, 10, 1);
     learn_range(&many, &it, 0, 10, 1);
-    assert_int_equal(one.landmarks->n_rows, 5); /* all of the budget */
+    assert_int_equal(one.landmarks->n_rows, 5); /* the whole budget */
     learn_range(&one, &it, 10, 80, 1);
     for (size_t t = 10; t < 90; t += 8) learn_range(&many, &it, t, 8, 1);
     for (size_t j = 0; j < 5; j++) assert_true(fabs(one.weights[j] - many.weights[j]) <= 1e-9);

@@ -1,5 +1,5 @@
 /* The kernel of completions and its sum with the paper's kernel: against completions multiplied in double precision,
- * and against what a larger class of functions must achieve. */
+ * and against bounds for a larger class of functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static karma_table *synthesised(const karma_synth_options *options) {
     return table;
 }
 
-/* Numbers, categories of two and of five levels that go with them, holes, and rows with nothing observed. */
+/* Numbers, related categories of two and five levels, missing cells, and rows with nothing observed. */
 static karma_table *mixed_table(void) {
     enum { ROWS = 60, ROOM = 8192 };
     static const char *const fruits[] = {"fig", "kiwi", "lime", "pear", "plum"};
@@ -67,7 +67,7 @@ static karma_table *mixed_table(void) {
     return table;
 }
 
-/* So wide and so empty that its rows are lists of cells: the least width for which they are. */
+/* The least width at which rows with so few observed cells are stored as lists of cells. */
 static karma_table *sparse_table(void) {
     karma_synth_options o = low_rank_options(40, 256, 2, KARMA_TASK_CLASSIFY, 3);
     o.missing = 0.95;
@@ -108,7 +108,7 @@ static double *centred_completions(size_t *n_features, const karma_table *table,
     karma_error err = {0};
     if (karma_i_recipe_learn(&recipe, table, KARMA_KERNEL_SUBSPACE, options, NULL, &err) != KARMA_OK)
         fail_msg("%s", err.message);
-    karma_i_recipe plain = *recipe; /* encodes, and places the rows nowhere */
+    karma_i_recipe plain = *recipe; /* encodes without storing rows */
     plain.latent = NULL;
     assert_int_equal(karma_i_recipe_apply(&rows, &plain, table, NULL, &err), KARMA_OK);
     const karma_i_subspace *s = recipe->latent->subspace;
@@ -208,7 +208,7 @@ static void the_union_is_never_worse_than_its_parts(void **state) {
         for (int regress = 0; regress < 2; regress++) {
             int task = regress ? KARMA_TASK_REGRESS : KARMA_TASK_CLASSIFY;
             karma_synth_options synth = low_rank_options(40 + 5 * seed, 5 + seed, 1 + seed % 4, task, seed);
-            synth.noise = seed % 2 ? 1.0 : 0.1; /* a subspace that is hardly there, too */
+            synth.noise = seed % 2 ? 1.0 : 0.1; /* also a subspace with almost no weight */
             synth.missing = 0.1 * (double)(seed + 1);
             karma_table *table = synthesised(&synth);
             for (size_t c = 0; c < 3; c++)
@@ -260,7 +260,7 @@ static void count_notice(void *payload, const char *sentence) {
     if (strstr(sentence, "no subspace was found")) ++*(size_t *)payload;
 }
 
-/* Columns that have nothing to do with one another: rank 0 is chosen, said once, and only the bias is left. */
+/* Independent columns: rank 0 is chosen, one notice says so, and only the bias is left. */
 static void without_a_subspace_only_the_bias_is_left(void **state) {
     (void)state;
     enum { ROWS = 200, COLUMNS = 5 };
@@ -315,7 +315,7 @@ static void the_search_for_a_rank_can_be_cancelled(void **state) {
 
 /* ---- folds, threads, repetition ---- */
 
-/* Out-of-fold scores are those of models whose subspace, too, was learned without the fold. */
+/* Out-of-fold scores are those of models whose subspace was also learned without the fold. */
 static void folds_learn_a_subspace_of_their_own(void **state) {
     (void)state;
     enum { ROWS = 60, FOLDS = 3 };

@@ -1,4 +1,4 @@
-/* The paper's statements, checked against truths computed here in other ways: sums over sequences written
+/* The paper's statements, checked against results computed in other ways: sums over sequences written
  * out, orthonormal bases by Gram-Schmidt, eigenvalues by Jacobi rotations. λ is the smallest positive
  * eigenvalue of Q_oo (the definition prints "singular value of P_o P_E", its square root: see
  * approximation_needs_eigenvalues). */
@@ -163,7 +163,7 @@ static void kernel_equals_explicit_embedding(void **state) {
                 size_t c = 0;
                 for (size_t i = 0; i < dim; i++) {
                     c += o[i] && p[i];
-                    if (!o[i]) x[i] = NAN; /* what is not observed must not be looked at */
+                    if (!o[i]) x[i] = NAN; /* unobserved cells must not be read */
                     if (!p[i]) y[i] = NAN;
                 }
                 n_overlap[c < 2 ? c : 2]++;
@@ -228,7 +228,7 @@ static void an_embedding_that_does_not_fit_is_reported(void **state) {
     karma_error err;
     assert_int_equal(karma_theory_embed(out, x, o, 2, 64, &err), KARMA_ERR_DATA);
     assert_non_null(strstr(err.message, "too large"));
-    assert_int_equal(karma_theory_embed(out, x, o, 2, 62, NULL), KARMA_ERR_DATA); /* fits a size_t, no memory */
+    assert_int_equal(karma_theory_embed(out, x, o, 2, 62, NULL), KARMA_ERR_DATA); /* fits a size_t, but not memory */
     assert_int_equal(karma_theory_unfold(out, x, Q, 2, 64, &err), KARMA_ERR_DATA);
     assert_int_equal(karma_theory_embed(out, x, o, 2, 0, &err), KARMA_ERR_DATA);
     assert_int_equal(karma_theory_embed(out, x, o, 0, 2, &err), KARMA_ERR_DATA);
@@ -284,7 +284,7 @@ static double gap(const double *w, const subspace *E, const double *x, const uns
 }
 
 /* Lemma approximation on a row in E with |P_o x| <= 1 and any |w| <= 1. */
-static void f_gamma_approaches_f0_as_the_lemma_says(void **state) {
+static void f_gamma_approaches_f0_as_in_the_lemma(void **state) {
     (void)state;
     size_t n_checked = 0;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -628,7 +628,7 @@ int main(void) {
         cmocka_unit_test(embedding_is_ordered_by_length_then_lexicographically),
         cmocka_unit_test(an_embedding_that_does_not_fit_is_reported),
         cmocka_unit_test(f0_is_the_linear_function_of_the_whole_row),
-        cmocka_unit_test(f_gamma_approaches_f0_as_the_lemma_says),
+        cmocka_unit_test(f_gamma_approaches_f0_as_in_the_lemma),
         cmocka_unit_test(approximation_needs_eigenvalues),
         cmocka_unit_test(unfolding_is_f_gamma),
         cmocka_unit_test(unfolding_of_a_projection_is_short),

@@ -1,5 +1,5 @@
-/* A search under a time limit, by a clock that goes on by a fixed step whenever it is read: what is planned with its
- * seconds does not depend on the machine. */
+/* A search under a time limit, with a clock that advances by a fixed step whenever it is read, so that plans do not
+ * depend on the machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ double karma_i_now(void) {
 
 enum { N_ROWS = 240, N_COLUMNS = 5 };
 
-/* y = sign(x0 x1): no linear kernel finds it. */
+/* y = sign(x0 x1): no linear kernel learns it. */
 static karma_table *draw_product(void) {
     table_plan plan = {N_ROWS, N_COLUMNS, 0, 0, 0.9, 2, 0.0};
     karma_table *table = draw_labelled(&plan, 7);
@@ -115,7 +115,7 @@ static void more_time_is_not_worse_than_quick(void **state) {
 
 enum { N_MANY_ROWS = 1600, SIDE = 4 };
 
-/* The class is the cell of a grid over two of the columns: a linear kernel finds those at the corners. */
+/* The class is the cell of a grid over two of the columns: a linear kernel learns only those at the corners. */
 static karma_table *draw_grid(void) {
     static char names[N_MANY_ROWS][8];
     static const char *classes[N_MANY_ROWS];
@@ -138,8 +138,8 @@ static karma_table *draw_grid(void) {
     return table;
 }
 
-/* A machine on which a kernel costs the square of the rows that it is tried on: those of a quick search from the start,
- * or after the first fold has begun a second time. */
+/* A machine on which a kernel costs the square of the rows that it is tried on: the rows of a quick search from the
+ * start, or only after the first fold has started again. */
 typedef struct slow_machine {
     int is_small;
     size_t n_begun;
@@ -154,7 +154,8 @@ static int take_time(void *payload, const char *stage, size_t done, size_t total
     return 0;
 }
 
-/* A quarter of the time of a quick search is enough for a kernel that suits, and as much time or more is not worse. */
+/* A quarter of the time of a quick search is enough to find a suitable kernel, and the same time or more is not
+ * worse. */
 static void many_classes_in_time(void **state) {
     (void)state;
     karma_table *table = draw_grid();
@@ -177,8 +178,8 @@ static void many_classes_in_time(void **state) {
 
 /* --- a subspace ---------------------------------------------------------------------------------------- */
 
-/* Rows in a subspace, half of the cells missing, and a label of the subspace: a kernel of it is far better than others,
- * but what it needs takes the longest. */
+/* Rows in a subspace, half of the cells missing, and a label of the subspace: a kernel of this subspace is far
+ * better than others, but takes the longest to learn. */
 static karma_table *draw_low_rank(void) {
     karma_synth_options synth;
     karma_table *table = NULL;
@@ -193,7 +194,7 @@ static karma_table *draw_low_rank(void) {
     return table;
 }
 
-/* What a quick search tries comes first, and choosing the rank ends with the best one so far: with the time of a quick
+/* The candidates of a quick search come first, and the choice of the rank may end early: with the time of a quick
  * search the subspace is found. */
 static void a_subspace_in_time(void **state) {
     (void)state;
@@ -214,7 +215,7 @@ static void a_subspace_in_time(void **state) {
 
 enum { MOST_REPORTS = 20000 };
 
-/* What a progress line said, and when. */
+/* A progress line and its time. */
 typedef struct left_report {
     size_t fold;
     double at, left, each; /* each: seconds of one method on one fold */
@@ -254,7 +255,7 @@ static karma_status take_seconds(void *payload, double *scores, karma_contest_re
     return KARMA_OK;
 }
 
-/* Slow and fast methods: what is left is known when the first fold is done, and is right from there on. */
+/* Slow and fast methods: the time left is known after the first fold, and correct from then on. */
 static void time_left_of_a_comparison_counts_down(void **state) {
     (void)state;
     static left_reports reports;
