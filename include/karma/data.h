@@ -112,7 +112,7 @@ KARMA_API karma_status karma_table_add_target_numbers(karma_table *table, const 
                                                       karma_error *err);
 KARMA_API karma_status karma_table_add_target_classes(karma_table *table, const char *name, const char *const *classes,
                                                       karma_error *err);
-/* Gives the rows weights, one each: finite, at least 0, not all 0. Errors: KARMA_ERR_DATA for other weights,
+/* Gives the rows weights, one each: 0 or from 1e-100 to 1e100, not all 0. Errors: KARMA_ERR_DATA for other weights,
  * KARMA_ERR_MEMORY. Cost: one pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_table_set_row_weights(karma_table *table, const double *weights, karma_error *err);
 

@@ -151,9 +151,9 @@ KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model
                                         karma_error *err);
 KARMA_API void karma_cell_flags_clear(karma_cell_flags *flags);
 
-/* What one row's scores predict for a target. The class: the most probable one where the model has calibrated
- * probabilities, else the one with the largest score; ties go to the class that comes first. The number: the
- * prediction or, of several quantiles, the one nearest to the median. */
+/* What one row's scores, those of all targets, predict for one of them. The class: the most probable one where the
+ * model has calibrated probabilities, else the one with the largest score; ties go to the class that comes first. The
+ * number: the prediction or, of several quantiles, the one nearest to the median. */
 KARMA_API size_t karma_model_decide(const karma_model *model, size_t target, const double *scores);
 KARMA_API double karma_model_number(const karma_model *model, size_t target, const double *scores);
 /* Probabilities of the classes; false when this model has none. */
@@ -216,7 +216,8 @@ KARMA_API karma_status karma_gram_new(karma_gram **out, const karma_table *table
 KARMA_API void karma_gram_free(karma_gram *gram);
 KARMA_API size_t karma_gram_n_rows(const karma_gram *gram);
 KARMA_API size_t karma_gram_n_columns(const karma_gram *gram);
-/* out[i * n_columns + j] = k(row first + i, row j of the others) for i < count. Errors: KARMA_ERR_MEMORY. Cost: count
+/* out[i * n_columns + j] = k(row first + i, row j of the others) for i < count. Errors: KARMA_ERR_DATA for rows that
+ * are out of range, KARMA_ERR_MEMORY. Cost: count
  * times n_columns kernel evaluations. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count,
                                        karma_error *err);

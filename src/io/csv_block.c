@@ -112,8 +112,8 @@ static karma_status fail_weight(const karma_i_csv_file *file, const karma_i_csv_
         return karma_i_fail(err, KARMA_ERR_DATA, "%s: %s %zu, column '%s': the row weight is missing", file->name, unit,
                             field->line, name);
     return karma_i_fail(err, KARMA_ERR_DATA,
-                        "%s: %s %zu, column '%s': '%s' is not a row weight, a finite number of at least 0", file->name,
-                        unit, field->line, name, karma_i_excerpt(text, field->text, field->length));
+                        "%s: %s %zu, column '%s': '%s' is not a row weight, 0 or a number from 1e-100 to 1e100",
+                        file->name, unit, field->line, name, karma_i_excerpt(text, field->text, field->length));
 }
 
 /* There is nothing to infer about weights. */

@@ -92,7 +92,10 @@ double karma_gram_scale(const karma_gram *gram) {
 }
 
 karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count, karma_error *err) {
-    size_t n = karma_gram_n_columns(gram);
+    size_t n = karma_gram_n_columns(gram), n_rows = gram->rows->n_rows;
+    if (first > n_rows || count > n_rows - first)
+        return karma_i_fail(err, KARMA_ERR_DATA, "rows %zu to %zu of a matrix of %zu rows", first, first + count,
+                            n_rows);
     if (gram->whole) {
         memcpy(out, gram->whole + first * n, count * n * sizeof *out);
         return KARMA_OK;

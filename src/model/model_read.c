@@ -48,7 +48,8 @@ typedef struct memory {
 static size_t get_from_memory(void *context, void *bytes, size_t n) {
     memory *from = context;
     size_t got = n < from->left ? n : from->left;
-    if (got) memcpy(bytes, from->at, got);
+    if (got == 0) return 0; /* from->at may be NULL */
+    memcpy(bytes, from->at, got);
     from->at += got;
     from->left -= got;
     return got;

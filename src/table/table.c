@@ -1,7 +1,6 @@
 /* Tables: selection of rows, validation, access. */
 #include "table/table.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #include "table/reading.h"
 
 int karma_i_is_weight(double value) {
-    return value >= 0.0 && value <= DBL_MAX;
+    return value == 0.0 || (value >= 1e-100 && value <= 1e100);
 }
 
 void karma_i_target_clear(karma_i_target *target) {

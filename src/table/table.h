@@ -66,7 +66,7 @@ karma_status karma_i_table_select_gram(karma_table *out, const karma_table *tabl
 void karma_i_target_clear(karma_i_target *target);
 /* Takes ownership of `target`, even if it fails. */
 karma_status karma_i_table_append_target(karma_table *table, karma_i_target target, karma_error *err);
-/* Finite and at least 0: a valid weight of a row. */
+/* A valid weight of a row: 0, or of a size that sums of weights and their squares can have. */
 int karma_i_is_weight(double value);
 
 #endif

@@ -95,8 +95,8 @@ static karma_status check_weights(const double *weights, size_t n, karma_error *
     double largest = 0.0;
     for (size_t i = 0; i < n; i++) {
         if (!karma_i_is_weight(weights[i]))
-            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu: the row weight is not a finite number of at least 0",
-                                i + 1);
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "row %zu: the row weight is not 0 or a number from 1e-100 to 1e100", i + 1);
         largest = fmax(largest, weights[i]);
     }
     if (n && largest == 0.0) return karma_i_fail(err, KARMA_ERR_DATA, "all row weights are 0");

@@ -454,13 +454,13 @@ static void test_bad_row_weights(void **state) {
     refuse("a,w\n1,1\n2,\n", &o, KARMA_ERR_DATA, "line 3, column 'w': the row weight is missing");
     refuse("a,w\n1,NA\n", &o, KARMA_ERR_DATA, "line 2, column 'w': the row weight is missing");
     refuse("a,w\n1,1\n2,-0.5\n", &o, KARMA_ERR_DATA,
-           "line 3, column 'w': '-0.5' is not a row weight, a finite number of at least 0");
+           "line 3, column 'w': '-0.5' is not a row weight, 0 or a number from 1e-100 to 1e100");
     refuse("a,w\n1,inf\n", &o, KARMA_ERR_DATA,
-           "line 2, column 'w': 'inf' is not a row weight, a finite number of at least 0");
+           "line 2, column 'w': 'inf' is not a row weight, 0 or a number from 1e-100 to 1e100");
     refuse("a,w\n1,1e999\n", &o, KARMA_ERR_DATA,
-           "line 2, column 'w': '1e999' is not a row weight, a finite number of at least 0");
+           "line 2, column 'w': '1e999' is not a row weight, 0 or a number from 1e-100 to 1e100");
     refuse("a,w\n1,much\n", &o, KARMA_ERR_DATA,
-           "line 2, column 'w': 'much' is not a row weight, a finite number of at least 0");
+           "line 2, column 'w': 'much' is not a row weight, 0 or a number from 1e-100 to 1e100");
     refuse("a,w\n1,0\n2,0.0\n", &o, KARMA_ERR_DATA, "column 'w': all row weights are 0");
     refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT,
            /* its message explains more */

@@ -175,7 +175,7 @@ static void errors_name_their_line(void **state) {
     } faults[] = {
         {"id,1,2\n", "line %zu: 3 fields, header has 8; if the line is not a row of the table, remove it"},
         {"id,1,plain,1,2001-03-01,f,-3,yes\n",
-         "line %zu, column 'w': '-3' is not a row weight, a finite number of at least 0"},
+         "line %zu, column 'w': '-3' is not a row weight, 0 or a number from 1e-100 to 1e100"},
         {"id,1,\xff,1,2001-03-01,f,1,yes\n",
          "line %zu: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f windows-1252 -t utf-8"},
         {"id,1,\"a\"b,1,2001-03-01,f,1,yes\n", "line %zu, column 9: text after a closing quote"},

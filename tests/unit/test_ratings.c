@@ -510,7 +510,7 @@ static void test_bad_targets_and_weights(void **state) {
     refuse_users(sample, people, &o, KARMA_ERR_DATA, "no column 'n'; the columns are 'id', 'sex', 'age'", NULL);
     refuse_users(sample, "id,n\n7,1\n9,\n", &o, KARMA_ERR_DATA, "line 3, column 'n': the row weight is missing", NULL);
     refuse_users(sample, "id,n\n7,-1\n", &o, KARMA_ERR_DATA,
-                 "line 2, column 'n': '-1' is not a row weight, a finite number of at least 0", NULL);
+                 "line 2, column 'n': '-1' is not a row weight, 0 or a number from 1e-100 to 1e100", NULL);
     refuse_users(sample, "id,n\n7,0\n9,0\n", &o, KARMA_ERR_DATA, "column 'n': all row weights are 0", NULL);
     o.target = (karma_names)NAMES("sex,n");
     refuse_users(sample, weighed, &o, KARMA_ERR_OPTION,
