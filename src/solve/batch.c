@@ -151,6 +151,49 @@ static karma_status init_dual(dual_problem *d, const karma_i_problem *problem, c
                                  d->threads, err);
 }
 
+/* New coefficients of some rows, whose kernel rows are available; and z += K change of all rows. */
+static void spread_change(dual_problem *d, const size_t *index, const double *beta, size_t count) {
+    const karma_i_path *path = d->problem->kernel->path;
+    size_t used = 0;
+    for (size_t a = 0; a < count; a++) {
+        double change = beta[a] - d->beta[index[a]];
+        if (change == 0.0) continue;
+        d->beta[index[a]] = beta[a];
+        d->rows[used] = d->rows[a];
+        d->change[used++] = change;
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(used * d->n < PARALLEL_SPREAD ? 1 : d->threads)
+    for (size_t first = 0; first < d->n; first += CHUNK) {
+        size_t part = d->n - first < CHUNK ? d->n - first : CHUNK;
+        for (size_t a = 0; a < used; a++) path->axpy(d->z + first, d->rows[a] + first, d->change[a], part);
+    }
+}
+
+/* The same for the first `count` rows of the list in `block`, however many they are. */
+static karma_status spread_listed(dual_problem *d, const double *beta, size_t count, karma_error *err) {
+    for (size_t first = 0; first < count; first += d->most_block) {
+        size_t part = count - first < d->most_block ? count - first : d->most_block;
+        KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block + first, part, err));
+        spread_change(d, d->block + first, beta + first, part);
+    }
+    return KARMA_OK;
+}
+
+/* z = Kβ. Where the kernel's values lie in memory, only the columns with β other than 0 are needed. */
+static karma_status compute_scores(dual_problem *d, karma_error *err) {
+    karma_i_view all = karma_i_rows_all(d->problem->rows);
+    size_t count = 0;
+    if (!d->is_given) return karma_i_kernel_scores(d->z, d->problem->kernel, all, all, d->beta, 1, d->threads, err);
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->beta[i] == 0.0) continue;
+        d->block[count] = i;
+        d->excess[count++] = d->beta[i]; /* not in use yet */
+        d->beta[i] = 0.0;
+    }
+    memset(d->z, 0, d->n * sizeof *d->z);
+    return spread_listed(d, d->excess, count, err);
+}
+
 /* β from an earlier solution, brought into the domain of the conjugates, or 0; z to match. */
 static karma_status start_from(dual_problem *d, size_t output, const double *start, karma_error *err) {
     const karma_i_loss *loss = d->loss = karma_i_problem_loss(d->problem, output);
@@ -162,12 +205,9 @@ static karma_status start_from(dual_problem *d, size_t output, const double *sta
         d->beta[i] = c > 0.0 ? -c * loss->project(-b / c, d->y[i * d->stride], loss->parameter) : 0.0;
         any |= d->beta[i] != 0.0;
     }
-    if (!any) {
-        memset(d->z, 0, d->n * sizeof *d->z);
-        return KARMA_OK;
-    }
-    karma_i_view all = karma_i_rows_all(d->problem->rows);
-    return karma_i_kernel_scores(d->z, d->problem->kernel, all, all, d->beta, 1, d->threads, err);
+    if (any) return compute_scores(d, err);
+    memset(d->z, 0, d->n * sizeof *d->z);
+    return KARMA_OK;
 }
 
 /* The share of row i in the gap, and how its β would change. A row without norm keeps its score whatever its β is. */
@@ -321,24 +361,6 @@ static void gather_small(dual_problem *d) {
     }
 }
 
-/* New coefficients of some rows, whose kernel rows are available; and z += K change of all rows. */
-static void spread_change(dual_problem *d, const size_t *index, const double *beta, size_t count) {
-    const karma_i_path *path = d->problem->kernel->path;
-    size_t used = 0;
-    for (size_t a = 0; a < count; a++) {
-        double change = beta[a] - d->beta[index[a]];
-        if (change == 0.0) continue;
-        d->beta[index[a]] = beta[a];
-        d->rows[used] = d->rows[a];
-        d->change[used++] = change;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(used * d->n < PARALLEL_SPREAD ? 1 : d->threads)
-    for (size_t first = 0; first < d->n; first += CHUNK) {
-        size_t part = d->n - first < CHUNK ? d->n - first : CHUNK;
-        for (size_t a = 0; a < used; a++) path->axpy(d->z + first, d->rows[a] + first, d->change[a], part);
-    }
-}
-
 /* `share`: of the block's gap, what may be left of it. */
 static karma_status step_block(dual_problem *d, double share, double goal, karma_error *err) {
     KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
@@ -396,13 +418,11 @@ static karma_status take_step(dual_problem *d, int is_first_pass, double goal, k
 static karma_status raise_weights(dual_problem *d, double factor, karma_error *err) {
     size_t count = 0;
     for (size_t i = 0; i < d->n; i++)
-        if (d->kind[i] == FREE && d->beta[i] != 0.0) d->block[count++] = i;
-    for (size_t first = 0; first < count; first += d->most_block) {
-        size_t part = count - first < d->most_block ? count - first : d->most_block;
-        KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block + first, part, err));
-        for (size_t a = 0; a < part; a++) d->small.beta[a] = d->beta[d->block[first + a]] / factor;
-        spread_change(d, d->block + first, d->small.beta, part);
-    }
+        if (d->kind[i] == FREE && d->beta[i] != 0.0) {
+            d->block[count] = i;
+            d->excess[count++] = d->beta[i] / factor; /* not in use until the next look */
+        }
+    KARMA_TRY(spread_listed(d, d->excess, count, err));
     for (size_t i = 0; i < d->n; i++) {
         d->c[i] *= factor;
         d->beta[i] *= factor;
