@@ -57,7 +57,7 @@ const survey = () => {
   };
 };
 
-// A click on a heading sorts, a second one turns the order.
+// A click on a heading sorts, a second one reverses the order.
 const sorting = async (page) => {
   const table = page.locator("table.sortable").first();
   if (!(await table.count())) return null;
@@ -105,7 +105,7 @@ const violations = (page, only) => page.evaluate(async ([source, rules]) => {
   return result.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)}`);
 }, [axe, only]);
 
-// What the page looks like in the other views is a matter of styles: it is opened once, and the styles change.
+// Views differ in styles only: the page is opened once, and the styles change.
 const VIEWS = [["light", 1280, "screen"], ["dark", 1280, "screen"], ["light", 390, "screen"], ["light", 794, "print"]];
 
 const look = async (browser, file, pictures) => {

@@ -23,7 +23,7 @@ NOBODY = 65534
 
 
 class Run:
-    """What one call of the tool gave."""
+    """The result of one call of the tool."""
 
     def __init__(self, args, code, out, err):
         self.args, self.code = args, code
@@ -41,7 +41,7 @@ class Run:
         return value
 
     def notes(self, about_cells=False):
-        """Random rows often lie a little outside the range of others: the note about that is included on request only."""
+        """Random rows often lie slightly outside the range of others, so the note about that is included only on request."""
         return [line for line in self.err.splitlines()
                 if line.startswith("karma: note: ") and (about_cells or UNLIKE not in line)]
 
@@ -112,7 +112,7 @@ class Case(unittest.TestCase):
         return run
 
     def ok(self, *args, notes=None, **more):
-        """Must succeed and say nothing on stderr but notes; `notes` lists patterns, one for each of them."""
+        """Must succeed and print only notes on stderr; `notes` lists one pattern for each."""
         run = self.run_karma(*args, **more)
         self.assertEqual(run.code, 0, str(run))
         self.assertEqual(run.complaints(), [], str(run))
@@ -140,7 +140,7 @@ class Case(unittest.TestCase):
         return run
 
     def ordinary_user(self):
-        """Options for a run that permissions bind. Root's are not: then the tool runs as nobody, if nobody may."""
+        """Options for a run that file permissions apply to. Root's are not: then the tool runs as nobody, if nobody may."""
         if os.getuid() != 0:
             return {}
         user = {"user": NOBODY, "group": NOBODY}

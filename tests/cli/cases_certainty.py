@@ -152,7 +152,7 @@ class Next(Learned):
         self.fails("next", "m.karma", "new.csv", says="no probabilities.*--probabilities sigmoid")
 
     def test_levels_and_counts_are_plain(self):
-        """0.95 - 0.05 is 90%, one column is one column, and where an end is infinite the report says why."""
+        """0.95 - 0.05 is 90%, one column is one column, and if an end is infinite, the report says why."""
         draw = random.Random(8)
         rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(90)]
         self.write("d.csv", "a,b,y,z\n" + "".join(f"{a},{b if i % 2 else ''},{a + draw.gauss(0, 1)},{b}\n" for i, (a, b) in enumerate(rows)))

@@ -39,7 +39,7 @@ class Compare(Case):
         self.assertIn("difference: from the best, a loss, so positive is worse", losses)
 
     def test_numbers_agree(self):
-        """JSON and CSV are about the same folds, and means, errors and marks follow from them."""
+        """JSON and CSV have the same folds, and means, errors and marks follow from them."""
         self.low_rank()
         got = self.compare(*FEW, "--rounds", "2", "--json", "-o", "f.csv").json()
         self.assertEqual([got["goal"], got["rows"], got["n_folds"], got["n_rounds"], got["folds_judged"]], ["R2", 100, 4, 2, 8])
@@ -88,7 +88,7 @@ class Compare(Case):
         self.assertIn("learns classes", [row[-1] for row in rows if row[0] == "geom"][1])
 
     def test_all_methods(self):
-        """Every one that the help names runs, on classes, categories and holes."""
+        """Every method in the help runs, with classes, categories and missing cells."""
         self.two_classes(n=60)
         text = self.ok("compare", "--help").out
         got = self.ok("compare", "two.csv", "--target", "answer", "--folds", "2", "--inner", "2", "--effort", "quick", "--json",
@@ -159,7 +159,7 @@ class Compare(Case):
         got = self.run_karma("compare", "d.csv", "--target", "target", "--methods", "zero", "-o", "/dev/full")
         self.assertEqual(got.code, 1, str(got))
         self.assertRegex(got.err, "/dev/full: cannot write")
-        self.assertRegex(got.out, r"(?m)^  zero  .* best ")  # what was found is not lost
+        self.assertRegex(got.out, r"(?m)^  zero  .* best ")  # the results are not lost
 
     def test_interrupted(self):
         self.low_rank("classify", "80")
@@ -172,7 +172,7 @@ class Compare(Case):
         self.assertEqual(len(re.findall(r"(?m)^  (zero|karma-2) ", out)), 2)
 
 
-# Instead of Python: answers the first column as the score, and keeps what it was asked.
+# Replaces Python: returns the first column as the score, and records the requests.
 STANDIN = """#!{python}
 import json, struct, sys, time
 mode = {mode!r}
@@ -303,7 +303,7 @@ class Trees(Case):
         self.assertTrue(np.allclose(trees["scores_of"](task, p)[:, 0], np.log(p[:, 1] / p[:, 0])))
 
     def test_real_trees(self):
-        """Where scikit-learn is: a step that no linear method can learn, with missing values and a category."""
+        """If scikit-learn is installed: a step that no linear method can learn, with missing values and a category."""
         probe = subprocess.run([sys.executable, "-c", "import sklearn"], stderr=subprocess.DEVNULL, check=False)
         if probe.returncode:
             self.skipTest("no scikit-learn here")

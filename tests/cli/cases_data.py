@@ -138,7 +138,7 @@ class Learning(Case):
         self.assertNotEqual(out[0], out[2])
 
     def test_cells_unlike_the_training_rows(self):
-        """Counted in one note by predict and eval, named by --flags; rows like the training rows get no note."""
+        """One note of predict and eval counts them, --flags names them; rows like the training rows cause no note."""
         rows = self.trained()
         low, high = min(r[0] for r in rows if r[0] is not None), max(r[0] for r in rows if r[0] is not None)
         self.write("new.csv", f"a,b,colour,answer\n{high + 5},oops,purple,yes\n{low - 1},5,violet,no\n{high},5,red,no\n")
@@ -228,7 +228,7 @@ class Learning(Case):
         self.assertEqual(self.ok("train", "--effort", "off", "more.csv", "--target", "answer", "-o", "m.karma", "--json").json()["rows"], 121)
 
     def test_the_share_of_missing_cells_is_of_the_columns_learned(self):
-        """A column at the end of every line that has no cell is not learned from and does not count."""
+        """A column at the end of every line that has no cell is not learned from and is not counted."""
         lines = ["a,b,y,"] + [f"{i % 7},{'' if i % 4 == 0 else i % 5},{'p' if i * 13 % 11 > 5 else 'q'}," for i in range(60)]
         self.write("d.csv", "\n".join(lines) + "\n")
         run = self.ok("train", "d.csv", "--target", "y", "--effort", "off", "-o", "m.karma", notes=["without an observed cell are left out: 'c4'"])
@@ -376,7 +376,7 @@ class Evaluating(Case):
 
 
 class Reading(Case):
-    """One table in many dresses gives one model and one set of predictions."""
+    """One table in many formats gives the same model and the same predictions."""
 
     def setUp(self):
         super().setUp()
@@ -468,7 +468,7 @@ class Reading(Case):
         self.assertEqual(run["target"], {"name": "y", "type": "category"})
         self.fails("inspect", "f.csv", "--numeric", "y", says="f.csv: line 2, column 'y': 'down' is not a number")
         self.ok("train", "--effort", "off", "f.csv", "--target", "y", "--category", "zip", "-o", "m.karma", "--quiet")
-        # the model remembers that zip is a category, also where the file looks like numbers or has other words
+        # the model remembers that zip is a category, even if the file has numbers or other words there
         self.write("new.csv", "zip,x\n10,3\n11,3\nother,3\n,3\n")
         out = self.ok("predict", "m.karma", "new.csv").rows()[1:]
         self.assertEqual(out[2], out[3])
@@ -537,7 +537,7 @@ class Reading(Case):
         lines = ["a;b;y"] + [f"{i % 7},{i % 10};{i % 3};{'up' if i % 7 > 3 else 'down'}" for i in range(60)]
         self.write("comma.csv", "\n".join(lines) + "\n")
         self.ok("train", "--effort", "off", "comma.csv", "--target", "y", "-o", "m.karma", "--quiet")
-        self.write("one.csv", "a;b\n1,000;2\n")  # alone it could be a thousand
+        self.write("one.csv", "a;b\n1,000;2\n")  # without the model it could be a thousand
         self.write("same.csv", "a;b\n1,0;2\n")
         self.assertEqual(self.ok("predict", "m.karma", "one.csv").out, self.ok("predict", "m.karma", "same.csv").out)
 
@@ -556,7 +556,7 @@ class Reading(Case):
 
 
 class FirstLook(Case):
-    """Files as a first-time user has them: nothing is misread silently."""
+    """Files of first-time users: nothing is misread silently."""
 
     ROWS = [(i, 40 + 7 * ((i * 37) % 10) / 3, ((i * 53) % 19 - 9) / 4, "yes" if (i * 53) % 19 > 9 else "no") for i in range(60)]
 
@@ -644,7 +644,7 @@ class FirstLook(Case):
         self.check_numbers()
 
     def test_negative_numbers_in_parentheses(self):
-        """Accounting: (1,234.50) is -1234.5. A sign inside, nothing or another pair inside is no number."""
+        """Accounting: (1,234.50) is -1234.5. With a sign, nothing or another pair inside, it is not a number."""
         form = lambda x: f'"({-x:,.2f})"' if x < 0 else f"{x:.2f}"
         draw = random.Random(8)
         values = [draw.gauss(0, 2000) for _ in range(60)]
@@ -812,7 +812,7 @@ class Ratings(Case):
         self.fails("eval", "m.karma", "r.csv", *self.reading, code=2, says="column of the label 'sex': --users FILE")
 
     def test_same_as_a_wide_table(self):
-        """The table of ratings is that of a CSV with one column per item."""
+        """A table of ratings equals a CSV file with one column per item."""
         wide = {str(person[0]): {} for person in self.people}
         for user, item, rating in self.triplets:
             wide[str(user)][item] = rating
@@ -824,7 +824,7 @@ class Ratings(Case):
             self.assertEqual(a, b)
 
     def test_two_targets_and_weights(self):
-        """They come from the file of users; a user whom it does not know has no label and weighs 1."""
+        """They come from the file of users; a user who is not in it has no label and the weight 1."""
         rng = random.Random(7)
         people = [person + [rng.choice([0, 1, 2.5])] for person in self.people[1:]]
         self.write_csv("weighed.csv", ["id", "age", "sex", "n"], people)

@@ -20,7 +20,7 @@ COLUMNS = "experiment,setting,x,seed,method,score,error,worse,majority,rows,seco
 
 
 class Experiments(Case):
-    whole = said = None  # a copy of the scores of a run without any data, and what that run printed
+    whole = said = None  # a copy of the scores of a run without data, and its output
 
     @classmethod
     def tearDownClass(cls):
@@ -38,7 +38,7 @@ class Experiments(Case):
         return self.script("run", "--quick", "--karma", KARMA, "--out", "out", "--data", "data", *args, **more)
 
     def measure_all(self):
-        """A run of everything that needs no data. It takes long, so only the first test that asks for it runs it."""
+        """Runs everything that needs no data. This is slow, so only the first test that needs it does it."""
         if not Experiments.whole:
             run = self.measure()
             Experiments.whole = tempfile.TemporaryDirectory(prefix="karma-cli-")
@@ -116,7 +116,8 @@ class Experiments(Case):
             self.assertTrue(figure.findall("{http://www.w3.org/2000/svg}polyline"), name)
 
     def test_unmeasured_sections_stay(self):
-        """Scores cut off after any line, as by an interruption: what is not whole stays, with a notice, and the rest is written."""
+        """Scores cut off after any line, as by an interruption: incomplete sections stay, with a notice, and the rest is
+        written."""
         self.measure_all()
         curves, synthetic = (self.read(f"out/{part}.csv").decode().splitlines(True) for part in ("curves", "synthetic"))
         n_rows = sum(line.startswith("rows,") for line in curves)
@@ -130,7 +131,7 @@ class Experiments(Case):
         self.assertIn(" noisy holes, ", said)
 
     def test_seeds_are_missing(self):
-        """A cell that another seed has and this one has not, and a cell that was cut off."""
+        """A cell that another seed has and this one does not, and a cell that was cut off."""
         line = "rows,mcar,{},{},{},0.9,0.01,no,0.5,400,1,abc\n"
         whole = [line.format(x, seed, method) for seed in (1, 2) for x in (50, 100) for method in ("zero", "train-union")]
         os.mkdir(self.path("out"))
@@ -154,7 +155,7 @@ class Experiments(Case):
         self.assertIn("rows", self.measure("--only", "curves").stdout)
 
     def test_interrupted(self):
-        """The scores stay as they were until all are there; --resume goes on with what was measured."""
+        """The old scores stay until all new ones exist; --resume continues with those that were measured."""
         self.measure("--only", "curves")
         before = self.read("out/curves.csv")
         os.mkdir(self.path("data"))
@@ -169,7 +170,7 @@ class Experiments(Case):
         self.assertNotIn("interrupted", self.report()[1])
 
     def test_scores_of_absent_data_stay(self):
-        """What cannot be measured again, for want of data, is not lost; what can is measured."""
+        """Scores that cannot be measured again without their data are kept; the others are measured."""
         os.mkdir(self.path("out"))
         tail = ",1,zero,0.6,0.01,no,0.5,40,1,abc"
         self.write("out/curves.csv", "\n".join([COLUMNS, "rows,mnar,100" + tail, "rows,yrbss,100" + tail, "gamma,titanic,2" + tail, ""]))
@@ -242,7 +243,7 @@ class Experiments(Case):
         """With made-up scores: paired differences decide between first, tied and behind, also for the loss of γ."""
         os.mkdir(self.path("out"))
         lines = [COLUMNS]
-        wobble = [-.02, -.01, 0, .01, .02]  # the seeds differ by much, the methods within one by little
+        wobble = [-.02, -.01, 0, .01, .02]  # the seeds differ by much, the methods within a seed by little
         cells = {"holes": ("mcar", {"0.1": (.9, .8, .8), "0.3": (.8, .803, .8), "0.5": (.8, .85, .85)}),
                  "noisy holes": ("mcar", {"0.1": (.9, .8, .7)}), "rank": ("half missing", {"2": (.9, .8, .8)}),
                  "noise": ("half missing", {"1": (.9, .8, .8)})}
@@ -305,7 +306,7 @@ class Experiments(Case):
         self.assertEqual(tables.read(self.path("t.csv")), [["a", "target"], ["1", "yes"], ["", "no"]])
 
     def test_page_is_of_the_results(self):
-        """docs/experiments.md and its figures are what the scores in docs/results give."""
+        """docs/experiments.md and its figures agree with the scores in docs/results."""
         docs = os.path.join(SOURCE, "docs")
         with open(os.path.join(docs, "experiments.md"), encoding="utf-8") as file:
             page = file.read()

@@ -1,4 +1,4 @@
-"""karma explain, and abstaining: parts that add up to scores, importances, overlaps, and who gets no answer."""
+"""karma explain, and abstaining: parts that add up to scores, importances, overlaps, and rows without an answer."""
 import random
 
 from case import Case
@@ -24,7 +24,7 @@ class Explaining(Case):
         return list(sums.values())
 
     def test_wide_rows(self):
-        """A notice gives a large cost in advance; wide rows take fewer orders unless --samples is given."""
+        """A notice announces a large cost; wide rows use fewer orders unless --samples is given."""
         rng = random.Random(11)
         names = [f"x{j}" for j in range(600)]
         rows = [[round(rng.gauss(0, 1), 3) for _ in names] for _ in range(120)]
@@ -141,7 +141,7 @@ class Explaining(Case):
         self.assertEqual(self.read("e.csv"), self.ok("explain", "m.karma", "two.csv", "--id", "who", "--top", "2").raw)
 
     def test_composed_kernel(self):
-        """Shapley values through the tool: they add up, and rows of three columns need no sampling."""
+        """Shapley values in the tool: they add up, and rows of three columns need no sampling."""
         self.trained()
         self.ok("train", "--effort", "off", "two.csv", "--target", "answer", "--outer", "rbf", "-o", "r.karma", "--quiet")
         lines = self.lines("r.karma", "two.csv", "--seed", "3")
@@ -150,8 +150,8 @@ class Explaining(Case):
         self.assertEqual({line["se"] for line in lines}, {"0"})
 
     def test_subspace_and_committee(self):
-        """Cells are hidden before rows get their place in the subspace: (bias) is the score of a row without cells, and a
-        row of one cell has the difference."""
+        """Cells are hidden before rows are placed in the subspace: (bias) is the score of an empty row, and a row with one
+        cell adds the difference."""
         rows = self.trained()
         first = next(row for row in rows if row[0] is not None)
         self.write_csv("bare.csv", ["a", "b", "colour"], [[first[0], None, None], [None, None, None]])
@@ -179,7 +179,7 @@ class Explaining(Case):
             self.close_to(got, float(wanted["score"]))
 
     def test_columns_in_another_order(self):
-        """Parts do not depend on where columns stand; a level that training did not have is missing."""
+        """Parts do not depend on the order of columns; a level that is not in the training rows is missing."""
         rows = self.trained()
         self.write_csv("turned.csv", ["colour", "extra", "a", "b"], [[r[2], 5, r[0], r[1]] for r in rows] + [["mauve", 1, 0, ""]])
         run = self.ok("explain", "m.karma", "turned.csv", notes=["does not know.*'extra'"])
@@ -256,7 +256,7 @@ class Importance(Case):
 
 class Overlap(Case):
     def setUp(self):
-        """200 rows have a and b, 12 have c and d; c alone is thin."""
+        """200 rows have a and b, 12 have c and d; c alone has little overlap."""
         super().setUp()
         rng = random.Random(9)
         rows = []
@@ -274,7 +274,7 @@ class Overlap(Case):
         rows = self.ok("explain", "m.karma", "new.csv", "--id", "who", "--overlap").rows()
         self.assertEqual(rows[0], ["who", "row", "observed", "sharing", "share", "level"])
         support = self.ok("inspect", "m.karma", "--json").json()["support_rows"]
-        self.assertEqual(support, 212)  # the logistic loss leaves nobody out
+        self.assertEqual(support, 212)  # with the logistic loss every row is a support row
         wanted = [["full", "1", "4", 212, "0"], ["ab", "2", "2", 200, "0"], ["c", "3", "1", 12, "1"],
                   ["none", "4", "0", 0, "3"], ["ac", "5", "2", 212, "0"]]
         for row, (who, number, observed, sharing, level) in zip(rows[1:], wanted):

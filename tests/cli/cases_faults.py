@@ -38,7 +38,7 @@ class Faults(Case):
         self.ok(*TRAIN, "--kernel", "subspace", "--subspace-rank", "1", "-o", "s.karma", "--quiet")
 
     def run_with(self, fault, args):
-        """The files before the run are old ones; gives the run, what the files are afterwards, and the counts of calls."""
+        """Old files exist before the run; returns the run, the files afterwards, and the counts of calls."""
         for name in self.OUTPUTS:
             self.write(name, "old\n")
         run = self.run_karma(*args, env=self.with_fault(fault, KARMA_FAULT_COUNTS=self.path("counts")))
@@ -56,7 +56,7 @@ class Faults(Case):
         self.assertEqual((self.timeless(run.out), files), (self.timeless(wanted[0].out), wanted[1]), f"{fault}: {run}")
 
     def timeless(self, text):
-        """Without what is measured: seconds."""
+        """Without seconds, which differ from run to run."""
         return [line for line in text.splitlines() if "second" not in line and " s" not in line]
 
     def test_nothing_is_lost_and_nothing_is_half_there(self):
@@ -69,7 +69,7 @@ class Faults(Case):
             for kind, code in (("read", errno.EIO), ("write", errno.ENOSPC), ("write", errno.EIO), ("sync", errno.EIO), ("rename", errno.EIO),
                                ("link", errno.EIO), ("room", errno.ENOSPC)):
                 for at in self.moments(kind, counts[kind]):
-                    may_succeed = kind == "sync" and at > counts["rename"]  # the directory's: the file is there, and whole
+                    may_succeed = kind == "sync" and at > counts["rename"]  # the sync of the directory: the file exists and is complete
                     self.fails_cleanly(name, f"{kind}:{at}:{code}", args, os.strerror(code), may_succeed)
 
     def moments(self, kind, count):
@@ -85,14 +85,14 @@ class Faults(Case):
             self.assertTrue(may_succeed or (name == "online" and "no checkpoint" in run.err), told)
             return
         self.assertEqual(run.code, 1, told)
-        # a stream remembers that it failed, not why; of a file that is not ours no further byte is tried
+        # a stream remembers that it failed, but not why; no more bytes are written to a file that is not ours
         reasons = [reason] + [os.strerror(errno.EIO)] * ("standard output" in run.err)
         self.assertTrue(any(one in line for one in reasons for line in run.complaints()), told)
-        if name == "online":  # what was learned before the fault is kept, in a whole file
+        if name == "online":  # the rows learned before the fault are kept, in a complete file
             self.whole_or_old(files["out.karma"], told)
             return
         self.assertEqual(len(run.complaints()), 1, told)
-        if fault.startswith("rename:2"):  # both files were on the disk by then; the system has no call that renames two
+        if fault.startswith("rename:2"):  # both files were on the disk by then; no system call renames two files at once
             self.assertEqual(sum(content == b"old\n" for content in files.values()), len(files) - 1, told)
         elif "standard output" not in run.err:
             self.assertEqual(files, self.old(), told)
@@ -104,7 +104,7 @@ class Faults(Case):
         self.assertEqual(self.run_karma("inspect", "whole.karma").code, 0, told)
 
     def test_full_temporary_directory(self):
-        """Rows for a database wait in a temporary file until all of them are there; then the table appears."""
+        """Rows for a database are kept in a temporary file until all are complete; then the table is written."""
         args = ["predict", "m.karma", "d.csv", "-o", "sqlite:out.db?table=scores"]
         wanted, _, counts = self.run_with("none", args)
         if "built without" in wanted.err:
@@ -130,7 +130,7 @@ class Faults(Case):
 
 
 class Kills(Case):
-    """kill -9 at any moment: the old file or the new one, whole, and nothing beside it."""
+    """kill -9 at any moment leaves the whole old file or the whole new one, and no other file."""
 
     def kill_often(self, args, output, is_whole, seed):
         rng = random.Random(seed)

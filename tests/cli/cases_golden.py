@@ -13,7 +13,7 @@ GOLDEN = sorted(glob.glob(os.path.join(SOURCE, "tests", "golden", "format-*")))
 
 class Golden(Case):
     def like(self, got, wanted, what):
-        """The same table: texts as they are, numbers up to the last digits, which differ between processors."""
+        """Compares tables: texts exactly, numbers up to the last digits, which differ between processors."""
         got, wanted = (list(csv.reader(io.StringIO(text))) for text in (got, wanted))
         self.assertEqual([len(row) for row in got], [len(row) for row in wanted], what)
         for line, (row, other) in enumerate(zip(got, wanted), 1):
@@ -39,7 +39,7 @@ class Golden(Case):
                 self.like(run.out, wanted, f"{folder}: {' '.join(args)}")
 
     def test_streams_go_on(self):
-        """The learner in an old file goes on with the rows that come next."""
+        """The learner in an old file continues with the next rows."""
         for folder in GOLDEN:
             shutil.copy(os.path.join(folder, "new.csv"), self.dir)
             self.ok("online", "new.csv", "--continue", os.path.join(folder, "stream.karma"), "-o", "m.karma", "--quiet")

@@ -39,7 +39,8 @@ class Threads(Case):
 
 
     def test_no_more_processes(self):
-        """A limit on processes, as containers have, ends the OpenMP runtime with a message of its own when it starts a thread."""
+        """With a limit on processes, as in containers, the OpenMP runtime ends the program with its own message when it
+        starts a thread."""
         if SANITIZED:
             self.skipTest("the leak sanitizer starts a process of its own")
         limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)), **self.ordinary_user()}
@@ -60,7 +61,7 @@ class FileSizes(Case):
 
 class AddressSpace(Case):
     def test_too_little_to_start(self):
-        """OpenBLAS never stops trying to get its buffer."""
+        """OpenBLAS would try to get its buffer forever."""
         if SANITIZED:
             self.skipTest("address space cannot be limited")
         for megabytes in (100, 150):
@@ -148,7 +149,7 @@ class EndlessTables(Case):
         for start, rest, says in ((b"a,y\n", b"\0", "not a text file"), (b"a,y\n", b"x", "memory"), (b'a,y\n"', b"x\n", "memory|quote")):
             with gzip.open(self.path("d.csv.gz"), "wb", 1) as file:
                 file.write(start)
-                for _ in range(100):  # in parts: the peak of a run counts what this process had when it started
+                for _ in range(100):  # written in parts: the peak of a run includes the memory of this process when it started
                     file.write(rest * ((1 << 20) // len(rest)))
             self.fails("inspect", "d.csv.gz", "--threads", "1", preexec_fn=address_space(280), says=says)
 
@@ -165,7 +166,7 @@ class EndlessTables(Case):
 
 class Libsvm(Case):
     def test_absent_cells_as_zeros(self):
-        """The table of zeros is the large part, 36 MB. Under any limit the run ends well or with a sentence."""
+        """The table of zeros is the large part, 36 MB. Under any limit the run succeeds or ends with a sentence."""
         if SANITIZED:
             self.skipTest("address space cannot be limited")
         self.write("d.svm", "".join(f"{i % 2} 1:{i % 7} 100:{i % 5}\n" for i in range(30000)))

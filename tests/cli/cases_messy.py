@@ -1,4 +1,5 @@
-"""Files as spreadsheets, accounting systems and colleagues write them: read as the plain file is, or refused with what to do."""
+"""Files as spreadsheets, accounting systems and colleagues write them: they are read like the plain file, or refused with
+advice."""
 import csv
 import datetime
 import io
@@ -202,7 +203,7 @@ class Messy(Case):
         self.assertNotIn("repeats the names", self.finding(self.plain + "1,2,colour,yes\n"))
 
     def test_what_to_do(self):
-        """Files that cannot be read say in plain words what helps."""
+        """The message for a file that cannot be read says what helps."""
         unnamed = "Quarterly report,,,\nprinted today,,,\n" + self.plain
         cases = [
             (self.plain.replace("\n", ",\n").replace("label,", "label", 1), "line 2: 5 fields, header has 4; the line ends in a delimiter: remove it, or add one"),
@@ -285,7 +286,7 @@ class Messy(Case):
             self.assertRegex(found, rf"'q' has {code} in \d+ rows, .* use --missing '{code}'")
 
     def test_parts_of_dates_belong_to_the_users_column(self):
-        """Dates of one year are no finding, and --flags and notes name the column of the file."""
+        """Dates within one year cause no finding, and --flags and notes name the column of the file."""
         rows = "".join(f"2024-0{i % 3 + 1}-1{i % 9},{i},{i % 2}\n" for i in range(40))
         self.write("d.csv", "when,a,y\n" + rows)
         run = self.ok("inspect", "d.csv", "--target", "y", notes=["'when' is read as dates"])
@@ -297,7 +298,7 @@ class Messy(Case):
         self.assertEqual([row[-1] for row in run.rows()], ["flags", "when: above", "", "when (month): above; when: above; a: above", "when: text"])
 
     def test_large_numbers_are_readable(self):
-        """Losses of prices have no four digits after the point, and no power of ten."""
+        """Losses of prices are printed without four decimals and without powers of ten."""
         draw = random.Random(5)
         rows = "".join(f"{x},{int(150000 * (1 + x) + draw.gauss(0, 20000))}\n" for x in (draw.random() for _ in range(60)))
         self.write("d.csv", "x,price\n" + rows)

@@ -1,4 +1,4 @@
-"""Model files: their layout, what follows from their arrays, and every way in which one is refused."""
+"""Model files: layout, predictions computed from their arrays, and every reason to refuse a file."""
 import json
 import math
 import os
@@ -11,7 +11,7 @@ from case import SOURCE, Case
 
 
 class ModelFile:
-    """A safetensors file taken apart, to be put together again with changes."""
+    """The parts of a safetensors file, which can be changed and written again."""
     CODES = {"F64": "d", "F32": "f", "U64": "Q", "I64": "q", "U32": "I", "I32": "i", "U16": "H", "I16": "h",
              "U8": "B", "I8": "b"}
     SIZES = {"F64": 8, "F32": 4, "U64": 8, "I64": 8, "U32": 4, "I32": 4, "U16": 2, "I16": 2, "U8": 1, "I8": 1}
@@ -41,7 +41,7 @@ class ModelFile:
         self.data = self.data[:place] + struct.pack("<" + code, value) + self.data[place + size:]
 
     def bytes(self):
-        """With the checksum that belongs to the content."""
+        """With the correct checksum of the content."""
         self.header["__metadata__"] = {"checksum": "00000000", "karma": json.dumps(self.document, separators=(",", ":"))}
         text = json.dumps(self.header, separators=(",", ":")).encode()
         text += b" " * (-(len(text) + 8) % 64)
@@ -74,7 +74,7 @@ class Encoding:
         return getattr(self, name)[i * self.widths[name]:(i + 1) * self.widths[name]]
 
     def stored(self, i):
-        """A support row in the form that `encode` gives."""
+        """A support row in the form that `encode` returns."""
         codes = {j: None for j in range(len(self.columns)) if self.mask[i] >> j & 1}
         for j in codes:
             if j in self.coded:
@@ -113,7 +113,7 @@ class Encoding:
         return self.term[self.term_start[attribute] + code - 1] if attribute in self.centred else 0.0
 
     def kappa(self, attribute, code, other):
-        """Of an attribute with codes or ranks."""
+        """κ of an attribute with codes or ranks."""
         if attribute in self.coded:
             plain = float(code == other)
         else:
@@ -122,7 +122,7 @@ class Encoding:
 
 
 class Predictor(ModelFile):
-    """The prediction that docs/model-format.md describes; formulas without brackets in brackets, few powers."""
+    """The prediction as described in docs/model-format.md; for formulas without nested brackets and with few powers."""
 
     def __init__(self, data):
         super().__init__(data)
@@ -166,7 +166,7 @@ class Predictor(ModelFile):
         return math.exp(-distance / width ** 2 if outer == "rbf" else -math.sqrt(distance) / width)
 
     def scores(self, row):
-        """Of all outputs."""
+        """The scores of all outputs."""
         encoded = [encoding.encode(row) for encoding in self.encodings]
         scores = [0.0] * self.n_outputs
         for i in range(self.n_support):
@@ -296,7 +296,7 @@ class Models(Case):
         self.assertEqual([name for name in sorted(names) if f"`{name}`" not in document], [])
 
     def lettered(self):
-        """The rows of two.csv with one more column before the label, of seven levels; in letters.csv."""
+        """Writes letters.csv: the rows of two.csv with another column of seven levels before the label."""
         draw = random.Random(5)
         header, *_ = self.read_rows("two.csv")
         rows = [[*row[:-1], draw.choice(["a", "b", "c", "d", "e", "f", "g", "a", "b", None]), row[-1]] for row in self.rows]
@@ -359,7 +359,7 @@ class Models(Case):
         self.follows([[row[1], *row[3:]] for row in rows], "--probabilities", "isotonic", "--folds", "3", target="answer,a,colour")
 
     def test_own_writer_is_understood(self):
-        """The refusals below mean nothing unless an unchanged model put together here is accepted."""
+        """The refusals below are meaningful only if an unchanged model that is written here is accepted."""
         self.write("same.karma", ModelFile(self.model).bytes())
         self.assertEqual(self.ok("predict", "same.karma", "two.csv").out, self.ok("predict", "m.karma", "two.csv").out)
 

@@ -1,4 +1,4 @@
-"""karma-mpi: several processes learn and predict what one does, to the last byte, and fail as one."""
+"""karma-mpi: several processes give the same models and predictions as one, to the last byte, and fail together."""
 import os
 import random
 import shutil
@@ -37,7 +37,7 @@ class Together(Case):
         """Launchers refuse to run as root unless asked to, as in a container, and to start more processes than cores."""
         env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                    OMPI_MCA_mpi_yield_when_idle="1", OMP_WAIT_POLICY="passive", TMPDIR=self.dir, LC_ALL="C")
-        env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # MPI leaves some of its memory behind
+        env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # MPI does not free all of its memory
         done = subprocess.run([MPIRUN, "--oversubscribe", "-n", str(ranks), TOOL, *args], cwd=self.dir, env=env, timeout=HUNG,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         return Run(args, done.returncode, done.stdout, done.stderr)

@@ -1,4 +1,4 @@
-"""What is computed, against the formulas: gram, theory, synth; and the same answer every time."""
+"""Results against their formulas: gram, theory, synth; and repeated runs give the same results."""
 import math
 import os
 import random
@@ -70,7 +70,7 @@ class Gram(Case):
 
     @staticmethod
     def mixed(rows, others, *columns):
-        """The rows, but these columns of the others."""
+        """The rows, with these columns taken from the others."""
         return [{j: other[j] if j in columns else row[j] for j in row} for row, other in zip(rows, others)]
 
     def factor(self, kind="linear", standardise=True, gamma=2, scale="mean", bias=0, rows=None):
@@ -315,7 +315,7 @@ class Theory(Case):
         self.assertRegex(self.ok("theory", *options).out, r"(?s)No sequence.*B = gamma.*paper.*B = Gamma")
 
     def test_small_B_proves_less(self):
-        """With this B the sequence x = 0.1, y = 1 loses 61,270, and the bound is 117: it is not one for all |w| <= 1."""
+        """With this B the sequence x = 0.1, y = 1 loses 61,270, and the bound is 117: it does not hold for all |w| <= 1."""
         options = ["--dim", "1", "--lambda", "1", "--epsilon", "1e-6", "--rounds", "1000000", "--B", "1e-6"]
         text = self.ok("theory", *options).out
         self.assertNotRegex(text, "(?i)no sequence")
@@ -484,7 +484,7 @@ class Repeating(Case):
                         self.assertTrue(out == first, what)
 
     def test_processors(self):
-        """Each path that this processor has gives the same scores, up to rounding in single precision."""
+        """All paths of this processor give the same scores, up to rounding in single precision."""
         self.ok("synth", "--rows", "300", "--dim", "12", "--seed", "4", "-o", "d.csv")
         scores = {}
         for name in ("portable", "avx2", "avx512"):

@@ -1,4 +1,5 @@
-"""karma online: a stream is predicted before it is learned, in constant memory; checkpoints, and going on from them."""
+"""karma online: rows of a stream are predicted before they are learned, in constant memory; checkpoints and continuing from
+them."""
 import gzip
 import os
 import random
@@ -152,13 +153,13 @@ class Online(Case):
             self.assertEqual(code, 0)
             sizes.append((usage.ru_maxrss * 1024, os.path.getsize(self.path("m.karma")), os.path.getsize(self.path("long.csv"))))
         grown = sizes[1][0] - sizes[0][0]
-        # the text of a part is in memory: what else there is stays
-        if "sanitize" not in KARMA:  # which keeps freed memory
+        # the text of a part is in memory; the rest does not grow
+        if "sanitize" not in KARMA:  # the sanitizer keeps freed memory
             self.assertLess(grown, 6 * (sizes[1][2] - sizes[0][2]) + (4 << 20))
         self.assertLess(sizes[1][1], 1.5 * sizes[0][1])
 
     def test_a_budget_costs_little(self):
-        """Beside Algorithm 1, which keeps every row that it needs."""
+        """Compared with Algorithm 1, which keeps every row that it needs."""
         self.ok("synth", "--rows", "3000", "--dim", "12", "--rank", "3", "-o", "s.csv")
         free = self.ok("train", "s.csv", "--target", "target", "--solver", "online", "--passes", "1", "--shuffle", "off",
                        "--kernel", "rank", "-o", "free.karma", "--json").json()
@@ -176,7 +177,7 @@ class Online(Case):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = subprocess.Popen([KARMA, "online", "--target", "answer", "--warm-up", "100", "-o", "m.karma"], cwd=self.dir,
                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            # the last line is not whole: it is no row
+            # the last line is incomplete, so it is not a row
             process.stdin.write(HEADER + "".join(rows) + "1.0,2")
             process.stdin.flush()
             self.assertRegex(process.stdout.readline(), "rows")
@@ -196,7 +197,7 @@ class Online(Case):
         process.stdin.write((HEADER + "".join(lines(300))).encode())
         process.stdin.flush()
         deadline = time.monotonic() + HUNG
-        while True:  # rows come no more, and the pipe stays open
+        while True:  # no more rows come, and the pipe stays open
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
             if os.path.exists(self.path("m.karma")):
@@ -260,12 +261,13 @@ class Online(Case):
         process.stderr.close()
         self.assertEqual(process.wait(timeout=HUNG), 1, err)
         self.assertRegex(err, r"line \d+")
-        if "rows before the error" in err:  # unless all of it was read at once
+        if "rows before the error" in err:  # unless everything was read at once
             seen = int(err.split(" rows before")[0].split()[-1])
             self.ok(*how, stdin=HEADER + "".join(lines(300)[:seen]))
 
     def test_a_huge_value_late_in_the_stream(self):
-        """It would swamp all that was learned. The row is named, and what came before it is kept; ranks do not care."""
+        """It would outweigh everything learned so far. The message names the row, and the rows before it are kept; ranks are
+        not affected."""
         how = ["online", "d.csv", "--target", "answer", "--warm-up", "100", "-o", "m.karma"]
         for position in (450, 699):
             rows = lines(700)

@@ -17,7 +17,7 @@ QUOTED = "s3cret%40%3F%2F%25"
 
 
 class Server:
-    """One for all tests; None of it is left behind."""
+    """One server for all tests. It leaves nothing behind."""
 
     def __init__(self):
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb")) or [shutil.which("initdb")]
@@ -66,7 +66,7 @@ class Server:
 
 
 class Library(Case):
-    """libpq is loaded when a server is needed, and only then."""
+    """libpq is loaded only when a server is needed."""
 
     def test_without_it_only_servers_fail(self):
         os.mkdir(self.path("lib"))
@@ -185,7 +185,7 @@ class Postgres(Case):
         said = reader.communicate(timeout=HUNG)[1].decode()
         self.assertEqual(reader.returncode, 1, said)
         self.assertRegex(said, "^karma: postgres://anna@[^ ]*: interrupted\n$")
-        while self.db.psql("SELECT count(*) " + busy).strip() != b"0":  # the server has stopped, too, and not in an hour
+        while self.db.psql("SELECT count(*) " + busy).strip() != b"0":  # the server has stopped too, and not after an hour
             time.sleep(0.05)
 
     def test_a_server_that_goes_away_while_it_is_written_to(self):

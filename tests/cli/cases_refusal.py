@@ -1,4 +1,4 @@
-"""Data that cannot be used and places that cannot be written: one sentence, exit code 1, nothing left behind."""
+"""Data that cannot be used and outputs that cannot be written: one sentence, exit code 1, nothing left behind."""
 import csv
 import gzip
 import math
@@ -141,7 +141,7 @@ class BadInput(Case):
                 self.fails("predict", "m.karma", "new.csv", "-o", "p.csv", says=f"new.csv: .*{says}")
 
     def test_file_is_named_whatever_it_is_called(self):
-        """A name that is also how the message begins must not be swallowed."""
+        """A file name that equals the beginning of the message must still be printed."""
         for name in ("c", "column", "e", "no"):
             with self.subTest(name=name):
                 self.bad("a,y\n1,u\n2,u\n", f"^karma: {name}: column 'y'", name=name)
@@ -192,7 +192,8 @@ class BadOutput(Case):
         self.fails("synth", "--rows", "5", "-o", "a.csv", "--complete", "/dev/full", says="/dev/full: .*No space left")
 
     def test_disk_that_fills_up(self):
-        """A limit on the size of files makes writing fail in the middle: the old file must survive, nothing be left."""
+        """A limit on the size of files makes writing fail in the middle: the old file must survive, and no other file be
+        left."""
         self.ok("synth", "--rows", "500", "-o", "big.csv")
         self.ok("train", "--effort", "off", "big.csv", "--target", "target", "-o", "big.karma", "--quiet")
         for command, output in ((["train", "--effort", "off", "big.csv", "--target", "target"], "m.karma"), (["gram", "big.csv"], "g.csv"),

@@ -1,5 +1,5 @@
-"""karma report and --report: what is on the page, that it is whole, small and keeps to itself, and that nothing in the data
-can break out of it. test_browser.py opens such pages in a browser."""
+"""karma report and --report: the content of the page; it is complete, small and self-contained; nothing in the data can break
+out of it. test_browser.py opens such pages in a browser."""
 import hashlib
 import base64
 import html
@@ -10,11 +10,11 @@ import re
 from case import Case
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
-OPTIONAL_END = {"tr", "td", "th"}  # which HTML ends by itself
+OPTIONAL_END = {"tr", "td", "th"}  # elements that HTML closes by itself
 
 
 class Outline(html.parser.HTMLParser):
-    """Tags must close in order; collects what the tests ask for."""
+    """Checks that tags close in order, and collects what the tests need."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -53,7 +53,7 @@ class Outline(html.parser.HTMLParser):
 
 class Report(Case):
     def page(self, name="page.html"):
-        """The page as text and as an outline; whatever it is about, these hold."""
+        """The page as text and as an outline; checks what every page must satisfy."""
         text = self.read(name).decode()
         outline = Outline(text)
         self.assertEqual(outline.wrong, [])
@@ -120,7 +120,7 @@ class Report(Case):
             self.assertEqual(rates[name], str(sum(row[1 + j] is None for row in rows)))
 
     def test_odd_rows(self):
-        """One row, one class, constant columns, nothing but missing values, labels that training never had."""
+        """One row, one class, constant columns, nothing but missing values, labels that are not in the training rows."""
         self.trained()
         head = ["a", "b", "colour", "answer"]
         tables = {"one": [[1, 2, "red", "yes"]], "class": [[k, -k, "red", "yes"] for k in range(30)],
@@ -239,7 +239,7 @@ class Report(Case):
         self.assertIn("The least certain rows", self.headings(text))
 
     def test_hostile_names(self):
-        """Whatever names and levels are, the page has the tags and attributes of one with harmless names."""
+        """With any names and levels, the page has the same tags and attributes as with harmless names."""
         rng = random.Random(1)
         evil = ['<script>attacked=1</script>', '"><img src=x onerror=attacked=1>', "'-attacked-'&amp;", "</title></svg><b>",
                 "a\u202eb\u0007\u0000c".replace("\u0000", ""), "naïve Größe \u4e2d\u6587", "]]>--><!--", "javascript:attacked=1"]
@@ -283,7 +283,7 @@ class Report(Case):
         self.assertEqual(len(set(labels)), 30)
 
     def test_pages_do_not_grow_with_the_rows(self):
-        """Figures are of summaries: 20 times as many rows make the page a little larger, if at all."""
+        """Figures show summaries: 20 times as many rows hardly make the page larger."""
         for task in ("classify", "regress"):
             sizes = []
             for rows in ("1500", "30000"):

@@ -12,7 +12,7 @@ QUICK = ("--effort", "quick")
 
 class Searching(Case):
     def searched(self, *more, table="two.csv", target="answer"):
-        """The only notes are about the table, a target of numbers or no subspace, and a last fit cut short."""
+        """The only notes are about the table, a target of numbers or no subspace, and a shortened last fit."""
         run = self.run_karma("train", table, "--target", target, "-o", "m.karma", *more)
         self.assertEqual([run.code, run.complaints()], [0, []], str(run))
         for note in run.notes():
@@ -20,7 +20,7 @@ class Searching(Case):
         return run
 
     def check_account(self, cv, rows, folds=5):
-        """The parts of an account fit together."""
+        """Checks that the numbers of an account agree."""
         self.assertEqual([cv["rows"], cv["rows_searched"], cv["n_folds"]], [rows, rows, folds])
         self.assertEqual(len(cv["folds"]), folds * cv["n_repeats"])
         self.close_to(sum(cv["folds"]) / len(cv["folds"]), cv["score"], 1e-9, "the mean of the folds")
@@ -142,7 +142,7 @@ class Searching(Case):
                 self.assertGreater(self.ok("inspect", "m.karma", "--json").json()["support_rows"], 0)
 
     def test_a_time_limit_is_reported_once(self):
-        """In words that agree with the counts, whatever the machine had time for."""
+        """The words agree with the counts, whatever the machine had time for."""
         self.two_classes(n=400)
         hurried = ("two.csv", "--target", "answer", "--time", "0.05", "--effort", "thorough")
         run = self.run_karma("train", *hurried, "-o", "m.karma")
@@ -166,7 +166,7 @@ class Searching(Case):
         self.assertRegex(run.out, r"karma-auto +(failed: out of time|its search was cut short by the time limit in [12] of 2 folds)")
 
     def test_one_plain_sentence(self):
-        """Whether holes and kernels mattered: on noise, on a plain line, and where ranks are needed."""
+        """Whether missing cells and kernels mattered: with noise, with a linear rule, and where ranks are needed."""
         rng = random.Random(5)
         rows = [[round(rng.gauss(0, 1), 3), round(rng.gauss(0, 1), 3)] for _ in range(80)]
         self.write_csv("noise.csv", ["a", "b", "y"], [r + [rng.choice("pq")] for r in rows])
@@ -182,7 +182,7 @@ class Searching(Case):
         self.assertRegex(run.out, r"(?m)^  Better than 0-imputation \(by 0\.\d+ \+- 0\.\d+\): the kernels mattered")
 
     def test_several_targets_have_a_line_each(self):
-        """Accuracy and R2 are not averaged for people; each target has its own scores, also in JSON and in the file."""
+        """Accuracy and R2 are not averaged; each target has its own scores, also in JSON and in the file."""
         rows = self.quantity(n=60)
         self.write_csv("both.csv", ["a", "b", "c", "price", "dear"],
                        [row + ["yes" if row[-1] > 100 else "no"] for row in rows])
@@ -374,7 +374,7 @@ class Validating(Case):
         self.assertNotIn("RMSE", target["metrics"])
 
     def test_it_equals_train_and_eval(self):
-        """One fold by hand: learned from the others, and judged."""
+        """One fold by hand: learned from the other folds, and judged."""
         rows = self.two_classes(n=40)
         header = ["a", "b", "colour", "answer"]
         got = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off", "--folds", "40", "--json").json()["targets"][0]

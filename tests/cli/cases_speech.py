@@ -77,7 +77,7 @@ class Messages(Case):
         self.assertEqual(self.read("p.csv").decode(), rows)
 
     def test_json_never_shares_stdout(self):
-        """Without a file for it, what would go to standard output is in the object."""
+        """Without an output file, the object contains what would go to standard output."""
         self.two_classes(n=20)
         for output in ([], ["-o", "-"]):
             table = self.ok("synth", "--rows", "5", "--dim", "4", *output, "--json").json()
@@ -174,7 +174,7 @@ class Messages(Case):
         process = subprocess.Popen([KARMA, "train", "--effort", "off", "d.csv", "--target", "target", "--solver", "online", "--passes",
                                     "100000", "-o", "m.karma", "--json"], cwd=self.dir, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
-        self.wait_for_work(process)  # a hundred times what reading takes, and far from the end
+        self.wait_for_work(process)  # a hundred times as long as reading takes, and far from the end
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=HUNG)
         self.assertEqual(process.returncode, 0, err)
@@ -217,7 +217,7 @@ class Messages(Case):
         return main, other
 
     def read_terminal(self, main):
-        """Everything that comes until the other side is closed."""
+        """Reads until the other side is closed."""
         text = b""
         while True:
             try:
@@ -234,7 +234,7 @@ class Messages(Case):
     ALL_PROGRESS = "tick:101:0"
 
     def seen_on_terminal(self, width, *args, env=None):
-        """What a command prints to a terminal of this width, as lines; what follows the last carriage return of each."""
+        """The lines that a command prints to a terminal of this width; of each line, the part after the last carriage return."""
         main, other = self.open_terminal(width)
         env = {name: value for name, value in (env or os.environ).items() if name != "COLUMNS"}
         process = subprocess.Popen([KARMA, *args], cwd=self.dir, stdout=other, stderr=other, env=env)
@@ -252,7 +252,7 @@ class Messages(Case):
         self.assertTrue(all(len(line) <= 60 for line in tables[0]), tables[0])
         self.assertTrue(all("..." in line for line in tables[0][1:3]))
         self.assertIn(f"  {long} number ", tables[1][1])  # the whole name, where there is room
-        self.assertIn("  a rather long name of... number ", tables[2][1])  # a program reads what it always did
+        self.assertIn("  a rather long name of... number ", tables[2][1])  # a pipe gets the same text as always
 
     def test_results_fit_the_terminal(self):
         """No line of eval, cv, compare and train is wider than the terminal, nothing is lost, and a pipe has whole lines."""
@@ -433,8 +433,8 @@ class Helping(Case):
         self.assertIn("Exit codes: 0", text)
 
     def test_every_option_is_in_the_help(self):
-        """What help lists is accepted. What it does not list, though others do, is refused: every name by two of the
-        commands, in turn, since they all look names up in the same way."""
+        """What help lists is accepted. What it does not list, though others do, is refused: two commands try each name, in
+        turn, since all commands look names up in the same way."""
         listed = {command: self.options_in_help(command) for command in COMMANDS}
         refusing = {command: [] for command in COMMANDS}
         for i, name in enumerate(sorted(set().union(*listed.values()))):
@@ -451,7 +451,7 @@ class Helping(Case):
                     self.assertRegex(self.run_karma(command, f"--{name}").err, f"unknown option --{name}[ ;]")
 
     def test_alone(self):
-        """Without a command: the four that most people need, on stderr, and the exit code of wrong usage."""
+        """Without a command: stderr lists the four most useful commands, and the exit code is that of wrong usage."""
         run = self.run_karma()
         self.assertEqual([run.code, run.out], [2, ""])
         self.assertEqual(re.findall(r"(?m)^  karma (\w+)", run.err), ["inspect", "train", "predict", "report"])

@@ -170,7 +170,7 @@ class Reading(Sqlite):
 
 class Snapshot(Sqlite):
     def write_on(self, journal):
-        """Rows come in pairs within one transaction; a reader that sees one of a pair has seen half a state."""
+        """Each transaction writes rows in pairs; a reader that sees only one of a pair has seen half a transaction."""
         db = sqlite3.connect(self.path("t.db"))
         db.execute(f"PRAGMA journal_mode = {journal}")
         db.execute("CREATE TABLE t (id, x, y)")
@@ -417,7 +417,7 @@ class Writing(Sqlite):
         self.fails("train", "sqlite:t.db?table=t", "--target", "y", "-o", "sqlite:t.db?table=m", says="train does not write to databases", code=2)
 
     def test_all_or_nothing(self):
-        # a bad row at the end, behind parts that are predicted already
+        # a bad row at the end, after parts that have been predicted
         db = sqlite3.connect(self.path("big.db"))
         db.execute("CREATE TABLE t (id, x, filler)")
         db.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "

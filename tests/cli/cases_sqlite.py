@@ -1,4 +1,4 @@
-"""The SQLite extension: prediction inside SQL equals karma predict, and what goes wrong is an error of SQL."""
+"""The SQLite extension: prediction inside SQL equals karma predict, and failures are errors of SQL."""
 import json
 import os
 import random
@@ -9,7 +9,7 @@ import sys
 from case import CRASH, HUNG, KARMA, Case
 
 EXTENSION = os.environ.get("KARMA_SQLITE", os.path.join(os.path.dirname(KARMA), "karma_sqlite"))
-# a program of its own runs the SQL: what crashes there is seen here
+# a separate program runs the SQL, so that a crash fails the test
 HOST = """
 import json, os, sqlite3, sys, threading
 work = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-"""predict reads, predicts and writes part by part: the same answers, constant memory, output as it goes."""
+"""predict reads, predicts and writes part by part: the same answers, constant memory, output while it runs."""
 import json
 import os
 import signal
@@ -37,7 +37,7 @@ class Streaming(Case):
         return run
 
     def test_parts_give_the_same_answers_as_small_files(self):
-        # pieces of 1,000 rows are predicted by runs of their own
+        # pieces of 1,000 rows are predicted in separate runs
         total, step = 45000, 1000
         everything = rows(0, total)
         self.write("all.csv", WIDE + "\n" + "".join(everything))
@@ -144,7 +144,7 @@ class Outputs(Case):
             with subprocess.Popen([KARMA, "predict", "m.karma", "-", "-o", "out.csv"], cwd=self.dir, stdin=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL) as child:
                 child.stdin.write((NAMES + "\nq,1,red,2021-01-01,2\n").encode())
-                child.stdin.flush()  # and no end: the output stays open
+                child.stdin.flush()  # and no end, so the output stays open
                 while not self.writes_unnamed(child):
                     self.assertIsNone(child.poll())
                 child.send_signal(number)

@@ -1,4 +1,4 @@
-"""The hidden subspace from the outside: kernels that use it, complete, inspect --lowrank."""
+"""The hidden subspace in the tool: kernels that use it, complete, inspect --lowrank."""
 import csv
 import io
 import math
@@ -18,7 +18,7 @@ class Subspace(Case):
 
 class Kernels(Subspace):
     def blocks(self, n=400, seed=4):
-        """Rows of rank 2 in 16 columns, each showing one of four blocks of them. Gives the complete rows."""
+        """Writes rows of rank 2 with 16 columns, each observing one of four blocks of columns. Returns the complete rows."""
         rng = random.Random(seed)
         loadings = [[rng.gauss(0, 1) for _ in range(2)] for _ in range(16)]
         full, rows = [], []
@@ -57,8 +57,8 @@ class Kernels(Subspace):
                 spread += (mean - row[j]) ** 2
                 covered += abs(float(done[i][j]) - row[j]) <= 1.96 * float(errors[i][j])
                 n += 1
-        self.assertLess(math.sqrt(squares / spread), 1.01)  # as the mean; it was 1.1 to 1.2
-        self.assertGreater(covered / n, 0.9)                # it was 0.5 to 0.7
+        self.assertLess(math.sqrt(squares / spread), 1.01)  # no worse than the mean; it was once 1.1 to 1.2
+        self.assertGreater(covered / n, 0.9)                # it was once 0.5 to 0.7
 
     def test_one_group_is_not_mentioned(self):
         self.ok("synth", "--rows", "200", "--dim", "8", "--rank", "2", "--missing", "0.3", "-o", "s.csv")
@@ -84,10 +84,10 @@ class Kernels(Subspace):
 
 
 class Ranks(Subspace):
-    """The subspace of normal scores: any increasing map of a column leaves it as it is."""
+    """The subspace of normal scores does not change under any increasing map of a column."""
 
     def rows(self, n, seed, warp=False, outliers=0.0, missing=0.5, dim=12, rank=3):
-        """Cells of low rank with holes, complete cells, labels; every other column an exponential or a cube of such cells."""
+        """Low-rank rows with missing cells, the complete rows, and labels; every other column is an exponential or a cube."""
         rng = random.Random(seed)
         loadings = [[rng.gauss(0, 1) for _ in range(rank)] for _ in range(dim)]
         loadings = [[a / math.hypot(*w) for a in w] for w in loadings]
@@ -204,7 +204,7 @@ class Ranks(Subspace):
 
 
 class Refine(Subspace):
-    """The label hangs on a short direction, and the rank given is too small for it."""
+    """The label depends on a short direction, and the given rank is too small for it."""
 
     def table(self, label):
         rng = random.Random(4)
@@ -225,7 +225,7 @@ class Refine(Subspace):
         plain = self.accuracy(notes=[])
         refined = self.accuracy("--refine", "100", notes=["the subspace was refined by"])
         self.assertLess(plain, 0.7)
-        self.assertGreater(refined, 0.8)  # by the model as read from its file
+        self.assertGreater(refined, 0.8)  # by the model that was read from the file
         self.assertEqual(self.ok("inspect", "m.karma", "--json").json()["options"]["refine"], 100)
 
     def test_several_classes_and_numbers(self):
@@ -291,15 +291,15 @@ class Complete(Subspace):
         return math.sqrt(squares / spread), within / n
 
     def test_nine_of_ten_cells_missing(self):
-        """Two cells in a row: completions are better than means, as those of soft-impute are (0.88 of the error of means); the
-        rank was 0."""
+        """Two cells in a row: completions are better than means, as with soft-impute (0.88 of the error of means); the rank
+        was once 0."""
         for seed in "1", "2":
             self.synth("--seed", seed, rows="400", dim="20", rank="3", noise="0.1", missing="0.9")
             error, _ = self.missing_cells()
             self.assertLess(error, 0.85, seed)
 
     def test_errors_hold_what_they_promise(self):
-        """+- 2 standard errors hold 93 to 97% of the missing cells."""
+        """+- 2 standard errors contain 93 to 97% of the missing cells."""
         for noise, missing in ("0.05", "0.4"), ("0.3", "0.3"), ("0.3", "0.5"):
             self.synth("--seed", "5", rows="500", dim="12", noise=noise, missing=missing)
             _, within = self.missing_cells()

@@ -1,4 +1,4 @@
-"""What is learned besides one label: probabilities, quantiles, several targets, weights; and kernels made elsewhere."""
+"""Probabilities, quantiles, several targets, weights, and kernels computed elsewhere."""
 import math
 import random
 
@@ -107,7 +107,7 @@ class Weights(Case):
             self.close_to(a, b, tolerance)
 
     def test_weight_is_repetition(self):
-        """Recipe, scale and C do not look at weights, so they are given here."""
+        """Recipe, scale and C ignore weights, so they are given here."""
         rows = self.two_classes(n=60)
         draw = random.Random(3)
         weights = [draw.choice([1, 2, 3]) for _ in rows]
@@ -297,7 +297,7 @@ class Quantiles(Case):
         self.assertEqual(list(json["quantiles"]), ["0.05", "0.25", "0.5", "0.75", "0.95"])
 
     def test_the_prediction_is_the_median(self):
-        """Also where only outer quantiles are named: the median is learned with them, and is what eval judges."""
+        """The median is learned even if only outer quantiles are named, and eval judges it."""
         self.quantity(n=60)
         for given in ("0.9,0.1", "0.25,0.75,0.9"):
             with self.subTest(quantile=given):
@@ -371,7 +371,7 @@ class Precomputed(Case):
             self.close_to(float(row[2]) + float(row[3]), 1.0, 1e-12)
 
     def test_against(self):
-        """Against itself it is the matrix; other rows need no labels; rows are those of both together."""
+        """Against the same rows it is the matrix; other rows need no labels; all are encoded together."""
         whole = self.numbers(self.ok("gram", "train.csv", "--target", "answer", "--kernel", "rank"))
         self.assertEqual(whole, self.numbers(self.ok("gram", "train.csv", "--against", "train.csv", "--target", "answer",
                                                      "--kernel", "rank")))
@@ -391,7 +391,7 @@ class Precomputed(Case):
         self.assertEqual([json["attributes"], json["missing"], json["scale"]], [0, None, None])
 
     def test_unlabelled_rows(self):
-        """Their columns stay, and are not looked at."""
+        """Their columns stay, but are not used."""
         header, *rows = self.read_rows("train.csv")
         self.write_csv("holes.csv", header, [row[:-1] + ["" if i % 5 == 2 else row[-1]] for i, row in enumerate(rows)])
         self.ok("gram", "train.csv", "--target", "answer", "-o", "g.csv")

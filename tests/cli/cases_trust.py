@@ -1,4 +1,4 @@
-"""Inputs that once broke the tool, extreme scales, and properties that results must have."""
+"""Inputs that once broke the tool, extreme scales, and required properties of results."""
 import csv
 import io
 import os
@@ -14,14 +14,14 @@ from case import HUNG, KARMA, SOURCE, Case
 
 class OnceBroken(Case):
     def test_long_tokens(self):
-        """Excerpts of texts end in time, whatever their length."""
+        """Excerpts of texts stay within their buffer, whatever the length of the text."""
         for length in range(58, 70):
             self.fails("inspect", self.write("d.svm", f"1 {'x' * length}\n"), "--absent", "zero", says="x{20}")
             text = "1e" + "9" * (length - 2)
             self.ok("inspect", self.write("d.csv", f"a\n{text}\nabc\n"), notes=["read as categories"])
 
     def test_labels_beyond_doubles(self):
-        """2^53 and 2^53 + 1 are one double; as labels they are two classes."""
+        """2^53 and 2^53 + 1 are the same double; as labels they are two classes."""
         rows = [[i % 7, ["9007199254740992", "9007199254740993", "5"][i % 3]] for i in range(60)]
         self.write_csv("d.csv", ["a", "y"], rows)
         run = self.ok("train", "d.csv", "--target", "y", "--effort", "off", "-o", "m.karma", notes=["read as categories"])
@@ -36,7 +36,7 @@ class OnceBroken(Case):
         self.assertIn("y, a number", run.out)
 
     def test_low_rank_of_rank_zero(self):
-        """A rank of 0 has no eigenvalues: none is read. (valgrind sees a read of memory that was never written.)"""
+        """With rank 0 there are no eigenvalues, and none may be read. (valgrind reports a read of uninitialised memory.)"""
         self.write("d.csv", "a,b,grade,price,label\n1,p,low,10.5,x\n2,q,high,11.25,y\n,r,medium,-3,z\n4,,low,17,y\n5,p,,18.125,x\n0,q,high,9,z\n7,,medium,23,x\n3,r,low,4,y\n")
         self.assertIn("rank 0", self.ok("inspect", "d.csv", "--target", "label", "--lowrank").out)
         if shutil.which("valgrind") and "sanitize" not in KARMA:
@@ -45,7 +45,7 @@ class OnceBroken(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_json_under_a_small_limit(self):
-        """Whole, or an error: once rows were left out with exit code 0 when memory was short."""
+        """The output is complete or there is an error: short of memory, rows were once left out with exit code 0."""
         if "sanitize" in KARMA:
             self.skipTest("address space cannot be limited")
         self.trained()
@@ -94,7 +94,7 @@ class OnceBroken(Case):
 
 
 class Scales(Case):
-    """What a column is measured in must not matter, as long as squares of its values are ordinary numbers."""
+    """The unit of a column must not matter, as long as the squares of its values are normal numbers."""
 
     def scores(self, factor_a, factor_y, *options):
         rng = random.Random(3)
@@ -106,7 +106,7 @@ class Scales(Case):
 
     def test_a_column_in_other_units(self):
         plain = self.scores(1.0, 1.0)
-        for power in (-200, -160, 120, 150):  # powers of two: the same bits but for the exponent
+        for power in (-200, -160, 120, 150):  # powers of two change only the exponent
             self.assertEqual(plain, self.scores(2.0 ** (3 * power), 1.0), f"the column times 2^{3 * power}")
 
     def test_labels_in_other_units(self):
@@ -116,7 +116,7 @@ class Scales(Case):
                 self.assertAlmostEqual(one, two, 12, f"the label times 2^{power}")
 
     def test_labels_beyond_all_scales(self):
-        """What cannot be squared is refused with what to do; it is neither saved wrongly nor learned as a constant."""
+        """Labels that cannot be squared are refused with advice; they are neither saved wrongly nor learned as a constant."""
         for factor, says in ((1e-307, "too close together .* multiply"), (1e160, "too large .* divide")):
             rows = [[i % 7, repr((i % 41 - 20) * factor)] for i in range(80)]
             self.write_csv("d.csv", ["a", "y"], rows)
@@ -137,7 +137,7 @@ class Properties(Case):
         return [float(row["score"]) for row in csv.DictReader(io.StringIO(out))]
 
     def test_equal_weights_change_nothing(self):
-        """Also where many rows are equal, as in a survey with few columns: each of them is evidence."""
+        """Also if many rows are equal, as in a survey with few columns: each one is evidence."""
         draw = random.Random(3)
         rows = [[a, b, 1, "yes" if draw.random() < 0.2 + 0.5 * (a == "u") else "no"]
                 for a, b in ((draw.choice("uv"), draw.choice("xyz")) for _ in range(300))]
@@ -164,7 +164,7 @@ class Properties(Case):
             self.assertLess(max(abs(a - b) for a, b in zip(one, two)), 1e-5 * max(map(abs, one)), options)
         for options in (("--kernel", "linear", "--loss", "logistic"), ("--kernel", "linear", "--outer", "rbf", "--loss", "logistic"),
                         ("--kernel", "rank", "--outer", "rbf", "--loss", "logistic"), ("--kernel", "linear", "--outer", "rbf", "--loss", "squared-hinge")):
-            # scores are known to the root of the gap, which these losses do not end at
+            # the accuracy of scores is the root of the gap
             one, two = (self.predictions(table, *options, "--tolerance", "1e-12") for table in ("one.csv", "two.csv"))
             self.assertLess(max(abs(a - b) for a, b in zip(one, two)), 3e-6 * max(1.0, *map(abs, one)), options)
 
@@ -175,7 +175,7 @@ class Properties(Case):
         self.assertLess(max(abs(a - b) for a, b in zip(one, two)), tolerance * max(map(abs, one)), what)
 
     def test_shifted_and_scaled_columns(self):
-        """Where a column's zero is and what its unit is do not matter; 2^k is exact, other factors cost rounding."""
+        """The zero and the unit of a column do not matter; 2^k is exact, other factors cause rounding."""
         header, rows = self.clinic(120)
         new_header, *new_rows = self.new_rows()
         numbers = [j for j in range(1, len(header) - 1) if all(self.is_number(row[j]) for row in rows + new_rows)]
@@ -204,7 +204,7 @@ class Properties(Case):
             self.close(plain, turned, options)
 
     def test_an_empty_column(self):
-        """A column without a value says nothing."""
+        """A column without a value changes nothing."""
         header, rows = self.clinic(120)
         new_header, *new_rows = self.new_rows()
         for options in self.KERNELS:
@@ -213,7 +213,7 @@ class Properties(Case):
             self.assertEqual(plain, wider, options)
 
     def test_contradictory_labels(self):
-        """Every row with both labels: nothing can be learned, and nothing is made up."""
+        """Every row occurs with both labels: nothing can be learned, and nothing is invented."""
         rng = random.Random(8)
         rows = [[round(rng.gauss(0, 1), 3), round(rng.gauss(0, 1), 3)] for _ in range(40)]
         self.write_csv("d.csv", ["a", "b", "y"], [[*row, label] for row in rows for label in ("no", "yes")])
@@ -234,7 +234,7 @@ class Properties(Case):
             self.assertEqual(run.code, 0, str(run))
             out = self.run_karma("predict", "m.karma", "d.csv").out
             self.assertEqual([row["prediction"] for row in csv.DictReader(io.StringIO(out))], [row[2] for row in rows], options)
-        run = self.run_karma("train", "d.csv", "--target", "y", "-o", "m.karma")  # a search has nothing to leave out
+        run = self.run_karma("train", "d.csv", "--target", "y", "-o", "m.karma")  # a search cannot leave anything out
         self.assertIn(run.code, (0, 1), str(run))
         self.assertEqual(len(run.complaints()), run.code, str(run))
 
@@ -259,7 +259,7 @@ class Properties(Case):
         return [float(row["score"]) for row in csv.DictReader(io.StringIO(out))]
 
     def test_processor_paths(self):
-        """What docs/architecture.md promises of models that were learned on another kind of processor."""
+        """The statement of docs/architecture.md on models that were learned on another kind of processor."""
         header, rows = self.clinic(150)
         self.write_csv("d.csv", header, rows)
         for options, most in ((("--kernel", "linear"), 1e-5), (("--kernel", "rank", "--loss", "logistic"), 1e-5),

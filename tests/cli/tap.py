@@ -71,7 +71,7 @@ def flatten(suite):
 
 def main(*modules, words=None):
     """Runs the tests of the modules whose names have one of the words, from the command line unless given."""
-    # a shell starts what it runs in the background with Ctrl-C ignored, and the programs that tests start would inherit that
+    # a shell starts background programs with Ctrl-C ignored, and the programs of the tests would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:] if words is None else words
     suites = [unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)) for name in modules]

@@ -46,7 +46,7 @@ static int is_kind(const char *kind) {
     return strcmp(fault.kind, kind) == 0;
 }
 
-/* Whether call number `n` of this kind fails; then errno is set. */
+/* Whether call number `n` of this kind fails; if so, sets errno. */
 static int fails(const char *kind, long n) {
     if (!is_kind(kind) || n < fault.at) return 0;
     errno = (int)fault.code;
@@ -166,7 +166,7 @@ int clock_gettime(clockid_t clock, struct timespec *out) {
 
 /* --- streams -------------------------------------------------------------------------------------------- */
 
-/* What stdio itself does: short writes go on, other failures are the stream's. */
+/* As stdio does: short writes continue, other failures become those of the stream. */
 static ssize_t stream_write(void *cookie, const char *from, size_t size) {
     size_t done = 0;
     while (done < size) {

@@ -6,7 +6,7 @@ Estimators for scikit-learn on top of the library libkarma. A missing cell is Na
 >>> classifier = KarmaClassifier().fit(X, y)          # chooses kernel and settings by cross-validation
 >>> classifier.predict(X_new)
 """
-from . import _load  # before all others: it decides how the library's threads wait
+from . import _load  # must be first: it determines how the threads of the library wait
 from . import _karma
 from ._estimators import KarmaClassifier, KarmaRegressor, load, save
 from ._imputer import SubspaceImputer

@@ -64,7 +64,7 @@ class Data:
 
     @property
     def target_name(self) -> str:
-        """A name that no column has, so that the tool can tell them apart in files."""
+        """A name that no column has, so that names in files are unique."""
         name = "target"
         while self.names is not None and name in self.names:
             name += "_"
@@ -272,7 +272,7 @@ def _dates(name: str, values: Any, is_new: bool) -> list[Column]:
 
 
 def missing_cells(values: np.ndarray) -> np.ndarray:
-    """Where None, NaN, pandas.NA or NaT stand in an array of objects."""
+    """The places of None, NaN, pandas.NA and NaT in an array of objects."""
     pandas = sys.modules.get("pandas")
     if pandas is not None:
         return np.asarray(pandas.isna(values), dtype=bool)

@@ -18,13 +18,13 @@ from ._reports import Reports
 
 LEAST_PROBABILITY = 1e-15  # in decision_function
 
-# Why scikit-learn's checks of row weights do not apply as they are.
+# Why scikit-learn's checks of row weights do not apply unchanged.
 ROW_ORDER = ("The check compares scores after the rows were put in another order. Solvers stop at a relative duality gap of "
              "1e-3 (option tolerance), so that another order gives scores that differ by about that.")
 
 
 def classes_of(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The labels as an array, and the different ones in order. What is not a set of classes is refused."""
+    """The labels as an array, and the distinct labels in order. Anything that is not a set of classes is refused."""
     if not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype):  # pandas' own types
         y = np.array(y.tolist())
     y = column_or_1d(y, warn=True)
@@ -54,7 +54,7 @@ def check_columns(estimator: Any, X: Any, reset: bool) -> None:
 
 
 class KarmaEstimator(Reports, BaseEstimator):
-    """What the classifier and the regressor share: the table, the model, files."""
+    """The parts that the classifier and the regressor share: table, model, files."""
 
     _task = ""
     _is_loaded = False
@@ -100,8 +100,8 @@ class KarmaEstimator(Reports, BaseEstimator):
         return data
 
     def _data_by_name(self, X: Any) -> Data:
-        """Of a frame, the columns that a model from a file knows; the frame may have others. A column of dates is known by the
-        names of its parts."""
+        """The columns of a frame that a model from a file uses; the frame may have others. A model knows a column of dates by
+        the names of its parts."""
         kinds: dict[str, Any] = {}
         for name, is_category in self.model_.info["attributes"]:
             stem, _, part = name.rpartition(".")
@@ -147,7 +147,7 @@ class KarmaEstimator(Reports, BaseEstimator):
         return self
 
     def _weighted_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple:
-        """Rows of weight 0 are left out, and equal weights are none."""
+        """Rows of weight 0 are left out; equal weights count as none."""
         from sklearn.utils import _safe_indexing, check_array
 
         if is_arrow(X):  # the library counts the rows and leaves those of weight 0 without influence
@@ -193,7 +193,7 @@ class KarmaEstimator(Reports, BaseEstimator):
 
 
 def _has_probabilities(estimator: Any) -> bool:
-    """Whether a fitted model has calibrated probabilities; before, whether the options ask for them."""
+    """Whether a fitted model has calibrated probabilities; before fitting, whether the options ask for them."""
     if hasattr(estimator, "model_"):
         has = bool(estimator.model_.info["has_probabilities"])
     elif estimator.probabilities in (None, "auto"):
@@ -206,7 +206,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 def _keeps_left_out(estimator: Any) -> bool:
-    """Whether the options make the model keep what rows that were left out of learning say."""
+    """Whether the options make the model keep results of left-out rows."""
     if estimator.certainty in ("on", "off"):
         return estimator.certainty == "on"
     fit, search = estimator._options()
@@ -214,7 +214,7 @@ def _keeps_left_out(estimator: Any) -> bool:
 
 
 def _has_level(option: str) -> Any:
-    """Whether there are intervals or sets: of a fitted model, what it keeps; before, whether the options ask for it."""
+    """Whether there are intervals or sets: in the fitted model; before fitting, whether the options ask for them."""
 
     def check(estimator: Any) -> bool:
         if hasattr(estimator, "model_"):

@@ -50,8 +50,8 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
         self._kinds = data.kinds
         if data.names is not None:
             self.feature_names_in_ = np.asarray(data.names, dtype=object)
-        # The subspace of this kernel is learned from the cells alone. The library learns models, which have a label; that of
-        # this one is nothing, and one pass over the rows is enough for it.
+        # The subspace of this kernel is learned from the cells alone. The library only learns models with a label, so the
+        # label here is a dummy, and one pass over the rows is enough.
         data.add_numbers(np.arange(data.n_rows) % 2)
         options = pairs(FIT, {**{key: getattr(self, key) for key in OWN}, "task": "regress", "kernel": "subspace", "passes": 1,
                               "solver": "online", "subspace_noise": "column"})

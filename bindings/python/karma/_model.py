@@ -13,7 +13,7 @@ from ._progress import Progress
 
 
 def warn(notices: Sequence[str]) -> None:
-    """What the library has to say to the user beside its results."""
+    """Notices of the library for the user."""
     for sentence in notices:
         warnings.warn(sentence, UserWarning, stacklevel=5)
 

@@ -1,4 +1,4 @@
-"""The options of the library as keywords of Python functions. The library's own tables say which there are."""
+"""The options of the library as keywords of Python functions, taken from the tables of the library."""
 from __future__ import annotations
 
 import inspect
@@ -31,7 +31,7 @@ def number_text(value: Any) -> str:
 
 
 def class_text(label: Any) -> str:
-    """What the library calls a class."""
+    """The name of a class in the library."""
     if isinstance(label, (bool, str)) or type(label).__name__ == "bool_":
         return str(label)
     return number_text(label)
@@ -78,7 +78,7 @@ def split(values: Mapping[str, Any], *tables: Table) -> list[Pairs]:
 
 
 def given(fit: Pairs) -> list[str]:
-    """Those options that the search keeps because they were given."""
+    """The options that the search keeps because they were given."""
     chosen = {option["name"] for option in FIT.values() if option["is_chosen"]}
     return list(dict.fromkeys(name for name, _ in fit if name in chosen))
 
@@ -90,7 +90,7 @@ def default_effort(search: Pairs, fixed: list[str]) -> Pairs:
     return [pair for pair in search if pair[0] != "effort"] + [("effort", "off" if fixed else "normal")]
 
 
-# What these options are called in scikit-learn.
+# The scikit-learn names of these options.
 ELSEWHERE = {"random_state": "seed", "n_jobs": "threads", "tol": "tolerance", "max_iter": "passes", "cv": "folds",
              "scoring": "goal"}
 

@@ -1,4 +1,4 @@
-"""What long work shows while it runs."""
+"""Progress of long work."""
 from __future__ import annotations
 
 import sys

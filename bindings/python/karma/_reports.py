@@ -46,7 +46,7 @@ class Reports:
 
     @property
     def gains_(self) -> Any:
-        """What each ingredient of kernels is worth: the score with it less the score without, and the standard error."""
+        """The gain from each ingredient of kernels: the score with it minus the score without, and the standard error."""
         info = self.search_info_
         return frame(info["gains"] if info else [], columns=["ingredient", "gain", "error"])
 
@@ -87,7 +87,7 @@ class Reports:
                      columns=["attribute", "importance", "error"])
 
     def overlap(self, X: Any) -> Any:
-        """How well the training rows cover rows like these: observed attributes, support rows that share them, a warning level."""
+        """How many training rows share the observed attributes of each row, with a warning level."""
         return frame(self.model_.overlap(self._new_data(X).table), columns=["observed", "sharing", "share", "level"],
                      index=getattr(X, "index", None))
 

@@ -1,4 +1,4 @@
-/* Intervals, sets of classes, confidence and how well they are kept; what to measure next. */
+/* Intervals, sets of classes, confidence, their coverage, and what to measure next. */
 #include "py_common.h"
 
 /* Rows whose scores are known, and an answer per row that is written into a buffer or a list. */

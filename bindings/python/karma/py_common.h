@@ -1,4 +1,4 @@
-/* What the files of the extension module share. It uses the public headers of the library and the limited API of
+/* Shared by the files of the extension module. It uses the public headers of the library and the limited API of
  * Python 3.11. Tables and models are capsules; arrays come and go as buffers; the layer above, in Python, knows numpy.
  */
 #ifndef KARMA_PY_COMMON_H
@@ -35,7 +35,7 @@ int py_array_open(py_array *array, PyObject *object, int n_dimensions);
 /* A C-contiguous one of this type and number of elements; 'd', 'f', 'i' (32 bits), 'q' (64 bits). */
 int py_block_open(Py_buffer *view, PyObject *object, char type, size_t count, int writable);
 
-PyObject *py_table_capsule(karma_table *table); /* takes the table over */
+PyObject *py_table_capsule(karma_table *table); /* takes ownership of the table */
 karma_table *py_table(PyObject *capsule);       /* borrowed; NULL with an exception */
 PyObject *py_model_capsule(karma_model *model);
 karma_model *py_model(PyObject *capsule);
@@ -60,14 +60,14 @@ int py_work_begin(py_work *work, PyObject *callback, double interval); /* 0, or 
 int py_work_end(py_work *work, karma_status status, const karma_error *err);
 void py_work_clear(py_work *work);
 /* Runs a function between begin and end of work; `arguments` hold its input and output. An interrupt ends with
- * KeyboardInterrupt, unless `keeps`: then what is there is kept. 0, or -1 with an exception. */
+ * KeyboardInterrupt, unless `keeps`: then the result so far is kept. 0, or -1 with an exception. */
 typedef karma_status py_work_fn(void *arguments, const karma_hooks *hooks, karma_error *err);
 int py_do_work(py_work_fn *function, void *arguments, PyObject *callback, double interval, int keeps);
 
 /* dict[key] = value, which is released; 0, or -1 with an exception. A NULL value is an exception that was set before.
  */
 int py_put(PyObject *dict, const char *key, PyObject *value);
-/* list.append(value), the same way. */
+/* list.append(value), likewise. */
 int py_add(PyObject *list, PyObject *value);
 /* A list of `count` floats. */
 PyObject *py_floats(const double *values, size_t count);

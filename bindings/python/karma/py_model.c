@@ -151,7 +151,7 @@ static PyObject *predict(PyObject *self, PyObject *args) {
     return notices;
 }
 
-/* What is made of the scores of one row. */
+/* Computes one result from the scores of one row. */
 typedef void (*row_fn)(double *out, const karma_model *model, const double *scores);
 
 static void decide_row(double *out, const karma_model *model, const double *scores) {

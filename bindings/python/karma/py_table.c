@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Ends a function that made a table without the lock. */
+/* Ends a function that made a table without holding the lock. */
 static PyObject *give(karma_table *table, karma_status status, const karma_error *err) {
     return status == KARMA_OK ? py_table_capsule(table) : py_fail(err);
 }

@@ -68,7 +68,7 @@ int py_work_end(py_work *work, karma_status status, const karma_error *err) {
         return -1;
     }
     if (status == KARMA_OK && work->n_interrupts < 2) return 0;
-    PyErr_SetNone(PyExc_KeyboardInterrupt); /* nothing to keep, or asked for twice */
+    PyErr_SetNone(PyExc_KeyboardInterrupt); /* nothing to keep, or interrupted twice */
     return -1;
 }
 
