@@ -29,7 +29,8 @@ karma_status sql_model_add_value(sql_model *m, sqlite3_value *value, karma_error
  * part. */
 karma_status sql_model_score(karma_table **table, sql_model *m, size_t threads, karma_error *err);
 
-/* What the scores of a row predict: a class or a number; of several targets a JSON object with one of them each. */
+/* The prediction from the scores of a row: a class or a number; with several targets, a JSON object with a member
+ * per target. */
 void sql_answer_prediction(sqlite3_context *context, const sql_model *m, const double *scores);
 /* JSON objects with the probabilities of the classes and with the quantiles; of several targets, one for each. NULL:
  * out of memory, or the model has none. */

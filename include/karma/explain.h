@@ -14,8 +14,8 @@ extern "C" {
 
 /* --- one row's scores --- */
 
-/* The parts of the scores of many rows. Every observed attribute of a row that the model knows has one part; the parts
- * of row i are those from start[i] to before start[i + 1], attributes ascending. For every output
+/* The parts of the scores of many rows. Every observed attribute that the model knows has one part in its row; the
+ * parts of row i are those from start[i] to before start[i + 1], attributes ascending. For every output
  *
  *     score = bias[i] + sum of the row's contributions
  *
@@ -27,7 +27,7 @@ extern "C" {
  * attributes is the score of the row with all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of
  * them, otherwise the mean over permutations drawn in pairs, one the reverse of the other, by the seed and the row's
  * number.
- */
+ * */
 enum { KARMA_EXACT_SHAPLEY = 10 };
 
 typedef struct karma_explanations {

@@ -9,22 +9,22 @@
  *   karma_fit                                     a model                     (karma/learn.h)
  *   karma_predict                                 scores of every target      (karma/learn.h)
  *   karma_model_decide, _number, _probabilities   what the scores predict     (karma/learn.h)
- *   karma_predict_intervals, _sets               how sure a prediction is   (karma/certainty.h)
- *   karma_measure_next                            what to measure next       (karma/next.h)
+ *   karma_predict_intervals, _sets                how sure a prediction is    (karma/certainty.h)
+ *   karma_measure_next                            what to measure next        (karma/next.h)
  *   karma_evaluate                                metrics                     (karma/evaluate.h)
  *   karma_compare                                 methods on the same rows    (karma/compare.h)
  *   karma_explain, karma_measure_...              contributions of columns    (karma/explain.h)
  *   karma_complete, karma_lowrank_new             the hidden subspace         (karma/subspace.h)
  *   karma_theory_...                              the paper's quantities      (karma/theory.h)
- *   karma_online_start, _learn, _model            rows without end            (karma/stream.h)
+ *   karma_online_new, _learn, _model              rows without end            (karma/stream.h)
  *   karma_table_read_split                        rows split over processes   (karma/ranks.h)
  *   karma_regret_run                              the regret experiment       (karma/regret.h)
  *
  * Rules for all functions:
  *  - A function that can fail returns a karma_status and describes the failure in the caller's karma_error, which may
- * be NULL; outputs are then unchanged. Its comment lists its errors, its cost and its thread rule.
+ *    be NULL; outputs are then unchanged. Its comment lists its errors, its cost and its thread rule.
  *  - Any other function cannot fail. Unless its comment says otherwise its cost is constant; free and clear functions
- * take time in proportion to what they free, and accept NULL.
+ *    take time in proportion to what they free, and accept NULL.
  *  - What arrives through a ** argument is the caller's to free. What a getter returns belongs to its object.
  *  - Functions that only read an object may run in any number of threads at once; functions that change or free it need
  *    it for themselves. There is no global state. */

@@ -115,14 +115,17 @@ KARMA_API const karma_search_info *karma_model_search_info(const karma_model *mo
  * Constant, any thread. */
 KARMA_API size_t karma_search_left_out(const karma_model *model, const size_t **rows, const double **scores);
 
+/* Room in arrays by goal, so that goals of later versions do not change the layout of structs. */
+enum { KARMA_MOST_GOALS = 32 };
+
 /* Cross-validated numbers of one target. */
 typedef struct karma_cv_target {
     karma_goal goal;    /* what it is judged by */
     double *values;     /* of the goal, one per fold */
     double *majority;   /* the goal of a constant prediction on the same rows, where it has one; else NaN */
     double mean, error; /* of the values; the standard error counts repeats as one */
-    double mean_of[KARMA_N_GOALS], error_of[KARMA_N_GOALS]; /* of every goal, NaN where it does not apply */
-    size_t n_of[KARMA_N_GOALS]; /* folds in which the metric can be computed: the AUC needs two classes */
+    double mean_of[KARMA_MOST_GOALS], error_of[KARMA_MOST_GOALS]; /* of every goal, NaN where it does not apply */
+    size_t n_of[KARMA_MOST_GOALS]; /* folds in which the metric can be computed: the AUC needs two classes */
 } karma_cv_target;
 
 typedef struct karma_cv {

@@ -2,7 +2,8 @@
  *
  *     Σ_j α_j k(a, b_j) = Σ_t s_t(code_t(a)),   s_t(c) = weight · Σ_j α_j [code_t(b_j) = c]
  *
- * so the rows b are added up once, code by code, and a row a costs one addition per attribute, however many b are. */
+ * so the rows b are added up once, code by code. Then every row a costs an addition per attribute, whatever the
+ * number of rows b. */
 #include "kernel/code_scores.h"
 
 #include <string.h>

@@ -35,7 +35,7 @@ karma_status karma_i_certainty_archive(karma_i_archive *archive, karma_i_certain
 /* Quarters by the number of observed columns, fewer where many rows observe as many: group_most[0..return), at most
  * KARMA_I_MOST_GROUPS. `room` is for n numbers. */
 size_t karma_i_certainty_groups(size_t *group_most, const size_t *observed, size_t n, size_t *room);
-/* The group of a row that observes so many columns, of `n_groups`; 0 if there are none. */
+/* The group, of `n_groups`, for rows that observe this number of columns; 0 if there are no groups. */
 size_t karma_i_group_of(const size_t *group_most, size_t n_groups, size_t observed);
 
 /* The rows that a group is judged by, as `room` has them: values of one column. Its own rows; if these are fewer than

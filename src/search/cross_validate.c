@@ -13,6 +13,8 @@
 #include "search/goal.h"
 #include "table/table_split.h"
 
+_Static_assert((int)KARMA_N_GOALS <= KARMA_MOST_GOALS, "arrays by goal have room for every goal");
+
 void karma_cv_clear(karma_cv *cv) {
     for (size_t t = 0; cv->targets && t < cv->n_targets; t++) {
         karma_i_free(cv->targets[t].values);

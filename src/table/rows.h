@@ -142,8 +142,8 @@ static inline size_t karma_i_rows_n_observed(const karma_i_rows *rows, size_t ro
     return rows->ops->n_observed(rows, row);
 }
 void karma_i_rows_list_observed(size_t *out, const karma_i_rows *rows, size_t row);
-/* The first observed cell of a row whose attribute is `from` or greater. 0: there is none. To visit all cells, start
- * from 0 and go on from the attribute after the last one. */
+/* The first observed cell whose attribute is `from` or greater. Returns 0 if there is none. To visit all cells of a
+ * row, start from 0 and continue with the attribute after the last result. */
 static inline int karma_i_rows_next_cell(karma_i_cell *out, const karma_i_rows *rows, size_t row, size_t from) {
     return rows->ops->next_cell(out, rows, row, from);
 }

@@ -17,9 +17,9 @@ typedef struct karma_i_target {
     double *value; /* NaN: missing */
 } karma_i_target;
 
-/* Compressed rows: the cells of row i are those from row_start[i] to row_start[i + 1]. Invariants: attributes
- * ascend within a row; values are finite; a category's value is the index of one of its levels; weights are finite
- * and not negative. */
+/* Compressed rows: the cells of row i are those from row_start[i] to row_start[i + 1]. Invariants: attributes ascend
+ * within rows; values are finite; a category's value is the index of one of its levels; weights are finite and not
+ * negative. */
 struct karma_table {
     size_t n_rows, n_attributes;
     karma_i_column *attributes;

@@ -12,6 +12,9 @@ int main(void) {
     int ok = karma_fit_array(&model, cells, 8, 1, labels, &options, NULL, &err) == KARMA_OK &&
              karma_predict_array(predictions, model, cells, 8, 1, &err) == KARMA_OK &&
              karma_version_number() == KARMA_VERSION_NUMBER;
+    /* arrays in structs of the caller keep their size when goals are added */
+    karma_cv_target target;
+    ok = ok && sizeof target.mean_of == 32 * sizeof(double) && sizeof target.n_of == 32 * sizeof(size_t);
     karma_options_clear(karma_fit_option_table(), &options);
     karma_model_free(model);
     printf("1..1\n%s 1 headers\n", ok ? "ok" : "not ok");

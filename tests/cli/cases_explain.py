@@ -150,8 +150,8 @@ class Explaining(Case):
         self.assertEqual({line["se"] for line in lines}, {"0"})
 
     def test_subspace_and_committee(self):
-        """Cells are hidden before rows are placed in the subspace: (bias) is the score of an empty row, and a row with one
-        cell adds the difference."""
+        """Cells are hidden before rows are placed in the subspace: (bias) is the score of empty rows, and a single cell adds
+        the difference."""
         rows = self.trained()
         first = next(row for row in rows if row[0] is not None)
         self.write_csv("bare.csv", ["a", "b", "colour"], [[first[0], None, None], [None, None, None]])

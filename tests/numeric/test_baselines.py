@@ -166,7 +166,7 @@ class Baselines(unittest.TestCase):
             self.against("knn", lambda: KNNImputer(n_neighbors=k), f"neighbours={k}")
 
     def test_knn_without_enough_donors(self):
-        """By hand. Donors that share nothing with a row are none (scikit-learn before 1.4 counts them if it has to)."""
+        """By hand. A donor must share a column with the row (scikit-learn before 1.4 uses others if it has to)."""
         train = numpy.array([[0, 1, nan], [1, nan, 4], [nan, nan, 7], [2, 3, nan]])
         test = numpy.array([[1, nan, nan],     # row 3 is as near as row 0; of the third column only row 1 shares
                             [nan, 2, nan],     # nobody has the second column and the third: the mean

@@ -403,7 +403,7 @@ static void test_several_targets_are_read(void **state) {
     assert_true(karma_table_target(r.table, 0, 1, &value) && value == 0.0);
     assert_false(karma_table_target(r.table, 0, 2, &value));
     assert_true(karma_table_target(r.table, 1, 0, &value) && value == 1.5);
-    assert_false(karma_table_target(r.table, 1, 1, &value)); /* the label of a row is not kept for the next one */
+    assert_false(karma_table_target(r.table, 1, 1, &value)); /* a label is not kept for the next row */
     assert_true(karma_table_target(r.table, 1, 2, &value) && value == 3.0);
     reading_clear(&r);
 }

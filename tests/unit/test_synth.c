@@ -119,7 +119,8 @@ static void the_rate_is_right_for_every_mechanism(void **state) {
                     tables t = make(&o);
                     double got = share_missing(t.holed);
                     if (rates[r] == 0.0) assert_true(got == 0.0);
-                    /* Missing cells of one row are dependent; at worst a row is all missing or none: sd <= 0.0056. */
+                    /* Missing cells of one row are dependent; at worst all of a row or nothing is missing: sd <=
+                     * 0.0056. */
                     if (!(fabs(got - rates[r]) < 0.025))
                         fail_msg("mechanism %zu, dim %d, noise %d: %g", m, (int)dims[d], noisy, got);
                     drop(t);

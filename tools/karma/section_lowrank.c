@@ -81,7 +81,7 @@ static void draw_lambda(report *r, const karma_lowrank *l) {
 static const char *verdict_words(karma_lowrank_verdict verdict) {
     switch (verdict) {
     case KARMA_LOWRANK_HOLDS:
-        return "The assumption holds: the observed cells of a row predict its missing ones well.";
+        return "The assumption holds: missing cells are predicted well from the observed cells of their row.";
     case KARMA_LOWRANK_PARTLY:
         return "The assumption holds in part: the observed cells predict missing ones better than the column's mean "
                "does, but not well.";

@@ -235,7 +235,7 @@ typedef struct certain_columns {
 int find_certain_columns(certain_columns **out, const tool *t, const karma_model *model, const karma_table *table,
                          const double *scores, karma_error *err);
 void free_certain_columns(certain_columns *columns, size_t n_targets);
-/* The fields of a row, each with a comma in front; and the members of a JSON object, false if memory ran out. */
+/* The fields of one row, all with a comma in front; and the members of a JSON object, false if memory ran out. */
 void write_certain_columns(FILE *stream, const certain_columns *columns, const karma_model *model, size_t target,
                            size_t row);
 int add_certain_json(json_t *object, const certain_columns *columns, const karma_model *model, size_t target,
