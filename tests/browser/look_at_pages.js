@@ -72,7 +72,7 @@ const sorting = async (page) => {
 
 // The pointer on a mark, then the keyboard inside a figure.
 const hovering = async (page) => {
-  const mark = page.locator(".drawing rect.mark, .drawing circle.mark:not(.ghost)").first();
+  const mark = page.locator(".drawing rect.mark, .drawing path.mark").first();
   if (!(await mark.count())) return null;
   await mark.hover({ force: true });
   const tip = page.locator("#tip");
@@ -91,11 +91,18 @@ const hovering = async (page) => {
 };
 
 const saving = async (page) => {
-  const button = page.getByRole("button", { name: /^Save as SVG/ }).first();
-  if (!(await button.count())) return null;
+  // A figure with a legend where there is one: the file has it too.
+  const figures = page.locator((await page.locator("figure .legend").count()) ? "figure:has(.legend)" : "figure");
+  if (!(await figures.count())) return null;
+  const figure = figures.first(), button = figure.getByRole("button", { name: /^Save as SVG/ });
   const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
   const text = fs.readFileSync(await download.path(), "utf8");
-  return { name: download.suggestedFilename(), isSvg: text.startsWith("<svg"), hasStyle: text.includes("<style") && text.includes("--c0") };
+  const words = [await figure.locator("figcaption strong").innerText(), ...await figure.locator(".legend li").allInnerTexts()];
+  const lacks = await page.evaluate(([source, wanted]) => { // it is well-formed, and has these texts
+    const texts = [...new DOMParser().parseFromString(source, "image/svg+xml").querySelectorAll("text")].map((text) => text.textContent.trim());
+    return wanted.filter((word) => !texts.includes(word.trim()));
+  }, [text, words]);
+  return { lacks, name: download.suggestedFilename(), isSvg: text.startsWith("<svg"), hasStyle: text.includes("<style") && text.includes("--c0") };
 };
 
 // In another scheme only the colours differ.

@@ -80,7 +80,7 @@ class Browser(Case):
             self.assertIn(":", view["hovering"]["byPointer"])
             self.assertIn(":", view["hovering"]["byKeyboard"])
             self.assertTrue(view["hovering"]["hidden"])
-            self.assertEqual([view["saving"]["isSvg"], view["saving"]["hasStyle"]], [True, True])
+            self.assertEqual([view["saving"]["isSvg"], view["saving"]["hasStyle"], view["saving"]["lacks"]], [True, True, []])
         if view["sorting"]:
             self.assertEqual(view["sorting"]["aria"], "descending")
             self.assertEqual(sorted(view["sorting"]["up"]), sorted(view["sorting"]["down"]))

@@ -15,6 +15,7 @@ FOLDER = os.path.join(SOURCE, "experiments")
 sys.path.insert(0, FOLDER)
 import tables
 
+DRAW = ("--draw-figures", os.path.join(os.path.dirname(KARMA), "draw-figures"))
 SECTIONS = ["synthetic", "ratings", "published", "rows", "gamma"]
 COLUMNS = "experiment,setting,x,seed,method,score,error,worse,majority,rows,seconds,commit"
 
@@ -55,7 +56,7 @@ class Experiments(Case):
     def report(self, results="out"):
         self.write("page.md", "".join(f"<!-- begin: written by experiments/report: {s} -->\nold {s}\n"
                                       f"<!-- end: written by experiments/report: {s} -->\n" for s in SECTIONS))
-        said = self.script("report", "--results", results, "--page", "page.md", "--figures", "figures").stderr
+        said = self.script("report", "--results", results, "--page", "page.md", "--figures", "figures", *DRAW).stderr
         return self.read("page.md").decode(), said
 
     def movielens(self, folder, layout, n=90):
@@ -113,7 +114,8 @@ class Experiments(Case):
         self.assertNotIn("old gamma", page)
         for name in ("holes", "holes-noisy", "rank-noise", "rows", "gamma"):
             figure = xml.etree.ElementTree.fromstring(self.read(f"figures/experiments-{name}.svg"))
-            self.assertTrue(figure.findall("{http://www.w3.org/2000/svg}polyline"), name)
+            paths = figure.iter("{http://www.w3.org/2000/svg}path")
+            self.assertTrue([path for path in paths if path.get("class").startswith("mark s")], name)
 
     def test_unmeasured_sections_stay(self):
         """Scores cut off after any line, as by an interruption: incomplete sections stay, with a notice, and the rest is
@@ -235,7 +237,7 @@ class Experiments(Case):
         self.write("page.md", "nothing is marked\n")
         self.write("out/ratings.csv", COLUMNS + "\nfood,gender,5,1,train-union,0.6,0.01,no,0.5,40,1,abc\n")
         self.assertIn("no section '<!-- begin", self.script("report", "--results", "out", "--page", "page.md", "--figures", "figures",
-                                                            code=1).stderr)
+                                                            *DRAW, code=1).stderr)
 
     # --- the page ---
 
@@ -261,6 +263,50 @@ class Experiments(Case):
         self.assertRegex(page, r"\*\*Rows in the subspace\*\* \(4 cells\)\n\n.*\n.*\n\| union \| 0\.850 \| 2 \| 1 \| 1 \| 0\.050 \(mcar 50%\) \|")
         self.assertRegex(page, r"\* γ = 2, 6 cells: ahead of 0-imputation by more than noise in 1, behind it by more than noise in 1"
                                r" \(mcar 10%, noise 0\.1 by 0\.100 ± 0\.001\); its worst cell is mcar 10%, noise 0\.1, -0\.100")
+
+    # --- figures ---
+
+    def draw(self, *lines, code=0):
+        """What draw-figures prints of lines of fields, or says."""
+        text = "".join("\t".join(map(str, line)) + "\n" for line in lines)
+        done = subprocess.run([DRAW[1]], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=HUNG, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr if code else done.stdout
+
+    AXES = [("figure", "f", 300, 200), ("x", "linear", "x", 0, 10), ("y", "linear", "y", -1, 1)]
+
+    def test_drawn_points_are_where_they_belong(self):
+        """Points have places that are linear in their values; text is text."""
+        drawn = self.draw(("series", "a<b>&"), *self.AXES, *(("point", 0, x, y) for x, y in ((0, -1), (10, 1), (5, 0))))
+        svg = xml.etree.ElementTree.fromstring(drawn)
+        marks = svg.findall(".//{http://www.w3.org/2000/svg}path[@class='mark s0']")[:3]
+        low, high, middle = ([float(word) for word in re.match(r"M([\d.]+) ([\d.]+)m", mark.get("d")).groups()] for mark in marks)
+        for axis in (0, 1):
+            self.assertAlmostEqual(middle[axis], (low[axis] + high[axis]) / 2, delta=.11)
+        self.assertLess([low[0], high[1]], [high[0], low[1]])
+        self.assertTrue(0 < low[0] and high[0] <= 300 and 0 < high[1] and low[1] <= 200)
+        self.assertIn("a<b>&", [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")])
+
+    def test_wrong_drawings_are_refused(self):
+        for lines, says in (([], "there is no figure"), ([("circle", 1)], "line 1: it begins with no known word"),
+                            ([("figure", "f", 300)], "line 1: it ends too early"), ([("figure", "f", "wide", 200)], "a field is no number"),
+                            ([*self.AXES, ("point", 0, 1, 1)], "line 4: there is no such series or band"),
+                            ([("series", "a"), ("figure", "f", 300, 200), ("point", 0, 1, 1)], "marks need a figure with both axes"),
+                            ([("series", "a"), *self.AXES, ("line", 0, 1, 2)], "line 5: a point is not whole"),
+                            ([("series", "a"), *self.AXES, ("cell", 0, 0, 1, "t")], "cells need bands"),
+                            ([*self.AXES, ("x", "linear", "x", 0, 1)], "an axis belongs right after its figure, once"),
+                            ([("figure", "f", 300, 200), ("x", "round", "x", 0, 1)], "no such kind of axis"),
+                            ([*self.AXES], "the figure before has no marks")):
+            self.assertIn(says, self.draw(*lines, code=1))
+
+    def test_figures_of_why_not_complete(self):
+        """They are what their script draws."""
+        os.mkdir(self.path("figures"))
+        subprocess.run([sys.executable, os.path.join(SOURCE, "dev", "draw-why-not-complete"), self.path("figures")], check=True,
+                       env={**os.environ, "DRAW_FIGURES": DRAW[1]}, timeout=HUNG)
+        for name in ("plane.svg", "populations.svg"):
+            with open(os.path.join(SOURCE, "docs", "figures", name), "rb") as file:
+                self.assertEqual(self.read(f"figures/{name}"), file.read(), name)
 
     # --- tables ---
 
@@ -311,7 +357,7 @@ class Experiments(Case):
         with open(os.path.join(docs, "experiments.md"), encoding="utf-8") as file:
             page = file.read()
         self.write("page.md", page)
-        self.script("report", "--page", "page.md", "--figures", "figures")
+        self.script("report", "--page", "page.md", "--figures", "figures", *DRAW)
         self.assertEqual(self.read("page.md").decode(), page)
         for name in re.findall(r'figures/(experiments-[\w-]+\.svg)', page):
             with open(os.path.join(docs, "figures", name), "rb") as file:

@@ -219,12 +219,16 @@ static void repair_axis(axis *a) {
     if (!(a->high > a->low)) a->high = a->kind == AXIS_LOG ? a->low * 10.0 : a->low + 1.0;
 }
 
+static void set_size(figure_spec *s) {
+    if (s->width == 0.0) s->width = 400.0;
+    if (s->height == 0.0) s->height = s->y.kind == AXIS_BANDS ? 60.0 + BAND_HEIGHT * (double)s->y.n_bands : 280.0;
+}
+
 static void lay_out(figure *f) {
     figure_spec *s = &f->spec;
     repair_axis(&s->x);
     repair_axis(&s->y);
-    if (s->width == 0.0) s->width = 400.0;
-    if (s->height == 0.0) s->height = s->y.kind == AXIS_BANDS ? 60.0 + BAND_HEIGHT * (double)s->y.n_bands : 280.0;
+    set_size(s);
     f->left = GAP + LINE_HEIGHT + label_room(&s->y, s->y.kind == AXIS_BANDS ? 0.0 : numbers_room(&s->y)) + 4.0;
     f->width = s->width - f->left - 18.0;
     f->top = 10.0;
@@ -268,30 +272,39 @@ static void put_frame(figure *f) {
     }
 }
 
-void figure_begin(figure *f, page *p, const figure_spec *spec) {
-    *f = (figure){.page = p, .stream = p->stream, .spec = *spec};
+void figure_place(figure *f, FILE *stream, const figure_spec *spec) {
+    *f = (figure){.stream = stream, .spec = *spec};
     lay_out(f);
-    page_figure_row(p);
-    p->n_figures++;
-    fprintf(f->stream, "<figure id=\"figure-%zu\"%s>\n<figcaption><strong>", p->n_figures,
-            f->spec.width > 480.0   ? " class=\"wide\""
-            : f->spec.width < 360.0 ? " class=\"small\""
-                                    : "");
-    put_text(f->stream, spec->title);
+    put_axis(f, 1);
+    put_axis(f, 0);
+    put_frame(f);
+}
+
+static void put_opening(figure *f, size_t number) {
+    const figure_spec *s = &f->spec;
+    const char *class = s->width > 480.0 ? " class=\"wide\"" : s->width < 360.0 ? " class=\"small\"" : "";
+    fprintf(f->stream, "<figure id=\"figure-%zu\"%s>\n<figcaption><strong>", number, class);
+    put_text(f->stream, s->title);
     fputs("</strong> ", f->stream);
-    put_text(f->stream, spec->caption);
+    put_text(f->stream, s->caption);
     fputs("</figcaption>\n", f->stream);
     put_legend(f);
     fprintf(
         f->stream,
         "<div class=\"drawing\"><svg class=\"figure\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
         "width=\"%.0f\" height=\"%.0f\" role=\"img\" tabindex=\"0\" aria-label=\"",
-        f->spec.width, f->spec.height, f->spec.width, f->spec.height);
-    put_text(f->stream, spec->title);
+        s->width, s->height, s->width, s->height);
+    put_text(f->stream, s->title);
     fputs(". The values are in the table below it.\">\n", f->stream);
-    put_axis(f, 1);
-    put_axis(f, 0);
-    put_frame(f);
+}
+
+void figure_begin(figure *f, page *p, const figure_spec *spec) {
+    figure_spec sized = *spec;
+    set_size(&sized);
+    *f = (figure){.stream = p->stream, .spec = sized};
+    page_figure_row(p);
+    put_opening(f, ++p->n_figures);
+    figure_place(f, p->stream, &sized);
     f->values = open_memstream(&f->values_text, &f->values_size);
 }
 
@@ -357,9 +370,34 @@ static void put_values(figure *f, const mark_values *v) {
     if (f->spec.extra) put_value(f, v->extra);
 }
 
+static const char *place_name(char text[40], const axis *a, double value) {
+    if (a->kind != AXIS_BANDS) return value_text(text, a, value);
+    double nearest = fmin(fmax(0.0, round(value)), (double)(a->n_bands ? a->n_bands - 1 : 0));
+    return a->n_bands ? a->bands[(size_t)nearest] : "";
+}
+
 static void put_xy_values(figure *f, size_t series, double x, double y, const char *extra) {
     char a[40], b[40];
-    put_values(f, &(mark_values){series, value_text(a, &f->spec.x, x), value_text(b, &f->spec.y, y), extra});
+    put_values(f, &(mark_values){series, place_name(a, &f->spec.x, x), place_name(b, &f->spec.y, y), extra});
+}
+
+/* Circle, square, triangle, diamond, triangle: they tell series apart where colours do not. Five of them and eight
+ * colours make forty series differ. */
+static const char *const shapes[] = {"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z", "m-3.2 -3.2h6.4v6.4h-6.4z",
+                                     "m0 -4.6l4.2 7.6h-8.4z", "m0 -4.6l4.4 4.6l-4.4 4.6l-4.4 -4.6z",
+                                     "m0 4.6l4.2 -7.6h-8.4z"};
+
+void put_shape(FILE *stream, size_t series, double x, double y) {
+    fprintf(stream, "<path class=\"mark s%zu\" d=\"M%.1f %.1f%s\"", series % FIGURE_COLOURS, x, y,
+            shapes[series % (sizeof shapes / sizeof shapes[0])]);
+}
+
+static void put_visible_mark(figure *f, size_t series, double x, double y, const char *extra) {
+    fputc('\n', f->stream);
+    put_shape(f->stream, series, place_x(f, x), place_y(f, y));
+    fputc('>', f->stream);
+    put_xy_values(f, series, x, y, extra);
+    fputs("</path>", f->stream);
 }
 
 static void put_path(figure *f, const double *x, const double *y, size_t n, int has_steps) {
@@ -383,24 +421,19 @@ void figure_line(figure *f, size_t series, const double *x, const double *y, siz
     fputs("\"/>", f->stream);
     for (size_t i = 0; i < n; i++) {
         if ((i % every && i + 1 < n) || !isfinite(x[i]) || !isfinite(y[i])) continue;
-        fprintf(f->stream, "\n<circle class=\"mark s%zu%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\">", colour,
-                kind == LINE_MARKED ? "" : " ghost", place_x(f, x[i]), place_y(f, y[i]),
-                kind == LINE_MARKED ? "3.5" : "6");
+        if (kind == LINE_MARKED) {
+            put_visible_mark(f, series, x[i], y[i], NULL);
+            continue;
+        }
+        fprintf(f->stream, "\n<circle class=\"mark s%zu ghost\" cx=\"%.1f\" cy=\"%.1f\" r=\"6\">", colour,
+                place_x(f, x[i]), place_y(f, y[i]));
         put_xy_values(f, series, x[i], y[i], NULL);
         fputs("</circle>", f->stream);
     }
 }
 
 void figure_point(figure *f, size_t series, double x, double y, const char *extra) {
-    if (!isfinite(x) || !isfinite(y)) return;
-    fprintf(f->stream, "\n<circle class=\"mark s%zu\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\">", series % FIGURE_COLOURS,
-            place_x(f, x), place_y(f, y));
-    if (f->spec.x.kind == AXIS_BANDS) {
-        char b[40];
-        put_values(f, &(mark_values){series, f->spec.x.bands[(size_t)x], value_text(b, &f->spec.y, y), extra});
-    } else
-        put_xy_values(f, series, x, y, extra);
-    fputs("</circle>", f->stream);
+    if (isfinite(x) && isfinite(y)) put_visible_mark(f, series, x, y, extra);
 }
 
 void figure_error(figure *f, size_t series, double x, double y, double error) {

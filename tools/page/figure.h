@@ -35,7 +35,6 @@ typedef struct figure_spec {
 } figure_spec;
 
 typedef struct figure {
-    page *page;
     FILE *stream;
     figure_spec spec;
     double left, top, width, height; /* of the area between the axes */
@@ -45,12 +44,15 @@ typedef struct figure {
 } figure;
 
 /* A figure has so many colours; series beyond them begin again with the first. */
-enum { FIGURE_COLOURS = 6 };
+enum { FIGURE_COLOURS = 8 };
 /* A table of values ends after so many, and says so. */
 enum { FIGURE_MOST_VALUES = 400 };
 
 void figure_begin(figure *f, page *p, const figure_spec *spec);
 void figure_end(figure *f);
+/* The axes of a figure without page, title, legend and table, into an SVG element that begins at its corner. It has no
+ * figure_end. sheet.h puts several of them into one file. */
+void figure_place(figure *f, FILE *stream, const figure_spec *spec);
 
 typedef enum line_kind { LINE_PLAIN, LINE_STEPS, LINE_MARKED, LINE_DASHED } line_kind;
 /* Points in the order of x. LINE_MARKED has a visible mark at each of them. */
@@ -75,6 +77,9 @@ void figure_diagonal(figure *f);
 void figure_strip(figure *f, size_t band, const unsigned char *flags, const char *value);
 
 /* --- helpers --- */
+
+/* The beginning of an element in the shape and colour of a series, up to its >. */
+void put_shape(FILE *stream, size_t series, double x, double y);
 
 /* The least and the largest finite value, a little apart if they are equal; 0 and 1 if there is none. */
 void range_of(double *low, double *high, const double *values, size_t n);

@@ -48,8 +48,29 @@
   });
 
   // --- every figure can be enlarged and saved ---
+  // In a file of its own a figure has its title above it and its legend below it.
+  const inFile = (figure, svg) => {
+    const line = 18, copy = svg.cloneNode(true), box = svg.viewBox.baseVal;
+    const add = (name, attributes, text) => {
+      const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+      Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+      made.textContent = text;
+      copy.append(made);
+    };
+    add("text", { class: "label", x: 4, y: -6, "font-weight": "bold" }, figure.querySelector("figcaption strong").textContent);
+    const names = [...figure.querySelectorAll(".legend li")];
+    names.forEach((item, i) => {
+      const y = box.height + i * line;
+      add("rect", { class: item.querySelector("rect").getAttribute("class"), x: 8, y, width: 14, height: 10 }, "");
+      add("text", { class: "label", x: 28, y: y + 9 }, item.textContent.trim());
+    });
+    const height = box.height + line * (names.length + 1);
+    copy.setAttribute("viewBox", `0 ${-line} ${box.width} ${height}`);
+    copy.setAttribute("height", height);
+    return copy;
+  };
   const save = (figure, svg) => {
-    const copy = svg.cloneNode(true);
+    const copy = inFile(figure, svg);
     const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
     style.textContent = document.getElementById("figure-style").textContent;
     copy.prepend(style);
