@@ -26,8 +26,9 @@ static karma_status fill_arrays(contest_arrays *a, const karma_i_task *task, con
     const karma_table *train = outer->train;
     const karma_i_target *target = &train->targets[0];
     size_t n = train->n_rows;
+    karma_i_partition split = karma_i_partition_whole(n);
     KARMA_TRY(karma_i_head_copy(&a->head, &task->heads[0], err));
-    KARMA_TRY(karma_i_head_relearn(&a->head, target, n, &task->options, err));
+    KARMA_TRY(karma_i_head_relearn(&a->head, target, &split, &task->options, err));
     size_t K = a->head.labels.n_classes;
     a->classes = karma_i_alloc(n, sizeof *a->classes);
     a->labels = karma_i_alloc(n, sizeof *a->labels);

@@ -25,10 +25,10 @@ static karma_status check_split(const karma_model *model, const karma_table *row
                                 "a subspace cannot be refined on rows that are split over processes (option "
                                 "'refine=0')");
     }
-    if (karma_i_wanted_calibration(task, 0) != KARMA_CALIBRATE_OFF || karma_i_wants_certainty(task, 0))
+    if (karma_i_wants_copies(task, 0))
         return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "probabilities, intervals and sets cannot be learned from rows that are split over "
-                            "processes (option 'probabilities=off', option 'certainty=off')");
+                            "coverage by missing cells cannot be learned from rows that are split over processes "
+                            "(option 'coverage-by=all')");
     return KARMA_OK;
 }
 

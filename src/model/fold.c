@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "table/folds.h"
+#include "table/table_split.h"
 
 /* --- dealing ------------------------------------------------------------------------------------------- */
 
@@ -24,16 +25,34 @@ static karma_status find_strata(size_t *stratum, size_t *n_strata, const karma_i
     return karma_i_folds_bins(stratum, target->value, n_rows, *n_strata, err);
 }
 
+/* The labels of all rows, which are dealt together; those of other processes come from there. */
+static karma_status gather_labels(karma_i_gathered *all, karma_i_target *target, const karma_i_partition *split,
+                                  karma_error *err) {
+    if (split->ranks->size == 1) return KARMA_OK;
+    KARMA_TRY(karma_i_ranks_gather(all, target->value, split->count * sizeof *target->value, split->ranks, err));
+    target->value = (double *)(void *)all->bytes;
+    return KARMA_OK;
+}
+
 karma_status karma_i_folds_init(karma_i_folds *out, const karma_i_task *task, const karma_table *table, size_t n_folds,
                                 size_t n_repeats, uint64_t seed, uint64_t seed_step, karma_error *err) {
-    size_t n = table->n_rows, n_strata = 0, *stratum = karma_i_alloc(n, sizeof *stratum);
-    karma_i_folds folds = {table, n_folds, n_repeats, karma_i_alloc(n, n_repeats * sizeof *folds.fold)};
-    karma_status st = stratum && folds.fold
-                          ? find_strata(stratum, &n_strata, &task->heads[0], &table->targets[0], n, n_folds, err)
-                          : karma_i_fail_memory(err);
-    for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++)
-        st = karma_i_folds_assign(folds.fold + r * n, n, n_folds, stratum, n_strata, seed + r * seed_step, err);
+    karma_i_partition split = karma_i_table_split(table);
+    karma_i_target target = table->targets[0]; /* borrows all it has */
+    karma_i_gathered labels = {0};
+    size_t n = split.n_rows, n_strata = 0, *stratum = karma_i_alloc(n, sizeof *stratum);
+    size_t *dealt = karma_i_alloc(n, sizeof *dealt);
+    karma_i_folds folds = {table, n_folds, n_repeats, karma_i_alloc(split.count, n_repeats * sizeof *folds.fold)};
+    karma_status st =
+        stratum && dealt && folds.fold ? gather_labels(&labels, &target, &split, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK) st = find_strata(stratum, &n_strata, &task->heads[0], &target, n, n_folds, err);
+    for (size_t r = 0; st == KARMA_OK && r < n_repeats; r++) {
+        st = karma_i_folds_assign(dealt, n, n_folds, stratum, n_strata, seed + r * seed_step, err);
+        for (size_t i = 0; st == KARMA_OK && i < split.count; i++)
+            folds.fold[r * split.count + i] = dealt[split.first + i];
+    }
+    karma_i_gathered_clear(&labels);
     karma_i_free(stratum);
+    karma_i_free(dealt);
     if (st == KARMA_OK)
         *out = folds;
     else
@@ -63,7 +82,7 @@ static karma_status split(karma_i_fold *out, const karma_i_folds *folds, size_t 
                             folds->fold + number / folds->n_folds * n, n, number % folds->n_folds);
         st = karma_table_select(&fold.test, table, fold.test_rows, n_test, err);
     }
-    if (st == KARMA_OK && wants_train) st = karma_table_select(&fold.train, table, fold.train_rows, n_train, err);
+    if (st == KARMA_OK && wants_train) st = karma_i_table_select(&fold.train, table, fold.train_rows, n_train, err);
     if (!wants_train) {
         karma_i_free(fold.train_rows);
         fold.train_rows = NULL;

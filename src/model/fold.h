@@ -9,9 +9,9 @@
  * - 1.
  */
 typedef struct karma_i_folds {
-    const karma_table *table; /* borrowed */
+    const karma_table *table; /* borrowed; it may be split over processes */
     size_t n_folds, n_repeats;
-    size_t *fold; /* of every row within its repeat, repeat by repeat */
+    size_t *fold; /* of every row that is here within its repeat, repeat by repeat */
 } karma_i_folds;
 
 /* Rows of one class of the first target, or of neighbouring numbers, are spread evenly over the folds, 2 <= n_folds <=
@@ -29,7 +29,8 @@ static inline size_t karma_i_folds_number(const karma_i_folds *folds, size_t rep
     return repeat * folds->n_folds + folds->fold[repeat * folds->table->n_rows + row];
 }
 
-/* One fold: the rows that are left out are its test rows, all others are its training rows. */
+/* One fold: the rows that are left out are its test rows, all others are its training rows. If the table is split, the
+ * training rows are split again, and the test rows are those of this process. */
 typedef struct karma_i_fold {
     karma_table *train, *test;
     size_t *train_rows, *test_rows; /* the numbers that these rows have in the table of the folds, ascending */

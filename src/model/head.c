@@ -136,21 +136,21 @@ karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karm
     return st;
 }
 
-karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
+karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, const karma_i_partition *split,
                                   const karma_fit_options *options, karma_error *err) {
     size_t n_labelled = 0;
-    karma_i_partition split = karma_i_partition_whole(n_rows);
-    for (size_t i = 0; i < n_rows; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
-    if (head->labels.task == KARMA_TASK_CLASSIFY) return karma_i_labels_count(&head->labels, target, &split, err);
+    if (head->labels.task == KARMA_TASK_CLASSIFY) return karma_i_labels_count(&head->labels, target, split, err);
+    for (size_t i = 0; i < split->count; i++) n_labelled += isnan(target->value[i]) ? 0 : 1;
+    KARMA_TRY(karma_i_ranks_add(&n_labelled, 1, split->ranks, err));
     if (n_labelled == 0) return KARMA_OK;
     karma_i_labels labels = {0};
     karma_fit_options as_numbers = *options; /* borrows its texts; few rows may look like classes */
     as_numbers.task = KARMA_TASK_REGRESS;
-    KARMA_TRY(karma_i_labels_learn(&labels, target, &split, &as_numbers, NULL, err));
+    KARMA_TRY(karma_i_labels_learn(&labels, target, split, &as_numbers, NULL, err));
     head->labels.shift = labels.shift;
     head->labels.factor = labels.factor;
     karma_i_labels_clear(&labels);
-    return mean_label(&head->mean, target, &split, err);
+    return mean_label(&head->mean, target, split, err);
 }
 
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,

@@ -29,7 +29,7 @@ karma_status karma_i_head_learn(karma_i_head *out, const karma_i_target *target,
 karma_status karma_i_head_copy(karma_i_head *out, const karma_i_head *head, karma_error *err);
 /* The mean and units of a copied head, learned again from other rows: those it was copied from may
  * hold rows that are to be left out. Classes stay. */
-karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, size_t n_rows,
+karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *target, const karma_i_partition *split,
                                   const karma_fit_options *options, karma_error *err);
 void karma_i_head_clear(karma_i_head *head);
 /* One target of a model file, except for its outputs' place; reading fills in a zeroed head. */

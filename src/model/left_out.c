@@ -56,7 +56,8 @@ int karma_i_wants_copies(const karma_i_task *task, int is_free) {
 typedef struct scored {
     const karma_table *table;
     const double *scores;
-    size_t *classes; /* NULL for numbers */
+    const size_t *observed; /* cells of each; NULL: the table's rows have them */
+    size_t *classes;        /* NULL for numbers */
     size_t stride, target;
 } scored;
 
@@ -82,14 +83,13 @@ static void fill_values(double *values, const karma_i_head *head, const scored *
     if (head->n_outputs > 1) values[head->n_outputs] = own[head->n_outputs - 1] - own[0];
 }
 
-/* From place `first` on. `observed`: NULL for rows that are not copies. */
-static void fill_rows(karma_i_certainty *c, const karma_i_head *head, const scored *s, size_t first,
-                      const size_t *observed) {
+/* From place `first` on. */
+static void fill_rows(karma_i_certainty *c, const karma_i_head *head, const scored *s, size_t first) {
     for (size_t i = 0; s->table && i < s->table->n_rows; i++) {
         if (!is_used(s, head, i)) continue;
         fill_values(c->values + first * c->n_values, head, s, i);
         c->weights[first] = karma_table_row_weight(s->table, i);
-        c->observed[first++] = observed ? observed[i] : karma_i_table_cells(s->table, i).count;
+        c->observed[first++] = s->observed ? s->observed[i] : karma_i_table_cells(s->table, i).count;
     }
 }
 
@@ -113,14 +113,14 @@ static int all_finite(const karma_i_certainty *c) {
     return 1;
 }
 
-static karma_status fill_certainty(karma_i_head *head, const scored *rows, const scored *copies, const size_t *observed,
-                                   int by_missing, karma_error *err) {
+static karma_status fill_certainty(karma_i_head *head, const scored *rows, const scored *copies, int by_missing,
+                                   karma_error *err) {
     karma_i_certainty c = {0};
     size_t n = count_used(rows, head), n_copies = n ? count_used(copies, head) : 0;
     if (n == 0) return KARMA_OK;
     KARMA_TRY(karma_i_certainty_new(&c, n, n_copies, karma_i_head_n_values(head), err));
-    fill_rows(&c, head, rows, 0, NULL);
-    if (n_copies) fill_rows(&c, head, copies, n, observed);
+    fill_rows(&c, head, rows, 0);
+    if (n_copies) fill_rows(&c, head, copies, n);
     scale_weights(&c);
     karma_status st = by_missing ? form_groups(&c, err) : KARMA_OK;
     if (st != KARMA_OK || !all_finite(&c)) { /* labels near the largest number: errors have no place in a file */
@@ -142,14 +142,13 @@ static karma_status find_classes(scored *s, const karma_i_head *head, karma_erro
 static karma_status learn_head(karma_i_task *task, size_t t, const karma_i_left_out *rows, karma_error *err) {
     karma_i_head *head = &task->heads[t];
     const karma_i_copies *c = rows->copies;
-    scored own = {rows->table, rows->scores, NULL, task->n_outputs, t};
-    scored copies = {c ? c->table : NULL, c ? c->scores : NULL, NULL, task->n_outputs, t};
+    scored own = {rows->table, rows->scores, rows->observed, NULL, task->n_outputs, t};
+    scored copies = {c ? c->table : NULL, c ? c->scores : NULL, c ? c->observed : NULL, NULL, task->n_outputs, t};
     if (head->labels.task == KARMA_TASK_CLASSIFY && !karma_i_head_has_probabilities(head)) return KARMA_OK;
     karma_status st = find_classes(&own, head, err);
     if (st == KARMA_OK) st = find_classes(&copies, head, err);
     if (st == KARMA_OK)
-        st = fill_certainty(head, &own, &copies, c ? c->observed : NULL,
-                            task->options.coverage_by == KARMA_COVERAGE_BY_MISSING, err);
+        st = fill_certainty(head, &own, &copies, task->options.coverage_by == KARMA_COVERAGE_BY_MISSING, err);
     karma_i_free(own.classes);
     karma_i_free(copies.classes);
     return st;

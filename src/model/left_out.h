@@ -9,6 +9,7 @@ typedef struct karma_i_left_out {
     const karma_table *table;     /* has the task's targets, in the order of its heads */
     const double *scores;         /* row-major, one per output, numbers in their units */
     const karma_i_copies *copies; /* NULL: there are none */
+    const size_t *observed;       /* how many cells each row has; NULL: the table's rows have them */
 } karma_i_left_out;
 
 /* Fills in the certainty of every head: errors of numbers, probabilities of classes if the head has them. A row without

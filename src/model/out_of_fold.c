@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "model/fit_task.h"
 #include "model/fold.h"
+#include "table/table_split.h"
 
 /* Scores the copies of the rows that the fold leaves out. */
 static karma_status score_copies(karma_i_copies *copies, const karma_model *model, const karma_i_folds *folds,
@@ -54,7 +55,8 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_i_t
                                  karma_error *err) {
     size_t n_folds = (size_t)task->options.folds;
     karma_i_folds folds;
-    if (n_folds > table->n_rows) n_folds = table->n_rows;
+    size_t n_rows = karma_i_table_split(table).n_rows;
+    if (n_folds > n_rows) n_folds = n_rows;
     if (n_folds < 2) return karma_i_fail(err, KARMA_ERR_DATA, "cross-validation needs at least two labelled rows");
     KARMA_TRY(karma_i_folds_init(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
     karma_status st = KARMA_OK;

@@ -6,7 +6,7 @@
 #include "model/masking.h"
 #include "model/task.h"
 
-/* Scores of every row of `table`, which has the task's targets, each by a model of this plan that was learned without
+/* Scores of every row of `table` that is here, which has the task's targets, each by a model of this plan that was learned without
  * it: the rows are left out in turn, one fold at a time. Copies of rows with more missing cells (NULL: none) are scored
  * by the models that have not seen the row. *cancelled is set if the hooks asked to stop; scores are then not complete.
  */

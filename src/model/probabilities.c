@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "model/out_of_fold.h"
 #include "solve/calibrate_choice.h"
+#include "table/table_split.h"
 
 /* The head's own scores, side by side, and its classes; weights as in learning, so that probabilities are those of the
  * population that was learned. */
@@ -48,6 +49,30 @@ karma_status karma_i_calibrate_heads(karma_i_task *task, const karma_i_left_out 
     return karma_i_wants_certainty(task, is_free) ? karma_i_certainty_learn(task, rows, err) : KARMA_OK;
 }
 
+/* Of rows that are split over processes, the labels and scores of all. */
+typedef struct left_out_of_all {
+    karma_table *labels;
+    size_t *n_cells;
+    karma_i_gathered scores;
+} left_out_of_all;
+
+static void clear_left_out(left_out_of_all *all) {
+    karma_table_free(all->labels);
+    karma_i_free(all->n_cells);
+    karma_i_gathered_clear(&all->scores);
+}
+
+static karma_status gather_left_out(left_out_of_all *all, karma_i_left_out *rows, size_t n_outputs, karma_error *err) {
+    karma_i_partition split = karma_i_table_split(rows->table);
+    if (split.ranks->size == 1) return KARMA_OK;
+    KARMA_TRY(karma_i_table_gather_labels(&all->labels, &all->n_cells, rows->table, err));
+    KARMA_TRY(karma_i_ranks_gather(&all->scores, rows->scores, split.count * n_outputs * sizeof *rows->scores,
+                                   split.ranks, err));
+    *rows = (karma_i_left_out){
+        .table = all->labels, .scores = (double *)(void *)all->scores.bytes, .observed = all->n_cells};
+    return KARMA_OK;
+}
+
 karma_status karma_i_calibrate_by_folds(karma_i_task *task, int *cancelled, const karma_i_plan *plan,
                                         const karma_table *table, int is_free, const karma_hooks *hooks,
                                         karma_error *err) {
@@ -57,8 +82,11 @@ karma_status karma_i_calibrate_by_folds(karma_i_task *task, int *cancelled, cons
     if (st == KARMA_OK && karma_i_wants_copies(task, is_free))
         st = karma_i_copies_make(&copies, table, task->n_outputs, (uint64_t)task->options.seed, err);
     if (st == KARMA_OK) st = karma_i_out_of_fold(scores, cancelled, task, plan, table, &copies, hooks, err);
-    karma_i_left_out rows = {table, scores, &copies};
+    karma_i_left_out rows = {.table = table, .scores = scores, .copies = &copies};
+    left_out_of_all all = {0};
+    if (st == KARMA_OK && !*cancelled) st = gather_left_out(&all, &rows, task->n_outputs, err);
     if (st == KARMA_OK && !*cancelled) st = karma_i_calibrate_heads(task, &rows, is_free, err);
+    clear_left_out(&all);
     karma_i_copies_clear(&copies);
     karma_i_free(scores);
     return st;
@@ -79,7 +107,8 @@ karma_status karma_i_calibrate_model(karma_model *model, const karma_table *tabl
         return KARMA_OK;
     karma_status st =
         cancelled ? KARMA_OK : karma_i_calibrate_by_folds(task, &cancelled, &model->plan, table, 0, hooks, &fault);
-    if (st == KARMA_ERR_DATA && !is_asked_for(task)) {
+    int is_alone = karma_i_table_ranks(table)->size == 1; /* a failure of one process is that of all */
+    if (st == KARMA_ERR_DATA && is_alone && !is_asked_for(task)) {
         karma_i_notice(hooks, "the quantiles are not corrected, and there are no intervals: %s", fault.message);
         return KARMA_OK;
     }

@@ -128,29 +128,18 @@ karma_status karma_i_task_learn(karma_i_task *out, const karma_table *table, con
 karma_status karma_i_task_relearn(karma_i_task *out, const karma_i_task *task, const karma_table *table,
                                   karma_error *err) {
     karma_i_task own;
+    karma_i_partition split = karma_i_table_split(table);
     karma_status st = start_task(&own, &task->options, task->n_heads, err);
     for (size_t t = 0; st == KARMA_OK && t < task->n_heads; t++) {
         st = karma_i_head_copy(&own.heads[t], &task->heads[t], err);
         if (st == KARMA_OK) place_head(&own);
         if (st == KARMA_OK)
-            st = karma_i_head_relearn(&own.heads[t], &table->targets[t], table->n_rows, &own.options, err);
+            st = karma_i_head_relearn(&own.heads[t], &table->targets[t], &split, &own.options, err);
     }
     return finish_task(out, &own, st);
 }
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
-
-/* Some of the rows; if they are split, whole granules again. */
-static karma_status select_rows(karma_table **out, const karma_table *table, const size_t *rows, size_t n,
-                                karma_error *err) {
-    karma_table *selected = NULL;
-    const karma_ranks *ranks = karma_i_table_ranks(table);
-    if (ranks->size == 1) return karma_table_select(out, table, rows, n, err);
-    KARMA_TRY(karma_table_select(&selected, table, rows, n, err));
-    karma_status st = karma_i_table_balance(out, selected, ranks, err);
-    karma_table_free(selected);
-    return st;
-}
 
 karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
                                    karma_error *err) {
@@ -173,7 +162,7 @@ karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, 
         karma_i_notice(hooks, "%zu of %zu rows %s no label in column '%s'%s and %s left out of training",
                        n_all - labelled, n_all, n_all - labelled == 1 ? "has" : "have", name, more,
                        n_all - labelled == 1 ? "is" : "are");
-        st = select_rows(out, table, rows, n, err);
+        st = karma_i_table_select(out, table, rows, n, err);
     }
     karma_i_free(rows);
     return st;

@@ -153,7 +153,7 @@ static karma_status calibrate(karma_model *model, const karma_i_last_fit *f, int
     }
     if (!is_checked && is_small && karma_i_wants_copies(task, 1)) /* the race has no scores of copies */
         return karma_i_calibrate_by_folds(task, &cancelled, f->plan, rows, 1, NULL, err);
-    return karma_i_calibrate_heads(task, &(karma_i_left_out){rows, model->left_out_scores, NULL}, 1, err);
+    return karma_i_calibrate_heads(task, &(karma_i_left_out){.table = rows, .scores = model->left_out_scores}, 1, err);
 }
 
 static karma_status finish_model(karma_model *model, const karma_i_last_fit *f, const double *checked,

@@ -194,6 +194,17 @@ karma_status karma_i_table_balance(karma_table **out, const karma_table *table, 
     return st;
 }
 
+karma_status karma_i_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t n,
+                                  karma_error *err) {
+    karma_table *selected = NULL;
+    const karma_ranks *ranks = karma_i_table_ranks(table);
+    if (ranks->size == 1) return karma_table_select(out, table, rows, n, err);
+    KARMA_TRY(karma_table_select(&selected, table, rows, n, err));
+    karma_status st = karma_i_table_balance(out, selected, ranks, err);
+    karma_table_free(selected);
+    return st;
+}
+
 /* --- rows that all processes need ---------------------------------------------------------------------- */
 
 static size_t rank_of_row(const karma_i_partition *s, size_t row) {
@@ -238,4 +249,44 @@ karma_status karma_i_table_gather(karma_table **out, const karma_table *table, c
     if (st == KARMA_OK) st = unpack_all(&to, &all, &s, index, count, err);
     karma_i_gathered_clear(&all);
     return finish_making(out, &to, table, st, err);
+}
+
+/* This process's rows without their cells. */
+static karma_status bare_rows(karma_table **out, const karma_table *table, karma_error *err) {
+    making to = {0};
+    karma_status st = start_making(&to, table, err);
+    for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++)
+        st = karma_i_builder_end_row_like(&to.builder, table, i, err);
+    return finish_making(out, &to, table, st, err);
+}
+
+static karma_status gather_n_cells(size_t **out, const karma_table *table, karma_error *err) {
+    karma_i_gathered all = {0};
+    size_t *own = karma_i_alloc(table->n_rows, sizeof *own);
+    if (!own) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < table->n_rows; i++) own[i] = karma_i_table_cells(table, i).count;
+    karma_status st = karma_i_ranks_gather(&all, own, table->n_rows * sizeof *own, karma_i_table_ranks(table), err);
+    karma_i_free(own);
+    if (st != KARMA_OK) return st;
+    *out = (size_t *)(void *)all.bytes;
+    karma_i_free(all.start);
+    return KARMA_OK;
+}
+
+karma_status karma_i_table_gather_labels(karma_table **out, size_t **n_cells, const karma_table *table,
+                                         karma_error *err) {
+    size_t n = karma_i_table_split(table).n_rows, *index = karma_i_alloc(n, sizeof *index), *counts = NULL;
+    karma_table *bare = NULL;
+    karma_status st = index ? bare_rows(&bare, table, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < n; i++) index[i] = i;
+    if (st == KARMA_OK) bare->split = table->split;
+    if (st == KARMA_OK) st = gather_n_cells(&counts, table, err);
+    if (st == KARMA_OK) st = karma_i_table_gather(out, bare, index, n, err);
+    if (st == KARMA_OK)
+        *n_cells = counts;
+    else
+        karma_i_free(counts);
+    karma_table_free(bare);
+    karma_i_free(index);
+    return st;
 }

@@ -19,8 +19,15 @@ karma_status karma_i_table_check_whole(const karma_table *table, karma_error *er
  * that every process has whole granules (base/partition.h). Ids are left out. */
 karma_status karma_i_table_balance(karma_table **out, const karma_table *table, const karma_ranks *ranks,
                                    karma_error *err);
+/* A new table of some of this process's rows; if the table is split, the new one is, too, in whole granules. */
+karma_status karma_i_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t n,
+                                  karma_error *err);
 /* A new table, the same everywhere, of rows that are anywhere: index[0..count) counts through all processes. */
 karma_status karma_i_table_gather(karma_table **out, const karma_table *table, const size_t *index, size_t count,
                                   karma_error *err);
+/* A new table, the same everywhere, of all rows with their labels and weights, but no cells; and how many cells each of
+ * them has, a new array. */
+karma_status karma_i_table_gather_labels(karma_table **out, size_t **n_cells, const karma_table *table,
+                                         karma_error *err);
 
 #endif
