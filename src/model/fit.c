@@ -5,31 +5,15 @@
 #include "model/fit_task.h"
 #include "model/left_out.h"
 #include "model/probabilities.h"
+#include "model/splittable.h"
 #include "table/table_split.h"
 
-/* What is not learned from rows that are split over processes is refused. */
-static karma_status check_split(const karma_model *model, const karma_table *rows, karma_error *err) {
-    const karma_i_task *task = &model->task;
-    if (karma_i_table_ranks(rows)->size == 1) return KARMA_OK;
-    if (task->options.solver != KARMA_SOLVER_NYSTROM)
-        return karma_i_fail(err, KARMA_ERR_OPTION, "rows that are split over processes need option 'solver=nystrom'");
-    for (size_t k = 0; k < model->plan.n_kinds; k++) {
-        karma_kernel_kind kind = model->plan.kinds[k];
-        if (kind != KARMA_KERNEL_LINEAR && kind != KARMA_KERNEL_RANK && !karma_i_kind_of(kind)->is_subspace)
-            return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "the kernel %s cannot be learned from rows that are split over processes; linear, rank "
-                                "and subspace can",
-                                karma_i_kind_of(kind)->name);
-        if (karma_i_kind_of(kind)->is_subspace && task->options.refine > 0)
-            return karma_i_fail(err, KARMA_ERR_OPTION,
-                                "a subspace cannot be refined on rows that are split over processes (option "
-                                "'refine=0')");
-    }
-    if (karma_i_wants_copies(task, 0))
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "coverage by missing cells cannot be learned from rows that are split over processes "
-                            "(option 'coverage-by=all')");
-    return KARMA_OK;
+/* Copies of rows with more missing cells would have to be scored in the process of their row. */
+static karma_status check_copies(const karma_i_task *task, const karma_table *rows, karma_error *err) {
+    if (karma_i_table_ranks(rows)->size == 1 || !karma_i_wants_copies(task, 0)) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION,
+                        "coverage by missing cells cannot be learned from rows that are split over processes (option "
+                        "'coverage-by=all')");
 }
 
 static karma_status fit_labelled(karma_model *model, const karma_table *rows, const karma_fit_options *options,
@@ -37,7 +21,8 @@ static karma_status fit_labelled(karma_model *model, const karma_table *rows, co
     KARMA_TRY(karma_i_task_learn(&model->task, rows, options, hooks, err));
     const karma_fit_options *own = &model->task.options;
     KARMA_TRY(karma_i_plan_parse(&model->plan, own->kernel, own, err));
-    KARMA_TRY(check_split(model, rows, err));
+    KARMA_TRY(karma_i_check_splittable(&model->plan, own, rows, err));
+    KARMA_TRY(check_copies(&model->task, rows, err));
     KARMA_TRY(karma_i_fit_rows(model, rows, NULL, hooks, hooks, err));
     KARMA_TRY(karma_i_calibrate_model(model, rows, hooks, err));
     model->task.options.step = NULL; /* belongs to the caller, and training is over */

@@ -102,6 +102,28 @@ karma_status karma_i_fold_test(karma_i_fold *out, const karma_i_folds *folds, si
     return split(out, folds, number, 0, err);
 }
 
+karma_status karma_i_fold_test_rows(karma_table **out, const karma_i_folds *folds, size_t number, karma_error *err) {
+    karma_i_partition rows = karma_i_table_split(folds->table);
+    karma_i_fold fold = {0};
+    karma_i_gathered all = {0};
+    KARMA_TRY(karma_i_fold_test(&fold, folds, number, err));
+    if (rows.ranks->size == 1) {
+        *out = fold.test;
+        fold.test = NULL;
+        karma_i_fold_clear(&fold);
+        return KARMA_OK;
+    }
+    size_t n = fold.test->n_rows, *index = fold.test_rows;
+    for (size_t i = 0; i < n; i++) index[i] += rows.first;
+    karma_status st = karma_i_ranks_gather(&all, index, n * sizeof *index, rows.ranks, err);
+    karma_i_fold_clear(&fold);
+    if (st == KARMA_OK)
+        st = karma_i_table_gather(out, folds->table, (const size_t *)(void *)all.bytes,
+                                  all.start[rows.ranks->size] / sizeof *index, err);
+    karma_i_gathered_clear(&all);
+    return st;
+}
+
 void karma_i_fold_put_scores(double *all, const karma_i_fold *fold, const double *own, size_t n_outputs) {
     for (size_t i = 0; i < fold->test->n_rows; i++)
         memcpy(all + fold->test_rows[i] * n_outputs, own + i * n_outputs, n_outputs * sizeof *all);

@@ -41,6 +41,8 @@ karma_status karma_i_fold_split(karma_i_fold *out, const karma_i_folds *folds, s
 /* The same without the training rows: `train` and `train_rows` are NULL. */
 karma_status karma_i_fold_test(karma_i_fold *out, const karma_i_folds *folds, size_t number, karma_error *err);
 void karma_i_fold_clear(karma_i_fold *fold);
+/* A new table of all rows that a fold leaves out; if the rows of the folds are split, every process gets it. */
+karma_status karma_i_fold_test_rows(karma_table **out, const karma_i_folds *folds, size_t number, karma_error *err);
 
 /* all[row] = own[i] for the fold's test rows i, which are rows of the table of the folds; n_outputs scores per row. */
 void karma_i_fold_put_scores(double *all, const karma_i_fold *fold, const double *own, size_t n_outputs);

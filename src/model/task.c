@@ -133,8 +133,7 @@ karma_status karma_i_task_relearn(karma_i_task *out, const karma_i_task *task, c
     for (size_t t = 0; st == KARMA_OK && t < task->n_heads; t++) {
         st = karma_i_head_copy(&own.heads[t], &task->heads[t], err);
         if (st == KARMA_OK) place_head(&own);
-        if (st == KARMA_OK)
-            st = karma_i_head_relearn(&own.heads[t], &table->targets[t], &split, &own.options, err);
+        if (st == KARMA_OK) st = karma_i_head_relearn(&own.heads[t], &table->targets[t], &split, &own.options, err);
     }
     return finish_task(out, &own, st);
 }

@@ -11,6 +11,7 @@
 #include "model/probabilities.h"
 #include "search/blend.h"
 #include "solve/solver.h"
+#include "table/table_split.h"
 
 /* Rows × rows × passes that each machine of an exact fit may cost. The solvers of more rows have limits of their own.
  */
@@ -76,6 +77,11 @@ static void pass_notice(void *payload, const char *sentence) {
 
 /* --- one fit ----------------------------------------------------------------------------------------------- */
 
+/* Of all processes, if rows are split. */
+static size_t count_rows(const karma_table *table) {
+    return karma_i_table_split(table).n_rows;
+}
+
 /* How a fit goes: by which solver, until when, and whether its notices are for the user. */
 typedef struct fit_settings {
     int solver;
@@ -103,7 +109,7 @@ static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, con
     options->subspace_rank = f->race->subspace_rank;
     options->solver = how->solver;
     if (karma_i_plan_n_machines(f->plan) == 1) options->tolerance = f->tolerance;
-    if (f->passes_are_ours) options->passes = count_passes(table->n_rows, how->solver);
+    if (f->passes_are_ours) options->passes = count_passes(count_rows(table), how->solver);
     karma_status st = karma_i_fit_task(out, f->task, f->plan, table, how->grown, &encoding, &solving, err);
     options->solver = solver;
     if (st != KARMA_OK) return st;
@@ -124,18 +130,19 @@ static karma_status keep_left_out(karma_model *model, const karma_i_last_fit *f,
                                   karma_error *err) {
     const karma_i_race *race = f->race;
     size_t n = race->table->n_rows, K = model->task.n_outputs, used = 0;
+    int is_split = karma_i_table_ranks(f->rows)->size > 1; /* reports of these rows, which need numbers, are not */
     if (!checked && race->n_done < race->folds->n_folds) return KARMA_OK;
     model->left_out_rows = karma_i_alloc(n, sizeof *model->left_out_rows);
     model->left_out_scores = karma_i_alloc(n, K * sizeof *model->left_out_scores);
     if (!model->left_out_rows || !model->left_out_scores) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < f->rows->n_rows; i++)
+    for (size_t i = 0; !is_split && i < f->rows->n_rows; i++)
         if (!f->samples || f->samples->fold[i] == 0) model->left_out_rows[used++] = i;
     if (checked)
         memcpy(model->left_out_scores, checked, n * K * sizeof *checked);
     else
         KARMA_TRY(karma_i_scores_by_other_folds(model->left_out_scores, f->rule, race, karma_i_judge_row_loss(f->judge),
                                                 f->judge, f->most_machines, err));
-    model->n_left_out = n;
+    model->n_left_out = is_split ? 0 : n;
     return KARMA_OK;
 }
 
@@ -277,7 +284,8 @@ static karma_status fit_first(karma_model **out, fit_settings *how, check *c, co
     double now = karma_i_now(), share = FIRST_SHARE;
     if (f->contender) share = f->plan == f->contender ? TREE_SHARE : SHARE_BEFORE_TREES;
     *how = (fit_settings){f->task->options.solver, now + share * (f->deadline - now), 1, NULL};
-    if (how->solver == KARMA_SOLVER_AUTO && rest->n_rows > MOST_HURRIED_ROWS && (f->contender || isfinite(f->deadline)))
+    if (how->solver == KARMA_SOLVER_AUTO && count_rows(rest) > MOST_HURRIED_ROWS &&
+        (f->contender || isfinite(f->deadline)))
         how->solver = KARMA_SOLVER_NYSTROM;
     for (;;) {
         karma_model *model = NULL;
@@ -320,7 +328,7 @@ static void warn_of_refusal(const karma_i_last_fit *f, const check *c) {
                    "warning: learning from all %zu rows gave a worse model (%s %.4g, where models of the search had "
                    "%.4g on the same rows), so the model was learned from a random sample of %zu rows. To use all "
                    "rows, %s",
-                   f->rows->n_rows, karma_i_goal_name(f->judge->goal), sign * c->value, sign * (c->value - c->lead),
+                   count_rows(f->rows), karma_i_goal_name(f->judge->goal), sign * c->value, sign * (c->value - c->lead),
                    f->race->table->n_rows,
                    isfinite(f->deadline) ? "allow more time (option 'time')"
                                          : "try option 'effort=off' with your own option 'kernel' and option 'C'");
@@ -440,15 +448,11 @@ size_t karma_i_first_fit_parts(size_t n_rows) {
 /* Rows that the first models are learned from: all but the sample, or some of these where they are very many. */
 static karma_status split_rows(karma_i_fold *out, karma_table **some, const karma_i_last_fit *f, karma_error *err) {
     karma_i_folds folds = {0};
-    karma_i_fold part = {0};
     KARMA_TRY(karma_i_fold_split(out, f->samples, 0, err));
-    size_t n_folds = karma_i_first_fit_parts(out->train->n_rows);
+    size_t n_folds = karma_i_first_fit_parts(count_rows(out->train));
     if (n_folds < 2) return KARMA_OK;
     KARMA_TRY(karma_i_folds_init(&folds, f->task, out->train, n_folds, 1, (uint64_t)f->task->options.seed, 0, err));
-    karma_status st = karma_i_fold_test(&part, &folds, 0, err);
-    *some = part.test;
-    part.test = NULL;
-    karma_i_fold_clear(&part);
+    karma_status st = karma_i_fold_test_rows(some, &folds, 0, err);
     karma_i_folds_clear(&folds);
     return st;
 }
@@ -461,11 +465,11 @@ static karma_status try_both(tried *first, tried *second, karma_i_last_fit *f, c
     double began = karma_i_now();
     KARMA_TRY(fit_first(&first->model, &first->how, &first->check, f, some, err));
     double now = karma_i_now();
-    first->row_seconds = (now - began) / (double)some->n_rows;
-    double seconds = TREE_SECONDS * (double)rest->n_rows * (double)rest->n_attributes;
+    first->row_seconds = (now - began) / (double)count_rows(some);
+    double seconds = TREE_SECONDS * (double)count_rows(rest) * (double)rest->n_attributes;
     if (!f->contender || now + seconds > f->deadline) return KARMA_OK;
     KARMA_TRY(fit_first(&second->model, &second->how, &second->check, &contender, rest, err));
-    second->row_seconds = (karma_i_now() - now) / (double)rest->n_rows;
+    second->row_seconds = (karma_i_now() - now) / (double)count_rows(rest);
     return KARMA_OK;
 }
 
@@ -498,13 +502,13 @@ static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v,
 /* Whether there is time to learn the verdict from these rows. Trees that are there already take none. */
 static int is_in_time(const verdict *v, const karma_i_last_fit *f, const karma_table *rows) {
     double each = v->row_seconds - (v->how.grown ? v->grown_seconds : 0.0);
-    return karma_i_now() + SAFE_FACTOR * each * (double)rows->n_rows <= f->deadline;
+    return karma_i_now() + SAFE_FACTOR * each * (double)count_rows(rows) <= f->deadline;
 }
 
 /* After the choice was tried on `some` rows and the contender on the `rest`, those without the sample. */
 static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_last_fit *f, const karma_table *rest,
                                    const karma_table *some, karma_error *err) {
-    int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)f->rows->n_rows;
+    int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)count_rows(f->rows);
     int is_unchecked = v->plan != f->contender && some != rest;
     karma_model *model = v->best->model;
     v->best->model = NULL;
@@ -513,7 +517,7 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     if (is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
     v->how.grown = NULL; /* they do not know the sample's rows */
     passed = passed && is_in_time(v, f, f->rows);
-    if (st == KARMA_OK && passed && !is_small && !(is_unchecked && f->rows->n_rows > MOST_TWICE_ROWS))
+    if (st == KARMA_OK && passed && !is_small && !(is_unchecked && count_rows(f->rows) > MOST_TWICE_ROWS))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
     if (st == KARMA_OK) st = finish_model(model, f, v->check.scores, err);
     if (st == KARMA_OK)

@@ -8,9 +8,7 @@
 
 karma_status karma_i_table_check_whole(const karma_table *table, karma_error *err) {
     if (karma_i_table_ranks(table)->size == 1) return KARMA_OK;
-    return karma_i_fail(err, KARMA_ERR_OPTION,
-                        "rows that are split over processes are learned from with option 'effort=off' and option "
-                        "'solver=nystrom' only");
+    return karma_i_fail(err, KARMA_ERR_OPTION, "this cannot be done with rows that are split over processes");
 }
 
 /* --- rows as bytes ------------------------------------------------------------------------------------- */

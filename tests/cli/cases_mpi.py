@@ -74,6 +74,24 @@ class Together(Case):
                 self.good(self.run_mpi(ranks, *args, "some.karma"))
                 self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {name}, {words}")
 
+    def test_rows_that_are_left_out_are_those_of_one_process(self):
+        """Probabilities, intervals and sets from rows in all processes; a search of a sample, and one of all rows, since they are few."""
+        self.write("t.csv", table(1200))
+        kind, size = ["--target", "kind", "--ignore", "size"], ["--target", "size", "--ignore", "kind"]
+        off, search = ["--effort", "off", "--kernel", "linear"], ["--effort", "quick", "--kernel", "rank", "--outer", "rbf", "--gamma", "1", "--width", "1", "--folds", "3"]
+        for ranks, words in ((2, [*kind, *off, "--probabilities", "sigmoid"]), (5, [*size, *off, "--intervals", "0.8"]), (3, [*kind, *search]),
+                             (2, [*size, *search]), (2, [*kind, *search, "--effort", "normal"])):
+            args = ["train", "t.csv", "--id", "id", "--solver", "nystrom", "--threads", "1", "--landmarks", "40", *words, "-o"]
+            wanted = self.good(self.run_karma(*args, "one.karma"))
+            run = self.good(self.run_mpi(ranks, *args, "any.karma"))
+            self.assertEqual(self.read("any.karma"), self.read("one.karma"), f"{ranks} processes, {words}")
+            self.assertEqual(self.said(run), self.said(wanted))
+            self.assertEqual(run.out.replace("any.karma", "one.karma").split(), wanted.out.split())  # lines may be of other lengths
+        for words, part in ((["--kernel", "boost"], "boost"), (["--kernel", "rank", "--time", "5"], "--time is not split"), ([], "--kernel is given")):
+            run = self.run_mpi(2, "train", "t.csv", *kind, "--id", "id", "--solver", "nystrom", "--effort", "quick", *words, "-o", "x.karma")
+            self.assertEqual(run.code, 2 if "boost" in words else 0, str(run))
+            self.assertIn(part, run.err)
+
     def test_predictions_are_in_the_order_of_the_rows(self):
         self.write("t.csv", table(1200))
         self.write("new.csv", table(1100, 2))

@@ -203,6 +203,7 @@ typedef struct table_case {
     const char *path;
     karma_read_options read;
     karma_fit_options fit;
+    karma_search_options search; /* which is off */
     karma_table *tables[MOST_RANKS];
     void *models[MOST_RANKS];
     size_t model_bytes[MOST_RANKS];
@@ -219,6 +220,8 @@ static void open_case(table_case *c, const char *path) {
     c->path = path;
     karma_options_init(karma_read_option_table(), &c->read);
     karma_options_init(karma_fit_option_table(), &c->fit);
+    karma_options_init(karma_search_option_table(), &c->search);
+    set_option(karma_search_option_table(), &c->search, "effort", "off");
     set_option(karma_read_option_table(), &c->read, "target", "y");
     set_option(karma_read_option_table(), &c->read, "row-weight", "w");
     c->read.threads = c->fit.threads = 1;
@@ -229,6 +232,7 @@ static void open_case(table_case *c, const char *path) {
 static void close_case(table_case *c) {
     karma_options_clear(karma_read_option_table(), &c->read);
     karma_options_clear(karma_fit_option_table(), &c->fit);
+    karma_options_clear(karma_search_option_table(), &c->search);
 }
 
 static void read_part(member *m) {
@@ -292,31 +296,47 @@ static void fit_part(member *m) {
     karma_model *model = NULL;
     size_t k = m->ranks.rank;
     m->status = karma_table_read_split(&table, c->path, &c->read, &m->ranks, NULL, &m->err);
-    if (m->status == KARMA_OK) m->status = karma_fit(&model, table, &c->fit, NULL, &m->err);
+    if (m->status == KARMA_OK) m->status = karma_search(&model, table, &c->fit, &c->search, NULL, &m->err);
     if (m->status == KARMA_OK) m->status = karma_model_save_buffer(&c->models[k], &c->model_bytes[k], model, &m->err);
     karma_model_free(model);
     karma_table_free(table);
 }
 
+/* Whatever is learned. A quick search has a sample of 1000 rows, one of normal effort looks at all rows. */
 static void models_have_the_same_bytes(void **state) {
     (void)state;
     temp_file temporary;
     temp_create(&temporary, ".csv", "", 0);
     const char *path = temporary.path;
-    static const char *const kernels[] = {"linear", "rank", "linear + rank", "subspace", "linear + 10*subspace"};
+    static char *fixed[] = {"kernel", "solver", "outer", "landmarks", "gamma", "width", "C"};
+    static const struct {
+        const char *kernel, *effort, *option, *value;
+        size_t least, most; /* processes */
+    } learned[] = {{"linear", "off", "folds", "2", 2, 5},
+                   {"rank", "off", "folds", "2", 2, 5},
+                   {"linear + rank", "off", "folds", "2", 2, 5},
+                   {"subspace", "off", "folds", "2", 2, 5},
+                   {"linear + 10*subspace", "off", "folds", "2", 2, 5},
+                   {"rank", "off", "probabilities", "isotonic", 3, 3},
+                   {"linear", "off", "sets", "0.8", 2, 2},
+                   {"rank", "quick", "folds", "2", 4, 4},
+                   {"linear", "normal", "folds", "2", 2, 2}};
     write_hard_file(path, 1700);
-    for (size_t s = 0; s < sizeof kernels / sizeof kernels[0]; s++) {
+    for (size_t s = 0; s < sizeof learned / sizeof learned[0]; s++) {
         table_case c;
         open_case(&c, path);
-        set_option(karma_fit_option_table(), &c.fit, "kernel", kernels[s]);
+        set_option(karma_fit_option_table(), &c.fit, "kernel", learned[s].kernel);
         set_option(karma_fit_option_table(), &c.fit, "outer", "rbf");
+        set_option(karma_fit_option_table(), &c.fit, learned[s].option, learned[s].value);
+        set_option(karma_search_option_table(), &c.search, "effort", learned[s].effort);
+        c.search.fixed = (karma_names){fixed, sizeof fixed / sizeof fixed[0]};
         set_option(karma_fit_option_table(), &c.fit, "subspace-rank", "2");
         member one = {.ranks = karma_i_one_rank, .payload = &c};
         fit_part(&one);
         if (one.status != KARMA_OK) fail_msg("%s", one.err.message);
         void *wanted = c.models[0];
         size_t bytes = c.model_bytes[0];
-        for (size_t n_ranks = 2; n_ranks <= 5; n_ranks++) {
+        for (size_t n_ranks = learned[s].least; n_ranks <= learned[s].most; n_ranks++) {
             member members[MOST_RANKS];
             run_together(members, n_ranks, fit_part, &c);
             for (size_t k = 0; k < n_ranks; k++) {
@@ -327,6 +347,7 @@ static void models_have_the_same_bytes(void **state) {
             }
         }
         karma_buffer_free(wanted);
+        c.search.fixed = (karma_names){0}; /* not owned */
         close_case(&c);
     }
     temp_remove(&temporary);
@@ -485,16 +506,18 @@ static void refusals_are_those_of_all(void **state) {
     temp_create(&temporary, ".csv", "", 0);
     const char *path = temporary.path;
     struct {
-        const char *option, *value, *said;
-    } refused[] = {{"kernel", "boost", "cannot be learned from rows that are split"},
-                   {"solver", "batch", "solver=nystrom"},
-                   {"probabilities", "sigmoid", "cannot be learned from rows that are split"}};
+        const char *option, *value, *effort, *said;
+    } refused[] = {{"kernel", "boost", "off", "cannot be learned from rows that are split"},
+                   {"solver", "batch", "off", "solver=nystrom"},
+                   {"coverage-by", "missing", "off", "cannot be learned from rows that are split"},
+                   {"kernel", "rank", "quick", "needs a kernel"}}; /* this one is not fixed */
     write_hard_file(path, 900);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         table_case c;
         member members[MOST_RANKS];
         open_case(&c, path);
         set_option(karma_fit_option_table(), &c.fit, refused[i].option, refused[i].value);
+        set_option(karma_search_option_table(), &c.search, "effort", refused[i].effort);
         run_together(members, 3, fit_part, &c);
         for (size_t k = 0; k < 3; k++) {
             assert_int_equal(members[k].status, KARMA_ERR_OPTION);

@@ -195,11 +195,14 @@ static void start_clock(tool *t, double started) {
     if (t->search.time > 0.0) t->search.time = fmax(least, t->search.time - (now() - started));
 }
 
-/* What several processes learn together: the landmark solver, without a search. */
+/* What several processes learn together: the landmark solver, with a search only of what belongs to one kernel. */
 static const char *alone(tool *t) {
+    int searches;
     resolve_effort(t);
-    if (t->search.effort != KARMA_EFFORT_OFF || t->fit.solver != KARMA_SOLVER_NYSTROM)
-        return "only --solver nystrom with --effort off is split";
+    searches = t->search.effort != KARMA_EFFORT_OFF;
+    if (t->fit.solver != KARMA_SOLVER_NYSTROM || (searches && !t->fit.kernel))
+        return "only --solver nystrom is split, with a search only if --kernel is given";
+    if (searches && t->search.time > 0.0) return "--time is not split";
     if (t->options.go_on) return "--continue is not split";
     if (t->options.compact) return "--compact is not split";
     if (t->options.report) return "--report is not split";
