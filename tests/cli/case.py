@@ -20,6 +20,7 @@ HUNG = 3600  # seconds after which a run counts as hung; far more than any run n
 UNLIKE = "cells unlike the training rows"
 CRASH = re.compile(r"Sanitizer|runtime error|Traceback|Assertion|Segmentation|core dumped|stack smashing")
 NOBODY = 65534
+COUNTED = "coverage" in KARMA  # a process writes its counts when it ends
 
 
 class Run:
@@ -143,6 +144,8 @@ class Case(unittest.TestCase):
         """Options for a run that file permissions apply to. Root's are not: then the tool runs as nobody, if nobody may."""
         if os.getuid() != 0:
             return {}
+        if COUNTED:
+            self.skipTest("nobody cannot write the counts of a coverage build")
         user = {"user": NOBODY, "group": NOBODY}
         os.chmod(self.dir, 0o755)
         try:

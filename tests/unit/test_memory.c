@@ -235,7 +235,6 @@ static void arrow_types_and_nulls(void **state) {
     karma_options_clear(karma_read_option_table(), &o);
 }
 
-/* A slice of a batch starts at an offset in every column. */
 /* A view has 16 bytes: a text of up to 12 bytes, or its length and its offset in the first buffer. */
 static void put_view(char *view, const char *text, int32_t place) {
     int32_t length = (int32_t)strlen(text), buffer = 0;
@@ -274,6 +273,7 @@ static void arrow_halves_and_views(void **state) {
     karma_table_free(table);
 }
 
+/* A slice of a batch starts at an offset in every column. */
 static void arrow_slices(void **state) {
     (void)state;
     arrow_case c;
@@ -344,6 +344,100 @@ static void arrow_errors_name_the_column(void **state) {
     c.schema.format = "i";
     assert_int_equal(karma_table_from_arrow(&table, &c.schema, &c.batch, NULL, &err), KARMA_ERR_DATA);
     assert_null(table);
+}
+
+static karma_status read_with(karma_table **table, const arrow_case *c, const char *const settings[][2], size_t n,
+                              karma_error *err) {
+    const karma_option_table *options = karma_read_option_table();
+    karma_read_options o;
+    karma_options_init(options, &o);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(karma_option_set(karma_option_find(options, settings[i][0]), &o, settings[i][1], NULL),
+                         KARMA_OK);
+    karma_status st = karma_table_from_arrow(table, &c->schema, &c->batch, &o, err);
+    karma_options_clear(options, &o);
+    return st;
+}
+
+/* Options give columns their roles and kinds. */
+static void arrow_columns_have_the_roles_of_the_options(void **state) {
+    (void)state;
+    static const char *const settings[][2] = {
+        {"target", "t"}, {"id", "d"}, {"ignore", "b"}, {"category", "n"}, {"row-weight", "y"}};
+    static const double weights[] = {0.5, 1.5, 0.0, 2.5};
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    make_arrow(&c);
+    c.buffers[4][1] = weights;
+    if (read_with(&table, &c, settings, 5, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_table_validate(table, NULL), KARMA_OK);
+    assert_int_equal(karma_table_n_attributes(table), 1);
+    assert_string_equal(karma_table_level(table, 0, (size_t)cell(table, 3, 0)), "40");
+    check_missing(table, 1, 0);
+    assert_int_equal(karma_table_n_targets(table), 1);
+    assert_int_equal(karma_table_n_classes(table, 0), 3);
+    assert_string_equal(karma_table_id(table, 0, 0), "high");
+    assert_true(karma_table_row_weight(table, 1) == 1.5 && karma_table_row_weight(table, 2) == 0.0);
+    karma_table_free(table);
+}
+
+/* Texts and dictionaries of texts can be numbers if an option says so; a column of type null is missing. */
+static void arrow_texts_can_be_numbers(void **state) {
+    (void)state;
+    static const char *const settings[][2] = {{"numeric", "t"}, {"numeric", "d"}};
+    static const char numbers[] = "1.52e7-8", levels[] = "0.25-100";
+    static const unsigned char dictionary_bits[] = {0x02}; /* level 0 is NULL */
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    make_arrow(&c);
+    c.buffers[1][2] = numbers; /* 1.5, nothing, 2e, 7-8 */
+    assert_int_equal(read_with(&table, &c, settings, 2, &err), KARMA_ERR_DATA);
+    assert_non_null(strstr(err.message, "column 't': a text is not a number"));
+    c.buffers[1][2] = "1.570-25";
+    c.dictionary_buffers[0] = dictionary_bits;
+    c.dictionary.null_count = 1;
+    c.dictionary_buffers[2] = levels;
+    c.field[3].format = "n";
+    if (read_with(&table, &c, settings, 2, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_true(cell(table, 0, 1) == 1.5);
+    check_missing(table, 1, 1);
+    assert_true(cell(table, 0, 2) == -100.0);
+    check_missing(table, 1, 2); /* its level is NULL */
+    for (size_t i = 0; i < 4; i++) check_missing(table, i, 3);
+    karma_table_free(table);
+}
+
+static void refused(const arrow_case *c, const char *name, const char *value, const char *says) {
+    const char *const settings[][2] = {{"target", "y"}, {name, value}};
+    karma_table *table = NULL;
+    karma_error err;
+    assert_int_not_equal(read_with(&table, c, settings, 2, &err), KARMA_OK);
+    if (!strstr(err.message, says)) fail_msg("\"%s\" without \"%s\"", err.message, says);
+    assert_null(table);
+}
+
+static void arrow_values_and_names_are_checked(void **state) {
+    (void)state;
+    static const double infinite[] = {0.5, -INFINITY, 1.5, 2.5};
+    arrow_case c;
+    make_arrow(&c);
+    refused(&c, "id", "y", "column 'y': it has two roles");
+    refused(&c, "ignore", "z", "there is no column 'z'");
+    refused(&c, "category", "z", "there is no column 'z'");
+    c.buffers[4][1] = infinite;
+    refused(&c, "ignore", "b", "column 'y': a value is infinite");
+    make_arrow(&c);
+    c.buffers[1][2] = "on\0twthr";
+    refused(&c, "ignore", "b", "column 't': a text has a NUL byte");
+    make_arrow(&c);
+    c.field[2].format = "g";
+    c.column[2].dictionary = NULL;
+    refused(&c, "ignore", "b", "column 'd': its dictionary cannot be read");
+    make_arrow(&c);
+    c.batch.n_children = 4;
+    refused(&c, "ignore", "b", "the Arrow array does not match its schema");
 }
 
 /* --- arrays --- */
@@ -469,6 +563,9 @@ int main(void) {
         cmocka_unit_test(strides_may_be_of_any_sign),
         cmocka_unit_test(arrow_types_and_nulls),
         cmocka_unit_test(arrow_halves_and_views),
+        cmocka_unit_test(arrow_columns_have_the_roles_of_the_options),
+        cmocka_unit_test(arrow_texts_can_be_numbers),
+        cmocka_unit_test(arrow_values_and_names_are_checked),
         cmocka_unit_test(arrow_slices),
         cmocka_unit_test(arrow_streams),
         cmocka_unit_test(arrow_errors_name_the_column),
