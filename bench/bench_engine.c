@@ -58,7 +58,7 @@ typedef struct times {
     size_t count;
 } times;
 
-/* What stands at 0 is the warm-up. */
+/* Element 0 is the warm-up. */
 static void record(times *t, size_t repeat, double start) {
     double seconds = now() - start;
     must(repeat <= MOST_REPEATS, "too many repetitions");
@@ -82,7 +82,7 @@ static void print_end(void) {
 
 /* ---- data ---- */
 
-/* Low-rank rows with half the cells missing, and the labels of a linear rule on what is hidden beneath them. As ranks,
+/* Low-rank rows with half the cells missing, and labels from a linear rule on the complete rows. As ranks,
  * the values' normal distribution function in bytes 1 to 255. */
 typedef struct sample {
     karma_i_rows *rows;
@@ -150,7 +150,7 @@ static int bench_dense(char **arguments) {
     int threads = (int)number(arguments[4]);
     sample s, values;
     draw_sample(&s, n, d, ranked);
-    draw_sample(&values, n, d, 0); /* what SGEMM multiplies: as many columns, of single precision */
+    draw_sample(&values, n, d, 0); /* the matrices for SGEMM: as many columns, in single precision */
     float *out = karma_i_alloc_large(n, n * sizeof *out); /* all three write to the same memory */
     must(out != NULL, "out of memory");
     openblas_set_num_threads(threads);
@@ -244,7 +244,7 @@ static int bench_category(char **arguments) {
     karma_i_kernel kernel;
     karma_i_rows *coded = draw_categories(n, d, levels, 1), *spread = draw_categories(n, d, levels, 0);
     sample values;
-    draw_sample(&values, n, columns, 0); /* what SGEMM multiplies */
+    draw_sample(&values, n, columns, 0); /* the matrices for SGEMM */
     check(karma_i_kernel_init(&kernel, GAMMA, MISSING * (double)d + 1.0, BIAS, d, &err), &err);
     float *out = karma_i_alloc_large(n, n * sizeof *out);
     must(out != NULL, "out of memory");
@@ -399,7 +399,7 @@ static int bench_online(char **arguments) {
         start = now();
         learn_by_library(&ours, &s, C, 1);
         record(&one_thread, r, start);
-        if (r > 0) { /* no warming up for what takes seconds */
+        if (r > 0) { /* no warm-up for runs that take seconds */
             start = now();
             learn_by_row(&theirs, &s, C, vector_pair);
             record(&vector, r, start);
@@ -555,7 +555,7 @@ static int bench_sparse(char **arguments) {
         must(karma_i_kernel_block(out, n, &kernel, block, all, threads) == KARMA_OK, "out of memory");
         record(&library, r, began);
     }
-    double sum = 0.0; /* lets the peer see that both have the same rows */
+    double sum = 0.0; /* lets the peer check that both have the same rows */
     for (size_t j = 0; j < n; j++) sum += (double)out[j];
     printf("{");
     print_times("block", &library);

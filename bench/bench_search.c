@@ -25,7 +25,7 @@ static void set(const karma_option_table *table, void *options, const char *name
     check(karma_option_set(karma_option_find(table, name), options, value, &err), &err);
 }
 
-/* What the model of this kernel text reaches on the test rows. */
+/* The score of the model with this kernel text on the test rows. */
 static double score(const char *kernel, const karma_table *train, const char *test_path, karma_fit_options *fit,
                     karma_goal goal) {
     karma_error err = {0};

@@ -1,4 +1,4 @@
-/* What the programs that bench/run calls have in common. */
+/* Shared by the programs that bench/run calls. */
 #ifndef KARMA_BENCH_TIMING_H
 #define KARMA_BENCH_TIMING_H
 

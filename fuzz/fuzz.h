@@ -1,5 +1,5 @@
-/* What the fuzz targets share. A target is one file with one function, LLVMFuzzerTestOneInput: linked with libFuzzer it
- * is a fuzzer (dev/fuzz), linked with replay.c a test that runs over its corpus. */
+/* Shared by the fuzz targets. A target is one file with one function, LLVMFuzzerTestOneInput: linked with libFuzzer
+ * it is a fuzzer (dev/fuzz), linked with replay.c a test that runs over its corpus. */
 #ifndef KARMA_FUZZ_H
 #define KARMA_FUZZ_H
 

@@ -1,5 +1,5 @@
-/* Arrow arrays: schemas of any kind over buffers that are large enough for what they announce, as the interface demands
- * of a producer. Offsets into texts are whatever the input says. */
+/* Arrow arrays: schemas of any kind over buffers that are as large as they announce, which the interface requires of
+ * a producer. The input determines the offsets into texts. */
 #include "fuzz.h"
 
 #include <stdlib.h>

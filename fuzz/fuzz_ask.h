@@ -4,8 +4,8 @@
 
 #include "fuzz.h"
 
-/* Explains, completes, judges and measures the rows with this model. What is answered is finite where the headers say
- * so; what is refused has a message. */
+/* Explains, completes, judges and measures the rows with this model. Answers are finite where the headers say so,
+ * and refusals have a message. */
 void fuzz_ask(const karma_model *model, const karma_table *table);
 
 #endif

@@ -1,4 +1,4 @@
-/* Formulas of kernels: a text is refused, or makes a plan whose own text makes an equal plan. */
+/* Formulas of kernels: a text is refused, or it gives a plan whose printed text gives an equal plan. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 static const char MARK[] = "\"checksum\":\"";
 enum { DIGITS = 8, ROWS = 3 };
 
-/* Signs the file, so that the loader looks at what it holds. */
+/* Signs the file, so that the loader reads its contents. */
 static void sign(uint8_t *bytes, size_t size) {
     size_t length = sizeof MARK - 1;
     for (size_t i = 8; i + length + DIGITS <= size; i++)
@@ -26,7 +26,7 @@ static void sign(uint8_t *bytes, size_t size) {
         }
 }
 
-/* What the model predicts, so that it can be judged: its classes in turn, and one that it does not know. */
+/* Labels to judge the model by: its classes in turn, and one that it does not know. */
 static void label_rows(karma_table *table, const karma_model *model) {
     for (size_t t = 0; t < karma_model_n_targets(model); t++) {
         static const double numbers[ROWS] = {0.0, 1.5, -2.0};
@@ -81,7 +81,7 @@ static void predict_both(const karma_model *model, const karma_model *copy, cons
     free(scores);
 }
 
-/* A learner takes or refuses the rows. */
+/* A learner accepts or refuses the rows. */
 static void go_on(const uint8_t *bytes, size_t size, const karma_table *table) {
     karma_online *online = NULL;
     const karma_model *model = NULL;

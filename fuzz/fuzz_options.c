@@ -16,7 +16,8 @@ static void set_option(const karma_option_table *table, void *options, const cha
         return;
     }
     int n = karma_option_text(option, options, text, sizeof text);
-    if (n < 0 || n >= MOST_TEXT || option->kind == KARMA_OPTION_NAMES) return; /* a list grows by what is set */
+    /* a list grows by the items that are set */
+    if (n < 0 || n >= MOST_TEXT || option->kind == KARMA_OPTION_NAMES) return;
     if (karma_option_set(option, options, text, &err) != KARMA_OK) fuzz_fail(err.message);
     (void)karma_option_text(option, options, again, sizeof again);
     FUZZ_CHECK(strcmp(text, again) == 0, "a value that was read back is another one");

@@ -1,5 +1,5 @@
-/* A stream of tiny tables: learn, save after some of them, load, go on. Nothing but a number comes out, and the learner
- * that went on from the file saves the bytes of the one that never stopped. */
+/* A stream of tiny tables: learn, save after some of them, load, go on. All scores are finite, and the learner that
+ * continued from the file saves the same bytes as the one that never stopped. */
 #include "fuzz_table.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static void *saved_model(size_t *size, karma_online *online, const karma_table *
     return bytes;
 }
 
-/* The learner that a file of these bytes goes on with. */
+/* The learner that is loaded from these bytes. */
 static karma_online *load(const void *bytes, size_t size) {
     karma_online *online = NULL;
     karma_error err = {0};
@@ -54,7 +54,7 @@ static karma_online *load(const void *bytes, size_t size) {
     return online;
 }
 
-/* Both learn the table, and either both can or neither; gives whether they could. */
+/* Both learn the table, and either both succeed or both fail; returns whether they succeeded. */
 static int learn_both(karma_online *one, karma_online *two, const karma_table *table) {
     karma_error err = {0};
     karma_status st = karma_online_learn(one, table, NULL, &err);

@@ -1,4 +1,4 @@
-/* Changes of model files that keep their form, so that what a file says is tested and not only that it is one: a number
+/* Mutations of model files that keep their form, so that checks of their contents are tested too: a number
  * of the header becomes another one, or items of the arrays do. Every fourth change is one of any bytes. */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int is_numeral(uint8_t byte) {
     return byte != '\0' && strchr("0123456789+-.eE", byte) != NULL;
 }
 
-/* A number of the header; what follows moves, and the spaces at the header's end give or take the difference. */
+/* Changes a number of the header; the rest moves, and the spaces at the end of the header make up the difference. */
 static void change_number(uint8_t *header, size_t length, unsigned random) {
     size_t at = random % length, end, room = length;
     while (at < length && !(is_numeral(header[at]) && header[at] != 'e' && header[at] != 'E')) at++;

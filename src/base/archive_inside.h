@@ -1,4 +1,4 @@
-/* What the files of the archive share. */
+/* Shared by the files of the archive. */
 #ifndef KARMA_I_ARCHIVE_INSIDE_H
 #define KARMA_I_ARCHIVE_INSIDE_H
 

@@ -119,7 +119,7 @@ static karma_status read_data(karma_i_archive *a, input *in) {
 
 /* --- checksum ------------------------------------------------------------------------------------------ */
 
-/* Where the digits of the checksum are in the header; NULL if there are none. */
+/* The place of the checksum's digits in the header; NULL if there are none. */
 static char *find_checksum(const karma_i_archive *a) {
     size_t key = sizeof KARMA_I_CHECKSUM_KEY - 1;
     char *header = (char *)a->bytes + 8;

@@ -28,8 +28,8 @@ void karma_i_list_names(char *text, size_t size, const char *const *names, size_
 
 /* True when the progress hook asks to stop. */
 int karma_i_progress(const karma_hooks *hooks, const char *stage, size_t done, size_t total);
-/* For work that is of use half-done. Hooks of our own give KARMA_I_ENOUGH when the time is over: then it ends with what
- * it has. For karma_i_progress that is 0, and other work goes on. */
+/* For work whose partial results are useful. Hooks of our own give KARMA_I_ENOUGH when the time is over: then it
+ * ends with what it has. For karma_i_progress that is 0, and other work goes on. */
 enum { KARMA_I_ENOUGH = 1 << 14 };
 int karma_i_progress_or_enough(const karma_hooks *hooks, const char *stage, size_t done, size_t total);
 

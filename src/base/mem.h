@@ -13,7 +13,7 @@ void *karma_i_alloc_aligned(size_t count, size_t size);
 /* Resizes; on failure returns NULL and leaves `old` as it was. */
 void *karma_i_realloc(void *old, size_t count, size_t size);
 void karma_i_free(void *memory);
-/* For matrices: the system is asked for large pages, and provides memory only for pages that are used. Freed by
+/* For matrices: asks the system for large pages; memory is provided only for pages that are used. Freed by
  * karma_i_free. Not zeroed. */
 void *karma_i_alloc_large(size_t count, size_t size);
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* What processes show at a meeting: nothing, a wish, or a failure, which is WISH plus at least 1 and more for lower
+/* The states that processes compare: nothing, a wish, or a failure, which is WISH plus at least 1 and more for lower
  * ranks, so that the first process that failed is heard. */
 #define NOTHING 0.0
 #define WISH    1.0

@@ -2,7 +2,7 @@
 /* Output files that are complete or absent. If the system supports it, the file has no name while it is written, so it
  * vanishes if the process dies. To commit it is flushed and synced, gets a temporary name in the directory, is renamed,
  * and the directory synced too, so that a crash leaves the old file or the new one. Elsewhere it has the temporary name
- * from the start. What a killed process left under such a name is removed when the file is written again. */
+ * from the start. A file that a killed process left under such a name is removed when the output is written again. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

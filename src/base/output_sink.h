@@ -1,4 +1,4 @@
-/* Outputs that become something other than a file: the text is kept in a temporary file and handed over at the commit.
+/* Outputs other than files: the text is kept in a temporary file and handed over at the commit.
  */
 #ifndef KARMA_I_OUTPUT_SINK_H
 #define KARMA_I_OUTPUT_SINK_H

@@ -1,11 +1,11 @@
-/* Rows that are split over processes, and sums over all of them that do not depend on how.
+/* Rows that are split over processes, and sums over all rows that do not depend on the split.
  *
  * All rows, counted through the processes, are cut into granules of a power of two times 256 rows, at most 16,384 of
- * them, which depends on the number of rows alone. A process has whole granules, in order. A granule is summed from its
- * first row to its last, and granules are summed along a binary tree: 0 + 1, 2 + 3, ..., then the pairs, and so on.
- * Every sum is therefore made of the same additions for any number of threads and processes, and so are the bits of it.
- * Where two neighbours of the tree are in two processes, one sends its sum to the other, and in the end rank 0 tells
- * all. */
+ * them, which depends on the number of rows alone. A process has whole granules, in order. A granule is summed from
+ * its first row to its last, and granules are summed along a binary tree: 0 + 1, 2 + 3, ..., then the pairs, and so
+ * on. Every sum is therefore made of the same additions for any number of threads and processes, and so are the bits
+ * of it. Where two neighbours of the tree are in two processes, one sends its sum to the other, and at the end rank 0
+ * sends the result to all. */
 #ifndef KARMA_I_PARTITION_H
 #define KARMA_I_PARTITION_H
 
@@ -70,7 +70,7 @@ const double *karma_i_tree_node_sums(karma_i_tree *tree, unsigned level);
 karma_status karma_i_tree_begin(karma_i_tree *tree, size_t width, const karma_i_partition *split, karma_error *err);
 karma_status karma_i_tree_total(double *out, karma_i_tree *tree, const karma_i_partition *split, karma_error *err);
 
-/* Adds something of the rows from `first` to `end`, of those that are here, to sums. */
+/* Adds the terms of rows `first` to `end` of this process to the sums. */
 typedef void (*karma_i_add_rows_fn)(double *sums, const void *payload, size_t first, size_t end);
 /* out[0..width) becomes the sum over all rows of all processes. */
 karma_status karma_i_partition_sum(double *out, size_t width, const karma_i_partition *split, karma_i_add_rows_fn add,

@@ -24,7 +24,7 @@ static void forget(void *state) {
     karma_model_free(state);
 }
 
-/* How many training rows have each attribute, and which rows are complete. */
+/* Counts the training rows that observe each attribute, and finds the complete rows. */
 typedef struct survey {
     size_t *n_observed;
     size_t *complete; /* row numbers, ascending */

@@ -40,7 +40,7 @@ static void forget(void *state) {
     karma_i_free(g);
 }
 
-/* What the rounds for one output work on. */
+/* The state of the rounds for one output. */
 typedef struct work {
     const karma_i_learner *learner;
     const karma_i_grid *rows;

@@ -1,5 +1,5 @@
 /* Rows of a table in the features of a recipe that has features only (karma_i_recipe_learn_indicators), in double
- * precision: what methods that fill in missing cells work on. karma_i_recipe_decode leads back. */
+ * precision, for methods that fill in missing cells. karma_i_recipe_decode leads back. */
 #ifndef KARMA_I_GRID_H
 #define KARMA_I_GRID_H
 

@@ -5,7 +5,7 @@
 
 #include "karma/base.h"
 
-/* All rows, those with labels and those to be labelled. All arrays row-major. */
+/* All rows, with known labels and with labels to predict. All arrays row-major. */
 typedef struct karma_i_joint {
     size_t n_rows, n_labels, n_features;
     const double *labels;  /* -1 or 1; NaN: not known */

@@ -4,7 +4,7 @@
 
 #include "karma/base.h"
 
-/* What is left of the singular values. */
+/* The singular values that remain. */
 typedef struct karma_i_shrunk {
     size_t rank;
     double nuclear; /* their sum */

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "compare/method.h"
 
-/* What a contest borrows. */
+/* The data that a contest borrows. */
 typedef struct contest_arrays {
     karma_i_head head; /* the task's, as the training rows have it */
     size_t *classes;

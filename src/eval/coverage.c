@@ -153,7 +153,7 @@ karma_status karma_left_out_coverage(karma_coverage *out, const karma_model *mod
 
 /* --- abstention ---------------------------------------------------------------------------------------- */
 
-/* How good a row's prediction is: 1 if the class is right, or how far off the number is. */
+/* The quality of a prediction: 1 if the class is right, or the absolute error of a number. */
 static double row_score(const karma_i_judged *j, size_t row) {
     const double *scores = karma_i_judged_scores(j, row);
     if (j->head->labels.task == KARMA_TASK_REGRESS) return fabs(karma_i_head_number(j->head, scores) - j->labels[row]);

@@ -21,7 +21,7 @@ void karma_importances_clear(karma_importances *importances) {
 
 /* --- one attribute ------------------------------------------------------------------------------------- */
 
-/* What all attributes have in common. */
+/* Shared by all attributes. */
 typedef struct trial {
     const karma_model *model;
     const karma_table *table; /* rows with a label */

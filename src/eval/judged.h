@@ -1,4 +1,4 @@
-/* The labels of one target and the scores of the same rows, from which every metric is computed. */
+/* The labels and scores of one target, from which every metric is computed. */
 #ifndef KARMA_I_JUDGED_H
 #define KARMA_I_JUDGED_H
 

@@ -6,14 +6,14 @@
 #include "eval/judged.h"
 #include "karma/evaluate.h"
 
-/* What a metric needs of the scores, so that a model can be chosen by it. */
+/* The kind of scores that a metric needs, so that a model can be chosen by it. */
 typedef enum karma_i_metric_needs {
     KARMA_I_NEEDS_SCORES,
     KARMA_I_NEEDS_PROBABILITIES, /* scores of the logistic loss */
     KARMA_I_NEEDS_QUANTILES
 } karma_i_metric_needs;
 
-/* What log loss takes a smaller probability for. */
+/* Log loss replaces smaller probabilities by this one. */
 #define KARMA_I_LEAST_PROBABILITY 1e-15
 
 typedef struct karma_i_metric {
@@ -25,7 +25,7 @@ typedef struct karma_i_metric {
     double fallback;      /* the value for rows that have none, as the AUC of one class; 0: there is no such value */
     int is_share_of_rows; /* a mean of zeros and ones over the rows */
     double (*value)(const karma_i_judged *judged);
-    /* What a constant prediction reaches on the same rows. NULL: it is not known. */
+    /* The value for a constant prediction on the same rows. NULL: it is not known. */
     double (*constant)(const karma_i_judged *judged);
     /* How wrong the scores of one row are, in the units of the solver; `truth` is its class, `label` its number. The
      * metric is a mean of these over rows, or follows from one. NULL: it does not. */

@@ -1,4 +1,4 @@
-/* How much the support rows have in common with a row. */
+/* The overlap of the support rows with a row. */
 #include "base/error.h"
 #include "karma/explain.h"
 #include "model/model.h"

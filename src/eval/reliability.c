@@ -50,7 +50,7 @@ static size_t likeliest(const double *p, size_t n_classes) {
     return best;
 }
 
-/* What is not a probability goes to the nearest end, NaN to the last bin. */
+/* Values outside [0, 1] go to the nearest end, NaN to the last bin. */
 static size_t bin_of(double confidence) {
     if (!(confidence < 1.0)) return KARMA_I_RELIABILITY_BINS - 1;
     return confidence > 0.0 ? (size_t)(confidence * KARMA_I_RELIABILITY_BINS) : 0;

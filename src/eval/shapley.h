@@ -5,8 +5,8 @@
  *
  * which is the mean over all orders of what i adds to those before it (Shapley 1953; as explanations Štrumbelj and
  * Kononenko 2010, Lundberg and Lee 2017). Cells are hidden in the encoded row: under --unit-ball it keeps its length
- * unit. Where an encoding has a subspace they are hidden before the row is placed in it, and its coordinates are those
- * that the cells of S alone tell. */
+ * unit. Where an encoding has a subspace they are hidden before the row is placed in it, and its coordinates are
+ * those that follow from the cells of S alone. */
 #ifndef KARMA_I_SHAPLEY_H
 #define KARMA_I_SHAPLEY_H
 

@@ -1,4 +1,4 @@
-/* Columns as trees see them: one byte per cell, the number of its bin.
+/* Columns for trees: one byte per cell, the number of its bin.
  *
  * A number arrives as a byte of the rank transform, 1 to 255, and each byte that occurs is a bin. A category arrives as
  * the code of its level, and each level that occurs is a bin; if there are more than 255 levels, the most frequent 254
@@ -19,7 +19,7 @@ typedef struct karma_i_forest_column {
     size_t n_levels; /* of a category, at most 65535; 0: a number */
 } karma_i_forest_column;
 
-/* Which bin each level of each category has; what is needed to read new rows. */
+/* The bin of each level of each category, which is needed to read new rows. */
 typedef struct karma_i_level_bins {
     size_t n_attributes;
     uint32_t *n_levels; /* of each attribute; 0: a number */

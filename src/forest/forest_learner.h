@@ -1,4 +1,4 @@
-/* What boosting and bagging have in common: the rows as bins and outputs, samples, and a tree's way into the forest. */
+/* Shared by boosting and bagging: rows as bins and outputs, samples, and adding a tree to the forest. */
 #ifndef KARMA_I_FOREST_LEARNER_H
 #define KARMA_I_FOREST_LEARNER_H
 

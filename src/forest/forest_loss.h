@@ -17,7 +17,7 @@ typedef struct karma_i_forest_loss {
     double parameter; /* a quantile in (0, 1), or a residual above 0 */
 } karma_i_forest_loss;
 
-/* What is known of the rows. */
+/* The labels and weights of the rows. */
 typedef struct karma_i_forest_labels {
     size_t n_outputs;
     const double *targets, *weights;   /* by row, n_outputs each; weight 0: not labelled, the target is not looked at */

@@ -1,4 +1,4 @@
-/* What is summed over the rows of a node: gradients, hessians and the number of rows, as whole numbers.
+/* The sums over the rows of a node: gradients, hessians and the number of rows, as whole numbers.
  *
  * A row has D gradients g_k and H hessians h_k, H = 1 (one that all outputs share) or D. They are rounded to multiples
  * of a unit, a power of two that is small enough not to matter and large enough that sums over all rows fit into a

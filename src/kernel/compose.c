@@ -97,7 +97,7 @@ int karma_i_worker_init(karma_i_worker *w, const karma_i_kernel *kernel, karma_i
     return 1;
 }
 
-/* w of a row with itself. A row that is not of the training rows may observe more than any of them. */
+/* w of a row with itself. A new row may observe more than any training row. */
 static double own_weight(const karma_i_factor *factor, size_t n_observed) {
     if (n_observed <= factor->largest_overlap) return (double)factor->weight[n_observed];
     double w = karma_i_weight(n_observed + (factor->bias != 0.0), factor->gamma, factor->scale, factor->log_norm);

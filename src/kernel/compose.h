@@ -8,7 +8,7 @@
 size_t karma_i_tile_rows(const karma_i_kernel *kernel, karma_i_view a);
 size_t karma_i_tile_columns(const karma_i_kernel *kernel, karma_i_view b);
 
-/* What one thread needs in addition to the rows. */
+/* The scratch of one thread. */
 typedef struct karma_i_worker {
     size_t n_factors;
     void **scratch;                 /* of each factor's tiles; factors of one encoding share theirs */

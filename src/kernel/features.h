@@ -16,7 +16,7 @@
 
 typedef struct karma_i_features karma_i_features;
 
-/* What a kind of features can do with a block of rows; `worker` belongs to one thread. */
+/* The operations of a kind of features on a block of rows; `worker` belongs to one thread. */
 typedef struct karma_i_features_kind {
     /* NULL: out of memory */
     void *(*new_worker)(const karma_i_features *features);

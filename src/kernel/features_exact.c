@@ -19,7 +19,7 @@ static const double SPANNED = 1e-10;
 
 /* --- how many dimensions a kernel can have ------------------------------------------------------------------ */
 
-/* What occurs in the observed cells of one encoding. */
+/* The values that occur in the observed cells of one encoding. */
 typedef struct occurrence {
     size_t n_values;     /* different ranks and codes of all attributes */
     size_t n_incomplete; /* attributes that are missing somewhere */
@@ -127,7 +127,7 @@ static void add_landmark(spanning *s, size_t landmark, const size_t *index, size
     s->landmarks[s->n++] = landmark;
 }
 
-/* Landmarks among index[0..count), whose features are there, until all of them are spanned. False: too many. */
+/* Adds landmarks from index[0..count), whose features are known, until all these rows are spanned. False: too many. */
 static int span(spanning *s, const size_t *index, size_t count) {
     for (;;) {
         size_t best = 0;

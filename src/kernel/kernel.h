@@ -1,4 +1,4 @@
-/* Kernels between rows with missing cells. The one the paper has (theorem ktrick, with the scale ν and the bias of
+/* Kernels between rows with missing cells. The kernel of the paper (theorem ktrick, with the scale ν and the bias of
  * docs/mathematics.md) is a factor:
  *
  *     f(x_o, y_o') = w(c) · (Σ_{i ∈ o∩o'} κ_i(x_i, y_i) + b²),   c = |o ∩ o'| + [b ≠ 0],   w(c) = Σ_{l<γ} (c/ν)^l

@@ -8,7 +8,7 @@
 
 static const double SMALLEST_SPREAD = 1e-26;
 
-/* What the facts of a kernel are learned from. */
+/* The data that the facts of a kernel are learned from. */
 typedef struct lesson {
     const karma_i_rows *rows, *sample; /* in the encoding of the factor; sample NULL: taken from the rows */
     karma_i_partition split;

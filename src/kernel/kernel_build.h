@@ -6,14 +6,14 @@
 #include "base/partition.h"
 #include "kernel/plan.h"
 
-/* What a factor learns from the training rows; model files keep it. */
+/* The facts that a factor learns from the training rows; model files store them. */
 typedef struct karma_i_factor_facts {
     double scale;           /* ν */
     double spread;          /* s of its outer map */
     size_t largest_overlap; /* the most attributes that a training row observes */
 } karma_i_factor_facts;
 
-/* A kernel whose facts are learned from these rows. */
+/* A kernel with facts learned from these rows. */
 karma_status karma_i_kernel_learn(karma_i_kernel *kernel, const karma_i_plan_kernel *plan, const karma_i_rows *rows,
                                   int threads, karma_error *err);
 /* Rows among which distances are averaged, evenly spread over n_rows: index[0..*count). */

@@ -1,6 +1,6 @@
-/* What kernels over the same rows have in common: Σκ of every encoding and |o ∩ o'|, for all pairs of some rows with
- * the training rows. No γ, ν, bias, outer map or weight changes them. A search computes them once, and every kernel
- * over these encodings is composed of them by the same code that composes it of the rows (kernel/compose.h): the rows
+/* Shared by all kernels over the same rows: Σκ of every encoding and |o ∩ o'|, for all pairs of some rows with the
+ * training rows. No γ, ν, bias, outer map or weight changes them. A search computes them once, and every kernel over
+ * these encodings is computed from them by the same code that computes it from the rows (kernel/compose.h): the rows
  * of these matrices are one more representation (table/rows.h). */
 #ifndef KARMA_I_PARTS_H
 #define KARMA_I_PARTS_H

@@ -41,7 +41,7 @@ karma_status karma_i_plan_kernel_add_term(karma_i_plan_kernel *kernel, double we
     return KARMA_OK;
 }
 
-/* "1:0.5:0.25" or with commas: coefficients of a power series, none of them negative, not all 0. */
+/* "1:0.5:0.25" or with commas: coefficients of a power series, not negative and not all 0. */
 static karma_status read_series(karma_i_map *map, const char *text, karma_error *err) {
     double values[MOST_POWERS];
     size_t n = 0;

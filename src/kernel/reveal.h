@@ -1,12 +1,13 @@
-/* Scores of one row while its attributes are shown one after the other, as orders of Shapley values want them. The sums
- * of κ over the attributes and the overlaps change by one attribute at a time, so a set costs one evaluation of the
- * outer maps per support row instead of a pass over all attributes. Not for kernels with given values. */
+/* Scores of one row while its attributes are shown one after the other, in the order that Shapley values require.
+ * The sums of κ over the attributes and the overlaps change by one attribute at a time, so a set costs one
+ * evaluation of the outer maps per support row instead of a pass over all attributes. Not for kernels with given
+ * values. */
 #ifndef KARMA_I_REVEAL_H
 #define KARMA_I_REVEAL_H
 
 #include "kernel/kernel.h"
 
-/* What all orders of one row share. */
+/* Shared by all orders of one row. */
 typedef struct karma_i_reveal_table {
     const karma_i_kernel *kernel;
     size_t n_attributes, n_rows; /* those that the row observes; support rows */

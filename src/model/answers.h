@@ -1,4 +1,4 @@
-/* What the scores of a row predict for a target. `scores` are all outputs of the row, of every head. */
+/* Predictions for a target from the scores of a row. `scores` are all outputs of the row, of every head. */
 #ifndef KARMA_I_ANSWERS_H
 #define KARMA_I_ANSWERS_H
 

@@ -1,4 +1,4 @@
-/* What intervals, sets and confidence of new rows are computed from; for predictions and for those who judge them. */
+/* Intervals, sets and confidence of new rows, for predictions and for judging them. */
 #ifndef KARMA_I_CERTAIN_ANSWERS_H
 #define KARMA_I_CERTAIN_ANSWERS_H
 

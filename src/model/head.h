@@ -1,4 +1,4 @@
-/* What a model predicts of one target: its labels, its losses, and which outputs of the solver are its own. All heads
+/* The part of a model for one target: its labels, its losses, and its outputs of the solver. All heads
  * of a model share one kernel and one Gram matrix. */
 #ifndef KARMA_I_HEAD_H
 #define KARMA_I_HEAD_H

@@ -1,4 +1,4 @@
-/* From a label column to what solvers want: the task, the classes, one target per row and output. */
+/* From a label column to the input of solvers: the task, the classes, one target per row and output. */
 #ifndef KARMA_I_LABELS_H
 #define KARMA_I_LABELS_H
 

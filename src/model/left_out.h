@@ -1,4 +1,4 @@
-/* From scores of rows that were left out of learning to how certain a model is. */
+/* The certainty of a model, from scores of rows that were left out of learning. */
 #ifndef KARMA_I_LEFT_OUT_H
 #define KARMA_I_LEFT_OUT_H
 
@@ -16,7 +16,8 @@ typedef struct karma_i_left_out {
  * a label, of an unknown class or with weight 0 is left out. */
 karma_status karma_i_certainty_learn(karma_i_task *task, const karma_i_left_out *rows, karma_error *err);
 
-/* What the options ask for; `is_free`: scores of rows that were left out are there anyway, from a search. */
+/* The calibration, and whether certainty, that the options ask for; `is_free`: scores of rows that were left out are
+ * there anyway, from a search. */
 karma_calibration karma_i_wanted_calibration(const karma_i_task *task, int is_free);
 int karma_i_wants_certainty(const karma_i_task *task, int is_free);
 /* Whether copies of rows with more missing cells may be needed for it. */

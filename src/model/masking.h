@@ -1,7 +1,7 @@
-/* Copies of rows with more missing cells: what predictions would have been worth if the row had observed less. The
+/* Copies of rows with more missing cells: how good predictions would have been if the row had observed less. The
  * construction is that of Zaffran, Josse, Romano and Dieuleveut (Predictive uncertainty quantification with missing
  * covariates, 2024: masked copies of calibration rows), with the masks of a group of rows in place of the mask of one
- * new row. It says what the group can expect if missing cells are independent of the values. */
+ * new row. It estimates the errors of the group if missing cells are independent of the values. */
 #ifndef KARMA_I_MASKING_H
 #define KARMA_I_MASKING_H
 

@@ -1,4 +1,4 @@
-/* What a model file holds: the list of its parts. Each module describes its own fields and arrays
+/* The contents of a model file: the list of its parts. Each module describes its own fields and arrays
  * (base/archive.h); docs/model-format.md specifies all of them. */
 #ifndef KARMA_I_MODEL_FORMAT_H
 #define KARMA_I_MODEL_FORMAT_H

@@ -123,7 +123,7 @@ static karma_status learn_columns(karma_model *model, const karma_table *first, 
     return st;
 }
 
-/* What a learner has beside its model. */
+/* The parts of a learner besides its model. */
 static karma_status prepare(karma_online *online, karma_error *err) {
     const karma_i_task *task = &online->model->task;
     online->losses = karma_i_alloc(task->n_outputs, sizeof *online->losses);

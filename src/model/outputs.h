@@ -1,4 +1,4 @@
-/* What the solver is given, output by output: from a table's labels and a task's heads. */
+/* The input of the solver for each output, from the labels of a table and the heads of a task. */
 #ifndef KARMA_I_OUTPUTS_H
 #define KARMA_I_OUTPUTS_H
 

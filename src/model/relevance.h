@@ -1,10 +1,10 @@
-/* How much each attribute matters for the labels: what the kernel `relevance` weighs κ_j by. */
+/* How much each attribute matters for the labels: the weights of κ_j in the kernel `relevance`. */
 #ifndef KARMA_I_RELEVANCE_H
 #define KARMA_I_RELEVANCE_H
 
 #include "table/rows.h"
 
-/* As many rows as are worth looking at: the cost is their square times the attributes. */
+/* The number of rows that are worth using: the cost is its square times the attributes. */
 size_t karma_i_relevance_rows(size_t n_attributes);
 
 /* weights[j] in [0, 1], the largest 1, from encoded rows with features, ranks or codes. targets and label_weights are

@@ -1,4 +1,4 @@
-/* What a model expects of the rows that it is given. */
+/* The columns and types that a model expects of new rows. */
 #ifndef KARMA_I_ROW_STREAM_H
 #define KARMA_I_ROW_STREAM_H
 

@@ -1,4 +1,4 @@
-/* What a model keeps about the search that chose it (karma/search.h): memory, and its part in model files. */
+/* The account of the search in a model (karma/search.h): memory, and its part in model files. */
 #ifndef KARMA_I_SEARCH_INFO_H
 #define KARMA_I_SEARCH_INFO_H
 

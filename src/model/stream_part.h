@@ -1,5 +1,5 @@
-/* What a model keeps of the stream that it is learned from: the state of its learner, and the rows that wait for their
- * block to be full. */
+/* The part of a model that is learned from a stream: the state of the learner, and the rows of the block that is not
+ * full yet. */
 #ifndef KARMA_I_STREAM_PART_H
 #define KARMA_I_STREAM_PART_H
 

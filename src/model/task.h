@@ -1,4 +1,4 @@
-/* What is to be learned: the options, and one head per target with its labels and its losses.
+/* The task: the options, and one head per target with its labels and its losses.
  * Models, baselines and the search share one task, so that scores mean the same everywhere. */
 #ifndef KARMA_I_TASK_H
 #define KARMA_I_TASK_H

@@ -51,7 +51,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Where the cells that equal cells[first] end. */
+/* The end of the cells that equal cells[first]. */
 static size_t end_of(const double *cells, size_t n, size_t first) {
     size_t end = first;
     while (end < n && cells[end] == cells[first]) end++;

@@ -90,7 +90,7 @@ karma_status karma_i_recipe_match(karma_i_matching *out, const karma_i_recipe *r
                                   karma_error *err);
 void karma_i_matching_clear(karma_i_matching *matching);
 
-/* What becomes the feature of a number: the number, or its normal score. */
+/* The value whose feature is computed: the number itself, or its normal score. */
 static inline double karma_i_recipe_raw(const karma_i_recipe *recipe, size_t attribute, double number) {
     const karma_i_normal_scores *scores = recipe->scores ? &recipe->scores[attribute] : NULL;
     return scores && scores->n ? karma_i_normal_score_of(scores, number) : number;

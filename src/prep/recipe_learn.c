@@ -305,7 +305,7 @@ static karma_status learn_from_cells(karma_i_recipe *r, size_t to, const karma_i
 
 /* --- all columns --------------------------------------------------------------------------------------- */
 
-/* How many features and terms the observed attributes will have. */
+/* Counts the features and terms of the observed attributes. */
 typedef struct sizes {
     size_t n_features, n_terms;
 } sizes;

@@ -1,4 +1,4 @@
-/* How a table was read from its file: what a model remembers, so that new files are read the same way. */
+/* How a table was read from its file. A model remembers this, so that new files are read in the same way. */
 #ifndef KARMA_I_READING_H
 #define KARMA_I_READING_H
 

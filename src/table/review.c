@@ -256,7 +256,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How often the most common of n values occurs; they are sorted by this. */
+/* The number of occurrences of the most common of n values; sorts them. */
 static size_t count_mode(double *values, size_t n) {
     size_t most = 0, run = 0;
     if (n > 1) qsort(values, n, sizeof *values, by_number);

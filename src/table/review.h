@@ -1,4 +1,4 @@
-/* Likely problems of a table: what the files of the review share. */
+/* Likely problems of a table: shared by the files of the review. */
 #ifndef KARMA_I_REVIEW_H
 #define KARMA_I_REVIEW_H
 

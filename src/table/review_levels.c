@@ -20,7 +20,7 @@ double karma_i_share_of_numbers(const karma_i_column *column) {
 
 /* --- units --------------------------------------------------------------------------------------------- */
 
-/* What stands before and after the number. */
+/* The text before and after the number. */
 typedef struct surroundings {
     const char *before, *after;
     size_t n_before, n_after;

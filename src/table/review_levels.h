@@ -1,13 +1,13 @@
-/* What the levels of a category look like: numbers, numbers with units, dates, durations. */
+/* The form of the levels of a category: numbers, numbers with units, dates, durations. */
 #ifndef KARMA_I_REVIEW_LEVELS_H
 #define KARMA_I_REVIEW_LEVELS_H
 
 #include "table/table.h"
 
-enum { KARMA_I_LEAST_LEVELS = 5 }; /* fewer may as well be names */
+enum { KARMA_I_LEAST_LEVELS = 5 }; /* fewer could be names */
 
 int karma_i_level_is_number(const char *text);
-/* The share of the levels that are numbers: high for a column of numbers that a few texts turned into categories. */
+/* The share of the levels that are numbers: high for a numeric column that a few texts made a category. */
 double karma_i_share_of_numbers(const karma_i_column *column);
 /* Whether every level is a number with a unit or signs around it: "12 kg", "PLN 12". *other becomes a level whose unit
  * is not that of level 0, and 0 if all have the same. Several units count only if `may_differ`. */

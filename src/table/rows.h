@@ -1,4 +1,4 @@
-/* Encoded rows: what the arithmetic sees. Rows are stored in one of several representations:
+/* Encoded rows, on which all arithmetic works. Rows are stored in one of several representations:
  *
  *   dense    arrays of values, masks, ranks and codes (table/rows_dense.h)
  *   sparse   lists of the observed cells (table/rows_sparse.h)
@@ -174,7 +174,7 @@ static inline double karma_i_kappa(const karma_i_rows *a, size_t i, const karma_
 static inline double karma_i_rows_square(const karma_i_rows *rows, size_t row) {
     return rows->ops->square(rows, row);
 }
-/* Where the kernel value of two rows lies, if values are given and not computed; otherwise NULL. */
+/* The address of the kernel value of two rows, if values are given and not computed; otherwise NULL. */
 static inline const float *karma_i_rows_given(const karma_i_rows *a, size_t i, const karma_i_rows *b, size_t j) {
     return a->ops->given ? a->ops->given(a, i, b, j) : NULL;
 }
@@ -188,7 +188,7 @@ static inline int karma_i_rows_are_given(const karma_i_rows *rows) {
  * and validates them. */
 karma_status karma_i_rows_archive(karma_i_archive *archive, karma_i_rows *rows, size_t n_rows, double limit);
 
-/* What a representation's reserve is asked for when one more row is needed. */
+/* The capacity to reserve when one more row is needed. */
 static inline size_t karma_i_rows_grown(size_t capacity) {
     return capacity + capacity / 2 + 64;
 }

@@ -16,7 +16,7 @@
 
 #include "table/rows.h"
 
-/* What an attribute has apart from its features and its mask bit; any sum of these. */
+/* Traits of an attribute, besides its features and its mask bit; any sum of these. */
 enum { KARMA_I_RANKED = 1, KARMA_I_CODED = 2, KARMA_I_HAS_TERM = 4 };
 
 /* Codes have 16 bits: 0 is missing, and the largest is left to the kernel, for a code that equals none. */
@@ -53,15 +53,15 @@ typedef struct karma_i_rows_layout {
     int centred_ranks;           /* κ of ranks u, v in [0, 1] is q(u) + q(v) - 3|u - v|; otherwise 1 - 2|u - v| */
 } karma_i_rows_layout;
 
-/* Room for `capacity` rows, all of them unobserved; n_rows is 0. What the layout points to is copied. Whoever fills in
- * rows writes to the arrays, and then sets n_rows. */
+/* Room for `capacity` rows, all of them unobserved; n_rows is 0. What the layout points to is copied. To fill in
+ * rows, write to the arrays and then set n_rows. */
 karma_status karma_i_rows_new_layout(karma_i_rows **out, const karma_i_rows_layout *layout, size_t capacity,
                                      karma_error *err);
 /* The same for attributes that have features only. */
 karma_status karma_i_rows_new(karma_i_rows **out, size_t n_attributes, const size_t *feature_start, size_t capacity,
                               karma_error *err);
 
-/* All that follows is of dense rows only. */
+/* The rest is for dense rows only. */
 static inline karma_i_dense *karma_i_dense_of(const karma_i_rows *rows) {
     return rows->data;
 }

@@ -5,7 +5,7 @@
 
 #include "table/rows.h"
 
-/* Which row and which column of a matrix each row is. */
+/* The row and the column of the matrix for each row. */
 typedef struct karma_i_places {
     size_t capacity;
     size_t *row, *column;
@@ -28,7 +28,7 @@ karma_status karma_i_rows_new_matrix(karma_i_rows **out, const float *matrix, si
                                      karma_error *err);
 karma_status karma_i_rows_add_matrix_row(karma_i_rows *rows, size_t matrix_row, size_t matrix_column, karma_error *err);
 
-/* Of rows of a matrix only. */
+/* For rows of a matrix only. */
 static inline karma_i_matrix *karma_i_matrix_of(const karma_i_rows *rows) {
     return rows->data;
 }

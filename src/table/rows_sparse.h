@@ -1,5 +1,5 @@
-/* Sparse rows (ratings): lists of observed cells, each attribute with one feature, κ a product. No masks, and nothing
- * at all for what is missing. */
+/* Sparse rows (ratings): lists of observed cells, each attribute with one feature, κ a product. There are no masks,
+ * and missing cells take no space. */
 #ifndef KARMA_I_ROWS_SPARSE_H
 #define KARMA_I_ROWS_SPARSE_H
 
@@ -22,7 +22,7 @@ karma_status karma_i_rows_new_sparse(karma_i_rows **out, size_t n_attributes, si
 karma_status karma_i_rows_add_cell(karma_i_rows *rows, size_t attribute, float value, karma_error *err);
 karma_status karma_i_rows_end_sparse(karma_i_rows *rows, karma_error *err);
 
-/* Of sparse rows only. */
+/* For sparse rows only. */
 static inline karma_i_sparse *karma_i_sparse_of(const karma_i_rows *rows) {
     return rows->data;
 }

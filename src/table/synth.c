@@ -33,7 +33,7 @@
 
 enum { FEWEST_BLOCKS = 3 };
 
-/* What all rows have in common. */
+/* Shared by all rows. */
 typedef struct hidden {
     size_t dim, rank;
     double *basis;        /* U/√r, dim × rank */
@@ -182,7 +182,7 @@ static double mean_chance(double b, const void *unused) {
     return sum / weights;
 }
 
-/* Where an increasing function takes the value `wanted`, by bisection until rounding ends it. */
+/* The place where an increasing function has the value `wanted`, by bisection until rounding ends it. */
 static double solve_increasing(double (*f)(double, const void *), const void *context, double low, double high,
                                double wanted) {
     for (int step = 0; step < 80; step++) {

@@ -11,7 +11,7 @@ typedef struct karma_i_text_cell {
     size_t row, attribute;
 } karma_i_text_cell;
 
-/* A column to be learned: what it is and its value in every row. */
+/* A target: its column and its value in every row. */
 typedef struct karma_i_target {
     karma_i_column column;
     double *value; /* NaN: missing */

@@ -105,7 +105,7 @@ static karma_status take_rows(making *m, const char *from, const char *end, karm
 
 /* --- whole granules ------------------------------------------------------------------------------------ */
 
-/* Where the rows of all processes are and where they should be. */
+/* The present and the wanted places of the rows of all processes. */
 typedef struct move {
     const karma_table *table;
     const karma_ranks *ranks;

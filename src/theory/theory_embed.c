@@ -18,7 +18,7 @@
  * computed in doubles is off by some 1e-16 per cell. */
 #define RANK_TOLERANCE 1e-12
 
-/* How far from symmetric, as a share of |Q|, a matrix may be by rounding. */
+/* The asymmetry that rounding may cause in a matrix, as a share of |Q|. */
 #define SYMMETRY_TOLERANCE 1e-9
 
 size_t karma_theory_embedding_size(size_t dim, size_t gamma) {
@@ -104,7 +104,7 @@ karma_status karma_theory_unfold(double *v, const double *w, const double *Q, si
     return KARMA_OK;
 }
 
-/* What the functions of one row work on: Q_oo, P_o x and P_o w. */
+/* The inputs of the functions of one row: Q_oo, P_o x and P_o w. */
 typedef struct restriction {
     size_t k;      /* |o| */
     double *Q;     /* k × k */

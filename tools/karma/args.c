@@ -154,7 +154,7 @@ int group_has(const tool_command *command, const option_group *group, const karm
     return names_it(group, option);
 }
 
-/* The command's option of this name, and the group it is in. */
+/* The option of the command with this name, and its group. */
 static const karma_option *find_option(const tool_command *c, const char *name, const option_group **group) {
     for (size_t g = 0; g < c->n_groups; g++) {
         const karma_option *option = karma_option_find(c->groups[g].table(), name);

@@ -118,7 +118,7 @@ void print_abstention(const karma_abstention_point *points, size_t n, karma_task
 
 /* --- the option --abstain ------------------------------------------------------------------------------- */
 
-/* A number that is all of the text but for `end`. */
+/* A number that is the whole text, except for `end`. */
 static int parse_share(double *out, const char *text, const char *end) {
     char *rest;
     *out = strtod(text, &rest);

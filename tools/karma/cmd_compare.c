@@ -146,7 +146,7 @@ static void print_method(const compare_view *v, size_t which) {
     char difference[32];
     int decimals = score_decimals(m->mean);
     (void)snprintf(difference, sizeof difference, "%+.*f", decimals, m->difference);
-    if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and no sign */
+    if (fabs(m->difference) < 0.00005) (void)snprintf(difference, sizeof difference, "0.0000"); /* and not a sign */
     char error[32] = "";
     if (!isnan(m->error)) (void)snprintf(error, sizeof error, "+- %.*f", decimals, m->error);
     print_name(v, m->name);
@@ -246,7 +246,7 @@ static void sort_methods(size_t *order, const karma_comparison *c) {
     }
 }
 
-/* -o - takes standard output for the CSV; --quiet leaves the table out where a file has it all. */
+/* -o - uses standard output for the CSV; --quiet leaves the table out if a file has everything. */
 static int wants_table(const tool *t) {
     return !t->options.output || !(t->options.quiet || writes_stdout(t));
 }
@@ -288,7 +288,7 @@ static int run(tool *t) {
     collect_notes(t);
     int code = find_trees(&trees, t);
     if (code != EXIT_DONE)
-        ; /* told */
+        ; /* the notice has been shown */
     else if (read_to_learn(&table, t, &err) != KARMA_OK)
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)

@@ -1,4 +1,4 @@
-/* karma complete: a table's missing cells, from the subspace that a model has found. */
+/* karma complete: fills in missing cells from the subspace of a model. */
 #include <string.h>
 
 #include "tool.h"
@@ -14,7 +14,7 @@ static json_t *description_json(const tool *t, const karma_completion *c) {
 }
 
 static int write_completion(const tool *t, const karma_completion *c) {
-    int in_json = t->options.json && writes_stdout(t); /* the object has the table then */
+    int in_json = t->options.json && writes_stdout(t); /* then the JSON object has the table */
     int code = write_tables(t, in_json ? NULL : c->table, t->options.output, c->errors, t->options.errors);
     return code == EXIT_DONE && t->options.json ? print_json(description_json(t, c)) : code;
 }

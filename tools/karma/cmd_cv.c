@@ -1,4 +1,4 @@
-/* karma cv: how good a way of learning is. */
+/* karma cv: cross-validated scores. */
 #include <math.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@ static json_t *numbers_json(const double *values, size_t n) {
     return array;
 }
 
-/* Of the folds that have a number; NaN if none has. */
+/* The mean over the folds that have a number; NaN if none has. */
 static double mean_of(const double *values, size_t n) {
     double sum = 0.0, count = 0.0;
     for (size_t i = 0; i < n; i++) {

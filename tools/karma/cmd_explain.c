@@ -1,4 +1,4 @@
-/* karma explain: what scores are made of, which columns matter, how much the model knows about a row. */
+/* karma explain: contributions to scores, importance of columns, overlap of rows with the training rows. */
 #include <stdlib.h>
 
 #include "tool.h"
@@ -52,7 +52,7 @@ static int run(tool *t) {
     if (code != EXIT_DONE) return code;
     code = find_flags(NULL, t, model, table);
     if (code != EXIT_DONE)
-        ; /* told */
+        ; /* the notice has been shown */
     else if (t->options.importance)
         code = explain_importance(t, model, table);
     else if (t->options.overlap)

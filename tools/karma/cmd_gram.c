@@ -33,7 +33,7 @@ static int write_gram(tool *t, const karma_gram *gram, FILE *stream) {
     return err.status == KARMA_OK ? EXIT_DONE : fail(NULL, &err);
 }
 
-/* About the matrix; and the matrix itself when no file has it. */
+/* A description of the matrix; and the matrix itself if it is not written to a file. */
 static int describe_json(const tool *t, const karma_gram *gram) {
     size_t n = karma_gram_n_rows(gram), width = karma_gram_n_columns(gram);
     json_t *object = json_pack("{s:s?, s:I, s:I, s:f, s:f}", "output", writes_stdout(t) ? NULL : t->options.output,

@@ -1,4 +1,4 @@
-/* karma inspect: what a table or a model contains. */
+/* karma inspect: describes a table or a model. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,18 +80,18 @@ static void put_levels(FILE *line, const karma_table *table, size_t j) {
 /* BESIDE_NAMES: columns of a terminal before the values, without the name; LEAST_VALUES: for the values. */
 enum { BAR = 10, BESIDE_NAMES = 2 + 1 + 9 + 1 + 8 + BAR + 1 + 3, LEAST_VALUES = 24 };
 
-/* A share as a bar, for eyes: on a terminal only, so that programs read the same lines as ever. */
+/* A share as a bar, on terminals only, so that the lines in a pipe do not change. */
 static const char *bar(char text[BAR + 2], double value) {
     text[0] = '\0';
     if (!isatty(STDOUT_FILENO)) return text;
-    size_t filled = (size_t)ceil(value * BAR); /* little is not nothing */
+    size_t filled = (size_t)ceil(value * BAR); /* a small share still gets a mark */
     for (size_t i = 0; i < BAR; i++) text[1 + i] = i < filled ? '#' : '.';
     text[0] = ' ';
     text[BAR + 1] = '\0';
     return text;
 }
 
-/* What stands in the last column of the table of columns. */
+/* The last column of the table of columns. */
 static void put_values(FILE *line, const table_view *v, size_t j) {
     char low[40], high[40], mean[40];
     if (v->summaries[j].n_observed == 0)

@@ -5,7 +5,7 @@
 
 #include "tool.h"
 
-/* What there is to write. */
+/* What to write. */
 typedef struct next_report {
     const tool *t;
     const karma_model *model;
@@ -62,7 +62,7 @@ static json_t *report_json(const next_report *r) {
     return json_pack("{s:s, s:o}", "target", karma_model_target_name(r->model, 0), "rows", rows);
 }
 
-/* COL=NUMBER; the name may have an = too. */
+/* COL=NUMBER; the name may contain = as well. */
 static int set_cost(double *costs, const tool *t, const karma_model *model, const char *text) {
     const char *equals = strrchr(text, '=');
     size_t n = karma_model_n_attributes(model), j = 0, length = equals ? (size_t)(equals - text) : 0;

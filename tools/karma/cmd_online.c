@@ -39,7 +39,7 @@ static void print_table(const karma_regret *regret) {
     }
 }
 
-/* Why a learner may lose less than the best: it is not one of those it is compared with. */
+/* Why a learner may lose less than the best predictor: it is not one of the predictors it is compared with. */
 static void explain_gain(const karma_regret_point *last) {
     if (last->regret < 0.0)
         printf("It is negative, for the learner is not bound to |w| <= 1 as those predictors are.\n");

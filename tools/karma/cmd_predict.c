@@ -6,7 +6,7 @@
 
 #include "tool.h"
 
-/* What there is to write of one part of the rows. */
+/* What to write for one part of the rows. */
 typedef struct predictions {
     const karma_model *model;
     const karma_table *table;
@@ -109,7 +109,7 @@ static int put(json_t *object, const char *key, json_t *value) {
     return json_object_set_new(object, key, value) == 0;
 }
 
-/* The object if all went well, else NULL. */
+/* The object if everything succeeded, else NULL. */
 static json_t *if_ok(json_t *object, int ok) {
     if (ok) return object;
     json_decref(object);
@@ -233,7 +233,7 @@ static int fail_memory(const work *w) {
     return fail(w->t->arguments[1], &(karma_error){KARMA_ERR_MEMORY, "out of memory"});
 }
 
-/* Rows that a message numbers are those of a part. */
+/* Row numbers in messages are those of a part. */
 static int fail_part(const work *w, const karma_table *table, const karma_error *err) {
     karma_error own = *err;
     if (is_together(w->t))
@@ -261,7 +261,7 @@ static int score_part(work *w, const karma_table *table) {
     return fail_part(w, table, &err);
 }
 
-/* What stands in front of the first row. */
+/* The output before the first row. */
 static int write_start(work *w, const predictions *p) {
     if (w->json && !write_json_start(w->stream, w->model)) return 0;
     if (!w->json) write_header(w->stream, p);
@@ -406,7 +406,7 @@ static int write_predictions(work *w, karma_row_stream *rows) {
     return code;
 }
 
-/* Of a process that is not the first: its rows wait in a file without a name until that one asks for them. */
+/* For processes other than the first: their rows are kept in an unnamed file until the first one asks for them. */
 static int write_own_part(work *w, karma_row_stream *rows) {
     int code = EXIT_DONE;
     w->stream = tmpfile();

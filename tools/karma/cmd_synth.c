@@ -1,7 +1,7 @@
 /* karma synth: low-rank rows with missing values. */
 #include "tool.h"
 
-/* About the table; and the table itself when no file has it. */
+/* A description of the table; and the table itself if it is not written to a file. */
 static int describe_json(const tool *t, const karma_table *table) {
     double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
     json_t *object =
@@ -18,7 +18,7 @@ static int run(tool *t) {
     karma_table *table = NULL, *complete = NULL;
     if (karma_table_synthesise(&table, t->options.complete ? &complete : NULL, &t->synth, &err) != KARMA_OK)
         return fail(NULL, &err);
-    int in_json = t->options.json && writes_stdout(t); /* the object has the table then */
+    int in_json = t->options.json && writes_stdout(t); /* then the JSON object has the table */
     int code = write_tables(t, in_json ? NULL : table, t->options.output, complete, t->options.complete);
     if (code == EXIT_DONE && t->options.json) code = describe_json(t, table);
     karma_table_free(table);

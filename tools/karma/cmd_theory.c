@@ -3,7 +3,7 @@
 
 #include "tool.h"
 
-/* One bound on the regret and what it belongs to. */
+/* One bound on the regret and its parameters. */
 typedef struct regret_bound {
     double gamma, log_B, log_rho, log_bound;
 } regret_bound;

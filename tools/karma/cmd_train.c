@@ -43,7 +43,7 @@ static void add_target_json(json_t *object, const char *key, const karma_model *
     (void)json_object_set_new(object, "majority", json_real(1.0 - error));
 }
 
-/* The first target stands in the object itself, all of them in its list. */
+/* The first target is in the object itself, and all targets are in its list. */
 static json_t *summary_json(const tool *t, double missing, const karma_model *model, double seconds) {
     const karma_fit_info *info = karma_model_info(model);
     json_t *targets = json_array();
@@ -142,7 +142,7 @@ static void print_summary(const tool *t, double missing, const karma_model *mode
     char a[16];
     size_t d = karma_model_n_attributes(model);
     begin_text();
-    if (!karma_model_search_info(model)) print_warning(model); /* a search has a notice of it */
+    if (!karma_model_search_info(model)) print_warning(model); /* a search has its own notice */
     printf("%s: learned from %zu rows and ", t->options.output, info->n_rows);
     if (karma_model_is_precomputed(model))
         puts("their kernel values");

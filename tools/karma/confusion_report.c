@@ -1,4 +1,4 @@
-/* Which classes are taken for which: a table where it fits the terminal, the most common mistakes where it does not. */
+/* The table of classes against predictions if it fits the terminal, or else the most common mistakes. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ static size_t digits_of_counts(const karma_metrics *m) {
     return digits;
 }
 
-/* Chooses the widths. False: the table fits in none. */
+/* Chooses the widths. False: the table does not fit. */
 static int fits(confusion_view *v) {
     size_t K = v->metrics->n_classes, screen = terminal_width(STDOUT_FILENO);
     if (K > MOST_CLASSES) return 0;

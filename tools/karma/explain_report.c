@@ -60,7 +60,7 @@ static json_t *importance_json(const tool *t, const importance_report *r) {
 
 enum { IMPORTANCE_BAR = 20, BESIDE_IMPORTANCE = 2 + 1 + 10 + 3 + 6 + 2 + IMPORTANCE_BAR };
 
-/* On a terminal: # up to the value, - for its standard error beyond it, relative to the longest. */
+/* On a terminal: # up to the value, then - for its standard error, relative to the longest. */
 static void print_importance_bar(const karma_importance *item, double longest) {
     double end = item->importance + item->error;
     if (!isatty(STDOUT_FILENO) || !(longest > 0.0)) return;

@@ -8,7 +8,7 @@
 
 #include "tool.h"
 
-/* Bytes of the character at `text`, at least 1; anything that is not UTF-8 is taken byte by byte. */
+/* Bytes of the character at `text`, at least 1; invalid UTF-8 is taken byte by byte. */
 static size_t character_size(const unsigned char *text) {
     size_t n = *text < 0xC0 ? 1 : *text < 0xE0 ? 2 : *text < 0xF0 ? 3 : 4;
     for (size_t i = 1; i < n; i++)

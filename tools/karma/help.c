@@ -95,7 +95,7 @@ void print_overview(FILE *stream) {
           stream);
 }
 
-/* `karma` alone: what most people need, not all commands. */
+/* `karma` without a command: the most useful commands, not all. */
 void print_start(FILE *stream) {
     static const char *const lines[] = {
         "  karma inspect DATA                           columns and missing values",

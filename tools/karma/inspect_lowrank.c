@@ -1,4 +1,5 @@
-/* karma inspect --lowrank: does a table satisfy the paper's low-rank assumption, and what follows if it does. */
+/* karma inspect --lowrank: whether a table satisfies the low-rank assumption of the paper, and what follows from
+ * that. */
 #include <math.h>
 #include <stdlib.h>
 

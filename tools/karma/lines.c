@@ -1,5 +1,4 @@
-/* Lines for people that fit the terminal: what is too long is broken between words. Programs, which read a pipe, get
- * every line whole. */
+/* Lines for people that fit the terminal: long lines are broken between words. Lines in a pipe are not broken. */
 #define _GNU_SOURCE /* fopencookie */
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +47,7 @@ void put_wrapped(FILE *stream, const char *line, size_t width) {
 }
 
 #ifdef __GLIBC__
-/* Standard output while it is wrapped: the stream that was there before, and the line that is not whole yet. */
+/* Standard output while it is wrapped: the original stream, and the incomplete line. */
 static FILE *terminal;
 static char *open_line;
 static size_t open_size;
@@ -90,7 +89,7 @@ static ssize_t write_lines(void *cookie, const char *bytes, size_t size) {
 void begin_text(void) {
     if (terminal || !isatty(STDOUT_FILENO)) return;
     FILE *wrapped = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_lines});
-    if (!wrapped) return; /* long lines are the terminal's matter then */
+    if (!wrapped) return; /* then the terminal has to break long lines */
     terminal = stdout;
     stdout = wrapped;
     (void)atexit(end_open_line);

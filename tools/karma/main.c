@@ -25,7 +25,7 @@ static int unknown_command(const char *name) {
     return fail_usage(NULL, "unknown command '%s'", name);
 }
 
-/* Of several processes one does alone what cannot be split. False: this process has nothing to do. */
+/* One of several processes does the work that cannot be split. False: this process has nothing to do. */
 static int takes_part(tool *t) {
     char sentence[300];
     if (!is_together(t)) return 1;

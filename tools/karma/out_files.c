@@ -22,7 +22,8 @@ static int is_standard_input(const struct stat *file) {
 /* Overwriting the input would lose it. */
 static int is_an_input(const tool *t, const char *path) {
     struct stat output;
-    for (size_t i = 0; path && !t->read.query && i < t->n_arguments; i++) /* what a query reads is not known here */
+    /* the tables that a query reads are not known here */
+    for (size_t i = 0; path && !t->read.query && i < t->n_arguments; i++)
         if (karma_is_same_table(t->arguments[i], path)) return 1;
     if (!path || stat(path, &output) != 0 || !S_ISREG(output.st_mode)) return 0;
     for (size_t i = 0; i < t->n_arguments; i++)
@@ -53,7 +54,7 @@ static char *whole_path(const char *path) {
     return whole;
 }
 
-/* However the names are spelt, and also through links. Devices and pipes take several outputs. */
+/* Whatever the spelling of the names, and also through links. Devices and pipes take several outputs. */
 static int is_same_output(const char *a, const char *b) {
     struct stat one, two;
     if (!a || !b || strcmp(a, "-") == 0 || strcmp(b, "-") == 0 || karma_is_database(a) || karma_is_database(b))
@@ -91,7 +92,7 @@ static int check_output(const tool *t, const char *path) {
     karma_error err;
     karma_output *output = NULL;
     if (!path || strcmp(path, "-") == 0) return EXIT_DONE;
-    /* opening a pipe or a device would be noticed at its other end */
+    /* the other end of a pipe or a device would notice that it was opened */
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return EXIT_DONE;
     if (karma_output_open_table(&output, path, t->options.replace, &err) != KARMA_OK) return fail(path, &err);
     karma_output_discard(output);

@@ -32,7 +32,7 @@ void outcome_folds_clear(outcome_folds *f) {
     *f = (outcome_folds){0};
 }
 
-/* The names of classes belong to the model of the fold, which goes: they are copied. */
+/* The names of classes are copied, because they belong to the model of the fold, which is freed. */
 static karma_status own_names(outcome *o, karma_error *err) {
     int whole = 1;
     for (size_t k = 0; k < o->n_classes; k++) whole &= (o->classes[k] = strdup(o->classes[k])) != NULL;

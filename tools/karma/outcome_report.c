@@ -9,7 +9,7 @@ static const double CLEAR = 2.0;
 
 /* "0.8123 +- 0.0150", or without an error where there is one fold only. */
 static const char *with_error(char text[64], double value, double error) {
-    if (fabs(value) < 0.00005) value = 0.0; /* and no sign */
+    if (fabs(value) < 0.00005) value = 0.0; /* and not a sign */
     if (isfinite(error))
         (void)snprintf(text, 64, "%.*f +- %.*f", score_decimals(value), value, score_decimals(value), error);
     else
@@ -105,7 +105,7 @@ static void print_verdict(const karma_search_info *info, double missing) {
              "too few rows.");
         return;
     }
-    if (info->n_checked) { /* the comparison with 0-imputation on the sample need not hold for so many rows */
+    if (info->n_checked) { /* the comparison with 0-imputation on the sample need not hold for all rows */
         printf("  Rely on the check: the other scores are those of models learned from about %zu rows.\n",
                info->n_rows_tried - info->n_rows_tried / info->n_folds);
         return;
@@ -161,7 +161,7 @@ static void print_one_target(const karma_model *model, const karma_search_info *
     print_score_line("0-imputation", info->zero_score, info->zero_error, "a linear model, missing values as 0");
 }
 
-/* Scores of different targets are not averaged for people: accuracy and R2 have no common scale. */
+/* Scores of different targets are not averaged in text output: accuracy and R2 have no common scale. */
 static void print_each_target(const karma_model *model, const karma_search_info *info) {
     for (size_t t = 0; t < info->n_targets; t++) {
         const karma_search_target *own = &info->targets[t];

@@ -77,7 +77,7 @@ static const char *cell_text(char text[KARMA_NUMBER_SIZE], const parts_report *r
     return level ? level : karma_number_text(text, value);
 }
 
-/* Where a line stands. */
+/* The place of a line. */
 typedef struct place {
     size_t row, target, own; /* own: which of the target's outputs */
 } place;

@@ -1,4 +1,4 @@
-/* From a model and a table to a page: scores, labels and what was noticed on the way. */
+/* From a model and a table to a page: scores, labels and notices. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,7 @@ int report_model(tool *t, const karma_model *model, const karma_table *table, co
     return code;
 }
 
-/* How many columns each row has, which is all that is known of rows without a model of all of them. */
+/* The number of columns that each row observes, which is known without a model of all rows. */
 static karma_overlap *count_observed(const karma_table *table) {
     size_t n = karma_table_n_rows(table);
     karma_overlap *overlaps = calloc(n + 1, sizeof *overlaps);
@@ -146,7 +146,7 @@ static karma_overlap *count_observed(const karma_table *table) {
     return overlaps;
 }
 
-/* Quality on the training rows is not informative: it is that of rows which the search left out. */
+/* Quality on the training rows is not informative: rows that the search left out are used instead. */
 int report_training(tool *t, const karma_model *model, const karma_table *table) {
     report r = {.t = t, .model = model, .table = table, .rows = table, .data = t->arguments[0], .is_training = 1};
     inputs in = {0};

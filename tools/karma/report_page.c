@@ -55,7 +55,7 @@ static double next_random(uint64_t *state) {
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
 }
 
-/* Selection sampling: a row is taken with the probability of what is still wanted over what is still there. */
+/* Selection sampling: a row is taken with probability (rows still wanted) / (rows left). */
 karma_status sample_rows(karma_table **out, size_t **chosen, const karma_table *table, size_t most, karma_error *err) {
     size_t n = karma_table_n_rows(table), taken = 0;
     uint64_t state = 1;

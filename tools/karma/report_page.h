@@ -1,4 +1,4 @@
-/* The report page: for a person who must decide whether to trust a model.
+/* The report page: it helps a person to decide whether to trust a model.
  *
  * A page has sections, one file each (section_*.c), in the order of the list in report_page.c. A section that has
  * nothing to show says so by `applies` and is left out. */
@@ -8,14 +8,14 @@
 #include "figure.h"
 #include "tool.h"
 
-/* What was predicted of one target for rows with labels, and what is true. Rows without a label are not in it. */
+/* Predictions and labels of one target, for rows with labels. Rows without a label are not in it. */
 typedef struct outcome {
     const char *target;
     size_t n_classes;         /* 0: numbers */
     const char **classes;     /* names */
     size_t n_rows, n_unknown; /* unknown: rows left out because training never saw their class */
     size_t *row;              /* of the table */
-    double *truth, *answer;   /* numbers of classes, or numbers */
+    double *truth, *answer;   /* indices of classes, or numbers */
     double *likely;           /* of classes: likely[i * n_classes + k], larger is more likely; NULL for numbers */
     int has_probabilities;    /* `likely` are probabilities */
     double *low, *high;       /* the outer quantiles, or NULL */
@@ -55,7 +55,7 @@ typedef struct report {
     const karma_cell_flags *flags;
     const outcome *outcomes; /* one per target; n_outcomes is 0 without labels */
     size_t n_outcomes;
-    const char *const *notes; /* what was noticed while reading */
+    const char *const *notes; /* notices of the reader */
     size_t n_notes;
     int is_left_out; /* the outcomes are of models that had not seen their rows */
     int is_training; /* the rows are those that the model was learned from, or look like it */
@@ -68,7 +68,7 @@ typedef struct report {
 typedef struct report_section {
     const char *id, *title;
     int (*applies)(const report *r);
-    /* Writes what it can; a failure is stated on the page. */
+    /* Writes as much as possible; a failure is stated on the page. */
     karma_status (*write)(report *r, karma_error *err);
 } report_section;
 
@@ -93,7 +93,7 @@ int report_training(tool *t, const karma_model *model, const karma_table *table)
 int report_result(report *r, const char *title);
 /* The page of a cross-validation and the rows that its folds left out. */
 int report_folds(tool *t, const karma_cv *cv, const outcome_folds *folds, const karma_table *table);
-/* What the reader noticed goes to the page, too. */
+/* Notices of the reader go to the page too. */
 void collect_notes(tool *t);
 size_t collected_notes(const char *const **notes);
 void forget_notes(void);

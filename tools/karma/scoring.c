@@ -1,4 +1,4 @@
-/* What commands with a model have in common: a model file and a data file become a model, a table and scores. */
+/* Shared by commands with a model: a model file and a data file become a model, a table and scores. */
 #include <stdlib.h>
 
 #include "tool.h"

@@ -1,4 +1,4 @@
-/* What a search did, for people and as JSON. */
+/* The account of a search, as text and as JSON. */
 #include <string.h>
 
 #include <math.h>
@@ -130,7 +130,7 @@ static void print_tried(const karma_search_info *info) {
     printf("  tried          %zu candidates of %zu kernel%s on %zu x %zu folds", info->n_tried, info->n_kernels,
            info->n_kernels == 1 ? "" : "s", info->n_repeats, info->n_folds);
     if (info->n_rows_tried < info->n_rows) printf(" of %zu rows", info->n_rows_tried);
-    if (isfinite(info->seconds)) printf(", %.1f s", info->seconds); /* files do not keep it */
+    if (isfinite(info->seconds)) printf(", %.1f s", info->seconds); /* files do not store it */
     puts(ends[info->end]);
 }
 

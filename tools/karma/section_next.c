@@ -1,4 +1,4 @@
-/* Which missing cells would be worth measuring: what `karma next` says, summed up. */
+/* Which missing cells would be worth measuring: a summary of `karma next`. */
 #include <stdlib.h>
 
 #include "report_page.h"

@@ -165,7 +165,7 @@ static void write_rows(report *r, const unsure *list, size_t n, const karma_expl
     page_table_end(&r->page);
 }
 
-/* What the answers are made of, where that does not take too long; *out has no rows otherwise. */
+/* Contributions to the answers, if they do not take too long; otherwise *out has no rows. */
 static karma_status explain_rows(karma_explanations *out, report *r, const unsure *list, size_t n, karma_error *err) {
     size_t rows[MOST_ROWS];
     karma_table *few = NULL;

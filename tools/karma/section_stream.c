@@ -1,4 +1,4 @@
-/* Learning from a stream: how often it was wrong, from the first row to the last. */
+/* Learning from a stream: the rate of errors from the first row to the last. */
 #include <math.h>
 
 #include "report_page.h"

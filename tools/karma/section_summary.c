@@ -1,4 +1,4 @@
-/* At a glance: what the model is, how good it is, and warnings. */
+/* At a glance: the model, its quality, and warnings. */
 #include <math.h>
 
 #include "report_page.h"

@@ -8,7 +8,7 @@
 #include "report_page.h"
 #include "stream_run.h"
 
-/* Rows that are taken at once, fewer in the beginning: between them the clock, Ctrl-C and the account are looked at. */
+/* Rows that are taken at once, fewer at the beginning; between them the clock, Ctrl-C and the account are checked. */
 enum { LEAST_SLICE = 16, SLICE = 512 };
 
 typedef struct stream_run {
@@ -17,14 +17,14 @@ typedef struct stream_run {
     karma_row_stream *rows;
     const char *path;
     size_t every_rows;    /* a checkpoint is due at multiples of it; 0: never */
-    double every_seconds; /* or so long after the last one; 0: never */
+    double every_seconds; /* or this many seconds after the last one; 0: never */
     double started, saved_at;
     size_t n_rows, saved_rows;
     /* lines of the table: when the next one is due, and the sums at the last one */
     size_t next_line, line_rows;
     double line_loss, line_errors;
     int classifies, has_title;
-    stream_curve curve; /* what the lines say */
+    stream_curve curve; /* contents of the lines */
 } stream_run;
 
 /* --- options ------------------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ int continue_training(tool *t) {
 
 /* --- checkpoints --------------------------------------------------------------------------------------- */
 
-/* A checkpoint that cannot be written is no reason to stop learning: the one before it is still whole. */
+/* If a checkpoint cannot be written, learning continues: the previous one is still complete. */
 static int save(stream_run *r, int is_last) {
     karma_error err;
     const karma_model *model = NULL;
@@ -117,7 +117,7 @@ static void save_if_due(stream_run *r) {
     if (r->n_rows > r->saved_rows && (by_rows || by_time)) (void)save(r, 0);
 }
 
-/* How many rows there were, and how fast they come. */
+/* The number of rows so far, and their rate. */
 static int show_rows(const stream_run *r) {
     return r->t->hooks.progress(r->t->hooks.payload, "rows learned:", r->n_rows, 0);
 }
@@ -144,7 +144,7 @@ static size_t line_after(size_t line) {
     return digits == 2 ? line / 2 * 5 : line * 2;
 }
 
-/* What the next line says becomes a point of the curve. */
+/* The next line becomes a point of the curve. */
 static void add_point(stream_run *r, const karma_online_account *a) {
     double judged = (double)(a->n_judged + a->n_unknown), loss = a->mean_loss * (double)a->n_judged;
     double errors = a->error_rate * judged, rows = judged - (double)r->line_rows;
@@ -290,7 +290,7 @@ static karma_status take_part(stream_run *r, const karma_table *table, karma_err
     return KARMA_OK;
 }
 
-/* Rows until there are no more, or somebody asks to stop. */
+/* Rows until there are no more, or until Ctrl-C. */
 static karma_status learn_all(stream_run *r, karma_error *err) {
     for (;;) {
         karma_table *part = NULL;
@@ -302,7 +302,7 @@ static karma_status learn_all(stream_run *r, karma_error *err) {
     }
 }
 
-/* What was learned before an error is kept. */
+/* The rows learned before an error are kept. */
 static int end_with_error(stream_run *r, const karma_error *err) {
     int code = fail(r->path, err);
     karma_online_account account;

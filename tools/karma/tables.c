@@ -7,7 +7,7 @@ static int fail_output(const char *path, const karma_error *err) {
     return fail(path && strcmp(path, "-") != 0 ? path : "standard output", err);
 }
 
-/* Writes the table but does not make it appear yet. */
+/* Writes the table, but the file does not appear yet. */
 static int write_table(const tool *t, karma_output **output, const karma_table *table, const char *path) {
     karma_error err;
     if (karma_output_open_table(output, path, t->options.replace, &err) != KARMA_OK) return fail_output(path, &err);

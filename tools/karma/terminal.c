@@ -76,7 +76,7 @@ static void update_guess(const char *stage, size_t done, size_t total, double ti
     }
 }
 
-/* ", 1200 per second, 3 s left", as far as it is known. */
+/* ", 1200 per second, 3 s left", as far as they are known. */
 static void put_rate(char *text, size_t size, double time) {
     int n = 0;
     *text = '\0';
@@ -89,7 +89,7 @@ static void put_rate(char *text, size_t size, double time) {
     if (guess.total && n > 0) (void)snprintf(text + n, size - (size_t)n, ", %.0f s left", left > 0.0 ? left : 0.0);
 }
 
-/* Rates of the first second say little. */
+/* Rates of the first second are not reliable. */
 static const double FIRST_RATE = 1.0;
 
 static int show_progress(void *payload, const char *stage, size_t done, size_t total) {

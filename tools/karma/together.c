@@ -48,7 +48,7 @@ static void send_stream(const tool *t, FILE *stream, size_t length, char *buffer
     }
 }
 
-/* What another process has written goes to the output, its head only if there is none yet. */
+/* Copies the output of another process, with its header only if there is none yet. */
 static void receive_stream(const tool *t, size_t from, const joint_text *text, size_t length, joint_text *all,
                            char *buffer) {
     size_t at = 0, skipped = all->has_rows ? text->head : 0;

@@ -24,8 +24,8 @@ typedef struct tool_options {
     int with_trees;     /* compare */
     char *python;       /* compare: the command for them */
     int json, quiet, verbose;
-    int importance, overlap; /* explain: what it reports instead of single rows */
-    int64_t top;             /* explain: parts to show; 0: all */
+    int importance, overlap; /* explain: its report, instead of single rows */
+    int64_t top;             /* explain: number of parts to show; 0: all */
     int64_t rounds;          /* cv */
     int compact;             /* train: a model of few training rows */
     int flags;               /* predict: a column with the cells that the model could not use as they are */
@@ -96,7 +96,7 @@ int is_together(const tool *t);
 int is_first_process(const tool *t);
 /* The code of the first process that failed, with its message from rank 0, or EXIT_DONE if none has. Called by all. */
 int agree(const tool *t, int code);
-/* The sum of everybody's values. Called by all, after they have agreed. */
+/* The sum of the values of all processes. Called by all, after they have agreed. */
 double sum_of_all(const tool *t, double value);
 /* Rows that each process has written for itself, rank 0 to the output. */
 typedef struct joint_text {
@@ -116,8 +116,9 @@ void tool_clear(tool *t);
 int tool_parse(tool *t, int argc, char **argv, int *wants_help);
 /* limits.c: EXIT_DONE, or EXIT_USAGE after saying that the system does not allow as many threads as --threads wants. */
 int check_threads(tool *t);
-/* Estimates the memory of a run before it begins, with so many copies of the table beside those of one search, and
- * shows it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is below it. */
+/* Estimates the memory of a run before it begins, with this many copies of the table in addition to those of a
+ * search, and shows it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is
+ * below it. */
 int check_memory(tool *t, const karma_table *table, double more_copies);
 /* The most memory this process has had, in bytes. */
 double peak_bytes(void);
@@ -157,7 +158,7 @@ karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
 
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
-/* From now on SIGTERM is a wish like Ctrl-C. */
+/* From now on SIGTERM asks to stop, like Ctrl-C. */
 void listen_to_termination(void);
 /* Whether Ctrl-C was pressed. */
 int is_interrupted(void);
