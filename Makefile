@@ -81,7 +81,7 @@ bench-large: all
 	@bench/stream all
 	@bench/processes speed
 	@bench/processes model
-	@bench/processes memory
+	@bench/processes memory --columns 20
 
 experiments: all
 	@dev/install-packages python3
