@@ -41,6 +41,8 @@ class Golden(Case):
     def test_streams_go_on(self):
         """The learner in an old file continues with the next rows."""
         for folder in GOLDEN:
+            if not os.path.exists(os.path.join(folder, "stream.karma")):
+                continue
             shutil.copy(os.path.join(folder, "new.csv"), self.dir)
             self.ok("online", "new.csv", "--continue", os.path.join(folder, "stream.karma"), "-o", "m.karma", "--quiet")
             self.assertIn("38 rows", self.ok("inspect", "m.karma").out)
