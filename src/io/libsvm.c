@@ -267,17 +267,25 @@ static karma_status survey_lines(svm_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* One line can ask for two thousand million attributes. A table that clearly cannot fit in memory is refused with a
- * message, before the system would kill the process. */
+/* Attributes that any file may have: features hashed to 24 bits are so many. Others need as many bytes. */
+enum { FEW_ATTRIBUTES = 1 << 24 };
+
+/* One line can ask for two thousand million attributes. A table that clearly cannot fit in memory, or that takes
+ * gigabytes for a few bytes, is refused with a message, before the system would kill the process. */
 static karma_status check_size(const svm_file *file, karma_error *err) {
     const size_t attribute_bytes = sizeof(karma_i_column) + 32; /* and its name on the heap */
     const size_t cell_bytes = sizeof(uint32_t) + sizeof(double);
     size_t limit = karma_i_memory_limit() / 2; /* growing arrays are copied */
+    const karma_i_expectation *expectation = file->request->expectation;
+    size_t most = FEW_ATTRIBUTES + file->request->source->length + (expectation ? expectation->n_columns : 0);
     char where[48] = "the model";
     if (file->largest_line) (void)snprintf(where, sizeof where, "line %zu", file->largest_line);
     if (file->largest > limit / attribute_bytes)
         return karma_i_fail(err, KARMA_ERR_MEMORY, "%s: %s: index %zu makes more attributes than fit in memory",
                             file->name, where, file->largest);
+    if (file->largest_line && file->largest > most)
+        return karma_i_fail(err, KARMA_ERR_DATA, "%s: %s: index %zu is above %zu, the most in a file of %zu bytes",
+                            file->name, where, file->largest, most, file->request->source->length);
     if (file->request->options->absent == KARMA_ABSENT_ZERO && file->largest > limit / cell_bytes / file->n_rows)
         return karma_i_fail(err, KARMA_ERR_MEMORY,
                             "%s: %zu rows of %zu attributes do not fit in memory when absent ones are zeros",

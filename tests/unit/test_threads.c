@@ -111,7 +111,60 @@ static void one_model_for_all_threads(void **state) {
     karma_table_free(table);
 }
 
+/* Number k of the ways to learn. */
+static void learn(answer *out, const karma_table *table, size_t k) {
+    static const char *const kernels[N_THREADS] = {"linear", "rank",   "linear(outer=rbf)", "relevance",
+                                                   "boost",  "forest", "subspace",          "linear | rank"};
+    karma_fit_options options;
+    karma_model *model = NULL;
+    memset(out, 0, sizeof *out);
+    karma_options_init(karma_fit_option_table(), &options);
+    options.kernel = (char *)kernels[k];
+    options.threads = 1;
+    options.trees = 4;
+    options.subspace_rank = 1;
+    options.solver = k == 1 ? KARMA_SOLVER_NYSTROM : KARMA_SOLVER_AUTO;
+    options.seed = (int64_t)k;
+    keep(out, karma_fit(&model, table, &options, NULL, NULL));
+    if (out->status == KARMA_OK) ask(out, model, table);
+    karma_model_free(model);
+}
+
+typedef struct lesson {
+    const karma_table *table;
+    size_t number;
+    answer got;
+} lesson;
+
+static void *take_lesson(void *context) {
+    lesson *l = context;
+    learn(&l->got, l->table, l->number);
+    return NULL;
+}
+
+static void threads_learn_with_their_own_options(void **state) {
+    (void)state;
+    karma_table *table = some_table();
+    lesson *lessons = calloc(N_THREADS, sizeof *lessons);
+    pthread_t threads[N_THREADS];
+    assert_non_null(lessons);
+    for (size_t t = 0; t < N_THREADS; t++) {
+        lessons[t] = (lesson){.table = table, .number = t};
+        assert_int_equal(pthread_create(&threads[t], NULL, take_lesson, &lessons[t]), 0);
+    }
+    for (size_t t = 0; t < N_THREADS; t++) assert_int_equal(pthread_join(threads[t], NULL), 0);
+    for (size_t t = 0; t < N_THREADS; t++) {
+        answer alone;
+        learn(&alone, table, t);
+        assert_int_equal(alone.status, KARMA_OK);
+        assert_memory_equal(&lessons[t].got, &alone, sizeof alone);
+    }
+    free(lessons);
+    karma_table_free(table);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_model_for_all_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_model_for_all_threads),
+                                       cmocka_unit_test(threads_learn_with_their_own_options)};
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }
