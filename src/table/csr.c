@@ -33,8 +33,6 @@ static karma_status check_cell(const sparse_matrix *m, size_t row, int64_t colum
 
 static karma_status add_row(karma_i_builder *b, const sparse_matrix *m, size_t row, karma_error *err) {
     size_t next = 0; /* the first column that is not written yet */
-    if (m->row_start[row + 1] < m->row_start[row])
-        return karma_i_fail(err, KARMA_ERR_DATA, "row %zu ends before it starts", row + 1);
     for (int64_t k = m->row_start[row]; k < m->row_start[row + 1]; k++) {
         KARMA_TRY(check_cell(m, row, m->columns[k], next, m->values[k], err));
         size_t column = (size_t)m->columns[k];
@@ -46,12 +44,23 @@ static karma_status add_row(karma_i_builder *b, const sparse_matrix *m, size_t r
     return karma_i_builder_end_row(b, NULL, 1.0, NULL, err);
 }
 
+/* All starts before any cell is read: the cells end where the last row does. */
+static karma_status check_starts(const sparse_matrix *m, karma_error *err) {
+    if (m->n_rows && m->row_start[0] < 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "row 1 starts at cell %" PRId64, m->row_start[0]);
+    for (size_t i = 0; i < m->n_rows; i++)
+        if (m->row_start[i + 1] < m->row_start[i])
+            return karma_i_fail(err, KARMA_ERR_DATA, "row %zu ends before it starts", i + 1);
+    return KARMA_OK;
+}
+
 karma_status karma_table_from_csr(karma_table **out, const double *values, const int64_t *columns,
                                   const int64_t *row_start, size_t n_rows, size_t n_columns, karma_absent absent,
                                   const char *const *names, karma_error *err) {
     if (absent != KARMA_ABSENT_ZERO && absent != KARMA_ABSENT_MISSING)
         return karma_i_fail(err, KARMA_ERR_OPTION, "absent: set whether cells that are not listed are zero or missing");
     sparse_matrix m = {values, columns, row_start, n_rows, n_columns, absent == KARMA_ABSENT_ZERO};
+    KARMA_TRY(check_starts(&m, err));
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
     karma_status st = karma_i_builder_name_columns(&builder, n_columns, names, err);

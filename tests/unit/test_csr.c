@@ -59,7 +59,7 @@ static void refuse(const double *v, const int64_t *c, const int64_t *start, karm
 static void broken_matrices_are_refused(void **state) {
     (void)state;
     static const int64_t beyond[] = {1, 0, 3}, negative[] = {-1, 0, 2}, unsorted[] = {1, 2, 0}, twice[] = {1, 2, 2};
-    static const int64_t backwards[] = {0, 1, 0, 3};
+    static const int64_t backwards[] = {0, 1, 0, 3}, far[] = {0, 1000000, 2, 3}, early[] = {-4, 1, 2, 3};
     static const double infinite[] = {2.0, INFINITY, 1.0};
     karma_absent missing = KARMA_ABSENT_MISSING;
     refuse(values, beyond, row_start, missing, KARMA_ERR_DATA, "row 2: column index 3 is not below 3");
@@ -67,6 +67,8 @@ static void broken_matrices_are_refused(void **state) {
     refuse(values, unsorted, row_start, missing, KARMA_ERR_DATA, "row 2: column indices are not in ascending order");
     refuse(values, twice, row_start, missing, KARMA_ERR_DATA, "ascending");
     refuse(values, columns, backwards, missing, KARMA_ERR_DATA, "row 2 ends before it starts");
+    refuse(values, columns, far, missing, KARMA_ERR_DATA, "row 2 ends before it starts"); /* nothing is read there */
+    refuse(values, columns, early, missing, KARMA_ERR_DATA, "row 1 starts at cell -4");
     refuse(infinite, columns, row_start, missing, KARMA_ERR_DATA, "row 2, column 1: the value is infinite");
     refuse(values, columns, row_start, KARMA_ABSENT_UNSAID, KARMA_ERR_OPTION, "zero or missing");
 }

@@ -21,6 +21,13 @@ DATE_PARTS = ("year", "month", "weekday", "hour", "days")
 EXACT = 2.0**53  # whole numbers below this are themselves as doubles
 
 
+def without_mask(X: Any) -> Any:
+    """Cells that a masked array of NumPy hides are missing."""
+    if not np.ma.isMaskedArray(X):
+        return X
+    return X.astype(object).filled(None) if X.dtype.kind in "OUSMm" else X.astype(np.float64).filled(np.nan)
+
+
 def is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr") and hasattr(X, "nnz")
 
@@ -59,7 +66,7 @@ class Data:
         elif is_frame(X):
             self._from_frame(X, min_rows)
         else:
-            self._from_array(X, min_rows, estimator)
+            self._from_array(without_mask(X), min_rows, estimator)
         self.n_rows: int = _karma.table_n_rows(self.table)
 
     @property
@@ -90,6 +97,7 @@ class Data:
             raise TypeError("sparse input: say what a cell that is not stored means, with absent='zero' or absent='missing'")
         X = check_array(X, accept_sparse="csr", dtype=np.float64, force_all_finite="allow-nan", accept_large_sparse=True,
                         ensure_min_samples=min_rows, estimator=estimator)
+        X.check_format(full_check=True)  # indices out of range would end the process in SciPy's sort
         if not X.has_sorted_indices or not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

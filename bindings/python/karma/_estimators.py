@@ -132,6 +132,8 @@ class KarmaEstimator(Reports, BaseEstimator):
     # --- learning -----------------------------------------------------------------------------------------------------
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> "KarmaEstimator":
+        if np.ma.is_masked(y):
+            raise ValueError("Input y contains missing values; leave these rows out.")
         if sample_weight is not None:
             X, y, sample_weight = self._weighted_rows(X, y, sample_weight)
         data = self._learning_data(X)

@@ -59,6 +59,17 @@ class Arrays(unittest.TestCase):
         np.testing.assert_array_equal(cells(Data(days)), [[2024, 2, 4, 19782], [np.nan] * 4])
         np.testing.assert_array_equal(cells(Data(np.array([[36], ["NaT"]], dtype="m8[h]"))), [[1.5], [np.nan]])
 
+    def test_masked_cells_are_missing(self):
+        X, y = pydata.classes()
+        holes = np.where(X > 1, np.nan, X)
+        self.assertGreater(np.isnan(holes).sum(), np.isnan(X).sum())
+        np.testing.assert_array_equal(cells(Data(np.ma.masked_array(X, X > 1))), holes)
+        texts = np.ma.masked_array([["u"], ["v"], ["w"]], [[0], [1], [0]])
+        self.assertEqual(Data(texts).n_rows, 3)
+        self.assertEqual(list(_karma.table_columns(Data(texts).table)[0][2]), ["u", "w"])
+        with self.assertRaisesRegex(ValueError, "missing values"):
+            KarmaClassifier(gamma=2).fit(X, np.ma.masked_array(y, y == y[0]))
+
     def test_refusals(self):
         X, y = pydata.classes()
         model = KarmaClassifier(gamma=2).fit(X, y)
@@ -201,6 +212,18 @@ class Sparse(unittest.TestCase):
                                       KarmaClassifier(gamma=2).fit(holes, y).decision_function(holes))
         with self.assertRaisesRegex(TypeError, "absent="):
             KarmaClassifier(gamma=2).fit(S, y)
+
+    def test_broken_matrices_are_refused(self):
+        """SciPy trusts the parts of a matrix; an index out of range once ended the process."""
+        y = np.arange(50) % 2
+        for part, place, value in (("indptr", 3, 10**6), ("indptr", 3, -5), ("indices", 0, 99), ("indices", 0, -1)):
+            S = sparse.random(50, 6, density=0.4, random_state=0, format="csr")
+            getattr(S, part)[place] = value
+            with self.subTest(part=part, value=value), self.assertRaises(ValueError):
+                KarmaClassifier(gamma=2, absent="zero").fit(S, y)
+        for start in ([0, 10**6, 3], [-2, 1, 3], [0, 2, 1]):
+            with self.subTest(start=start), self.assertRaises(ValueError):
+                _karma.table_from_csr(np.ones(3), np.array([0, 1, 2]), np.array(start), 6, True, None)
 
 
 class ArrowSchema(ctypes.Structure):
