@@ -25,7 +25,11 @@ def without_mask(X: Any) -> Any:
     """Cells that a masked array of NumPy hides are missing."""
     if not np.ma.isMaskedArray(X):
         return X
-    return X.astype(object).filled(None) if X.dtype.kind in "OUSMm" else X.astype(np.float64).filled(np.nan)
+    if X.dtype.kind not in "OUSMm":
+        return X.astype(np.float64).filled(np.nan)
+    cells = np.asarray(X, dtype=object).copy()
+    cells[np.ma.getmaskarray(X)] = None
+    return cells
 
 
 def is_sparse(X: Any) -> bool:
