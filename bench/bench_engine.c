@@ -476,18 +476,20 @@ static int bench_fit(char **arguments) {
     karma_fit_options options;
     karma_table *table = read_table(&options, arguments[0], arguments + 2);
     size_t repeats = number(arguments[1]);
-    times fit = {0};
+    times fit = {0}, processor = {0};
     karma_fit_info info = {0};
     for (size_t r = 0; r <= repeats; r++) {
         karma_model *model = NULL;
-        double start = now();
+        double start = now(), used = processor_now();
         check(karma_fit(&model, table, &options, NULL, &err), &err);
         record(&fit, r, start);
+        if (r > 0) processor.seconds[processor.count++] = processor_now() - used;
         info = *karma_model_info(model);
         karma_model_free(model);
     }
     printf("{");
     print_times("fit", &fit);
+    print_times("processor", &processor);
     print_number("C", info.C);
     print_number("scale", info.scale);
     print_number("rows", (double)info.n_rows);

@@ -1,18 +1,20 @@
 #!/usr/bin/python3
 """The batch solver beside SVC on a real table: bench/run starts one process per table and kernel and reads its JSON.
 
-    solver_peer.py ENGINE CSV DIR KERNEL THREADS FACTOR...
+    solver_peer.py ENGINE CSV DIR KERNEL FACTOR...
 
 CSV has the label `target` with two classes. KERNEL is linear, rank or rank-rbf. For every multiple FACTOR of the
-automatic C: seconds of karma_fit (gap 1e-3) and of numpy's Gram matrix + SVC(kernel="precomputed"), which has LIBSVM's
-loosest stopping rule whose objective is at most 0.1% above ours. SVC is given the Gram matrix of the library; that of
-numpy is timed, and must be the same.
+automatic C: processor time of karma_fit (gap 1e-3) and of numpy's Gram matrix + SVC(kernel="precomputed"), which has
+LIBSVM's loosest stopping rule whose objective is at most 0.1% above ours, each with one thread. SVC is given the Gram
+matrix of the library; that of numpy is timed, and must be the same.
 """
 import json
 import os
 import subprocess
 import sys
 import time
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy reads it when it is loaded
 
 import numpy as np
 import pandas as pd
@@ -28,9 +30,9 @@ def engine(*arguments):
 
 
 def timed(function, *arguments):
-    start = time.perf_counter()
+    start = time.process_time()
     result = function(*arguments)
-    return time.perf_counter() - start, result
+    return time.process_time() - start, result
 
 
 def encode(rows, is_rank):
@@ -102,12 +104,12 @@ def primal(model, kernel, y, c):
     return 0.5 * alpha @ score + c * np.maximum(0.0, 1.0 - y * (score + model.intercept_[0])).sum()
 
 
-def main(program, path, directory, kernel_name, threads, *factors):
+def main(program, path, directory, kernel_name, *factors):
     rows = pd.read_csv(path)
     label = rows.pop("target").astype(str)
     y = np.where(label == sorted(set(label))[1], 1.0, -1.0)
     out = os.path.join(directory, "gram")
-    options = [*OPTIONS[kernel_name], "loss=hinge", "solver=batch", "tolerance=1e-3", f"threads={threads}"]
+    options = [*OPTIONS[kernel_name], "loss=hinge", "solver=batch", "tolerance=1e-3", "threads=1"]
     facts = engine(program, "kernel", path, out, *options)
     ours = np.fromfile(out, np.float32).reshape(len(y), len(y)).astype(np.float64)
     os.remove(out)
@@ -128,7 +130,7 @@ def main(program, path, directory, kernel_name, threads, *factors):
                 break
         again = engine(program, "fit", path, 1, f"C={C!r}", *options)
         seconds, _ = timed(gram, encoded, facts["scale"], width)
-        result["cells"][factor] = {"ours": first["fit"] + again["fit"], "gram": seconds, "svc": svc,
+        result["cells"][factor] = {"ours": first["processor"] + again["processor"], "gram": seconds, "svc": svc,
                                    "peer": [seconds + svc], "objective": objective, "objective_ours": first["primal"],
                                    "gap": first["gap"], "stop": first["stop"], "tolerance": tolerance}
     return result

@@ -15,6 +15,13 @@ static inline double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Seconds of processor time that this process has used, all threads together. */
+static inline double processor_now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static inline void must(int ok, const char *what) {
     if (ok) return;
     (void)fprintf(stderr, "bench: %s\n", what);

@@ -21,6 +21,9 @@ enum { MOST_PASSES = 300, MOST_CHEAP_PASSES = 100000 };
 /* Rows from which landmarks are learned much sooner than an exact machine. */
 enum { MOST_HURRIED_ROWS = 4000 };
 
+/* Rows up to which the matrix of a kernel is computed sooner than its features; measured up to 2000. */
+enum { MOST_MATRIX_ROWS = 5000 };
+
 /* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant
  * prediction.
  */
@@ -99,6 +102,15 @@ static int64_t count_passes(size_t n_rows, int solver) {
     return (int64_t)fmax(passes, fmin(CHEAP_PAIRS / pairs, MOST_CHEAP_PASSES));
 }
 
+/* Members of a committee that were tried on all rows are learned as they were there, from the matrix of their kernel:
+ * so few rows have it sooner than the features of a kernel with few dimensions. */
+static int solver_of(const karma_i_last_fit *f, const karma_table *table, int solver) {
+    double n = (double)table->n_rows;
+    int fits = n <= MOST_MATRIX_ROWS && n * n * sizeof(float) <= karma_i_memory_bytes(&f->task->options);
+    int is_as_tried = !f->samples && karma_i_plan_n_machines(f->plan) > 1;
+    return solver == KARMA_SOLVER_AUTO && is_as_tried && fits ? KARMA_SOLVER_BATCH : solver;
+}
+
 static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, const karma_table *table,
                                const fit_settings *how, karma_error *err) {
     timed_hooks timed = {f->hooks, how->deadline, 0, 0, f->is_interrupted};
@@ -107,7 +119,7 @@ static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, con
     karma_fit_options *options = &f->task->options;
     int solver = options->solver;
     options->subspace_rank = f->race->subspace_rank;
-    options->solver = how->solver;
+    options->solver = solver_of(f, table, how->solver);
     if (karma_i_plan_n_machines(f->plan) == 1) options->tolerance = f->tolerance;
     if (f->passes_are_ours) options->passes = count_passes(count_rows(table), how->solver);
     karma_status st = karma_i_fit_task(out, f->task, f->plan, table, how->grown, &encoding, &solving, err);

@@ -253,11 +253,48 @@ static void pieces_do_not_depend_on_threads(void **state) {
     karma_table_free(fresh);
 }
 
+/* A committee of linear kernels that were tried on all rows: the matrix that candidates are learned from is there
+ * sooner than features. Its machines have the weights and C of the choice, which a fit of the chosen formula shows: it
+ * takes features, in double precision. */
+static void committees_of_few_rows_take_the_matrix(void **state) {
+    (void)state;
+    karma_table *table = draw_noisy(150, 3);
+    karma_fit_options fit;
+    karma_search_options search;
+    karma_model *model = NULL, *again = NULL;
+    karma_error err;
+    char *names[] = {"kernel"};
+    double scores[150], others[150];
+    karma_options_init(karma_fit_option_table(), &fit);
+    karma_options_init(karma_search_option_table(), &search);
+    const karma_option *kernel = karma_option_find(karma_fit_option_table(), "kernel");
+    assert_int_equal(karma_option_set(kernel, &fit, "linear", &err), KARMA_OK);
+    search.effort = KARMA_EFFORT_QUICK;
+    search.fixed = (karma_names){names, 1};
+    if (karma_search(&model, table, &fit, &search, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_true(karma_i_plan_n_machines(&model->plan) > 1);
+    assert_int_equal(karma_model_info(model)->solver, KARMA_SOLVER_BATCH);
+    assert_int_equal(karma_option_set(kernel, &fit, model->task.options.kernel, &err), KARMA_OK);
+    if (karma_fit(&again, table, &fit, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_model_info(again)->solver, KARMA_SOLVER_PRIMAL);
+    assert_int_equal(karma_predict(scores, model, table, 1, NULL, &err), KARMA_OK);
+    assert_int_equal(karma_predict(others, again, table, 1, NULL, &err), KARMA_OK);
+    for (size_t i = 0; i < 150; i++) assert_true(fabs(scores[i] - others[i]) < 0.1);
+    karma_model_free(model);
+    karma_model_free(again);
+    karma_options_clear(karma_fit_option_table(), &fit);
+    karma_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_noisy_rows_are_all_used), cmocka_unit_test(a_worse_model_is_not_given),
-        cmocka_unit_test(trees_are_tried_on_all_rows),  cmocka_unit_test(boosted_values_are_a_machine),
-        cmocka_unit_test(given_trees_are_taken),        cmocka_unit_test(pieces_do_not_depend_on_threads),
+        cmocka_unit_test(many_noisy_rows_are_all_used),
+        cmocka_unit_test(a_worse_model_is_not_given),
+        cmocka_unit_test(trees_are_tried_on_all_rows),
+        cmocka_unit_test(boosted_values_are_a_machine),
+        cmocka_unit_test(given_trees_are_taken),
+        cmocka_unit_test(pieces_do_not_depend_on_threads),
+        cmocka_unit_test(committees_of_few_rows_take_the_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
