@@ -263,14 +263,14 @@ static void committees_of_few_rows_take_the_matrix(void **state) {
     karma_search_options search;
     karma_model *model = NULL, *again = NULL;
     karma_error err;
-    char *names[] = {"kernel"};
+    char *names[] = {"kernel", "outer"};
     double scores[150], others[150];
     karma_options_init(karma_fit_option_table(), &fit);
     karma_options_init(karma_search_option_table(), &search);
     const karma_option *kernel = karma_option_find(karma_fit_option_table(), "kernel");
     assert_int_equal(karma_option_set(kernel, &fit, "linear", &err), KARMA_OK);
     search.effort = KARMA_EFFORT_QUICK;
-    search.fixed = (karma_names){names, 1};
+    search.fixed = (karma_names){names, 2};
     if (karma_search(&model, table, &fit, &search, NULL, &err) != KARMA_OK) fail_msg("%s", err.message);
     assert_true(karma_i_plan_n_machines(&model->plan) > 1);
     assert_int_equal(karma_model_info(model)->solver, KARMA_SOLVER_BATCH);
