@@ -574,8 +574,7 @@ static karma_status solve_batch(double *coefficients, karma_fit_info *info, cons
     karma_stop worst = KARMA_STOP_CONVERGED;
     info->primal = info->dual = 0.0;
     for (size_t o = 0; st == KARMA_OK && o < problem->n_outputs; o++) {
-        /* once cancelled, each remaining output gets one pass: a class that was never learned would disturb all others
-         */
+        /* once cancelled, each other output gets one pass: a class that was never learned would disturb all others */
         int cancelled = worst == KARMA_STOP_CANCELLED;
         row_budget budget = {.most = cancelled ? d.n : most_rows(options, d.n)};
         st = start_from(&d, o, problem->start, err);

@@ -149,7 +149,7 @@ static karma_status append_dense(karma_i_rows *rows, const karma_i_rows *source,
     return KARMA_OK;
 }
 
-/* The fault of an attribute of a row; NULL: none. */
+/* What breaks the invariants at an attribute of a row; NULL: nothing does. */
 static const char *cell_fault(const karma_i_rows *rows, size_t i, size_t j) {
     const karma_i_dense *d = rows->data;
     int observed = karma_i_mask_get(karma_i_rows_mask(rows, i), j);
