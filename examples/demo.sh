@@ -41,7 +41,7 @@ run head -n 6 predictions.csv
 echo "# Their outcomes are known here, so the predictions can be judged."
 run karma eval clinic.karma examples/clinic-new.csv --id patient
 
-echo "# The same with every hole filled by the column's mean: gamma 1 is 0-imputation of standardised cells."
+echo "# The same with every missing value replaced by the column's mean: gamma 1 is 0-imputation of standardised cells."
 say karma train examples/clinic.csv --target outcome --id patient --gamma 1 --scale paper -o zero.karma --quiet
 "$karma" train examples/clinic.csv --target outcome --id patient --gamma 1 --scale paper -o zero.karma --quiet
 say "karma eval zero.karma examples/clinic-new.csv --id patient --json >zero.json"

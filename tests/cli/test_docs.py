@@ -3,11 +3,16 @@
 
 In README.md and docs/*.md a block of ```sh right after a line `<!-- run -->` is run by `sh -e`, all blocks of a document
 one after the other in one directory that holds a copy of examples/, with the directory of $KARMA first on the PATH. It
-must end with 0. If the next block is ```text right after a line `<!-- output -->`, its lines must be those printed.
+must end with 0. A block of another language after `<!-- run with: COMMAND -->` is the input of that command. If the next block is ```text right after a line `<!-- output -->`, its lines must be those printed.
 Only empty lines may stand between a mark and its block. A document with a line `<!-- needs COMMAND -->` is skipped where that
 command fails.
 
-examples/minimal.c, compiled to $MINIMAL, must predict what the tool does.
+Every block of sh, Python, R and C must have a mark: `<!-- run -->`, `<!-- python -->` and `<!-- r -->`, whose blocks the tests
+of those packages run, `<!-- run with: COMMAND -->`, `<!-- from FILE -->`, whose lines stand in that file in this order, or `<!-- not run: REASON -->`. Those
+that are not run are listed with their reasons.
+
+The demo (examples/demo.sh) must end with what README.md has after `<!-- demo -->`, with accuracies within two points:
+processors differ a little. examples/minimal.c, compiled to $MINIMAL, must predict what the tool does.
 
 With the argument `site`: makes the web site instead (dev/make-docs), in which no link may lead nowhere.
 """
@@ -27,6 +32,10 @@ from case import HUNG, KARMA, SOURCE
 from tap import processor_time
 
 RUN, OUTPUT = "<!-- run -->", "<!-- output -->"
+NOT_RUN = re.compile(r"<!-- not run: (\S.*\S) -->$")
+RUN_WITH = re.compile(r"<!-- run with: (\S.*\S) -->$")
+FROM = re.compile(r"<!-- from (\S+) -->$")
+OTHERS = {"python": "<!-- python -->", "r": "<!-- r -->"}  # run by bindings/python/tests/pycases_docs.py and tests/r/test_r.py
 
 
 def lacking(text):
@@ -65,7 +74,7 @@ def parse(text):
             fence = opening.group(1)
             block = Block(opening.group(2), number, mark)
             mark = None
-        elif word in (RUN, OUTPUT):
+        elif word in (RUN, OUTPUT, *OTHERS.values()) or any(pattern.match(word) for pattern in (NOT_RUN, RUN_WITH, FROM)):
             mark = word
         elif word:
             if mark:
@@ -84,21 +93,49 @@ def steps(text):
     pairs = []
     for i, block in enumerate(blocks):
         after = blocks[i + 1] if i + 1 < len(blocks) else None
-        if block.mark == RUN and block.language == "sh":
+        if (block.mark == RUN and block.language == "sh") or RUN_WITH.match(block.mark or ""):
             pairs.append((block, after if after and after.mark == OUTPUT else None))
         elif block.mark == RUN:
             complaints.append(f"line {block.line}: {RUN} stands before a block of '{block.language}', not of sh")
-        elif block.mark == OUTPUT and not (i and blocks[i - 1].mark == RUN and block.language == "text"):
+        elif block.mark == OUTPUT and not (i and (blocks[i - 1].mark == RUN or RUN_WITH.match(blocks[i - 1].mark or "")) and block.language == "text"):
             complaints.append(f"line {block.line}: {OUTPUT} wants a block of text, right after a block that is run")
     return pairs, complaints
+
+
+def lines_not_in(block, path):
+    """The first line of the block that the file does not have after the lines before it, or None."""
+    with open(os.path.join(SOURCE, path), encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    for line in map(str.strip, block.lines):
+        if line not in lines:
+            return line
+        lines = lines[lines.index(line) + 1:]
+    return None
+
+
+def unmarked(text):
+    """Complaints about blocks of code that no test looks at, and reasons of those that are not run."""
+    complaints, reasons = [], []
+    for block in parse(text)[0]:
+        mark = block.mark or ""
+        if NOT_RUN.match(mark):
+            reasons.append(f"line {block.line}: {NOT_RUN.match(mark).group(1)}")
+        elif FROM.match(mark):
+            line = lines_not_in(block, FROM.match(mark).group(1))
+            if line is not None:
+                complaints.append(f"line {block.line}: not in {FROM.match(mark).group(1)}: {line}")
+        elif block.language in ("sh", "bash", "console", "c", *OTHERS) and not RUN_WITH.match(mark) and mark != OTHERS.get(block.language, RUN):
+            complaints.append(f"line {block.line}: no test runs this block, and it does not say why (<!-- not run: REASON -->)")
+    return complaints, reasons
 
 
 def run_step(block, output, folder):
     """What is wrong with it, or nothing."""
     path = os.path.dirname(KARMA) + os.pathsep + os.environ.get("PATH", "/usr/bin:/bin")
     environment = dict(os.environ, PATH=path, LC_ALL="C.UTF-8")
+    given = RUN_WITH.match(block.mark)
     try:
-        done = subprocess.run(["sh", "-e"], input=block.text().encode(), cwd=folder, env=environment,
+        done = subprocess.run(["sh", "-ec", given.group(1)] if given else ["sh", "-e"], input=block.text().encode(), cwd=folder, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HUNG)
     except subprocess.TimeoutExpired:
         return f"it hangs: not done within {HUNG} s"
@@ -130,6 +167,25 @@ def run_example(program):
     return f"exit {said.returncode}, not what karma predicts\n{said.stderr.decode()}"
 
 
+def run_demo():
+    """What is wrong with the demo, or nothing."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", file.read(), re.S).group(1).splitlines()
+    with tempfile.TemporaryDirectory(prefix="karma-docs-") as folder:
+        said = subprocess.run([os.path.join(SOURCE, "examples", "demo.sh"), KARMA], cwd=folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=HUNG, check=False)
+    got = said.stdout.decode().splitlines()[-len(shown):]
+    number = re.compile(r"([\d.]+)%$")
+
+    def agree(a, b):
+        if number.sub("", a) != number.sub("", b):
+            return False
+        return a == b or abs(float(number.search(a).group(1)) - float(number.search(b).group(1))) <= 2
+    if said.returncode == 0 and len(got) == len(shown) and all(map(agree, shown, got)):
+        return ""
+    return f"exit {said.returncode}\n" + "\n".join(difflib.unified_diff(shown, got, "README.md", "printed", lineterm=""))
+
+
 def make_site():
     if not shutil.which("mkdocs"):
         print("1..1\nok 1 site # SKIP mkdocs is not installed")
@@ -146,11 +202,15 @@ def make_site():
 def main():
     documents = [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md")))]
     results = []  # name, what is wrong, seconds of processor time
+    reasons = []  # of blocks that are not run
     for document in filter(os.path.isfile, documents):
         name = os.path.relpath(document, SOURCE)
         with open(document, encoding="utf-8") as file:
             text = file.read()
         pairs, complaints = steps(text)
+        wrong, why = unmarked(text)
+        complaints += wrong
+        reasons += [f"{name} {reason}" for reason in why]
         if complaints:
             results.append((f"{name} marks", "\n".join(complaints), 0.0))
         if not pairs:
@@ -166,12 +226,17 @@ def main():
                 before = processor_time()
                 wrong = run_step(block, output, folder)
                 results.append((f"{name} line {block.line}", wrong, processor_time() - before))
+    before = processor_time()
+    results.append(("examples/demo.sh", run_demo(), processor_time() - before))
     if os.environ.get("MINIMAL"):
         results.append(("examples/minimal.c", run_example(os.environ["MINIMAL"]), 0.0))
     if not results:
         print("1..1\nok 1 documents # SKIP no document has a block that is marked to be run")
         return 0
     print(f"1..{len(results)}")
+    print(f"# {len(reasons)} blocks are not run")
+    for reason in reasons:
+        print("# not run: " + reason)
     for number, (name, wrong, seconds) in enumerate(results, 1):
         print(f"{'not ok' if wrong else 'ok'} {number} {name}")
         for line in wrong.splitlines():
