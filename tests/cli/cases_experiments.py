@@ -287,6 +287,14 @@ class Experiments(Case):
         self.assertTrue(0 < low[0] and high[0] <= 300 and 0 < high[1] and low[1] <= 200)
         self.assertIn("a<b>&", [text.text for text in svg.iter("{http://www.w3.org/2000/svg}text")])
 
+    def test_long_names_keep_both_ends(self):
+        """Names that differ only at their ends stay different when they are cut."""
+        names = ["measured quantity number 1 in mg/l", "measured quantity number 2 in mg/l", "Größe", "x" * 22]
+        drawn = self.draw(("series", "a"), ("figure", "f", 300, 200), ("x", "linear", "x", 0, 10), ("y", "bands", "y", *names), ("point", 0, 1, 1))
+        texts = [text.text for text in xml.etree.ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+        for shown in ("measured qu… 1 in mg/l", "measured qu… 2 in mg/l", "Größe", "x" * 22):
+            self.assertIn(shown, texts)
+
     def test_wrong_drawings_are_refused(self):
         for lines, says in (([], "there is no figure"), ([("circle", 1)], "line 1: it begins with no known word"),
                             ([("figure", "f", 300)], "line 1: it ends too early"), ([("figure", "f", "wide", 200)], "a field is no number"),

@@ -57,8 +57,12 @@ size_t count_characters(const char *text) {
 }
 
 void put_short_text(FILE *stream, const char *text, size_t most) {
-    size_t n = count_characters(text), shown = n > most ? most - 1 : n;
+    enum { ELLIPSIS = 0x2026 };
+    size_t n = count_characters(text), head = n > most ? most / 2 : n, tail = n > most ? most - head - 1 : 0;
     const unsigned char *c = (const unsigned char *)text;
-    for (size_t i = 0; i < shown; i++) put_character(stream, next_character(&c));
-    if (n > most) put_character(stream, 0x2026);
+    for (size_t i = 0; i < n; i++) {
+        unsigned long code = next_character(&c);
+        if (i == head) put_character(stream, ELLIPSIS);
+        if (i < head || i >= n - tail) put_character(stream, code);
+    }
 }
