@@ -59,7 +59,7 @@ karma_status karma_i_race_afford(double *cost, int *is_cut_short, karma_i_race *
         /* the strongest and the baseline, with which it is compared, may take more than their share */
         int is_needed = n_kept == 0 || race->entries[e].is_kept;
         if (*cost + more > (is_needed ? most : seconds)) {
-            race->entries[e].is_out = *is_cut_short = 1;
+            race->entries[e].is_out = race->entries[e].is_cut = *is_cut_short = 1;
             continue;
         }
         n_kept++;

@@ -254,14 +254,14 @@ static karma_status add_kernel(karma_i_race *race, const karma_i_plan_kernel *ke
     return KARMA_OK;
 }
 
-/* The sketches up to this tier, and only those of the kernel that is kept, if one is. */
-static karma_status add_sketches(karma_i_race *race, tier most, const karma_i_plan_kernel *kept, const scope *s,
-                                 karma_error *err) {
+/* The sketches of these tiers, and only those of the kernel that is kept, if one is. */
+static karma_status add_sketches(karma_i_race *race, tier least, tier most, const karma_i_plan_kernel *kept,
+                                 const scope *s, karma_error *err) {
     karma_status st = KARMA_OK;
     for (size_t i = 0; st == KARMA_OK && i < sizeof sketches / sizeof sketches[0]; i++) {
         const sketch *k = &sketches[i];
         karma_i_plan_kernel kernel = {0};
-        if (k->tier > most || !is_worth_it(k, s) || (kept && !fits_kernel(k, kept, s))) continue;
+        if (k->tier < least || k->tier > most || !is_worth_it(k, s) || (kept && !fits_kernel(k, kept, s))) continue;
         st = draw_up(&kernel, k, s, err);
         size_t n_before = race->n_entries;
         if (st == KARMA_OK) st = add_kernel(race, &kernel, is_mapped(k), s, err);
@@ -285,7 +285,7 @@ static karma_status add_kept(karma_i_race *race, const karma_i_plan *plan, scope
                             "option 'kernel': a search chooses the values of C; leave out what follows '@', or set "
                             "option 'effort=off'");
     if (kernel->is_union || karma_i_plan_kernel_is_word(kernel))
-        KARMA_TRY(add_sketches(race, THOROUGH, kernel, s, err));
+        KARMA_TRY(add_sketches(race, QUICK, THOROUGH, kernel, s, err));
     if (race->n_entries > 0) return KARMA_OK;
     return add_kernel(race, kernel, s->options->outer != KARMA_OUTER_IDENTITY, s, err);
 }
@@ -302,5 +302,13 @@ karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, con
     }
     tier most = largest_tier(effort, race->table->n_rows);
     s.is_fine = most >= FEW_ROWS;
-    return add_sketches(race, most, NULL, &s, err);
+    return add_sketches(race, QUICK, most, NULL, &s, err);
+}
+
+karma_status karma_i_candidates_add_more(karma_i_race *race, karma_effort effort, const karma_names *fixed,
+                                         karma_error *err) {
+    scope s = look_at(race, fixed);
+    tier most = largest_tier(effort, race->table->n_rows);
+    if (is_fixed(&s, "kernel") || race->table->gram || most == QUICK) return KARMA_OK;
+    return add_sketches(race, NORMAL, most, NULL, &s, err);
 }

@@ -10,4 +10,8 @@
 karma_status karma_i_candidates_add(karma_i_race *race, karma_effort effort, const karma_names *fixed,
                                     karma_error *err);
 
+/* Those that a quick search leaves out, with as few values of C; none where the user keeps the kernel. */
+karma_status karma_i_candidates_add_more(karma_i_race *race, karma_effort effort, const karma_names *fixed,
+                                         karma_error *err);
+
 #endif

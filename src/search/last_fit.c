@@ -44,7 +44,9 @@ static const double SMALL_SHARE = 25.0;
 enum { MOST_TWICE_ROWS = 20000 };
 /* Of the time that is left, what the first model may take: alone, before trees, and trees. And how many times as long
  * the second one may take. */
-static const double FIRST_SHARE = 0.6, SHARE_BEFORE_TREES = 0.3, TREE_SHARE = 0.85, SAFE_FACTOR = 1.3;
+static const double FIRST_SHARE = 0.6, SHARE_BEFORE_TREES = 0.4, TREE_SHARE = 0.85, SAFE_FACTOR = 1.3;
+/* Where there is no time for all machines of the second one, those that it has have this share of their weight. */
+static const double LEAST_WEIGHT = 0.3;
 
 /* --- hooks ------------------------------------------------------------------------------------------------- */
 
@@ -403,15 +405,18 @@ static int is_all_trees(const karma_i_plan *plan) {
 /* What is learned in the end: the plan, its check, and the better of the models that were tried. */
 typedef struct verdict {
     const karma_i_plan *plan;
-    karma_i_plan joined; /* what `plan` is if it is the mean of both */
-    tried *best;         /* NULL: both were refused */
+    karma_i_plan joined;  /* what `plan` is if it is the mean of both */
+    karma_i_plan shorter; /* what `plan` is if there is no time for all of its machines */
+    tried *best;          /* NULL: both were refused */
     fit_settings how;
     check check;                       /* its scores are owned */
     double row_seconds, grown_seconds; /* for each row, and how much of it was for the trees */
+    size_t n_first;                    /* rows that machines took this from */
 } verdict;
 
 static void clear_verdict(verdict *v) {
     karma_i_plan_clear(&v->joined);
+    karma_i_plan_clear(&v->shorter);
     karma_i_free(v->check.scores);
 }
 
@@ -438,6 +443,7 @@ static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, 
     v->plan = !takes_second ? f->plan : !takes_first ? f->contender : &v->joined;
     v->how = takes_first ? first->how : second->how;
     v->grown_seconds = takes_second ? second->row_seconds : 0.0;
+    v->n_first = first->model ? first->check.n_learned : race->table->n_rows;
     v->row_seconds = v->grown_seconds + (takes_first ? first->row_seconds : 0.0);
     v->how.grown = grown;
     v->check = takes_first ? first->check : second->check;
@@ -511,10 +517,72 @@ static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v,
     return st;
 }
 
+/* That all machines of the verdict take for each of these rows. An exact solver takes between the first and the second
+ * power of the rows. */
+static double machine_row_seconds(const verdict *v, const karma_table *rows) {
+    double each = v->row_seconds - v->grown_seconds, growth = (double)count_rows(rows) / (double)v->n_first;
+    int is_exact = count_rows(rows) <= KARMA_I_MOST_BATCH_ROWS && v->how.solver != KARMA_SOLVER_NYSTROM;
+    return is_exact ? each * sqrt(fmax(1.0, growth)) : each;
+}
+
 /* Whether there is time to learn the verdict from these rows. Trees that are there already take none. */
 static int is_in_time(const verdict *v, const karma_i_last_fit *f, const karma_table *rows) {
-    double each = v->row_seconds - (v->how.grown ? v->grown_seconds : 0.0);
+    double each = machine_row_seconds(v, rows) + (v->how.grown ? 0.0 : v->grown_seconds);
     return karma_i_now() + SAFE_FACTOR * each * (double)count_rows(rows) <= f->deadline;
+}
+
+/* The weight of the machine that `most` of the plan's own machines, not trees, weigh at least as much as. */
+static double weight_of_heaviest(const karma_i_plan *plan, size_t most) {
+    double least = INFINITY;
+    for (size_t n_taken = 0; n_taken < most;) {
+        double next = 0.0;
+        size_t n_next = 0;
+        for (size_t m = 0; m < plan->n_members; m++)
+            for (size_t c = 0; c < plan->members[m].machines.n; c++) {
+                double weight = plan->members[m].machines.weights[c];
+                if (plan->members[m].machines.factors[c] == 0.0 || weight >= least || weight < next) continue;
+                n_next = weight > next ? 1 : n_next + 1;
+                next = weight;
+            }
+        if (n_next == 0 || n_taken + n_next > most) break;
+        least = next;
+        n_taken += n_next;
+    }
+    return least;
+}
+
+/* The machines of a plan with at least this weight, and the trees of the contender. */
+static karma_status take_heavy(karma_i_plan *out, const karma_i_plan *plan, double least, karma_error *err) {
+    for (size_t m = 0; m < plan->n_members; m++) {
+        const karma_i_C_grid *from = &plan->members[m].machines;
+        karma_i_C_grid machines = {0};
+        for (size_t c = 0; c < from->n; c++) {
+            if (from->weights[c] < least && from->factors[c] != 0.0) continue;
+            machines.factors[machines.n] = from->factors[c];
+            machines.weights[machines.n++] = from->weights[c];
+        }
+        if (machines.n) KARMA_TRY(karma_i_plan_add_member(out, &plan->members[m].kernel, &machines, err));
+    }
+    return KARMA_OK;
+}
+
+/* Where there is no time for all machines of the verdict, the heaviest of them learn from these rows: they do more than
+ * all of them with some of the rows. */
+static karma_status shorten(verdict *v, const karma_i_last_fit *f, const karma_table *rows, karma_error *err) {
+    if (!v->plan) return KARMA_OK;
+    size_t n = karma_i_plan_n_machines(v->plan);
+    double trees = v->how.grown ? 0.0 : v->grown_seconds, each = machine_row_seconds(v, rows);
+    double left = (f->deadline - karma_i_now()) / SAFE_FACTOR / (double)count_rows(rows) - trees, share = left / each;
+    if (!(share < 1.0) || share * (double)n < 1.0 || v->shorter.n_members > 0) return KARMA_OK;
+    double least = weight_of_heaviest(v->plan, (size_t)(share * (double)n));
+    KARMA_TRY(take_heavy(&v->shorter, v->plan, least, err));
+    double weight = karma_i_plan_total_weight(&v->shorter), total = karma_i_plan_total_weight(v->plan);
+    if (!isfinite(least) || weight < LEAST_WEIGHT * total) return KARMA_OK;
+    v->plan = &v->shorter;
+    v->row_seconds =
+        v->grown_seconds +
+        0.99 * share * (v->row_seconds - v->grown_seconds); /* a little time goes by until it is asked for */
+    return KARMA_OK;
 }
 
 /* After the choice was tried on `some` rows and the contender on the `rest`, those without the sample. */
@@ -524,12 +592,13 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     int is_unchecked = v->plan != f->contender && some != rest;
     karma_model *model = v->best->model;
     v->best->model = NULL;
-    karma_status st = KARMA_OK;
+    karma_status st = is_unchecked ? shorten(v, f, rest, err) : KARMA_OK;
     int passed = !is_unchecked || is_in_time(v, f, rest);
-    if (is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
+    if (st == KARMA_OK && is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
     v->how.grown = NULL; /* they do not know the sample's rows */
-    passed = passed && is_in_time(v, f, f->rows);
-    if (st == KARMA_OK && passed && !is_small && !(is_unchecked && count_rows(f->rows) > MOST_TWICE_ROWS))
+    int is_last = passed && !is_small && !(is_unchecked && count_rows(f->rows) > MOST_TWICE_ROWS);
+    if (st == KARMA_OK && is_last) st = shorten(v, f, f->rows, err);
+    if (st == KARMA_OK && is_last && is_in_time(v, f, f->rows))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
     if (st == KARMA_OK) st = finish_model(model, f, v->check.scores, err);
     if (st == KARMA_OK)

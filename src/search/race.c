@@ -65,6 +65,44 @@ karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *ker
     return KARMA_OK;
 }
 
+static karma_status join_entries(karma_i_race *race, karma_i_race *more, karma_error *err) {
+    size_t n = race->n_entries + more->n_entries;
+    karma_i_race_entry *entries = karma_i_alloc(n, sizeof *entries);
+    if (!entries) return karma_i_fail_memory(err);
+    memcpy(entries, race->entries, race->n_entries * sizeof *entries);
+    memcpy(entries + race->n_entries, more->entries, more->n_entries * sizeof *entries);
+    for (size_t e = race->n_entries; e < n; e++) entries[e].first_run += race->n_runs;
+    karma_i_free(race->entries);
+    karma_i_free(more->entries);
+    more->entries = NULL;
+    race->entries = entries;
+    return KARMA_OK;
+}
+
+karma_status karma_i_race_join(karma_i_race *race, karma_i_race *more, karma_error *err) {
+    size_t n = race->n_runs + more->n_runs;
+    karma_i_race_run *runs = karma_i_alloc(n, sizeof *runs);
+    karma_status st = runs ? join_entries(race, more, err) : karma_i_fail_memory(err);
+    if (st != KARMA_OK) {
+        karma_i_free(runs);
+        return st;
+    }
+    memcpy(runs, race->runs, race->n_runs * sizeof *runs);
+    memcpy(runs + race->n_runs, more->runs, more->n_runs * sizeof *runs);
+    for (size_t r = race->n_runs; r < n; r++) runs[r].entry += race->n_entries;
+    karma_i_free(race->runs);
+    karma_i_free(more->runs);
+    more->runs = NULL;
+    race->runs = runs;
+    race->n_runs = n;
+    race->n_entries += more->n_entries;
+    more->n_runs = more->n_entries = 0;
+    race->encoding_seconds += more->encoding_seconds;
+    for (int k = 0; k < KARMA_N_KERNELS; k++)
+        race->recipe_seconds[k] = fmax(race->recipe_seconds[k], more->recipe_seconds[k]);
+    return KARMA_OK;
+}
+
 /* --- one fold ------------------------------------------------------------------------------------------ */
 
 /* What all entries share in a fold. */
@@ -125,7 +163,7 @@ static int stage_of(const karma_i_race_entry *entry) {
 static size_t drop_stage(karma_i_race *race, int stage) {
     size_t n_left = 0;
     for (size_t e = 0; e < race->n_entries; e++) {
-        race->entries[e].is_out |= stage_of(&race->entries[e]) == stage;
+        if (stage_of(&race->entries[e]) == stage) race->entries[e].is_out = race->entries[e].is_cut = 1;
         n_left += race->entries[e].is_out ? 0 : 1;
     }
     return n_left;
@@ -402,7 +440,9 @@ karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *p
     }
     if (st != KARMA_OK) return st;
     if (*stopped && race->n_done == 0)
-        for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_out |= !race->entries[e].is_judged;
+        for (size_t e = 0; e < race->n_entries; e++)
+            if (!race->entries[e].is_judged && !race->entries[e].is_out)
+                race->entries[e].is_out = race->entries[e].is_cut = 1;
     if (*stopped && race->n_done > 0) return KARMA_OK;
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].was_judged |= race->entries[e].is_judged;
     race->n_done++;

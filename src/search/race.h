@@ -16,6 +16,7 @@ typedef struct karma_i_race_entry {
     int is_kept;      /* never dropped: the baseline */
     int is_early;     /* where time is limited, judged before those that are not */
     int is_out;       /* dropped, or there was no time for it: not judged any more */
+    int is_cut;       /* there was no time for it */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
     int was_judged;   /* on any fold that counts */
     int is_waiting;   /* for a later stage of a fold */
@@ -63,6 +64,8 @@ karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *f
 /* One more kernel, before the first fold is judged. It is copied. */
 karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *kernel, const karma_i_C_grid *path,
                               karma_error *err);
+/* The entries of `more`, which were judged on as many of the same folds, go on in `race`: `more` is empty then. */
+karma_status karma_i_race_join(karma_i_race *race, karma_i_race *more, karma_error *err);
 /* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while
  * recipes are learned (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not
  * count, unless it is the first: what was judged there is in the race then, and all other entries are out. The same

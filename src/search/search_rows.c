@@ -38,16 +38,18 @@ static const double TRYING_SHARE = 0.7, SAMPLE_TRYING_SHARE = 0.45, MOST_TRYING_
 /* Of the time that the first fold has left when recipes begin to be learned, what they may take, since other kernels
  * wait; and what the choice of the rank of a subspace may take, which then ends with the best one so far. */
 static const double PREPARING_SHARE = 0.8, RANK_SHARE = 0.5;
-/* As many kernels as this should be tried on all folds. Where there is no time for that, as with many classes, they are
- * tried on the smaller sample of a quick search. */
-static const double LEAST_KERNELS = 8.0;
+/* Of the time that the quick race leads to expect for that of another effort, what it takes: measured 0.3 to 1.3, the
+ * more kernels are dropped the less. And the least time for more kernels
+ * after a quick race, as a share of what that took. */
+static const double WHOLE_FACTOR = 0.7, LEAST_MORE_SHARE = 0.25;
 /* Of the time for the last fit, what recipes may take, which cannot be stopped: as planned, and when it begins. */
 static const double RECIPE_SHARE = 0.4, MOST_RECIPE_SHARE = 0.8;
-/* Of that time, what the first model of the choice may take; and how many times as long a machine takes there as a
- * candidate with as many pairs of rows. Measured: 3.4 on 891 rows, 4.8 on 3000, 5.5 with landmarks on 5000. */
-static const double LAST_FIT_SHARE = 0.6, LAST_FIT_FACTOR = 5.0;
+/* Of the time that is left, what machines of the last fit are planned for; and how many times as long one takes there
+ * as a candidate with as many pairs of rows, where all rows were tried on and where it is learned twice. Measured: 1.2
+ * to 4 on 592 to 4500 rows. */
+static const double LAST_FIT_SHARE = 0.9, LAST_FIT_FACTOR = 4.0, TWICE_FACTOR = 2.5;
 /* Machines of a choice, mostly; and rows up to which the last fit is exact where time is limited. */
-static const double USUAL_MACHINES = 2.0, MOST_EXACT_ROWS = 4000.0;
+static const double USUAL_MACHINES = 8.0, MOST_EXACT_ROWS = 4000.0;
 /* Rows × rows × machines that the last fit may cost beyond one machine; and rows × landmarks × outputs × machines where
  * rows are too many for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
@@ -67,24 +69,28 @@ static const uint64_t SEED_STEP = UINT64_C(0x9e3779b97f4a7c15);
 
 typedef struct search_state {
     const karma_search_options *options;
+    karma_effort effort; /* that it looks at: a quick search comes first where time is limited */
     const effort_plan *plan;
     const karma_hooks *hooks;
-    double started;
+    double began;         /* with the first race */
+    double started;       /* this race */
     double deadline;      /* of all; infinite if there is none */
     double fold_deadline; /* of the fold that is being judged */
     double fold_started;
     double fold_seconds;    /* that the next one is likely to take */
+    double earlier_seconds; /* that a fold of the entries took that were judged before these */
+    double best_before;     /* their best value */
     double preparing_since; /* when recipes began to be learned; not a number: they are not */
     int passes_are_ours;    /* the user did not set them */
     int is_interrupted;     /* by the user */
     int is_out_of_time;
     int is_done_trying;
     int is_cut_short;             /* there was no time for some kernels */
-    size_t smaller_sample;        /* rows of a quick search, where these are much fewer; or 0 */
-    int is_too_large;             /* the sample, for the time limit */
+    int has_floor;                /* there is a choice already: this race may end without one */
     karma_i_folds folds, samples; /* samples: all rows, if candidates are tried on a sample, which is fold 0 */
     karma_i_race race;
     karma_i_judge judge;
+    karma_table *sample;      /* NULL: all rows are tried on */
     const karma_table *table; /* what is tried on: the rows or a sample of them */
     double best;              /* value so far */
     karma_i_task task;        /* its options change while the search goes on */
@@ -92,9 +98,9 @@ typedef struct search_state {
 } search_state;
 
 /* Something must be: time alone does not end a search without a kernel that was judged. */
-static int has_judged(const karma_i_race *race) {
-    int any = race->n_done > 0;
-    for (size_t e = 0; e < race->n_entries; e++) any |= race->entries[e].is_judged;
+static int has_judged(const search_state *s) {
+    int any = s->has_floor || s->race.n_done > 0;
+    for (size_t e = 0; e < s->race.n_entries; e++) any |= s->race.entries[e].is_judged;
     return any;
 }
 
@@ -135,15 +141,24 @@ static double slow_recipe_seconds(const search_state *s) {
     return seconds * least_fit_rows(s) / learned_rows(s);
 }
 
+/* That a machine takes in the last fit, from what a candidate took for its pairs of rows. */
+static double last_machine_seconds(const search_state *s, double n_rows) {
+    double learned = learned_rows(s), rest = s->samples.table ? n_rows - (double)s->table->n_rows : 0.0;
+    double factor = s->samples.table ? TWICE_FACTOR : LAST_FIT_FACTOR, pairs = n_rows * n_rows;
+    if (rest > MOST_EXACT_ROWS)
+        pairs = n_rows * fmin(n_rows, (double)karma_i_count_landmarks(&s->task.options, (size_t)n_rows));
+    else
+        pairs += rest * rest;
+    return factor * machine_seconds(s) * fmax(pairs / (learned * learned), 1.0);
+}
+
 /* What the last fit needs, after the first fold: an exact machine costs the square of its rows, and is learned once
  * without the sample and once with it. Landmarks and trees have no such estimate. */
 static double last_fit_seconds(const search_state *s) {
     double recipes = slow_recipe_seconds(s) / RECIPE_SHARE;
-    if (!s->samples.table) return fmax(LAST_FIT_FOLDS * s->fold_seconds, recipes);
-    double n = (double)s->samples.table->n_rows, rest = n - (double)s->table->n_rows, learned = learned_rows(s);
-    if (n > MOST_EXACT_ROWS) return INFINITY;
-    double machines = USUAL_MACHINES * machine_seconds(s) * (n * n + rest * rest) / (learned * learned);
-    return fmax(LAST_FIT_FACTOR * machines, recipes);
+    if (!s->samples.table) return fmax(LAST_FIT_FOLDS * (s->fold_seconds + s->earlier_seconds), recipes);
+    double n = (double)s->samples.table->n_rows;
+    return n > MOST_EXACT_ROWS ? INFINITY : fmax(USUAL_MACHINES * last_machine_seconds(s, n), recipes);
 }
 
 /* The share of the time for trying that there is in any case. */
@@ -157,19 +172,12 @@ static double trying_ends(const search_state *s) {
     return s->started + share * all;
 }
 
-/* By what the first kernels took; asked once. */
-static int is_too_large(const search_state *s, size_t n_judged, size_t n_entries) {
-    if (!isfinite(s->deadline) || s->smaller_sample == 0 || s->is_interrupted) return 0;
-    double each = (karma_i_now() - s->started) / (double)n_judged;
-    return each * fmin(LEAST_KERNELS, (double)n_entries) * (double)s->folds.n_folds > trying_ends(s) - s->started;
-}
-
 /* Whether recipes take too long. In the first fold other kernels are judged then instead. */
 static int is_preparing_too_long(search_state *s) {
     double now = karma_i_now(), share = s->race.is_choosing_rank ? RANK_SHARE : PREPARING_SHARE;
     if (isnan(s->preparing_since)) s->preparing_since = now;
     double ends = s->preparing_since + share * fmax(s->fold_deadline - s->preparing_since, 0.0);
-    return now > (s->race.n_done == 0 ? ends : s->fold_deadline) && has_judged(&s->race);
+    return now > (s->race.n_done == 0 ? ends : s->fold_deadline) && has_judged(s);
 }
 
 /* "fold 2 of 5, kernel 3 of 31, best accuracy 0.871, 0.4 s each, about 12 s left: rank(gamma=1)" */
@@ -187,7 +195,7 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     double done = (double)s->race.n_done + (n_left ? (double)n_judged / (double)n_left : 0.0);
     double spent = karma_i_now() - s->started, left = done > 0.0 ? spent / done * ((double)n_folds - done) : 0.0;
     if (isfinite(s->deadline)) left = fmin(left, s->deadline - karma_i_now());
-    double value = s->race.n_done ? s->best : karma_i_race_fold_best(&s->race);
+    double value = fmax(s->best_before, s->race.n_done ? s->best : karma_i_race_fold_best(&s->race));
     if (isfinite(value))
         (void)snprintf(best, sizeof best, ", best %s %.4g", karma_i_goal_name(s->judge.goal),
                        karma_i_goal_sign(s->judge.goal) * value);
@@ -197,9 +205,7 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
                    s->race.n_done + 1, n_folds, n_judged + 1, n_left, best, each, fmax(1.0, left), kernel);
     if (karma_i_progress(s->hooks, line, 0, 0)) s->is_interrupted = 1;
     if (karma_i_now() > s->fold_deadline) s->is_out_of_time = 1;
-    s->is_too_large = is_too_large(s, n_judged, n_entries);
-    s->smaller_sample = s->is_too_large ? s->smaller_sample : 0; /* recipes that take longer come later */
-    return s->is_interrupted || s->is_out_of_time || s->is_too_large;
+    return s->is_interrupted || s->is_out_of_time;
 }
 
 /* A time limit for the next fold. False where a fold like the last one would take too long. Until every row was left
@@ -210,7 +216,7 @@ static int set_fold_deadline(search_state *s) {
     s->fold_deadline = INFINITY;
     if (!isfinite(s->deadline)) return 1;
     s->fold_deadline = trying_ends(s);
-    if (!s->samples.table && s->race.n_done > 0 && s->race.n_done < s->folds.n_folds)
+    if (!s->has_floor && !s->samples.table && s->race.n_done > 0 && s->race.n_done < s->folds.n_folds)
         s->fold_deadline = fmax(s->fold_deadline, s->deadline - LAST_FIT_FOLDS * s->fold_seconds);
     if (s->race.n_done == 0) s->fold_deadline = t + FIRST_FOLD_SHARE * (s->fold_deadline - t);
     return s->race.n_done == 0 || t + s->fold_seconds < s->fold_deadline;
@@ -234,7 +240,7 @@ static void drop_slow_recipes(search_state *s) {
     if (n_fast == 0 || slow_recipe_seconds(s) <= most) return;
     for (size_t e = 0; e < s->race.n_entries; e++)
         if (karma_i_plan_kernel_is_slow(&s->race.entries[e].kernel) && !s->race.entries[e].is_out)
-            s->race.entries[e].is_out = s->is_cut_short = 1;
+            s->race.entries[e].is_out = s->race.entries[e].is_cut = s->is_cut_short = 1;
 }
 
 /* An error of some of the rows need not be an error of the whole table. */
@@ -259,7 +265,7 @@ static karma_status run_race(search_state *s, karma_error *err) {
         st = karma_i_race_fold(&s->race, watch, s, &stopped, err);
         s->fold_seconds = karma_i_now() - began;
         if (st == KARMA_ERR_DATA) st = blame_fold(s, err);
-        if (st != KARMA_OK || s->is_too_large || (stopped && s->race.n_done > 1)) break;
+        if (st != KARMA_OK || (stopped && s->race.n_done > 1)) break;
         note_best(s);
         s->is_cut_short |= s->race.is_rank_cut_short;
         for (size_t e = 0; e < s->race.n_entries; e++) s->is_cut_short |= !s->race.entries[e].was_judged;
@@ -275,13 +281,14 @@ static karma_status run_race(search_state *s, karma_error *err) {
 }
 
 /* A sample that has the classes, or the numbers, of the whole: one fold of many. Every process gets it. */
-static karma_status take_sample(karma_table **out, karma_i_folds *samples, const karma_i_task *task,
-                                const karma_table *table, size_t most, karma_error *err) {
+static karma_status take_sample(search_state *s, size_t most, const karma_table *table, karma_error *err) {
     size_t n_folds = (karma_i_table_split(table).n_rows + most - 1) / most;
-    *out = NULL;
+    s->table = table;
     if (n_folds < 2) return KARMA_OK;
-    KARMA_TRY(karma_i_folds_init(samples, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));
-    return karma_i_fold_test_rows(out, samples, 0, err);
+    KARMA_TRY(karma_i_folds_init(&s->samples, &s->task, table, n_folds, 1, (uint64_t)s->task.options.seed, 0, err));
+    KARMA_TRY(karma_i_fold_test_rows(&s->sample, &s->samples, 0, err));
+    s->table = s->sample;
+    return KARMA_OK;
 }
 
 static size_t count_repeats(const effort_plan *plan, size_t n_rows) {
@@ -299,7 +306,7 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
                                  (uint64_t)s->task.options.seed, SEED_STEP, err));
     s->race = karma_i_race_start(&s->task, &s->folds, karma_i_goal_value, &s->judge);
     s->race.is_limited = isfinite(s->deadline);
-    KARMA_TRY(karma_i_candidates_add(&s->race, (karma_effort)s->options->effort, &s->options->fixed, err));
+    KARMA_TRY(karma_i_candidates_add(&s->race, s->effort, &s->options->fixed, err));
     for (size_t e = 0; s->table != rows && e < s->race.n_entries; e++) /* see plan_contender */
         s->race.entries[e].is_kept |= karma_i_plan_kernel_has_kind(&s->race.entries[e].kernel, KARMA_KERNEL_BOOST);
     return KARMA_OK;
@@ -307,19 +314,15 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
 
 /* --- the model ----------------------------------------------------------------------------------------- */
 
-/* Machines that can be learned in the time that is left, from what a candidate took for its pairs of rows: the last fit
- * goes on to a smaller gap, and may be checked. */
-static double machines_in_time(const search_state *s, double pairs) {
-    double n = learned_rows(s), each = LAST_FIT_FACTOR * machine_seconds(s) * fmax(pairs / (n * n), 1.0);
-    return LAST_FIT_SHARE * fmax(s->deadline - karma_i_now(), 0.0) / each;
-}
-
 /* As many machines as the last fit can afford: with more rows there is less noise to average out. */
 static size_t count_machines(const search_state *s, size_t n_rows) {
     double n = (double)n_rows, landmarks = (double)karma_i_count_landmarks(&s->task.options, n_rows);
     double affordable = n > KARMA_I_MOST_BATCH_ROWS ? MOST_LANDMARK_PAIRS / (n * landmarks * (double)s->task.n_outputs)
                                                     : MOST_COMMITTEE_PAIRS / (n * n);
-    if (isfinite(s->deadline)) affordable = fmin(affordable, machines_in_time(s, n * fmin(n, fmax(landmarks, 1.0))));
+    if (isfinite(s->deadline)) {
+        double left = fmax(s->deadline - karma_i_now(), 0.0);
+        affordable = fmin(affordable, LAST_FIT_SHARE * left / last_machine_seconds(s, n));
+    }
     return affordable >= 1e6 ? 1000000 : affordable < 1.0 ? 1 : (size_t)affordable;
 }
 
@@ -376,7 +379,7 @@ static karma_status learn_choice(karma_model **out, search_state *s, const plann
                                   .rule = (karma_rule)s->options->rule,
                                   .most_machines = most,
                                   .n_rows = karma_i_table_split(rows).n_rows,
-                                  .seconds = karma_i_now() - s->started,
+                                  .seconds = karma_i_now() - s->began,
                                   .end = how_it_ended(s)};
     karma_i_last_fit fit = {.task = &s->task,
                             .race = &s->race,
@@ -462,49 +465,132 @@ static karma_status start_task(search_state *s, karma_goal *goal, const karma_ta
     return karma_i_task_learn(&s->task, rows, &own, NULL, err);
 }
 
-/* The race on at most `most` rows; *sample is NULL where these are all. */
-static karma_status race_on(search_state *s, karma_table **sample, size_t most, karma_goal goal,
-                            const karma_table *rows, karma_error *err) {
-    size_t quick = karma_i_sample_rows(&s->task.options, KARMA_EFFORT_QUICK);
-    KARMA_TRY(take_sample(sample, &s->samples, &s->task, rows, most, err));
-    s->table = *sample ? *sample : rows;
-    s->smaller_sample = quick < most && 3 * quick <= 2 * s->table->n_rows ? quick : 0;
-    KARMA_TRY(start_race(s, goal, rows, err));
-    return run_race(s, err);
+/* What an effort looks at, of at most `most` rows, before it looks. The task is learned. */
+static karma_status prepare(search_state *s, karma_effort effort, size_t most, const karma_table *rows,
+                            const karma_fit_options *fit, const karma_search_options *options, const karma_hooks *hooks,
+                            karma_error *err) {
+    karma_goal goal;
+    *s = (search_state){.options = options, .effort = effort, .plan = &effort_plans[effort], .hooks = hooks};
+    s->began = s->started = karma_i_now();
+    s->preparing_since = NAN;
+    s->best_before = -INFINITY;
+    s->deadline = options->time > 0.0 ? s->started + options->time : INFINITY;
+    KARMA_TRY(start_task(s, &goal, rows, fit, err));
+    s->tolerance = s->task.options.tolerance;
+    s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
+    KARMA_TRY(take_sample(s, most, rows, err));
+    return start_race(s, goal, rows, err);
 }
 
-static void clear_race(search_state *s) {
+static void clear_state(search_state *s) {
     karma_i_race_clear(&s->race);
     karma_i_folds_clear(&s->folds);
     karma_i_folds_clear(&s->samples);
     karma_i_judge_clear(&s->judge);
+    karma_i_task_clear(&s->task);
+    karma_table_free(s->sample);
+}
+
+/* --- under a time limit -------------------------------------------------------------------------------- */
+
+/* What a quick search does comes first, so that more time is not worse than a quick search. With much time left, all
+ * that the effort would do without a limit follows; with less, its other kernels on the same rows. */
+
+static int can_go_on(const search_state *s) {
+    return !s->is_interrupted && s->race.n_done == karma_i_folds_count(&s->folds);
+}
+
+/* Only the kernels differ: the others can be tried on the same folds. */
+static int is_same_but_for_kernels(const search_state *whole, const search_state *quick) {
+    return whole->table->n_rows == quick->table->n_rows && whole->folds.n_repeats == quick->folds.n_repeats &&
+           whole->race.entries[0].path.n == quick->race.entries[0].path.n;
+}
+
+/* By what the quick race took: a machine costs the square of its rows. Every row has to be left out once. */
+static int has_time_for(const search_state *whole, const search_state *quick) {
+    double rows = (double)whole->table->n_rows / (double)quick->table->n_rows;
+    double runs = (double)whole->race.n_runs / (double)quick->race.n_runs;
+    double now = karma_i_now(), seconds = (now - quick->started) * rows * rows * runs;
+    return WHOLE_FACTOR * seconds <= trying_share(whole) * (whole->deadline - now);
+}
+
+static size_t count_left(const karma_i_race *race) {
+    size_t n = 0;
+    for (size_t e = 0; e < race->n_entries; e++) n += race->entries[e].is_out ? 0 : 1;
+    return n;
+}
+
+/* Whether a race may take the place of the quick one: every row was left out once, no kernel of the quick one went
+ * unseen, and for want of time there are not fewer kernels to average. */
+static int can_stand(const search_state *whole, const search_state *quick) {
+    int is_cut = 0;
+    for (size_t e = 0; e < whole->race.n_entries; e++) {
+        const karma_i_race_entry *entry = &whole->race.entries[e];
+        if (entry->is_early && !entry->was_judged) return 0;
+        is_cut |= entry->is_early && entry->is_cut;
+    }
+    return whole->race.n_done >= whole->folds.n_folds &&
+           (!is_cut || count_left(&whole->race) >= count_left(&quick->race));
+}
+
+/* Kernels that a quick search leaves out, on its folds. They count if all folds were judged in time. */
+static karma_status try_more(search_state *s, karma_error *err) {
+    karma_i_race quick = s->race, *more = &s->race;
+    s->has_floor = 1;
+    s->best_before = s->best;
+    s->earlier_seconds = s->fold_seconds;
+    *more = karma_i_race_start(&s->task, &s->folds, quick.goal, quick.goal_payload);
+    more->is_limited = 1;
+    more->subspace_rank = quick.subspace_rank;
+    karma_status st = karma_i_candidates_add_more(more, (karma_effort)s->options->effort, &s->options->fixed, err);
+    int any = st == KARMA_OK && more->n_entries > 0;
+    if (any) st = run_race(s, err);
+    s->is_cut_short |= any && more->n_done < quick.n_done;
+    if (st == KARMA_ERR_CANCELLED) st = KARMA_OK;
+    if (any && st == KARMA_OK && more->n_done == quick.n_done) st = karma_i_race_join(&quick, more, err);
+    karma_i_race_clear(more);
+    s->race = quick;
+    return st;
+}
+
+/* The race that the effort would have without a limit, or as much of it as there is time for. *best: the one that the
+ * choice is made from. */
+static karma_status go_on(search_state **best, search_state *whole, search_state *quick, size_t most,
+                          const karma_table *rows, const karma_fit_options *fit, karma_error *err) {
+    KARMA_TRY(prepare(whole, (karma_effort)quick->options->effort, most, rows, fit, quick->options, NULL, err));
+    whole->hooks = quick->hooks; /* what there is to say of the table was said */
+    whole->began = quick->began;
+    whole->deadline = quick->deadline;
+    double now = karma_i_now();
+    int is_same = is_same_but_for_kernels(whole, quick), is_tried = !is_same && has_time_for(whole, quick);
+    karma_status st = KARMA_OK;
+    if (is_tried) {
+        whole->has_floor = 1;
+        st = run_race(whole, err);
+        if (st == KARMA_ERR_CANCELLED) st = KARMA_OK;
+        quick->is_interrupted |= whole->is_interrupted;
+        if (st == KARMA_OK && can_stand(whole, quick)) *best = whole;
+    }
+    if (st != KARMA_OK || *best == whole || quick->is_interrupted) return st;
+    quick->is_cut_short |= !is_same;
+    if (is_tried || trying_ends(quick) - now < LEAST_MORE_SHARE * (now - quick->started)) {
+        quick->is_cut_short |= whole->race.n_runs > quick->race.n_runs;
+        return KARMA_OK;
+    }
+    return try_more(quick, err);
 }
 
 karma_status karma_i_search_rows(karma_model **out, const karma_table *rows, size_t most, const karma_fit_options *fit,
                                  const karma_search_options *options, const karma_hooks *hooks, karma_error *err) {
-    search_state s = {.options = options,
-                      .plan = &effort_plans[options->effort],
-                      .hooks = hooks,
-                      .started = karma_i_now(),
-                      .preparing_since = NAN};
-    s.deadline = options->time > 0.0 ? s.started + options->time : INFINITY;
-    karma_goal goal;
-    karma_table *sample = NULL;
-    karma_status st = start_task(&s, &goal, rows, fit, err);
-    s.tolerance = s.task.options.tolerance;
-    s.task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s.tolerance);
-    if (st == KARMA_OK) st = race_on(&s, &sample, most, goal, rows, err);
-    if (st == KARMA_OK && s.is_too_large) {
-        size_t smaller = s.smaller_sample;
-        clear_race(&s);
-        karma_table_free(sample);
-        sample = NULL;
-        s.is_too_large = 0;
-        st = race_on(&s, &sample, smaller, goal, rows, err);
-    }
-    if (st == KARMA_OK) st = finish(out, &s, rows, err);
-    clear_race(&s);
-    karma_i_task_clear(&s.task);
-    karma_table_free(sample);
+    search_state first = {0}, whole = {0}, *best = &first;
+    int is_more = options->time > 0.0 && options->effort != KARMA_EFFORT_QUICK;
+    karma_effort effort = is_more ? KARMA_EFFORT_QUICK : (karma_effort)options->effort;
+    size_t least = is_more ? karma_i_sample_rows(fit, KARMA_EFFORT_QUICK) : most;
+    karma_status st = prepare(&first, effort, least, rows, fit, options, hooks, err);
+    if (st == KARMA_OK) st = run_race(&first, err);
+    if (st == KARMA_OK && is_more && can_go_on(&first)) st = go_on(&best, &whole, &first, most, rows, fit, err);
+    if (st == KARMA_OK) st = finish(out, best, rows, err);
+    clear_state(&first);
+    clear_state(&whole);
     return st;
 }

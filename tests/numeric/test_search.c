@@ -432,7 +432,7 @@ static void a_moment_is_enough_for_a_model(void **state) {
         const karma_search_info *info = info_of(model);
         assert_int_equal(info->end, KARMA_SEARCH_OUT_OF_TIME);
         assert_true(info->n_kernels >= 1 && info->n_kernels < 40);
-        assert_true(info->n_tried == 5 * info->n_kernels);
+        assert_true(info->n_tried == 3 * info->n_kernels); /* what a quick search tries comes first */
         assert_true(info->n_values >= 1);
         double scores[600];
         assert_int_equal(karma_predict(scores, model, table, 1, NULL, NULL), KARMA_OK);
