@@ -69,7 +69,7 @@ static void print_rules(const karma_i_race *race, const karma_i_judge *judge, co
         karma_i_choice choice;
         karma_i_plan plan = {0};
         char *text = NULL;
-        double *values = malloc(race->n_done * sizeof *values), mean = 0.0;
+        double *values = malloc((race->n_done + 1) * sizeof *values), mean = 0.0;
         must(values != NULL, "out of memory");
         check(karma_i_choose(&choice, (karma_rule)rule, race, NULL, loss, judge, race->n_runs, &err), &err);
         check(karma_i_choice_plan(&plan, &choice, race, &err), &err);
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     check(karma_i_judge_init(&judge, goal, &task, train, &err), &err);
     size_t n = karma_table_n_rows(train), repeats = (REPEATED_ROWS + n - 1) / n;
     if (repeats > MOST_REPEATS) repeats = MOST_REPEATS;
-    check(karma_i_folds_deal(&folds, &task, train, FOLDS, repeats, (uint64_t)fit.seed, 1, &err), &err);
+    check(karma_i_folds_init(&folds, &task, train, FOLDS, repeats, (uint64_t)fit.seed, 1, &err), &err);
     race = karma_i_race_start(&task, &folds, karma_i_goal_value, &judge);
     check(karma_i_candidates_add(&race, effort_named(argv[3]), &(karma_names){NULL, 0}, &err), &err);
     race_all(&race, &judge);
