@@ -4,6 +4,8 @@
  *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, beside SGEMM of the same shape
  *   bench_engine category ROWS ATTRIBUTES LEVELS COLUMNS REPEATS THREADS
  *                                                             categories as codes and as indicators, beside SGEMM
+ *   bench_engine leaves ROWS TREES LEAVES COLUMNS REPEATS THREADS
+ *                                                             the Gram matrix of leaves of trees, beside SGEMM
  *   bench_engine gram ROWS DIM REPEATS THREADS                Gram matrix alone
  *   bench_engine online ROUNDS DIM REPEATS THREADS            one pass of Algorithm 1, beside row-by-row references
  *   bench_engine fit CSV REPEATS [OPTION=VALUE]...            karma_fit on a table with the label `target`
@@ -282,6 +284,67 @@ static int bench_category(char **arguments) {
     karma_i_kernel_clear(&kernel);
     karma_i_rows_free(coded);
     karma_i_rows_free(spread);
+    free_sample(&values);
+    return 0;
+}
+
+/* ---- leaves of trees ---- */
+
+/* One code per tree, always observed, as src/prep/leaves.c makes them. */
+static karma_i_rows *draw_leaves(size_t n, size_t n_trees, size_t n_leaves) {
+    karma_error err = {0};
+    karma_i_rows *rows = NULL;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 4);
+    size_t *start = karma_i_zalloc(n_trees + 1, sizeof *start);
+    uint8_t *traits = karma_i_alloc(n_trees, 1);
+    must(start && traits, "out of memory");
+    memset(traits, KARMA_I_CODED, n_trees);
+    karma_i_rows_layout layout = {n_trees, start, traits, 0};
+    check(karma_i_rows_new_layout(&rows, &layout, n, &err), &err);
+    for (size_t i = 0; i < n; i++)
+        for (size_t t = 0; t < n_trees; t++) {
+            karma_i_mask_set(karma_i_rows_mask(rows, i), t);
+            *karma_i_rows_code(rows, i, t) = (uint16_t)(karma_i_rng_below(&rng, n_leaves) + 1);
+        }
+    rows->n_rows = n;
+    check(karma_i_rows_validate(rows, &err), &err);
+    karma_i_free(start);
+    karma_i_free(traits);
+    return rows;
+}
+
+static int bench_leaves(char **arguments) {
+    size_t n = number(arguments[0]), n_trees = number(arguments[1]), columns = number(arguments[3]);
+    size_t repeats = number(arguments[4]);
+    int threads = (int)number(arguments[5]);
+    karma_error err = {0};
+    karma_i_kernel kernel;
+    karma_i_rows *leaves = draw_leaves(n, n_trees, number(arguments[2]));
+    sample values;
+    draw_sample(&values, n, columns, 0); /* what SGEMM multiplies */
+    check(karma_i_kernel_init(&kernel, 1, 1.0, 0.0, n_trees, &err), &err);
+    float *out = karma_i_alloc_large(n, n * sizeof *out);
+    must(out != NULL, "out of memory");
+    openblas_set_num_threads(threads);
+    const float *x = karma_i_dense_of(values.rows)->values;
+    times gram = {0}, sgemm = {0};
+    for (size_t r = 0; r <= repeats; r++) {
+        double start = now();
+        must(karma_i_kernel_gram(out, n, &kernel, karma_i_rows_all(leaves), threads) == KARMA_OK, "out of memory");
+        record(&gram, r, start);
+        start = now();
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)n, (int)columns, 1.0F, x, (int)columns, x,
+                    (int)columns, 0.0F, out, (int)n);
+        record(&sgemm, r, start);
+    }
+    printf("{");
+    print_times("gram", &gram);
+    print_times("sgemm", &sgemm);
+    print_end();
+    karma_i_free(out);
+    karma_i_kernel_clear(&kernel);
+    karma_i_rows_free(leaves);
     free_sample(&values);
     return 0;
 }
@@ -578,7 +641,7 @@ int main(int argc, char **argv) {
     } benches[] = {
         {"dense", 5, bench_dense},   {"category", 6, bench_category}, {"gram", 4, bench_gram},
         {"online", 4, bench_online}, {"fit", 2, bench_fit},           {"kernel", 2, bench_kernel},
-        {"sparse", 6, bench_sparse},
+        {"sparse", 6, bench_sparse}, {"leaves", 6, bench_leaves},
     };
     for (size_t i = 0; argc > 1 && i < sizeof benches / sizeof *benches; i++)
         if (strcmp(argv[1], benches[i].name) == 0 && argc - 2 >= benches[i].n_arguments)
