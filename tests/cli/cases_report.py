@@ -338,6 +338,21 @@ class Report(Case):
         text, _ = self.page("online.html")
         self.assertEqual(self.figures(text), ["Cumulative loss", "Regret and its bound"])
 
+    def test_many_columns_missing_with_the_target(self):
+        """Three of them have an item each, the others one together."""
+        rng = random.Random(5)
+        names = [f"test {j}" for j in range(8)]
+        rows = [[None if (k % 2 and rng.random() < .8) else round(rng.gauss(0, 1), 3) for _ in names] + ["no", "yes"][k % 2:k % 2 + 1]
+                for k in range(200)]
+        self.write_csv("t.csv", [*names, "y"], rows)
+        self.ok("train", "t.csv", "--target", "y", "--effort", "off", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "t.csv", "-o", "r.html", "--quiet")
+        page = html.unescape(self.read("r.html").decode())
+        self.assertEqual(page.count("go with the target: missing rates differ"), 3)
+        self.assertIn("missing values in 5 more columns go with the target: ", page)
+        for name in names:
+            self.assertRegex(page, rf"(in column |more columns go with the target: .*)'{name}'")
+
     def test_refusals(self):
         self.trained()
         self.fails("report", "m.karma", "two.csv", code=2, says="-o FILE.html")

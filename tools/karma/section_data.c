@@ -239,8 +239,25 @@ static karma_status draw_co_missing(const view *v, const char *const *names, kar
 
 /* --- what was noticed ---------------------------------------------------------------------------------- */
 
+enum { MOST_FINDINGS = 40, MOST_ALIKE = 3 };
+
+/* One item for the columns whose missing values go with the target, beyond the first few: there may be dozens. */
+static void write_more_telling(const view *v, const karma_review *review) {
+    char names[300] = "";
+    size_t n = 0, used = 0;
+    for (size_t k = 0; k < review->n_findings; k++) {
+        const karma_finding *finding = &review->findings[k];
+        if (finding->kind != KARMA_FINDING_TELLING_HOLES || n++ < MOST_ALIKE || used >= sizeof names) continue;
+        int written = snprintf(names + used, sizeof names - used, "%s'%.60s'", used ? ", " : "",
+                               karma_table_attribute_name(v->table, finding->column));
+        used += written > 0 ? (size_t)written : 0;
+    }
+    if (n > MOST_ALIKE)
+        page_list_item(&v->r->page, "missing values in %zu more columns go with the target: %s%s", n - MOST_ALIKE,
+                       names, used >= sizeof names ? "..." : "");
+}
+
 static karma_status write_notices(const view *v, karma_error *err) {
-    enum { MOST_FINDINGS = 40 };
     karma_review review;
     karma_status st = karma_table_review(&review, v->table, err);
     if (st != KARMA_OK) return st;
@@ -248,13 +265,17 @@ static karma_status write_notices(const view *v, karma_error *err) {
         page_heading(&v->r->page, "Worth a look");
         page_list_begin(&v->r->page);
         for (size_t i = 0; i < v->r->n_notes; i++) page_list_item(&v->r->page, "%s", v->r->notes[i]);
-        for (size_t k = 0; k < review.n_findings && k < MOST_FINDINGS; k++) {
+        size_t n_telling = 0, n_listed = 0;
+        for (size_t k = 0; k < review.n_findings; k++) {
             char text[400];
+            if (review.findings[k].kind == KARMA_FINDING_TELLING_HOLES && n_telling++ >= MOST_ALIKE) continue;
+            if (n_listed++ >= MOST_FINDINGS) continue;
             (void)karma_finding_text(text, sizeof text, &review.findings[k], v->table);
             page_list_item(&v->r->page, "%s", with_flags(text));
         }
-        if (review.n_findings > MOST_FINDINGS)
-            page_list_item(&v->r->page, "and %zu more: karma inspect --json", review.n_findings - MOST_FINDINGS);
+        write_more_telling(v, &review);
+        if (n_listed > MOST_FINDINGS)
+            page_list_item(&v->r->page, "and %zu more: karma inspect --json", n_listed - MOST_FINDINGS);
         page_list_end(&v->r->page);
     }
     karma_review_clear(&review);
