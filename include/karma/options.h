@@ -194,6 +194,7 @@ typedef struct karma_read_options {
     int date_order;   /* karma_date_order: of 3/1/2024 */
     int strict;       /* texts in a model's columns of numbers are errors, not missing values */
     int64_t threads;  /* of reading; 0: one per processor */
+    int cache;        /* a table that is learned from is kept beside its file, and mapped instead of loaded */
 } karma_read_options;
 
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */

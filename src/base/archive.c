@@ -37,7 +37,7 @@ void karma_i_archive_free(karma_i_archive *a) {
     for (size_t i = 0; i < a->n_kept; i++) karma_i_free(a->kept[i]);
     karma_i_free(a->kept);
     if (!a->is_reading) karma_i_free(a->header);
-    karma_i_free(a->bytes);
+    if (!a->is_mapped) karma_i_free(a->bytes);
     karma_i_free(a);
 }
 
@@ -51,8 +51,8 @@ karma_status karma_i_archive_fail(const karma_i_archive *a, const char *format, 
     va_start(arguments, format);
     (void)vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    if (a->is_reading) return karma_i_fail(a->err, KARMA_ERR_FORMAT, "%s: not a usable model: %s", a->name, what);
-    return karma_i_fail(a->err, KARMA_ERR_DATA, "%s: the model cannot be saved: %s", a->name, what);
+    if (a->is_reading) return karma_i_fail(a->err, KARMA_ERR_FORMAT, "%s: not a usable %s: %s", a->name, a->noun, what);
+    return karma_i_fail(a->err, KARMA_ERR_DATA, "%s: the %s cannot be saved: %s", a->name, a->noun, what);
 }
 
 karma_status karma_i_archive_fail_memory(const karma_i_archive *a) {
@@ -342,4 +342,14 @@ karma_status karma_i_archive_f32(karma_i_archive *a, const char *name, float **v
     if (!a->is_reading) KARMA_TRY(check_f32(a, name, *values, n_elements(shape), limit));
     ARCHIVE_ARRAY(KARMA_I_DTYPE_F32);
     return check_f32(a, name, *values, n_elements(shape), limit);
+}
+
+karma_status karma_i_archive_lent_sizes(karma_i_archive *a, const char *name, size_t **values, size_t n) {
+    return karma_i_archive_lend(a, name, KARMA_I_DTYPE_U64, n, values);
+}
+karma_status karma_i_archive_lent_u32(karma_i_archive *a, const char *name, uint32_t **values, size_t n) {
+    return karma_i_archive_lend(a, name, KARMA_I_DTYPE_U32, n, values);
+}
+karma_status karma_i_archive_lent_f64(karma_i_archive *a, const char *name, double **values, size_t n) {
+    return karma_i_archive_lend(a, name, KARMA_I_DTYPE_F64, n, values);
 }

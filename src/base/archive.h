@@ -80,6 +80,11 @@ karma_status karma_i_archive_u32(karma_i_archive *archive, const char *name, uin
 karma_status karma_i_archive_u16(karma_i_archive *archive, const char *name, uint16_t **values, karma_i_shape shape);
 karma_status karma_i_archive_u8(karma_i_archive *archive, const char *name, uint8_t **values, karma_i_shape shape);
 
+/* Arrays that are not copied: those that are read are parts of the mapped file, and any bytes may be in them. */
+karma_status karma_i_archive_lent_sizes(karma_i_archive *archive, const char *name, size_t **values, size_t n);
+karma_status karma_i_archive_lent_u32(karma_i_archive *archive, const char *name, uint32_t **values, size_t n);
+karma_status karma_i_archive_lent_f64(karma_i_archive *archive, const char *name, double **values, size_t n);
+
 /* Hands over an array that was made only for writing: it is freed with the archive. */
 karma_status karma_i_archive_keep(karma_i_archive *archive, void *memory);
 /* The same of several, after they were archived with this status: all are handed over, and the first failure counts. */
@@ -113,6 +118,10 @@ karma_status karma_i_archive_new(karma_i_archive **out, const char *name, karma_
 /* Closes the description; *size is the number of bytes that emit will write. */
 karma_status karma_i_archive_close(karma_i_archive *archive, size_t *size);
 void karma_i_archive_emit(const karma_i_archive *archive, karma_i_put_fn put, void *context);
+/* All of a closed one into a file, which is whole or not there. */
+karma_status karma_i_archive_save(const karma_i_archive *archive, const char *path, karma_error *err);
+/* What messages call it, if it is not a model. */
+void karma_i_archive_call(karma_i_archive *archive, const char *noun);
 
 /* Reading: `get` fills in up to n bytes and returns how many; 0 at the end. At most one byte more than the header
  * announces is requested, and the size of the header is limited, so that endless input is refused. Nothing is used
@@ -120,5 +129,11 @@ void karma_i_archive_emit(const karma_i_archive *archive, karma_i_put_fn put, vo
 typedef size_t (*karma_i_get_fn)(void *context, void *bytes, size_t n);
 karma_status karma_i_archive_open(karma_i_archive **out, const char *name, karma_i_get_fn get, void *context,
                                   karma_error *err);
+/* The same for `size` bytes that are in memory, which must outlive the archive and what it has lent. */
+karma_status karma_i_archive_open_mapped(karma_i_archive **out, const char *name, const char *noun, void *bytes,
+                                         size_t size, karma_error *err);
+
+/* Continues the CRC-32 `crc` by these bytes; start with 0. */
+uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length);
 
 #endif

@@ -31,8 +31,10 @@ typedef struct karma_i_archived {
 
 struct karma_i_archive {
     const char *name;
+    const char *noun; /* what messages call the file: "model" */
     karma_error *err;
     int is_reading;
+    int is_mapped;                     /* the bytes belong to the caller, and are all there */
     json_t *document;                  /* all fields that are not arrays */
     json_t *at[KARMA_I_ARCHIVE_DEPTH]; /* the objects that were entered; borrowed from the document */
     size_t depth;
@@ -54,8 +56,6 @@ struct karma_i_archive {
 extern const char *const karma_i_dtype_names[KARMA_I_N_DTYPES];
 extern const size_t karma_i_dtype_sizes[KARMA_I_N_DTYPES];
 
-/* Continues the CRC-32 `crc` by these bytes; start with 0. */
-uint32_t karma_i_checksum(uint32_t crc, const void *data, size_t length);
 void karma_i_store_length(unsigned char bytes[8], uint64_t length);
 
 /* Adds an array to those that are to be written. */
@@ -64,5 +64,10 @@ karma_status karma_i_archive_add(karma_i_archive *archive, const char *name, kar
 /* A new array of what the file has under this name. */
 karma_status karma_i_archive_take(void **out, karma_i_archive *archive, const char *name, karma_i_dtype dtype,
                                   karma_i_shape shape);
+
+/* `values` is the address of a pointer: writing adds the array that it points to, reading an archive that is mapped
+ * lets it point to what the file has. */
+karma_status karma_i_archive_lend(karma_i_archive *archive, const char *name, karma_i_dtype dtype, size_t n,
+                                  void *values);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct input {
 
 /* Reads until there are `wanted` bytes, or no more of them. */
 static karma_status read_until(karma_i_archive *a, input *in, size_t wanted) {
-    while (a->size < wanted) {
+    while (!a->is_mapped && a->size < wanted) {
         size_t left = wanted - a->size, step = left < READ_STEP ? left : READ_STEP;
         if (!karma_i_reserve(&a->bytes, &in->capacity, a->size + step, 1)) return karma_i_archive_fail_memory(a);
         size_t got = in->get(in->context, a->bytes + a->size, step);
@@ -36,11 +36,11 @@ static karma_status read_header(karma_i_archive *a, input *in) {
     KARMA_TRY(read_until(a, in, 8));
     if (a->size < 8) return karma_i_archive_fail(a, "the file is too short");
     for (int i = 7; i >= 0; i--) length = length << 8 | a->bytes[i];
-    if (length < 2 || length > MOST_HEADER) return karma_i_archive_fail(a, "it is not a model file");
+    if (length < 2 || length > MOST_HEADER) return karma_i_archive_fail(a, "it is not a %s file", a->noun);
     KARMA_TRY(read_until(a, in, 9));
-    if (a->size < 9 || a->bytes[8] != '{') return karma_i_archive_fail(a, "it is not a model file");
+    if (a->size < 9 || a->bytes[8] != '{') return karma_i_archive_fail(a, "it is not a %s file", a->noun);
     KARMA_TRY(read_until(a, in, 8 + (size_t)length));
-    if (a->size < 8 + length) return karma_i_archive_fail(a, "it is truncated, or not a model file");
+    if (a->size < 8 + length) return karma_i_archive_fail(a, "it is truncated, or not a %s file", a->noun);
     a->header_length = (size_t)length;
     a->json = json_loadb((const char *)a->bytes + 8, a->header_length, JSON_REJECT_DUPLICATES, NULL);
     return json_is_object(a->json) ? KARMA_OK : karma_i_archive_fail(a, "its header is not JSON");
@@ -48,7 +48,7 @@ static karma_status read_header(karma_i_archive *a, input *in) {
 
 static karma_status parse_document(karma_i_archive *a) {
     const char *text = json_string_value(json_object_get(json_object_get(a->json, "__metadata__"), "karma"));
-    if (!text) return karma_i_archive_fail(a, "it is not a karma model");
+    if (!text) return karma_i_archive_fail(a, "it is not a karma %s", a->noun);
     a->document = a->at[0] = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     const json_t *format = json_object_get(a->document, "format");
     const char *version = json_string_value(json_object_get(a->document, "version"));
@@ -102,7 +102,7 @@ static karma_status measure_data(size_t *size, const karma_i_archive *a) {
     }
     karma_i_free(ranges);
     if (!is_sound) return karma_i_archive_fail(a, "its arrays are not contiguous");
-    if (end > (uint64_t)karma_i_memory_limit())
+    if (!a->is_mapped && end > (uint64_t)karma_i_memory_limit())
         return karma_i_archive_fail(a, "its header claims %.0f GB, more than this machine's memory", (double)end / 1e9);
     *size = (size_t)end;
     return KARMA_OK;
@@ -120,42 +120,56 @@ static karma_status read_data(karma_i_archive *a, input *in) {
 /* --- checksum ------------------------------------------------------------------------------------------ */
 
 /* The place of the checksum's digits in the header; NULL if there are none. */
-static char *find_checksum(const karma_i_archive *a) {
+static const char *find_checksum(const karma_i_archive *a) {
     size_t key = sizeof KARMA_I_CHECKSUM_KEY - 1;
-    char *header = (char *)a->bytes + 8;
+    const char *header = (const char *)a->bytes + 8;
     for (size_t i = 0; i + key + KARMA_I_CHECKSUM_DIGITS <= a->header_length; i++)
         if (memcmp(header + i, KARMA_I_CHECKSUM_KEY, key) == 0) return header + i + key;
     return NULL;
 }
 
 static karma_status check_checksum(const karma_i_archive *a) {
-    char *digits = find_checksum(a), stored[KARMA_I_CHECKSUM_DIGITS + 1] = {0}, computed[KARMA_I_CHECKSUM_DIGITS + 1];
+    const char *digits = find_checksum(a);
+    char zeros[KARMA_I_CHECKSUM_DIGITS], computed[KARMA_I_CHECKSUM_DIGITS + 1];
     if (!digits) return karma_i_archive_fail(a, "it has no checksum");
-    memcpy(stored, digits, KARMA_I_CHECKSUM_DIGITS);
-    memset(digits, '0', KARMA_I_CHECKSUM_DIGITS);
-    (void)snprintf(computed, sizeof computed, "%08lx", (unsigned long)karma_i_checksum(0, a->bytes, a->size));
-    if (strcmp(stored, computed) != 0)
+    size_t before = (size_t)(digits - (const char *)a->bytes), after = before + KARMA_I_CHECKSUM_DIGITS;
+    memset(zeros, '0', sizeof zeros);
+    uint32_t crc = karma_i_checksum(karma_i_checksum(0, a->bytes, before), zeros, sizeof zeros);
+    crc = karma_i_checksum(crc, a->bytes + after, a->size - after);
+    (void)snprintf(computed, sizeof computed, "%08lx", (unsigned long)crc);
+    if (memcmp(digits, computed, KARMA_I_CHECKSUM_DIGITS) != 0)
         return karma_i_archive_fail(a, "it was altered or truncated (the checksum does not match)");
     return KARMA_OK;
 }
 
-karma_status karma_i_archive_open(karma_i_archive **out, const char *name, karma_i_get_fn get, void *context,
-                                  karma_error *err) {
-    karma_i_archive *a = karma_i_zalloc(1, sizeof *a);
+static karma_status open_archive(karma_i_archive **out, karma_i_archive archive, input *in, karma_error *err) {
+    karma_i_archive *a = karma_i_alloc(1, sizeof *a);
     if (!a) return karma_i_fail_memory(err);
-    input in = {get, context, 0};
-    a->name = name;
+    *a = archive;
     a->err = err;
     a->is_reading = 1;
-    karma_status st = read_header(a, &in);
+    karma_status st = read_header(a, in);
     if (st == KARMA_OK) st = parse_document(a);
-    if (st == KARMA_OK) st = read_data(a, &in);
+    if (st == KARMA_OK) st = read_data(a, in);
     if (st == KARMA_OK) st = check_checksum(a);
     if (st == KARMA_OK)
         *out = a;
     else
         karma_i_archive_free(a);
     return st;
+}
+
+karma_status karma_i_archive_open(karma_i_archive **out, const char *name, karma_i_get_fn get, void *context,
+                                  karma_error *err) {
+    input in = {get, context, 0};
+    return open_archive(out, (karma_i_archive){.name = name, .noun = "model"}, &in, err);
+}
+
+karma_status karma_i_archive_open_mapped(karma_i_archive **out, const char *name, const char *noun, void *bytes,
+                                         size_t size, karma_error *err) {
+    input none = {NULL, NULL, 0};
+    karma_i_archive mapped = {.name = name, .noun = noun, .is_mapped = 1, .bytes = bytes, .size = size};
+    return open_archive(out, mapped, &none, err);
 }
 
 /* --- arrays -------------------------------------------------------------------------------------------- */
@@ -189,16 +203,41 @@ static int fits(const json_t *entry, karma_i_dtype dtype, karma_i_shape shape, r
     return take_range(where, entry) && where->end - where->begin == size;
 }
 
-karma_status karma_i_archive_take(void **out, karma_i_archive *a, const char *name, karma_i_dtype dtype,
-                                  karma_i_shape shape) {
+/* The bytes of an array that has this type and shape. */
+static karma_status find_array(const unsigned char **bytes, size_t *n, const karma_i_archive *a, const char *name,
+                               karma_i_dtype dtype, karma_i_shape shape) {
     range where = {0, 0};
     if (!fits(entry_of(a, name), dtype, shape, &where))
         return karma_i_archive_fail(a, "array '%s%s' is missing or has the wrong size or type", a->path, name);
-    size_t n = (size_t)(where.end - where.begin);
+    *bytes = a->bytes + 8 + a->header_length + (size_t)where.begin;
+    *n = (size_t)(where.end - where.begin);
+    return KARMA_OK;
+}
+
+karma_status karma_i_archive_take(void **out, karma_i_archive *a, const char *name, karma_i_dtype dtype,
+                                  karma_i_shape shape) {
+    const unsigned char *bytes = NULL;
+    size_t n = 0;
+    KARMA_TRY(find_array(&bytes, &n, a, name, dtype, shape));
     void *array = karma_i_alloc_aligned(n, 1);
     if (!array) return karma_i_archive_fail_memory(a);
-    if (n) memcpy(array, a->bytes + 8 + a->header_length + (size_t)where.begin, n);
+    if (n) memcpy(array, bytes, n);
     *out = array;
+    return KARMA_OK;
+}
+
+karma_status karma_i_archive_lend(karma_i_archive *a, const char *name, karma_i_dtype dtype, size_t n, void *values) {
+    const unsigned char *bytes = NULL;
+    size_t size = 0;
+    void *array = NULL;
+    if (!a->is_reading) {
+        memcpy(&array, values, sizeof array);
+        return karma_i_archive_add(a, name, dtype, karma_i_vector_shape(n), array);
+    }
+    KARMA_TRY(find_array(&bytes, &size, a, name, dtype, karma_i_vector_shape(n)));
+    if ((uintptr_t)bytes % karma_i_dtype_sizes[dtype] != 0)
+        return karma_i_archive_fail(a, "array '%s%s' is not aligned", a->path, name);
+    memcpy(values, &bytes, sizeof bytes);
     return KARMA_OK;
 }
 

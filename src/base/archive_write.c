@@ -13,6 +13,7 @@ karma_status karma_i_archive_new(karma_i_archive **out, const char *name, karma_
     karma_i_archive *a = karma_i_zalloc(1, sizeof *a);
     if (!a) return karma_i_fail_memory(err);
     a->name = name;
+    a->noun = "model";
     a->err = err;
     a->document = a->at[0] = json_pack("{s:i, s:s}", "format", KARMA_I_ARCHIVE_FORMAT, "version", karma_version());
     if (!a->document) {
@@ -131,4 +132,20 @@ void karma_i_archive_emit(const karma_i_archive *a, karma_i_put_fn put, void *co
     for (size_t i = 0; i < a->n_arrays; i++)
         if (a->arrays[i].end > a->arrays[i].begin)
             put(context, a->arrays[i].data, a->arrays[i].end - a->arrays[i].begin);
+}
+
+void karma_i_archive_call(karma_i_archive *a, const char *noun) {
+    a->noun = noun;
+}
+
+/* Errors stick to the stream: commit reports them. */
+static void put_to_stream(void *stream, const void *bytes, size_t n) {
+    (void)fwrite(bytes, 1, n, stream);
+}
+
+karma_status karma_i_archive_save(const karma_i_archive *a, const char *path, karma_error *err) {
+    karma_output *output = NULL;
+    KARMA_TRY(karma_output_open(&output, path, err));
+    karma_i_archive_emit(a, put_to_stream, karma_output_stream(output));
+    return karma_output_commit(output, err);
 }

@@ -88,7 +88,7 @@ void karma_options_clear(const karma_option_table *table, void *options) {
     }
 }
 
-static karma_status add_name(karma_names *names, const char *text, karma_error *err) {
+karma_status karma_i_names_add(karma_names *names, const char *text, karma_error *err) {
     char *copy = karma_i_strdup(text);
     char **grown = copy ? karma_i_realloc(names->items, names->count + 1, sizeof *grown) : NULL;
     if (!grown) {
@@ -151,7 +151,7 @@ karma_status karma_options_copy(const karma_option_table *table, void *to, const
             st = set_text(field_of(o, to), *(char *const *)field, err);
         const karma_names *names = field;
         for (size_t n = 0; o->kind == KARMA_OPTION_NAMES && st == KARMA_OK && n < names->count; n++)
-            st = add_name(field_of(o, to), names->items[n], err);
+            st = karma_i_names_add(field_of(o, to), names->items[n], err);
     }
     if (st != KARMA_OK) karma_options_clear(table, to);
     return st;
@@ -199,7 +199,7 @@ karma_status karma_option_set(const karma_option *option, void *options, const c
     case KARMA_OPTION_TEXT:
         return set_text(field, text, err);
     case KARMA_OPTION_NAMES:
-        return add_name(field, text, err);
+        return karma_i_names_add(field, text, err);
     case KARMA_OPTION_CHOICE:
         if (!word) return fail_value(option, text, err);
         *(int *)field = (int)word->value;

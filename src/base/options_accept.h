@@ -10,4 +10,7 @@ karma_status karma_i_options_borrow(const karma_option_table *table, void *to, c
 /* The same, and every bound is checked: how a public function takes its options. */
 karma_status karma_i_options_accept(const karma_option_table *table, void *to, const void *from, karma_error *err);
 
+/* Adds a copy of a text to a list. */
+karma_status karma_i_names_add(karma_names *names, const char *text, karma_error *err);
+
 #endif

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/output_sink.h"
+#include "base/folder.h"
 
 struct karma_output {
     FILE *stream;
@@ -38,23 +39,9 @@ static karma_status fail_io(karma_error *err, const char *name, const char *what
     return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot %s: %s", name, what, strerror(code));
 }
 
-/* The directory of a file, to be freed; NULL: out of memory. */
-static char *directory_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? karma_i_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : karma_i_strdup(".");
-}
-
 static const char *last_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
-}
-
-/* "folder/name", to be freed; NULL: out of memory. */
-static char *joined(const char *folder, const char *name) {
-    size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = karma_i_alloc(size, 1);
-    if (path) (void)snprintf(path, size, "%s/%s", folder, name);
-    return path;
 }
 
 /* The target of a symbolic link, as a path from here; NULL if `path` is not a link. */
@@ -64,7 +51,7 @@ static char *link_target(const char *path) {
     if (length < 0 || (size_t)length == sizeof text - 1) return NULL;
     text[length] = '\0';
     if (text[0] == '/') return karma_i_strdup(text);
-    char *folder = directory_of(path), *target = folder ? joined(folder, text) : NULL;
+    char *folder = karma_i_directory_of(path), *target = folder ? karma_i_joined_path(folder, text) : NULL;
     karma_i_free(folder);
     return target;
 }
@@ -80,8 +67,8 @@ static char *resolved_path(const char *path) {
         karma_i_free(at);
         at = next;
     }
-    char *folder = !real && at ? directory_of(at) : NULL, *real_folder = folder ? realpath(folder, NULL) : NULL;
-    if (real_folder && (next = joined(real_folder, last_name(at))) != NULL) {
+    char *folder = !real && at ? karma_i_directory_of(at) : NULL, *real_folder = folder ? realpath(folder, NULL) : NULL;
+    if (real_folder && (next = karma_i_joined_path(real_folder, last_name(at))) != NULL) {
         karma_i_free(at);
         at = next;
     }
@@ -131,7 +118,7 @@ static int name_beside(char **name, const char *path, name_fn take, int file) {
 static int open_unnamed(const char *path) {
 #ifdef O_TMPFILE
     if (access("/proc/self/fd", X_OK) != 0) return -1;
-    char *directory = directory_of(path);
+    char *directory = karma_i_directory_of(path);
     int file = directory ? open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     karma_i_free(directory);
     return file;
@@ -169,11 +156,11 @@ static int is_left_behind(const char *path, long pid) {
 
 /* Removes the temporary files that killed processes left beside `path`. What cannot be removed stays. */
 static void remove_stale(const char *path) {
-    char *folder = directory_of(path);
+    char *folder = karma_i_directory_of(path);
     DIR *entries = folder ? opendir(folder) : NULL;
     for (const struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
         long pid = owner_of(entry->d_name, last_name(path));
-        char *stale = pid > 0 ? joined(folder, entry->d_name) : NULL;
+        char *stale = pid > 0 ? karma_i_joined_path(folder, entry->d_name) : NULL;
         if (stale && is_left_behind(stale, pid)) (void)unlink(stale);
         karma_i_free(stale);
     }
@@ -252,7 +239,7 @@ FILE *karma_output_stream(karma_output *output) {
 }
 
 static void sync_directory(const char *path) {
-    char *directory = directory_of(path);
+    char *directory = karma_i_directory_of(path);
     if (!directory) return;
     int file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file >= 0) {

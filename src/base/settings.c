@@ -89,6 +89,10 @@ static const karma_option read_records[] = {
     {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
      "rating data: the lowest rating that counts as liking the item; required with option 'item'", NULL},
     INTEGER(R, threads, "threads", 0, 0, 4096, "number of threads; 0: one per processor"),
+    SWITCH(
+        R, cache, "cache", 0,
+        "keep the table in DATA.karma-cache, so that it is not read again while DATA is the same; it is then used from "
+        "the disk and may be larger than the memory"),
 };
 #undef R
 

@@ -73,6 +73,7 @@ static void plan_columns(karma_i_csv_file *file) {
 static karma_status start_table(karma_i_csv_file *file, karma_error *err) {
     karma_i_builder_clear(&file->builder);
     KARMA_TRY(karma_i_builder_init(&file->builder, err));
+    if (file->request->folder) KARMA_TRY(karma_i_builder_store(&file->builder, file->request->folder, err));
     file->n_rows = 0;
     file->largest_weight = 0.0;
     for (size_t i = 0; i < file->n_columns; i++) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options_accept.h"
+#include "io/cache.h"
 #include "io/csv.h"
 #include "io/csv_file.h"
 #include "io/database_uri.h"
@@ -213,6 +214,50 @@ static karma_status read_with(karma_table **out, const char *path, const karma_i
     return st;
 }
 
+/* --- the cache ----------------------------------------------------------------------------------------- */
+
+/* Reads the file with its rows on the disk, and puts the table into the cache. */
+static karma_status fill_cache(karma_table **out, karma_i_cache *cache, const char *path,
+                               const karma_read_options *options, karma_error *err) {
+    job j;
+    karma_table *table = NULL, *kept = NULL;
+    karma_status st = open_job(&j, path, NULL, options, NULL, NULL, karma_i_cache_hooks(cache), 1, err);
+    j.request.folder = karma_i_cache_folder(cache);
+    if (st == KARMA_OK) st = read_all(&table, &j, err);
+    end_job(&j);
+    if (st == KARMA_OK) st = karma_i_cache_save(&kept, cache, table, err);
+    if (st == KARMA_OK) *out = kept ? kept : table;
+    if (st != KARMA_OK || kept) karma_table_free(table);
+    return st;
+}
+
+static karma_status read_cached(karma_table **out, const char *path, const karma_read_options *options,
+                                const karma_hooks *hooks, karma_error *err) {
+    karma_i_cache *cache;
+    karma_table *table = NULL;
+    KARMA_TRY(karma_i_cache_open(&cache, path, options, hooks, err));
+    karma_status st = karma_i_cache_load(&table, cache, err);
+    if (st == KARMA_OK && !table) st = fill_cache(&table, cache, path, options, err);
+    karma_i_cache_free(cache);
+    if (st == KARMA_OK) *out = table;
+    return st;
+}
+
+/* Only one file that is learned from has a cache. */
+static karma_status check_cache(const char *path, const karma_read_options *o, int is_learned_from, karma_error *err) {
+    const char *other = o->gram ? "gram" : o->users ? "users" : NULL;
+    char name[200];
+    if (!o->cache) return KARMA_OK;
+    if (!is_learned_from)
+        return karma_i_fail(err, KARMA_ERR_OPTION, "option 'cache' is for tables that are learned from in one process");
+    if (other)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "option 'cache' is for tables in one file, option '%s' names another", other);
+    if (!karma_is_database(path) && strcmp(path, "-") != 0) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'cache' is for files",
+                        strcmp(path, "-") == 0 ? "standard input" : karma_source_text(name, sizeof name, path));
+}
+
 /* An option that applies only to files or only to databases is an error elsewhere: ignoring it would hide a mistake. */
 static karma_status check_given(const char *path, const karma_read_options *o, karma_error *err) {
     char name[200];
@@ -238,6 +283,8 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
     karma_read_options own;
     KARMA_TRY(karma_i_options_accept(table, &own, options, err));
     KARMA_TRY(check_given(path, &own, err));
+    KARMA_TRY(check_cache(path, &own, expectation == NULL, err));
+    if (own.cache) return read_cached(out, path, &own, hooks, err);
     if (!expectation || !expectation->reading) return read_with(out, path, NULL, &own, expectation, NULL, hooks, err);
     KARMA_TRY(karma_i_reading_merge(&own, options, expectation->reading, hooks, err));
     karma_status st = read_with(out, path, NULL, &own, expectation, NULL, hooks, err);
@@ -249,6 +296,7 @@ karma_status karma_i_table_read_supply(karma_table **out, const char *name, karm
                                        const karma_read_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_read_options own;
     KARMA_TRY(karma_i_options_accept(karma_read_option_table(), &own, options, err));
+    KARMA_TRY(check_cache(name, &own, 0, err));
     return read_with(out, name, &supply, &own, NULL, NULL, hooks, err);
 }
 
@@ -276,6 +324,7 @@ static karma_status read_part(karma_table **out, const char *path, const karma_r
     karma_table *part = NULL;
     KARMA_TRY(karma_i_options_accept(karma_read_option_table(), &own, options, err));
     KARMA_TRY(check_given(path, &own, err));
+    KARMA_TRY(check_cache(path, &own, 0, err));
     KARMA_TRY(read_with(&part, path, NULL, &own, NULL, ranks, hooks, err));
     karma_status st = karma_i_table_balance(out, part, ranks, err);
     karma_table_free(part);
@@ -316,6 +365,7 @@ static karma_status open_stream(karma_i_table_stream *s, const char *path, const
     karma_read_options given;
     KARMA_TRY(karma_i_options_accept(table, &given, options, err));
     if (!supply) KARMA_TRY(check_given(path, &given, err));
+    KARMA_TRY(check_cache(path, &given, 0, err));
     KARMA_TRY(remembered ? karma_i_reading_merge(&s->options, options, remembered, hooks, err)
                          : karma_options_copy(table, &s->options, &given, err));
     s->has_options = 1;

@@ -28,6 +28,7 @@ typedef struct karma_i_read_request {
     int is_database;           /* messages count rows from 1; the header is written by this library */
     const karma_ranks *ranks;  /* of which each reads a part; NULL: all is read. CSV only */
     size_t lines_above;        /* of the file, which `source` does not have between the header and the rows */
+    const char *folder;        /* the rows are kept in files of this directory; NULL: in memory. CSV only */
     int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
 

@@ -1,5 +1,4 @@
 /* Models into files and buffers. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -20,21 +19,11 @@ static karma_status archive_model(karma_i_archive **out, size_t *size, const kar
     return st;
 }
 
-/* Errors stick to the stream: commit reports them. */
-static void put_to_stream(void *stream, const void *bytes, size_t n) {
-    (void)fwrite(bytes, 1, n, stream);
-}
-
 karma_status karma_model_save(const karma_model *model, const char *path, karma_error *err) {
     karma_i_archive *archive = NULL;
-    karma_output *output = NULL;
     size_t size;
     KARMA_TRY(archive_model(&archive, &size, model, path, err));
-    karma_status st = karma_output_open(&output, path, err);
-    if (st == KARMA_OK) {
-        karma_i_archive_emit(archive, put_to_stream, karma_output_stream(output));
-        st = karma_output_commit(output, err);
-    }
+    karma_status st = karma_i_archive_save(archive, path, err);
     karma_i_archive_free(archive);
     return st;
 }

@@ -54,13 +54,14 @@ size_t karma_i_sample_rows(const karma_fit_options *fit, int effort) {
     return (size_t)fmin((double)most_rows[effort], fmax(affordable, LEAST_SAMPLE));
 }
 
-/* Of the table as it lies in memory. */
+/* Of the table as it lies in memory; cells in mapped files are not. */
 static double table_bytes(const karma_table *table) {
     double n = (double)table->n_rows, cells = (double)karma_table_n_observed(table);
-    double per_row = sizeof *table->row_start + (double)table->n_targets * sizeof(double) +
+    double per_row = (table->storage ? 0.0 : sizeof *table->row_start) + (double)table->n_targets * sizeof(double) +
                      (table->row_weight ? sizeof(double) : 0.0) + 48.0 * (double)table->n_ids;
+    double cell = table->storage ? 0.0 : sizeof *table->cell_owner + sizeof *table->cell_value;
     double gram = (double)table->n_gram_columns * sizeof *table->gram;
-    return cells * (sizeof *table->cell_owner + sizeof *table->cell_value) + n * (per_row + gram);
+    return cells * cell + n * (per_row + gram);
 }
 
 /* Of the rows in one encoding: values, terms, masks and ranks of dense rows, or lists of cells. */

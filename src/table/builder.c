@@ -7,20 +7,54 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+karma_status karma_i_builder_reserve(karma_i_builder *builder, size_t n_rows, size_t n_cells, karma_error *err) {
+    karma_table *t = builder->table;
+    karma_i_storage *s = t->storage;
+    if (s) {
+        KARMA_TRY(karma_i_mapped_reserve(&s->row_start, s->folder, &t->row_start, &builder->row_capacity, n_rows + 1,
+                                         sizeof *t->row_start, err));
+        KARMA_TRY(karma_i_mapped_reserve(&s->cell_owner, s->folder, &t->cell_owner, &builder->owner_capacity, n_cells,
+                                         sizeof *t->cell_owner, err));
+        return karma_i_mapped_reserve(&s->cell_value, s->folder, &t->cell_value, &builder->cell_capacity, n_cells,
+                                      sizeof *t->cell_value, err);
+    }
+    if (karma_i_reserve(&t->row_start, &builder->row_capacity, n_rows + 1, sizeof *t->row_start) &&
+        karma_i_reserve(&t->cell_owner, &builder->owner_capacity, n_cells, sizeof *t->cell_owner) &&
+        karma_i_reserve(&t->cell_value, &builder->cell_capacity, n_cells, sizeof *t->cell_value))
+        return KARMA_OK;
+    return karma_i_fail_memory(err);
+}
+
+/* The arrays of cells are never NULL, so that the cells of an empty row have valid pointers. */
+static karma_status start_arrays(karma_i_builder *builder, karma_error *err) {
+    KARMA_TRY(karma_i_builder_reserve(builder, 0, 1, err));
+    builder->table->row_start[0] = 0;
+    return KARMA_OK;
+}
+
 karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err) {
     *builder = (karma_i_builder){0};
     karma_table *table = karma_i_zalloc(1, sizeof *table);
     if (!table) return karma_i_fail_memory(err);
     builder->table = table;
-    /* never NULL, so that the cells of an empty row have valid pointers */
-    if (karma_i_reserve(&table->row_start, &builder->row_capacity, 1, sizeof *table->row_start) &&
-        karma_i_reserve(&table->cell_owner, &builder->owner_capacity, 1, sizeof *table->cell_owner) &&
-        karma_i_reserve(&table->cell_value, &builder->cell_capacity, 1, sizeof *table->cell_value)) {
-        table->row_start[0] = 0;
-        return KARMA_OK;
-    }
-    karma_i_builder_clear(builder);
-    return karma_i_fail_memory(err);
+    karma_status st = start_arrays(builder, err);
+    if (st != KARMA_OK) karma_i_builder_clear(builder);
+    return st;
+}
+
+karma_status karma_i_builder_store(karma_i_builder *builder, const char *folder, karma_error *err) {
+    karma_table *t = builder->table;
+    karma_i_storage *storage;
+    KARMA_TRY(karma_i_storage_new(&storage, folder, err));
+    karma_i_free(t->row_start);
+    karma_i_free(t->cell_owner);
+    karma_i_free(t->cell_value);
+    t->row_start = NULL;
+    t->cell_owner = NULL;
+    t->cell_value = NULL;
+    t->storage = storage;
+    builder->row_capacity = builder->owner_capacity = builder->cell_capacity = 0;
+    return start_arrays(builder, err);
 }
 
 void karma_i_builder_clear(karma_i_builder *builder) {
@@ -88,9 +122,8 @@ karma_status karma_i_builder_add_id(karma_i_builder *builder, const char *name, 
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err) {
     karma_table *t = builder->table;
     size_t needed = builder->n_cells + 1;
-    if (!karma_i_reserve(&t->cell_owner, &builder->owner_capacity, needed, sizeof *t->cell_owner) ||
-        !karma_i_reserve(&t->cell_value, &builder->cell_capacity, needed, sizeof *t->cell_value))
-        return karma_i_fail_memory(err);
+    if (needed > builder->owner_capacity || needed > builder->cell_capacity)
+        KARMA_TRY(karma_i_builder_reserve(builder, t->n_rows, needed, err));
     t->cell_owner[builder->n_cells] = (uint32_t)attribute;
     t->cell_value[builder->n_cells] = value;
     builder->n_cells = needed;
@@ -116,11 +149,10 @@ static int reserve_targets(karma_i_builder *builder, size_t rows) {
     return 1;
 }
 
-static int reserve_row(karma_i_builder *builder) {
+/* Of what is always in memory. */
+static int reserve_beside(karma_i_builder *builder, size_t rows) {
     karma_table *t = builder->table;
-    size_t rows = t->n_rows + 1;
-    return karma_i_reserve(&t->row_start, &builder->row_capacity, rows + 1, sizeof *t->row_start) &&
-           reserve_targets(builder, rows) &&
+    return reserve_targets(builder, rows) &&
            (!t->row_weight ||
             karma_i_reserve(&t->row_weight, &builder->weight_capacity, rows, sizeof *t->row_weight)) &&
            (!t->n_ids || karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids));
@@ -129,7 +161,9 @@ static int reserve_row(karma_i_builder *builder) {
 karma_status karma_i_builder_end_row(karma_i_builder *builder, const double *targets, double weight,
                                      const karma_i_text *ids, karma_error *err) {
     karma_table *t = builder->table;
-    if (!reserve_row(builder)) return karma_i_fail_memory(err);
+    if (t->n_rows + 2 > builder->row_capacity)
+        KARMA_TRY(karma_i_builder_reserve(builder, t->n_rows + 1, builder->n_cells, err));
+    if (!reserve_beside(builder, t->n_rows + 1)) return karma_i_fail_memory(err);
     char **row_ids = t->n_ids ? t->ids + t->n_rows * t->n_ids : NULL;
     for (size_t i = 0; i < t->n_ids; i++) {
         row_ids[i] = karma_i_strndup(ids[i].text, ids[i].length);

@@ -5,8 +5,8 @@
 #include "table/table.h"
 
 /* A builder owns the table it makes until karma_i_builder_finish hands it over. Order of calls: columns, then
- * rows: for each row its cells in ascending order of attributes, then karma_i_builder_end_row. All functions
- * fail with KARMA_ERR_MEMORY only. */
+ * rows: for each row its cells in ascending order of attributes, then karma_i_builder_end_row. They fail with
+ * KARMA_ERR_MEMORY only, those of a stored table also with KARMA_ERR_IO. */
 typedef struct karma_i_builder {
     karma_table *table;
     size_t n_cells, cell_capacity, owner_capacity, row_capacity, weight_capacity, id_capacity;
@@ -16,6 +16,8 @@ typedef struct karma_i_builder {
 
 karma_status karma_i_builder_init(karma_i_builder *builder, karma_error *err);
 void karma_i_builder_clear(karma_i_builder *builder);
+/* Before the first row: cells are kept in files of this directory. */
+karma_status karma_i_builder_store(karma_i_builder *builder, const char *folder, karma_error *err);
 /* Columns. `name` is copied. Levels, if any, are moved: the builder frees them, even if it fails. They must
  * be in ascending byte order without repeats. */
 karma_status karma_i_builder_add_attribute(karma_i_builder *builder, const char *name, karma_column_kind kind,
@@ -35,6 +37,8 @@ karma_status karma_i_builder_copy_columns(karma_i_builder *builder, const karma_
 karma_status karma_i_builder_copy_roles(karma_i_builder *builder, const karma_table *table, int with_labels,
                                         karma_error *err);
 /* Rows. */
+/* Room for so many of them, and so many cells in all. */
+karma_status karma_i_builder_reserve(karma_i_builder *builder, size_t n_rows, size_t n_cells, karma_error *err);
 karma_status karma_i_builder_add_cell(karma_i_builder *builder, size_t attribute, double value, karma_error *err);
 /* Instead of a cell, where its text cannot be read as a value of the attribute. */
 karma_status karma_i_builder_add_text_cell(karma_i_builder *builder, size_t row, size_t attribute, karma_error *err);
@@ -60,7 +64,7 @@ typedef struct karma_i_row_block {
     const size_t *id_end;  /* n_ids per row: where each ends */
 } karma_i_row_block;
 /* Adds n_rows rows and n_cells cells, to be filled by karma_i_builder_place: any thread may place any block, at its
- * first row and first cell. False: out of memory. */
+ * first row and first cell. Placing returns false if memory runs out. */
 karma_status karma_i_builder_extend(karma_i_builder *builder, size_t n_rows, size_t n_cells, karma_error *err);
 int karma_i_builder_place(karma_i_builder *builder, size_t first_row, size_t first_cell,
                           const karma_i_row_block *block);

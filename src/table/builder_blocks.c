@@ -8,10 +8,8 @@
 karma_status karma_i_builder_extend(karma_i_builder *builder, size_t n_rows, size_t n_cells, karma_error *err) {
     karma_table *t = builder->table;
     size_t rows = t->n_rows + n_rows, cells = builder->n_cells + n_cells;
-    if (!karma_i_reserve(&t->row_start, &builder->row_capacity, rows + 1, sizeof *t->row_start) ||
-        !karma_i_reserve(&t->cell_owner, &builder->owner_capacity, cells, sizeof *t->cell_owner) ||
-        !karma_i_reserve(&t->cell_value, &builder->cell_capacity, cells, sizeof *t->cell_value) ||
-        (t->row_weight && !karma_i_reserve(&t->row_weight, &builder->weight_capacity, rows, sizeof *t->row_weight)) ||
+    KARMA_TRY(karma_i_builder_reserve(builder, rows, cells, err));
+    if ((t->row_weight && !karma_i_reserve(&t->row_weight, &builder->weight_capacity, rows, sizeof *t->row_weight)) ||
         (t->n_ids && !karma_i_reserve(&t->ids, &builder->id_capacity, rows * t->n_ids, sizeof *t->ids)))
         return karma_i_fail_memory(err);
     for (size_t i = t->n_rows * t->n_ids; i < rows * t->n_ids; i++) t->ids[i] = NULL;
@@ -66,6 +64,7 @@ static void *shrunk(void *array, size_t count, size_t size) {
 void karma_i_builder_trim(karma_i_builder *builder) {
     karma_table *t = builder->table;
     size_t rows = t->n_rows + 1, cells = builder->n_cells + 1;
+    if (t->storage) return;
     t->row_start = shrunk(t->row_start, rows, sizeof *t->row_start);
     t->cell_owner = shrunk(t->cell_owner, cells, sizeof *t->cell_owner);
     t->cell_value = shrunk(t->cell_value, cells, sizeof *t->cell_value);

@@ -350,11 +350,7 @@ static karma_status begin_table(karma_i_builder *builder, const karma_synth_opti
     KARMA_TRY(add_target(builder, options, err));
     if (dim == 0 || rows > PTRDIFF_MAX / sizeof(double) / dim) return karma_i_fail_memory(err);
     size_t cells = (size_t)((double)rows * (double)dim * share_observed);
-    karma_table *t = builder->table;
-    if (!karma_i_reserve(&t->cell_owner, &builder->owner_capacity, cells, sizeof *t->cell_owner) ||
-        !karma_i_reserve(&t->cell_value, &builder->cell_capacity, cells, sizeof *t->cell_value))
-        return karma_i_fail_memory(err);
-    return KARMA_OK;
+    return karma_i_builder_reserve(builder, rows, cells, err);
 }
 
 /* `is_hole` NULL: every cell is observed. */

@@ -52,9 +52,12 @@ void karma_table_free(karma_table *table) {
     karma_i_free(table->targets);
     karma_i_free(table->row_weight);
     karma_i_free(table->weight_name);
-    karma_i_free(table->row_start);
-    karma_i_free(table->cell_owner);
-    karma_i_free(table->cell_value);
+    if (!table->storage) {
+        karma_i_free(table->row_start);
+        karma_i_free(table->cell_owner);
+        karma_i_free(table->cell_value);
+    }
+    karma_i_storage_free(table->storage);
     karma_i_free(table->gram);
     karma_i_free(table->gram_column);
     free_reading(table);
@@ -77,6 +80,16 @@ static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_
     return karma_i_builder_end_row_like(b, table, row, err);
 }
 
+/* The cells of the selected rows lie where those of the table are. */
+static karma_status store_like(karma_i_builder *b, const karma_table *table, const size_t *rows, size_t count,
+                               karma_error *err) {
+    size_t n_cells = 0;
+    if (!table->storage) return KARMA_OK;
+    for (size_t i = 0; i < count; i++) n_cells += karma_i_table_cells(table, rows[i]).count;
+    KARMA_TRY(karma_i_builder_store(b, table->storage->folder, err));
+    return karma_i_builder_reserve(b, count, n_cells, err);
+}
+
 karma_status karma_table_select(karma_table **out, const karma_table *table, const size_t *rows, size_t count,
                                 karma_error *err) {
     for (size_t i = 0; i < count; i++)
@@ -84,7 +97,8 @@ karma_status karma_table_select(karma_table **out, const karma_table *table, con
             return karma_i_fail(err, KARMA_ERR_DATA, "row %zu of a table of %zu rows", rows[i], table->n_rows);
     karma_i_builder builder;
     KARMA_TRY(karma_i_builder_init(&builder, err));
-    karma_status st = copy_columns_and_ids(&builder, table, err);
+    karma_status st = store_like(&builder, table, rows, count, err);
+    if (st == KARMA_OK) st = copy_columns_and_ids(&builder, table, err);
     for (size_t i = 0; st == KARMA_OK && i < count; i++) st = copy_row(&builder, table, rows[i], err);
     if (st == KARMA_OK) st = karma_i_table_select_gram(builder.table, table, rows, err);
     if (st == KARMA_OK)

@@ -4,6 +4,7 @@
 
 #include "base/partition.h"
 #include "table/column.h"
+#include "table/storage.h"
 
 /* A cell of a file whose text cannot be read as the number or date that the model expects: it is missing in the table.
  */
@@ -26,6 +27,7 @@ struct karma_table {
     size_t *row_start;    /* n_rows + 1 */
     uint32_t *cell_owner; /* the attribute of each observed cell */
     double *cell_value;
+    karma_i_storage *storage; /* of these three arrays; NULL: they are in memory */
     size_t n_targets;
     karma_i_target *targets;
     double *row_weight; /* NULL: all 1 */

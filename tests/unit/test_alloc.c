@@ -60,17 +60,48 @@ static const char *const CSV =
     "id,a,\"b \"\"x\"\"\",colour,n,label\nr1,1,2,red,1,yes\nr2,,3.5,blue,2,no\nr3,4,NA,\"re,d\",0,yes\n"
     "r4,5,1e3,,1,no\nr5,6,-2,green,1,yes\n\"r\n6\",7,,red,3,no\n";
 
+static void set_csv_options(reading *r) {
+    set(r, "target", "label");
+    set(r, "id", "id");
+    set(r, "id", "a");
+    set(r, "missing", "re,d");
+    set(r, "row-weight", "n");
+    set(r, "target", "colour,b \"x\"");
+}
+
 static void reading_csv(void **state) {
     (void)state;
     reading r;
     open_reading(&r, ".csv", CSV);
-    set(&r, "target", "label");
-    set(&r, "id", "id");
-    set(&r, "id", "a");
-    set(&r, "missing", "re,d");
-    set(&r, "row-weight", "n");
-    set(&r, "target", "colour,b \"x\"");
+    set_csv_options(&r);
     check_every_allocation(run_read, &r, "read CSV");
+    close_reading(&r);
+}
+
+static void cache_of(char out[4096], const reading *r) {
+    (void)snprintf(out, 4096, "%s.karma-cache", r->file.path);
+}
+
+/* Reads the text, whatever runs before have left. */
+static karma_status run_fill_cache(void *context) {
+    char path[4096];
+    cache_of(path, context);
+    (void)remove(path);
+    return run_read(context);
+}
+
+static void reading_cached(void **state) {
+    (void)state;
+    reading r;
+    char path[4096];
+    open_reading(&r, ".csv", CSV);
+    set_csv_options(&r);
+    set(&r, "cache", "on");
+    cache_of(path, &r);
+    check_every_allocation(run_fill_cache, &r, "fill a cache");
+    assert_int_equal(run_fill_cache(&r), KARMA_OK);
+    check_every_allocation(run_read, &r, "read a cache");
+    (void)remove(path);
     close_reading(&r);
 }
 
@@ -950,6 +981,7 @@ int main(void) {
     failing_heap_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reading_csv),
+        cmocka_unit_test(reading_cached),
         cmocka_unit_test(reading_libsvm),
         cmocka_unit_test(reading_ratings),
         cmocka_unit_test(synthesising),

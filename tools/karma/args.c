@@ -111,7 +111,7 @@ const char *const model_file_option_names[] = {"query",  "missing", "format", "d
 
 const char *const learning_file_option_names[] = {"query",  "missing", "gram",    "format", "delimiter",
                                                   "header", "absent",  "decimal", "dates",  "date-order",
-                                                  "users",  "item",    "like",    NULL};
+                                                  "users",  "item",    "like",    "cache",  NULL};
 
 const char *const kernel_option_names[] = {"kernel", "linear", "rank",          "encoding",       "rank-form", "gamma",
                                            "scale",  "bias",   "outer",         "degree",         "offset",    "width",

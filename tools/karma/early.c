@@ -5,8 +5,8 @@
  * one. Threads of the tool sleep instead (OMP_WAIT_POLICY=passive), unless the user has chosen otherwise.
  *
  * OpenBLAS. Its constructor maps a buffer of 128 MB for every thread, and tries forever if it cannot have one. Under a
- * limit on address space it gets one (OMP_NUM_THREADS=1; the tool's own threads are those of --threads), and if not
- * even one buffer fits, the tool ends with a sentence.
+ * limit on address space or data it gets one (OMP_NUM_THREADS=1; the tool's own threads are those of --threads), and if
+ * not even one buffer fits, the tool ends with a sentence.
  *
  * The linker's .preinit_array runs before all constructors, but the C library takes the environment from the stack
  * afterwards, so a changed one needs execve. Systems without .preinit_array or /proc keep the libraries' defaults. */
@@ -52,10 +52,15 @@ BEFORE_EVERYTHING static const char *find(char **environment, const char *settin
 }
 
 BEFORE_EVERYTHING static int is_room_to_start(void) {
-    void *room = mmap(NULL, START_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *room = mmap(NULL, START_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return 0;
     (void)munmap(room, START_BYTES);
     return 1;
+}
+
+BEFORE_EVERYTHING static int is_limited(int resource) {
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 /* This program again, with other settings. Returns if that is not possible: it works without them too. */
@@ -78,13 +83,12 @@ BEFORE_EVERYTHING static void start_again(char **argv, char **environment, char 
 
 BEFORE_EVERYTHING static void prepare(int argc, char **argv, char **environment) {
     static char sleep[] = "OMP_WAIT_POLICY=passive", one_thread[] = "OMP_NUM_THREADS=1";
-    static const char too_small[] =
-        "karma: the limit on address space (ulimit -v) is too small to start; 300 MB are enough for small tables\n";
+    static const char too_small[] = "karma: the limit on address space (ulimit -v) or data (-d) is too small to start; "
+                                    "300 MB are enough for small tables\n";
     char *added[MOST_ADDED + 1];
     size_t n_added = 0;
-    struct rlimit limit;
     (void)argc;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    if (is_limited(RLIMIT_AS) || is_limited(RLIMIT_DATA)) {
         if (!is_room_to_start()) {
             ssize_t ignored = write(STDERR_FILENO, too_small, sizeof too_small - 1);
             (void)ignored;
