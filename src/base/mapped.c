@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "base/mapped.h"
 
 #include <errno.h>
@@ -42,8 +43,12 @@ karma_status karma_i_mapped_open(karma_i_mapped *out, const char *path, karma_er
     return st;
 }
 
-/* A file that loses its name at once. */
+/* A file without a name; where the system has no such files, one that loses its name at once. */
 static karma_status open_unnamed(int *file, const char *folder, karma_error *err) {
+#ifdef O_TMPFILE
+    *file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*file >= 0) return KARMA_OK;
+#endif
     char *name = karma_i_joined_path(folder, "karma-rows.XXXXXX");
     if (!name) return karma_i_fail_memory(err);
     *file = mkstemp(name);
