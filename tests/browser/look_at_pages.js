@@ -32,8 +32,20 @@ const survey = () => {
       }
     return found;
   };
+  // Words of headings and numbers that go on in a second line.
+  const split = [...document.querySelectorAll("thead th, td.n")].flatMap((cell) => {
+    const found = [], range = document.createRange(), walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode())
+      for (const word of walker.currentNode.data.matchAll(/[\w.]+/g)) {
+        range.setStart(walker.currentNode, word.index);
+        range.setEnd(walker.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) found.push(word[0]);
+      }
+    return found;
+  });
   return {
     title: document.title,
+    split,
     figures: [...document.querySelectorAll("figure")].map((figure) => {
       const svg = figure.querySelector(".drawing svg");
       return {

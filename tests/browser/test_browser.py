@@ -68,6 +68,7 @@ class Browser(Case):
     def check(self, view):
         self.assertEqual([view["attacked"], view["foreign"], view["broken"]], [False, 0, 0])
         self.assertLessEqual(view["overflow"], 0, "the page is wider than the window")
+        self.assertEqual(view["split"], [], "numbers and headings of tables are on one line")
         for figure in view["figures"]:
             self.assertGreater(figure["marks"], 0, figure)
             self.assertGreater(figure["labels"], 2, figure)
