@@ -218,7 +218,8 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_UNITS,     /* a column of categories that are numbers with units, "12 kg": the same, or that of level
                                 `other` differs from that of level 0 */
     KARMA_FINDING_PART_COPY, /* a column with the cells of column `other` wherever both are observed: `value` rows */
-    KARMA_FINDING_SPELLINGS, /* a column in which levels `other` and `value` differ in upper and lower case only */
+    KARMA_FINDING_SPELLINGS, /* a column in which levels `other` and `value` differ only in upper and lower case or in
+                                blanks at their ends, or are two words for yes or for no */
     KARMA_FINDING_CLASS_SPELLINGS, /* the same for the classes of a target, number `column` */
     KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, a share of `value` */
     KARMA_FINDING_TOTAL,           /* the last row looks like a total */
@@ -228,11 +229,12 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns; or, if
                              `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
                              from 1 */
-    KARMA_FINDING_ONE_CLASS,    /* a target, number `column`, with the same class in all rows */
-    KARMA_FINDING_DURATIONS,    /* a column of categories that are durations: 30:05:20 */
-    KARMA_FINDING_EMPTY_ROWS,   /* `value` rows without a cell and without a label */
-    KARMA_FINDING_CLASS_NUMBERS /* a target, number `column`, with `value` classes most of which have the form of
-                                   numbers, as that of level `other` */
+    KARMA_FINDING_ONE_CLASS,     /* a target, number `column`, with the same class in all rows */
+    KARMA_FINDING_DURATIONS,     /* a column of categories that are durations: 30:05:20 */
+    KARMA_FINDING_EMPTY_ROWS,    /* `value` rows without a cell and without a label */
+    KARMA_FINDING_CLASS_NUMBERS, /* a target, number `column`, with `value` classes most of which have the form of
+                                    numbers, as that of level `other` */
+    KARMA_FINDING_MARK           /* a column of categories one of which, level `other`, is a mark such as - or . */
 } karma_finding_kind;
 
 typedef struct karma_finding {

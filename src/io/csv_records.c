@@ -120,42 +120,55 @@ static const char *line_end(const karma_i_source *source, const char *at) {
     return feed ? feed + 1 : end;
 }
 
-/* Spreadsheets write "sep=;" first. Returns the delimiter that it names, and 0 where the first line is another. */
-static int named_delimiter(const karma_i_source *source) {
-    size_t length = (size_t)(line_end(source, source->text) - source->text);
-    while (length && (source->text[length - 1] == '\n' || source->text[length - 1] == '\r')) length--;
-    return length == 5 && memcmp(source->text, "sep=", 4) == 0 ? source->text[4] : 0;
+/* The first line from `at` on that does not start with #; *n counts those before it, *last is the last of them. */
+static const char *skip_marked(size_t *n, const char **last, const karma_i_source *source, const char *at) {
+    const char *end = source->text + source->length;
+    *last = at;
+    for (*n = 0; at < end && *at == '#'; (*n)++) *last = at, at = line_end(source, at);
+    return at;
+}
+
+/* Spreadsheets write "sep=;" first. Returns the delimiter that it names, and 0 where the line is another. */
+static int named_delimiter(const karma_i_source *source, const char *at) {
+    size_t length = (size_t)(line_end(source, at) - at);
+    while (length && (at[length - 1] == '\n' || at[length - 1] == '\r')) length--;
+    return length == 5 && memcmp(at, "sep=", 4) == 0 ? at[4] : 0;
 }
 
 /* Skips comment lines (# in front). The last of them is the header if it has as many fields as the line after it. */
-static karma_status skip_comments(karma_i_csv_records *records, int *delimiter, const karma_hooks *hooks,
-                                  karma_error *err) {
+static karma_status skip_comments(karma_i_csv_records *records, int *delimiter, size_t n_above,
+                                  const karma_hooks *hooks, karma_error *err) {
     karma_i_csv_scan *scan = &records->scan;
     const karma_i_source *source = scan->source;
-    const char *at = scan->next, *last = at, *end = source->text + source->length;
-    size_t n = 0;
-    for (; at < end && *at == '#'; n++) last = at, at = line_end(source, at);
+    const char *last, *end = source->text + source->length;
+    size_t n;
+    const char *at = skip_marked(&n, &last, source, scan->next);
     if (at == end) at = scan->next, n = 0; /* nothing but such lines: no comments */
     if (!*delimiter) KARMA_TRY(karma_i_csv_guess_delimiter(delimiter, source, at, err));
     size_t n_fields = n ? karma_i_csv_count_fields(source, at, *delimiter) : 0;
     if (n_fields > 1 && karma_i_csv_count_fields(source, last, *delimiter) == n_fields) at = last, n--;
+    scan->next = at;
+    scan->line += n;
+    n += n_above;
     if (n)
         karma_i_notice(hooks, "%s: %zu line%s above the header that start%s with # %s skipped", records->file, n,
                        n == 1 ? "" : "s", n == 1 ? "s" : "", n == 1 ? "is" : "are");
-    scan->next = at;
-    scan->line += n;
     return KARMA_OK;
 }
 
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err) {
     const karma_i_source *source = request->source;
-    int delimiter = request->options->delimiter, named = request->is_database ? 0 : named_delimiter(source);
+    size_t n_above = 0;
+    const char *last, *start = source->text;
+    if (!request->is_database) start = skip_marked(&n_above, &last, source, start);
+    int delimiter = request->options->delimiter, named = request->is_database ? 0 : named_delimiter(source, start);
+    if (!named) start = source->text, n_above = 0; /* the comments may end in the header */
     *records = (karma_i_csv_records){.file = source->name, .header = request->options->header};
     if (!delimiter) delimiter = named ? named : request->likely_delimiter;
     records->scan.source = source;
-    records->scan.next = named ? line_end(source, source->text) : source->text;
-    records->scan.line = named ? 2 : 1;
-    if (!request->is_database) KARMA_TRY(skip_comments(records, &delimiter, request->hooks, err));
+    records->scan.next = named ? line_end(source, start) : start;
+    records->scan.line = named ? n_above + 2 : 1;
+    if (!request->is_database) KARMA_TRY(skip_comments(records, &delimiter, n_above, request->hooks, err));
     const char *first = records->scan.next;
     size_t line = records->scan.line;
     karma_i_csv_scan_init(&records->scan, source, delimiter);
@@ -175,19 +188,22 @@ void karma_i_csv_close(karma_i_csv_records *records) {
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-static const char *ragged_hint(const karma_i_csv_records *records, size_t n_fields, int ends_empty) {
+static const char *ragged_hint(const karma_i_csv_records *records, size_t line, size_t n_fields, int ends_empty) {
     size_t n = records->names.count;
     if (!records->header) return "";
     if (n == 1) return "; if lines above the header describe the file, remove them";
     if (n_fields < n) return "; if the line is not a row of the table, remove it";
     if (n_fields == n + 1 && ends_empty)
         return "; the line ends in a delimiter: remove it, or add one to the end of the header";
+    if (n_fields == n + 1 && line == records->first_line)
+        return "; if every line starts with the name of its row, as R writes tables, give these names a column in the "
+               "header; otherwise a text that contains the delimiter must be in double quotes";
     return "; a text that contains the delimiter must be in double quotes";
 }
 
 karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t line, size_t n_fields, int ends_empty,
                                      karma_error *err) {
-    const char *hint = ragged_hint(records, n_fields, ends_empty);
+    const char *hint = ragged_hint(records, line, n_fields, ends_empty);
     return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu field%s, %s has %zu%s", records->file, line, n_fields,
                         n_fields == 1 ? "" : "s", records->header ? "header" : "the first record", records->names.count,
                         hint);

@@ -79,12 +79,14 @@ static double mean_length(const karma_i_column *column) {
     return column->n_levels ? sum / (double)column->n_levels : 0.0;
 }
 
-/* The first two of the levels that differ in case only; false: there are none. */
+/* The first two of the levels that may be one; false: there are none. */
 static int find_spellings(size_t *first, size_t *second, const karma_i_column *column) {
     if (column->n_levels > MOST_SPELLINGS) return 0;
+    int is_answer = karma_i_levels_are_answers(column);
     for (size_t a = 0; a < column->n_levels; a++)
         for (size_t b = a + 1; b < column->n_levels; b++)
-            if (strcasecmp(column->levels[a], column->levels[b]) == 0) {
+            if (is_answer ? karma_i_answers_are_alike(column->levels[a], column->levels[b])
+                          : karma_i_levels_are_alike(column->levels[a], column->levels[b])) {
                 *first = a, *second = b;
                 return 1;
             }
@@ -96,6 +98,14 @@ static karma_status review_spellings(review_state *s, const karma_i_column *colu
     size_t a, b;
     if (column->kind != KARMA_COLUMN_CATEGORY || !find_spellings(&a, &b, column)) return KARMA_OK;
     return find(s, kind, number, a, (double)b, err);
+}
+
+static karma_status review_marks(review_state *s, size_t j, karma_error *err) {
+    const karma_i_column *column = &s->table->attributes[j];
+    if (column->kind != KARMA_COLUMN_CATEGORY) return KARMA_OK;
+    for (size_t l = 0; l < column->n_levels; l++)
+        if (karma_i_level_is_mark(column->levels[l])) return find(s, KARMA_FINDING_MARK, j, l, 0.0, err);
+    return KARMA_OK;
 }
 
 /* Numbers that surveys and instruments write for a value that is missing. */
@@ -554,6 +564,7 @@ static karma_status review_all(review_state *s, unsigned char *in_group, karma_e
         s->digest[j] = digest_of(s->column, table->n_rows);
         KARMA_TRY(review_column(s, j, err));
         KARMA_TRY(review_spellings(s, &table->attributes[j], KARMA_FINDING_SPELLINGS, j, err));
+        KARMA_TRY(review_marks(s, j, err));
         if (table->n_targets == 0) continue;
         KARMA_TRY(find_leak(s, j, table->targets[0].value, err));
         KARMA_TRY(find_informative_holes(s, j, &table->targets[0], in_group, err));

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONG_UNIT = 12, MOST_UNITS = 5 }; /* bytes of a unit, and different units of a column */
 
@@ -121,7 +122,27 @@ int karma_i_levels_are_dates(const karma_i_column *column) {
     return column->n_levels >= KARMA_I_LEAST_LEVELS && 2 * n > column->n_levels;
 }
 
+static size_t count_blanks(const char *text) {
+    return strspn(text, " \t");
+}
+
+/* 13h20, 13 h 20 min, 13H */
+static int is_hours_and_minutes(const char *text) {
+    size_t digits = count_digits(text);
+    if (digits == 0 || digits > 5) return 0;
+    text += digits;
+    text += count_blanks(text);
+    if (tolower((unsigned char)*text) != 'h') return 0;
+    text += 1 + count_blanks(text + 1);
+    digits = count_digits(text);
+    if (digits == 0) return *text == '\0';
+    text += digits;
+    text += count_blanks(text);
+    return digits <= 2 && (*text == '\0' || strcasecmp(text, "m") == 0 || strcasecmp(text, "min") == 0);
+}
+
 static int is_duration(const char *text) {
+    if (is_hours_and_minutes(text)) return 1;
     size_t hours = count_digits(text);
     if (hours == 0 || hours > 5 || text[hours] != ':') return 0;
     text += hours + 1;
@@ -134,4 +155,38 @@ int karma_i_levels_are_durations(const karma_i_column *column) {
     for (size_t l = 0; l < column->n_levels; l++)
         if (!is_duration(column->levels[l])) return 0;
     return column->n_levels >= KARMA_I_LEAST_LEVELS;
+}
+
+/* --- levels that may mean the same ----------------------------------------------------------------------- */
+
+int karma_i_levels_are_alike(const char *a, const char *b) {
+    size_t from_a = count_blanks(a), from_b = count_blanks(b), length_a = strlen(a), length_b = strlen(b);
+    while (length_a > from_a && strchr(" \t", a[length_a - 1])) length_a--;
+    while (length_b > from_b && strchr(" \t", b[length_b - 1])) length_b--;
+    return length_a - from_a == length_b - from_b && strncasecmp(a + from_a, b + from_b, length_a - from_a) == 0;
+}
+
+/* 1: yes, -1: no, 0: another word. */
+static int answer(const char *text) {
+    static const char *const yes[] = {"yes", "y", "true", "t"}, *const no[] = {"no", "n", "false", "f"};
+    for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
+        if (karma_i_levels_are_alike(text, yes[i])) return 1;
+        if (karma_i_levels_are_alike(text, no[i])) return -1;
+    }
+    return 0;
+}
+
+int karma_i_levels_are_answers(const karma_i_column *column) {
+    for (size_t l = 0; l < column->n_levels; l++)
+        if (answer(column->levels[l]) == 0) return 0;
+    return column->n_levels > 2;
+}
+
+int karma_i_answers_are_alike(const char *a, const char *b) {
+    return answer(a) == answer(b) && (strlen(a) > 1 || strlen(b) > 1);
+}
+
+int karma_i_level_is_mark(const char *text) {
+    size_t length = strlen(text), blanks = count_blanks(text);
+    return length > blanks && strspn(text, "-. ") == length;
 }

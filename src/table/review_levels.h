@@ -1,4 +1,5 @@
-/* The form of the levels of a category: numbers, numbers with units, dates, durations. */
+/* The form of the levels of a category: numbers, numbers with units, dates, durations; words that may
+ * mean the same. */
 #ifndef KARMA_I_REVIEW_LEVELS_H
 #define KARMA_I_REVIEW_LEVELS_H
 
@@ -14,7 +15,15 @@ double karma_i_share_of_numbers(const karma_i_column *column);
 int karma_i_levels_have_units(size_t *other, const karma_i_column *column, int may_differ);
 /* Whether most levels look like dates or months. Dates of the forms that the reader knows were read as dates. */
 int karma_i_levels_are_dates(const karma_i_column *column);
-/* Whether all levels are hours, minutes and perhaps seconds: 30:05:20. Times of day were read as such. */
+/* Whether all levels are hours, minutes and perhaps seconds: 30:05:20, 13h20. Times of day were read as such. */
 int karma_i_levels_are_durations(const karma_i_column *column);
+/* Whether two levels differ only in upper and lower case or in blanks at their ends, which quoted cells keep. */
+int karma_i_levels_are_alike(const char *a, const char *b);
+/* Whether all levels are words for yes and no, TRUE and N for example. */
+int karma_i_levels_are_answers(const karma_i_column *column);
+/* Of two such words: whether both mean yes or both no. One letter each proves nothing: T and Y may be codes. */
+int karma_i_answers_are_alike(const char *a, const char *b);
+/* Whether a level is nothing but dashes or points. */
+int karma_i_level_is_mark(const char *text);
 
 #endif

@@ -1,8 +1,20 @@
 /* Findings about a table as sentences. */
 #include <math.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "table/review.h"
+#include "table/review_levels.h"
+
+/* Why two levels or classes may be one; `things` is "categories" or "classes". */
+static int spelling_text(char *text, size_t size, const char *subject, const char *name, const char *a, const char *b,
+                         const char *things) {
+    const char *how = strcasecmp(a, b) == 0            ? "differ only in upper and lower case, and"
+                      : karma_i_levels_are_alike(a, b) ? "differ only in blanks at their ends, and"
+                                                       : "probably mean the same, but";
+    return snprintf(text, size, "%s '%.60s': %s'%.30s' and '%.30s' %s count as two %s", subject, name,
+                    things[1] == 'l' ? "the classes " : "", a, b, how, things);
+}
 
 /* Findings about a target or about rows. */
 static int target_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
@@ -39,10 +51,8 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
         return snprintf(text, size, "target '%.60s': %.0f class%s one row only, which cannot be learned and tested",
                         target->name, finding->value, finding->value > 1.0 ? "es have" : " has");
     if (finding->kind == KARMA_FINDING_CLASS_SPELLINGS)
-        return snprintf(text, size,
-                        "target '%.60s': the classes '%.30s' and '%.30s' differ only in upper and lower case, and "
-                        "count as two classes",
-                        target->name, target->levels[finding->other], target->levels[(size_t)finding->value]);
+        return spelling_text(text, size, "target", target->name, target->levels[finding->other],
+                             target->levels[(size_t)finding->value], "classes");
     if (finding->value == (double)table->n_rows)
         return snprintf(text, size, "target '%.60s': no row has a label", target->name);
     return snprintf(text, size, "target '%.60s': %.0f of %zu rows %s no label", target->name, finding->value,
@@ -125,11 +135,14 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
                         "%.0f rows that have both",
                         name, karma_table_attribute_name(table, finding->other), finding->value);
     case KARMA_FINDING_SPELLINGS:
-        return snprintf(
-            text, size,
-            "column '%.60s': '%.30s' and '%.30s' differ only in upper and lower case, and count as two categories",
-            name, karma_table_level(table, finding->column, finding->other),
-            karma_table_level(table, finding->column, (size_t)finding->value));
+        return spelling_text(text, size, "column", name, karma_table_level(table, finding->column, finding->other),
+                             karma_table_level(table, finding->column, (size_t)finding->value), "categories");
+    case KARMA_FINDING_MARK:
+        return snprintf(text, size,
+                        "column '%.60s': '%.30s' is read as a category. If it stands for a missing value, use option "
+                        "'missing' '%.30s'",
+                        name, karma_table_level(table, finding->column, finding->other),
+                        karma_table_level(table, finding->column, finding->other));
     case KARMA_FINDING_NUMBERS:
         return snprintf(
             text, size,

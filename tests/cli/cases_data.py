@@ -707,7 +707,7 @@ class FirstLook(Case):
         self.write_csv("d.csv", ["a", "twin", "same", "gap", "word", "y"], full)
         self.ok("train", "d.csv", "--target", "y", "--effort", "off", "-o", "m.karma",
                 notes=["constant: 'same'; copies of other columns: 'twin'; missing values that go with the target: 'gap'; "
-                       "categories that differ in case only: 'word'$"])
+                       "categories that may mean the same: 'word'$"])
 
     def test_ordered_categories_at_predict(self):
         """A level of the order is not outside a range; one that is not in it is unseen; explain shows the level."""

@@ -202,6 +202,62 @@ class Messy(Case):
         self.assertIn("row 61 below the header repeats the names of the columns. Remove it", self.finding(self.plain + self.plain))
         self.assertNotIn("repeats the names", self.finding(self.plain + "1,2,colour,yes\n"))
 
+    def test_words_that_may_mean_the_same(self):
+        """yes, Y and TRUE, cells padded with blanks, a dash: each counts as a category of its own, and inspect says so."""
+        def of_column(colour):
+            count = iter(range(len(self.rows)))
+            return self.finding(self.text(lambda x: f"{x:.2f}", colour=lambda c: colour[next(count) % len(colour)]))
+
+        self.assertIn("'colour': 'N' and 'no' probably mean the same, but count as two categories", of_column(["Y", "no", "TRUE", "N"]))
+        self.assertIn("'colour': 'false' and 'n' probably mean the same", of_column(["y", "n", "false"]))
+        for unsuspicious in (["Y", "N"], ["T", "F", "Y"], ["yes", "no", "n.v.", "Y"]):  # letters may be codes
+            self.assertNotIn("mean the same", of_column(unsuspicious))
+        self.assertIn("'colour': 'red' and 'red  ' differ only in blanks at their ends, and count as two categories",
+                      self.finding(self.plain.replace(",red,", ',"red  ",', 5)))
+        self.assertIn("target 'label': the classes 'no' and 'no   ' differ only in blanks at their ends, and count as two classes",
+                      self.finding(self.plain.replace(",no\n", ',"no   "\n', 5)))
+        mark = "'colour': '-' is read as a category. If it stands for a missing value, use option 'missing' '-'"
+        dashes = self.plain.replace(",red,", ",-,", 5)
+        self.assertIn(mark, self.finding(dashes))
+        self.assertNotIn("is read as a category", self.finding(dashes, "--missing", "-"))
+        self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma",
+                notes=["columns worth a look .*: a dash or points as a category: 'colour'$"])
+
+    def test_hours_with_an_h(self):
+        for form in ("{}h{:02d}", "{} h {} min", "{}H{:02d}m"):
+            took = self.finding(self.text(lambda x: form.format(int(x + 3000) // 60, int(x + 3000) % 60)))
+            self.assertRegex(took, r"'amount' looks like durations \('.*'\).*numbers, of minutes")
+
+    def test_comments_above_the_delimiter(self):
+        """Some programs write comments above the line that spreadsheets need."""
+        comment = [r"1 line above the header that starts with # is skipped"]
+        semicolons = "sep=;\r\n" + self.plain.replace(",", ";")
+        content = "# made by a tool\n" + semicolons
+        self.write("d.csv", content)
+        self.assertEqual(self.ok("inspect", "d.csv", "--target", "label", "--json", notes=comment).json()["rows"], len(self.rows))
+        self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", notes=comment)
+        self.assertEqual(self.run_karma("predict", "m.karma", "d.csv").out, self.reference)
+        self.write("d.csv", "# one\n# two\n" + semicolons + "1;2\n")
+        self.fails("inspect", "d.csv", "--target", "label", says=f"line {len(self.rows) + 5}: 2 fields, header has 4")
+
+    def test_exports_of_statistics_programs(self):
+        """SAS and SPSS write points and #NULL! for missing numbers, R quotes NA and names rows in a column without a name."""
+        def model_of(content, *reading, notes=()):
+            self.write("d.csv", content)
+            self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", *reading, notes=notes)
+            return self.run_karma("predict", "m.karma", "d.csv").out
+
+        holes = [[None if i % 4 == 0 else f"{x:.2f}", f"{y:.3f}", c, l] for i, (x, y, c, l) in enumerate(self.rows)]
+        lines = lambda hole, quote="": "".join(",".join(quote + (cell or hole) + quote for cell in row) + "\n" for row in holes)
+        plain = model_of(",".join(HEADER) + "\n" + lines(""))
+        for hole, quote in ((".", ""), (".", '"'), ("#NULL!", ""), ("NA", '"')):
+            notes = [r"'amount' is numbers: \d+ cells such as '.*' are read as missing"] if hole != "NA" else []
+            self.assertEqual(model_of(",".join(HEADER) + "\n" + lines(hole, quote), notes=notes), plain, hole)
+        named = "".join(f'"{i + 1}",{line}\n' for i, line in enumerate(lines('"NA"').splitlines()))
+        self.assertEqual(model_of('"",' + ",".join(HEADER) + "\n" + named, "--ignore", "c1"), plain)
+        self.write("d.csv", '"",' + ",".join(HEADER) + "\n" + named)
+        self.assertRegex(self.ok("inspect", "d.csv", "--target", "label").out, "column 'c1' looks like an identifier")
+
     def test_what_to_do(self):
         """The message for a file that cannot be read says what helps."""
         unnamed = "Quarterly report,,,\nprinted today,,,\n" + self.plain
@@ -209,6 +265,8 @@ class Messy(Case):
             (self.plain.replace("\n", ",\n").replace("label,", "label", 1), "line 2: 5 fields, header has 4; the line ends in a delimiter: remove it, or add one"),
             (self.plain + "Source: office of statistics\n", "line 62: 1 field, header has 4; if the line is not a row of the table, remove it"),
             (self.plain + "1,2,light, blue,yes\n", "line 62: 5 fields, header has 4; a text that contains the delimiter must be in double quotes"),
+            (",".join(HEADER) + "\n" + "".join(f'"{i}",1,2,red,yes\n' for i in range(9)),
+             "line 2: 5 fields, header has 4; if every line starts with the name of its row, as R writes tables"),
             (unnamed, "no column 'label'; the columns are 'Quarterly report', 'c2', 'c3', 'c4'. If lines above the header describe"),
             ("Quarterly report\n\n" + self.plain, "the only column is 'Quarterly report'. .*if lines above the header describe the file, remove them"),
             (self.plain.replace(",", "  "), r"the only column is .*set --delimiter \('space' for blanks\)"),

@@ -32,6 +32,7 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_PART_COPY:
     case KARMA_FINDING_TELLING_HOLES:
     case KARMA_FINDING_SPELLINGS:
+    case KARMA_FINDING_MARK:
         break;
     }
     return 0;
@@ -60,8 +61,10 @@ static void note_rest(const tool *t, const karma_review *review, const karma_tab
                  KARMA_FINDING_PART_COPY);
     list_columns(list, sizeof list, "missing values that go with the target:", review, table,
                  KARMA_FINDING_TELLING_HOLES, KARMA_FINDING_TELLING_HOLES);
-    list_columns(list, sizeof list, "categories that differ in case only:", review, table, KARMA_FINDING_SPELLINGS,
+    list_columns(list, sizeof list, "categories that may mean the same:", review, table, KARMA_FINDING_SPELLINGS,
                  KARMA_FINDING_SPELLINGS);
+    list_columns(list, sizeof list, "a dash or points as a category:", review, table, KARMA_FINDING_MARK,
+                 KARMA_FINDING_MARK);
     if (!*list) return;
     (void)snprintf(sentence, sizeof sentence, "columns worth a look (karma inspect shows more): %s", list);
     t->hooks.notice(t->hooks.payload, sentence);
