@@ -7,9 +7,9 @@ must end with 0. A block of another language after `<!-- run with: COMMAND -->` 
 Only empty lines may stand between a mark and its block. A document with a line `<!-- needs COMMAND -->` is skipped where that
 command fails.
 
-Every block of sh, Python, R and C must have a mark: `<!-- run -->`, `<!-- python -->` and `<!-- r -->`, whose blocks the tests
+Every block of sh, Python, R, C and SQL must have a mark: `<!-- run -->`, `<!-- python -->` and `<!-- r -->`, whose blocks the tests
 of those packages run, `<!-- run with: COMMAND -->`, `<!-- from FILE -->`, whose lines stand in that file in this order, or `<!-- not run: REASON -->`. Those
-that are not run are listed with their reasons.
+that are not run are listed with their reasons. Commands that are indented instead of fenced are an error, since they have no mark.
 
 The demo (examples/demo.sh) must end with what README.md has after `<!-- demo -->`, with accuracies within two points:
 processors differ a little. examples/minimal.c, compiled to $MINIMAL, must predict what the tool does.
@@ -35,6 +35,7 @@ RUN, OUTPUT = "<!-- run -->", "<!-- output -->"
 NOT_RUN = re.compile(r"<!-- not run: (\S.*\S) -->$")
 RUN_WITH = re.compile(r"<!-- run with: (\S.*\S) -->$")
 FROM = re.compile(r"<!-- from (\S+) -->$")
+INDENTED = re.compile(r"(?: {4}|\t)\s*(?:\$ )?(?:karma|make|mpirun|git|meson|ninja|python3|sqlite3|cc|SELECT|(?:dev|bench|experiments|build)/\S+) \S")
 OTHERS = {"python": "<!-- python -->", "r": "<!-- r -->"}  # run by bindings/python/tests/pycases_docs.py and tests/r/test_r.py
 
 
@@ -113,9 +114,21 @@ def lines_not_in(block, path):
     return None
 
 
+def indented(text):
+    """Complaints about commands in indented blocks, which begin after an empty line."""
+    fenced, before, complaints = False, "", []
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*(```|~~~)", line):
+            fenced = not fenced
+        elif not fenced and not before.strip() and INDENTED.match(line):
+            complaints.append(f"line {number}: an indented command, which no test runs; put it into a fenced block with a mark")
+        before = line
+    return complaints
+
+
 def unmarked(text):
     """Complaints about blocks of code that no test looks at, and reasons of those that are not run."""
-    complaints, reasons = [], []
+    complaints, reasons = indented(text), []
     for block in parse(text)[0]:
         mark = block.mark or ""
         if NOT_RUN.match(mark):
@@ -124,7 +137,7 @@ def unmarked(text):
             line = lines_not_in(block, FROM.match(mark).group(1))
             if line is not None:
                 complaints.append(f"line {block.line}: not in {FROM.match(mark).group(1)}: {line}")
-        elif block.language in ("sh", "bash", "console", "c", *OTHERS) and not RUN_WITH.match(mark) and mark != OTHERS.get(block.language, RUN):
+        elif block.language in ("sh", "bash", "console", "c", "sql", *OTHERS) and not RUN_WITH.match(mark) and mark != OTHERS.get(block.language, RUN):
             complaints.append(f"line {block.line}: no test runs this block, and it does not say why (<!-- not run: REASON -->)")
     return complaints, reasons
 

@@ -7,9 +7,11 @@
  *     x linear LABEL LOW HIGH         or: share (ticks are percentages), log, whole
  *     x bands LABEL NAME...           names along the axis, numbered from 0
  *     y ...                           the same
- *     line SERIES X Y ERROR ...       marks joined by a line, with error bars (0: none); places on bands may be
- * fractions stroke SERIES X Y X Y ...       a line without marks point SERIES X Y cell COLUMN ROW STRENGTH TEXT   of
- * two axes with bands level Y LABEL                   a dashed line across
+ *     line SERIES X Y ERROR ...       marks joined by a line, with error bars (0: none)
+ *     stroke SERIES X Y X Y ...       a line without marks
+ *     point SERIES X Y                a mark; places on bands may be fractions
+ *     cell COLUMN ROW STRENGTH TEXT   of two axes with bands
+ *     level Y LABEL                   a dashed line across
  *
  * A wrong line ends the program with exit code 1 and one sentence. */
 #include <math.h>
