@@ -361,11 +361,13 @@ class Messy(Case):
         rows = "".join(f"{x},{int(150000 * (1 + x) + draw.gauss(0, 20000))}\n" for x in (draw.random() for _ in range(60)))
         self.write("d.csv", "x,price\n" + rows)
         shown = self.ok("train", "d.csv", "--target", "price", "--goal", "rmse", "--effort", "quick", "--intervals", "0.8",
-                        "-o", "m.karma", notes=["taken as a quantity"]).out
+                        "--verbose", "-o", "m.karma", notes=["memory", "taken as a quantity"]).out
+        self.assertIn("  folds  ", shown)
+        shown += self.ok("inspect", "m.karma").out
         shown += self.ok("eval", "m.karma", "d.csv").out
         shown += self.ok("cv", "d.csv", "--target", "price", "--goal", "rmse", "--kernel", "linear", notes=["taken as a quantity"]).out
         self.assertRegex(shown, r"RMSE +\d{5}\.\d \+- \d+\.\d ")
-        self.assertNotRegex(shown, r"\d{5}\.\d\d|e\+\d\d")
+        self.assertNotRegex(shown, r"\d{5}\.\d\d|e\+\d\d| -0\.0+\b")
 
     def test_classes_that_look_like_numbers(self):
         draw = random.Random(6)

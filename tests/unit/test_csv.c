@@ -202,7 +202,8 @@ static void test_ragged(void **state) {
     karma_read_options o = read_defaults();
     o.numeric = (karma_names)NAMES("a", "b");
     refuse("a,b\nx,1,2\n", &o, KARMA_ERR_FORMAT,
-           "line 2: 3 fields, header has 2; if every line starts with the name of its row, as R writes tables, give these names a "
+           "line 2: 3 fields, header has 2; if every line starts with the name of its row, as R writes tables, give "
+           "these names a "
            "column in the header; otherwise a text that contains the delimiter must be in double quotes");
 }
 
@@ -465,7 +466,8 @@ static void test_bad_row_weights(void **state) {
     refuse("a,w\n1,0\n2,0.0\n", &o, KARMA_ERR_DATA, "column 'w': all row weights are 0");
     refuse("w,a\n-1,1,2\n", &o, KARMA_ERR_FORMAT,
            /* its message explains more */
-           "line 2: 3 fields, header has 2; if every line starts with the name of its row, as R writes tables, give these names a "
+           "line 2: 3 fields, header has 2; if every line starts with the name of its row, as R writes tables, give "
+           "these names a "
            "column in the header; otherwise a text that contains the delimiter must be in double quotes");
     refuse("a,weight\n1,2\n", &o, KARMA_ERR_DATA, "no column 'w'; the columns are 'a', 'weight'");
     o.row_weight = "wieght";

@@ -202,7 +202,8 @@ static void test_bad_ratings(void **state) {
            "line 2, column 'r': 'inf' is not a finite number; if it stands for a missing value, use option 'missing' "
            "'inf'");
     refuse("u,i,r\n1,a,good,9\n", NULL, KARMA_ERR_FORMAT,
-           "line 2: 4 fields, header has 3; if every line starts with the name of its row, as R writes tables, give these names a "
+           "line 2: 4 fields, header has 3; if every line starts with the name of its row, as R writes tables, give "
+           "these names a "
            "column in the header; otherwise a text that contains the delimiter must be in double quotes");
     refuse("u,i,r\n1,a\n", NULL, KARMA_ERR_FORMAT,
            "line 2: 2 fields, header has 3; if the line is not a row of the table, remove it");

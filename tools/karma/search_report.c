@@ -85,7 +85,9 @@ static void print_folds(const karma_search_info *info) {
     size_t most = 10;
     if (info->goal == KARMA_GOAL_AUTO) return; /* means of accuracy and R2 */
     fputs("  folds          ", stdout);
-    for (size_t f = 0; f < info->n_values && f < most; f++) printf("%s%.4g", f ? "  " : "", info->values[f]);
+    char text[40];
+    for (size_t f = 0; f < info->n_values && f < most; f++)
+        printf("%s%s", f ? "  " : "", readable(text, info->values[f]));
     puts(info->n_values > most ? "  ..." : "");
 }
 
@@ -100,9 +102,12 @@ static const char *words_for(const char *ingredient) {
 }
 
 static void print_gains(const karma_search_info *info) {
-    for (size_t i = 0; i < info->n_gains; i++)
-        printf(isfinite(info->gains[i].error) ? "%s%s %+.4f +- %.4f" : "%s%s %+.4f", i ? ", " : "  gains          ",
-               words_for(info->gains[i].ingredient), info->gains[i].gain, info->gains[i].error);
+    int decimals = info->n_values ? score_decimals(info->values[0]) : 4;
+    for (size_t i = 0; i < info->n_gains; i++) {
+        double gain = fabs(info->gains[i].gain) < 0.00005 ? 0.0 : info->gains[i].gain; /* no sign before 0.0000 */
+        printf("%s%s %+.*f", i ? ", " : "  gains          ", words_for(info->gains[i].ingredient), decimals, gain);
+        if (isfinite(info->gains[i].error)) printf(" +- %.*f", decimals, info->gains[i].error);
+    }
     if (info->n_gains)
         printf(" (the choice with each, minus the choice without it%s)\n",
                karma_goal_is_loss(info->goal) ? "; less is better" : "");
