@@ -102,7 +102,7 @@ class Memory(Case):
         self.assertLess(run.json()["estimated_bytes"], 5 * run.json()["peak_bytes"])
 
     def test_memory_bounds_search_and_fit(self):
-        for options in self.COMMANDS[:1] + self.COMMANDS[2:]:
+        for options in self.COMMANDS[0], ["--effort", "quick"]:  # without a time limit: what fits into one depends on the machine
             with self.subTest(options=options):
                 free, held = self.train(*options).json(), self.train(*options, "--memory", "0.02").json()
                 self.assertLess(held["estimated_bytes"], free["estimated_bytes"])
