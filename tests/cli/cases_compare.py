@@ -27,7 +27,7 @@ class Compare(Case):
         self.low_rank()
         text = self.compare(*FEW).out
         lines = text.splitlines()
-        self.assertRegex(lines[0], r"^d\.csv: 100 rows, each left out 1 time, in 4 folds")
+        self.assertRegex(lines[0], r"^d\.csv: 100 rows, each left out once, in 4 folds")
         self.assertRegex(lines[2], r"^  method +R2 difference +total s +fit s predict s$")
         self.assertEqual([line.split()[0] for line in lines[3:7]], ["karma-subspace", "zero", "mean", "constant"])
         self.assertRegex(lines[3], r" 1\.0000 \+- 0\.0000 +best ")

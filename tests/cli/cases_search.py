@@ -361,7 +361,7 @@ class Validating(Case):
         self.two_classes(n=60)
         text = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off").out
         got = self.ok("cv", "two.csv", "--target", "answer", "--effort", "off", "--json").json()
-        self.assertRegex(text, r"^two.csv: 60 rows, each left out 1 time, in 5 folds\n")
+        self.assertRegex(text, r"^two.csv: 60 rows, each left out once, in 5 folds\n")
         target = got["targets"][0]
         self.assertEqual([got["goal"], got["rows"], got["n_folds"], got["n_repeats"], got["folds_judged"]],
                          ["accuracy", 60, 5, 1, 5])

@@ -220,8 +220,8 @@ static void print_table(const karma_comparison *c, const size_t *order) {
 
 static void print_comparison(const tool *t, const karma_comparison *c, const size_t *order) {
     begin_text();
-    printf("%s: %zu rows, each left out %zu time%s, in %zu folds; strengths were chosen without them\n",
-           path_text(t->arguments[0]), c->n_rows, c->n_rounds, c->n_rounds == 1 ? "" : "s", c->n_folds);
+    printf("%s: %zu rows, each left out %s, in %zu folds; strengths were chosen without them\n",
+           path_text(t->arguments[0]), c->n_rows, times_text((char[TIMES_SIZE]){0}, c->n_rounds), c->n_folds);
     if (c->n_done < c->n_folds * c->n_rounds)
         printf("  interrupted after %zu fold%s\n", c->n_done, c->n_done == 1 ? "" : "s");
     print_table(c, order);

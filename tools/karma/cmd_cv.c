@@ -105,8 +105,8 @@ static void print_target(const karma_cv *cv, size_t t) {
 static int print_report(const tool *t, const karma_cv *cv, const karma_table *table) {
     if (t->options.json) return print_json(cv_json(t, cv, table));
     begin_text();
-    printf("%s: %zu rows, each left out %zu time%s, in %zu folds%s\n", path_text(t->arguments[0]), cv->n_rows,
-           cv->n_repeats, cv->n_repeats == 1 ? "" : "s", cv->n_folds,
+    printf("%s: %zu rows, each left out %s, in %zu folds%s\n", path_text(t->arguments[0]), cv->n_rows,
+           times_text((char[TIMES_SIZE]){0}, cv->n_repeats), cv->n_folds,
            t->search.effort == KARMA_EFFORT_OFF ? "" : "; each model was chosen without them");
     if (cv->n_done < cv->n_folds * cv->n_repeats) printf("  interrupted after %zu folds\n", cv->n_done);
     if (cv->n_cut_short)

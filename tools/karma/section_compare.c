@@ -93,9 +93,9 @@ static karma_status write_section(report *r, karma_error *err) {
     (void)err;
     for (size_t f = 0; f < c->n_done; f++) constant += c->constant[f] / (double)c->n_done;
     page_paragraph(&r->page,
-                   "%zu rows, in %zu folds that were left out in turn, %zu time%s. The strength of every method was "
-                   "chosen on the training rows of each fold. %s",
-                   c->n_rows, c->n_folds, c->n_rounds, c->n_rounds == 1 ? "" : "s",
+                   "%zu rows, each left out %s, in %zu folds. The strength of every method was chosen on the training "
+                   "rows of each fold. %s",
+                   c->n_rows, times_text((char[TIMES_SIZE]){0}, c->n_rounds), c->n_folds,
                    "A star and the second colour mark methods that are significantly worse than the best (paired test, "
                    "corrected for the number of methods).");
     if (n) {

@@ -56,10 +56,11 @@ static void write_metrics(report *r, const karma_cv_target *target) {
 static karma_status write_section(report *r, karma_error *err) {
     const karma_cv *cv = r->cv;
     (void)err;
-    page_paragraph(&r->page,
-                   "%zu rows were left out in turn, in %zu folds, %zu time%s. Every model was chosen without the rows "
-                   "that it is judged on, so these numbers can be expected on new rows like these.",
-                   cv->n_rows, cv->n_folds, cv->n_repeats, cv->n_repeats == 1 ? "" : "s");
+    page_paragraph(
+        &r->page,
+        "%zu rows, each left out %s, in %zu folds. Every model was chosen without the rows that it is judged "
+        "on, so these numbers can be expected on new rows like these.",
+        cv->n_rows, times_text((char[TIMES_SIZE]){0}, cv->n_repeats), cv->n_folds);
     if (cv->n_done < cv->n_folds * cv->n_repeats)
         page_warning(&r->page, "It was interrupted after %zu folds.", cv->n_done);
     for (size_t t = 0; t < cv->n_targets; t++) {

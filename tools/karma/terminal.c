@@ -177,6 +177,14 @@ const char *path_text(const char *path) {
     return karma_source_text(text, sizeof text, path);
 }
 
+const char *times_text(char out[TIMES_SIZE], size_t count) {
+    if (count == 1)
+        snprintf(out, TIMES_SIZE, "once");
+    else
+        snprintf(out, TIMES_SIZE, "%zu times", count);
+    return out;
+}
+
 /* Of --output=URI and -oURI: where the URI starts. Of any other word its start. */
 static const char *value_of_word(const char *word) {
     const char *value = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;

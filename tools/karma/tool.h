@@ -172,6 +172,9 @@ void print_with_flags(FILE *stream, const char *sentence);
 double now(void);
 /* A path as it may be shown: without a password. Valid until the next call. */
 const char *path_text(const char *path);
+/* "once", "2 times", …: written to `out`, which it returns. */
+enum { TIMES_SIZE = 32 };
+const char *times_text(char out[TIMES_SIZE], size_t count);
 /* A word of a command line as a shell reads it back, without the password of a URI. */
 void put_shell_word(FILE *stream, const char *word);
 /* Says what failed, naming `path` unless the message already does, and gives the exit code. */
