@@ -160,10 +160,10 @@ static karma_status review_column(review_state *s, size_t j, karma_error *err) {
         if (karma_i_levels_are_durations(column)) return find(s, KARMA_FINDING_DURATIONS, j, 0, share, err);
         if (karma_i_levels_have_units(&other, column, share > 0.2))
             return find(s, KARMA_FINDING_UNITS, j, other, share, err);
-        if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
-        double numbers = karma_i_share_of_numbers(column);
+        double numbers = karma_i_share_of_numbers(column); /* before the length: one cell may be very long */
         if (numbers >= 0.5 && column->n_levels >= KARMA_I_LEAST_LEVELS && share > 0.2)
             return find(s, KARMA_FINDING_NUMBERS, j, 0, numbers, err);
+        if (share > 0.5 && mean_length(column) >= LONG_TEXT) return find(s, KARMA_FINDING_TEXT, j, 0, share, err);
         if (share > 0.9) return find(s, KARMA_FINDING_ID, j, 0, share, err);
     } else if (f.is_whole && (f.is_huge || (f.is_rising && f.n_observed == s->table->n_rows)))
         return find(s, KARMA_FINDING_ID, j, 0, 1.0, err);

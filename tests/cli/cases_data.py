@@ -523,6 +523,7 @@ class Reading(Case):
         whole = self.ok("predict", "m.karma", "s.csv", *read).out
         self.assertEqual(self.ok("predict", "m.karma", "s.csv", notes=[]).out, whole)  # without the options
         self.assertEqual(self.ok("eval", "m.karma", "s.csv", notes=[]).out, self.ok("eval", "m.karma", "s.csv", *read).out)
+        self.assertEqual(self.ok("explain", "m.karma", "s.csv", notes=[]).out, self.ok("explain", "m.karma", "s.csv", *read).out)
         # columns that were not learned from need not be there, and may have another role now
         self.write_csv("few.csv", header[1:4], [row[1:4] for row in rows])
         scores = [line.split(",", 1)[1] for line in whole.splitlines()]

@@ -309,6 +309,28 @@ class Messy(Case):
         first = next(line for line in shown if line.startswith("  How much"))
         self.assertEqual(first.index("number"), head.index("type"))
 
+    def test_cells_of_a_megabyte(self):
+        """As a category, a name, a class or among numbers: kept whole in outputs for programs, cut in what people read."""
+        long = "w" * 1000000
+
+        def shown(header, rows, notes=()):
+            self.write_csv("d.csv", header, rows)
+            texts = [self.ok("inspect", "d.csv", "--target", "label", notes=notes).out,
+                     self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", notes=notes).out,
+                     self.ok("inspect", "m.karma").out, self.ok("eval", "m.karma", "d.csv").out]
+            self.assertLess(max(map(len, "\n".join(texts).splitlines())), 300)
+            return texts
+
+        rows = [[i % 9, "abc"[i % 3], "yes" if (i % 9 > 4) != (i % 4 == 0) else "no"] for i in range(60)]
+        header = ["x", "g", "label"]
+        shown(header, [[x, long if i == 7 else g, y] for i, (x, g, y) in enumerate(rows)])
+        shown(["x", long, "label"], rows)
+        shown(header, [[x, g, long if y == "yes" else y] for x, g, y in rows])
+        self.assertIn(long, self.ok("predict", "m.karma", "d.csv").out)
+        texts = shown(header, [[long if i == 7 else i / 7, g, y] for i, (x, g, y) in enumerate(rows)],
+                      notes=["'x' is read as categories: 59 cells are numbers, but 1 is not"])
+        self.assertRegex(texts[0], "column 'x' is read as categories, which have no order, but 98% of its values are numbers")
+
     def test_tables_align_below_accents_and_long_names(self):
         names = {"red": "größer als rot", "green": "vert foncé", "blue": "青い"}
         header = ["Größe der Person in Zentimetern", "数値", "préférée", "label"]

@@ -59,6 +59,9 @@ class Kernels(Subspace):
                 n += 1
         self.assertLess(math.sqrt(squares / spread), 1.01)  # no worse than the mean; it was once 1.1 to 1.2
         self.assertGreater(covered / n, 0.9)                # it was once 0.5 to 0.7
+        self.ok("report", "m.karma", "blocks.csv", "-o", "page.html")
+        with open(self.path("page.html"), encoding="utf-8") as page:
+            self.assertIn("It cannot be known: most missing cells are in columns that are never observed together", page.read())
 
     def test_one_group_is_not_mentioned(self):
         self.ok("synth", "--rows", "200", "--dim", "8", "--rank", "2", "--missing", "0.3", "-o", "s.csv")

@@ -308,7 +308,11 @@ class Quantiles(Case):
                 self.assertEqual([row[0] for row in found[1:]], [row[found[0].index("q:0.5")] for row in found[1:]])
                 truth = [float(row[-1]) for row in self.read_rows("price.csv")[1:]]
                 error = sum(abs(float(row[0]) - y) for row, y in zip(found[1:], truth)) / len(truth)
-                self.close_to(self.ok("eval", "q.karma", "price.csv", "--json").json()["mae"], error, 1e-9, "of the median")
+                judged = self.ok("eval", "q.karma", "price.csv", "--json").json()
+                self.close_to(judged["mae"], error, 1e-9, "of the median")
+                mean = sum(truth) / len(truth)
+                rest = sum((float(row[0]) - y) ** 2 for row, y in zip(found[1:], truth))
+                self.close_to(judged["r2"], 1 - rest / sum((y - mean) ** 2 for y in truth), 1e-9, "R2 of the median")
 
     def test_one_is_the_prediction(self):
         self.quantity()

@@ -161,7 +161,8 @@ static void print_classes(const karma_table *table, size_t target) {
         size_t best = 0;
         for (size_t k = 1; k < n_classes; k++)
             if (count[k] > count[best]) best = k;
-        printf("%s%s %zu", shown ? ", " : ": ", karma_table_class(table, target, best), count[best]);
+        fputs(shown ? ", " : ": ", stdout);
+        print_class_count(karma_table_class(table, target, best), count[best]);
         count[best] = 0;
     }
     puts(n_classes > shown ? ", ..." : "");

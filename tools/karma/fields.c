@@ -63,6 +63,13 @@ void print_field_right(const char *text, size_t width) {
     print_field(text, own < width ? own : width);
 }
 
+void print_class_count(const char *name, size_t n_rows) {
+    enum { MOST_COLUMNS = 40 };
+    size_t own = screen_width(name);
+    print_field(name, own < MOST_COLUMNS ? own : MOST_COLUMNS);
+    printf(" %zu", n_rows);
+}
+
 /* --- terminals ------------------------------------------------------------------------------------------- */
 
 enum { LEAST_WIDTH = 40, USUAL_WIDTH = 80, LEAST_NAME = 12, USUAL_NAME = 24 };

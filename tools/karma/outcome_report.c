@@ -34,7 +34,8 @@ static void print_class_counts(const karma_model *model, size_t target) {
             int is_after = shown == 0 || count < last || (count == last && k > last_class);
             if (is_after && (best == K || count > n)) best = k, n = count;
         }
-        printf("%s%s %zu", shown ? ", " : "", karma_model_class(model, target, best), n);
+        if (shown) fputs(", ", stdout);
+        print_class_count(karma_model_class(model, target, best), n);
         last = n;
         last_class = best;
     }

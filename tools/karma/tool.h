@@ -317,6 +317,8 @@ void print_confusion(const karma_model *model, size_t target, const karma_metric
 void print_field(const char *text, size_t width);
 void print_field_right(const char *text, size_t width);
 size_t screen_width(const char *text);
+/* "yes 60"; a long name is cut. */
+void print_class_count(const char *name, size_t n_rows);
 /* Columns of a terminal: those of COLUMNS, or what the terminal says; 0 if it is none, so that programs read the same
  * lines as ever. */
 size_t terminal_width(int descriptor);
