@@ -7,13 +7,13 @@
  * D(β) <= min P <= P(v), and since βᵀKβ = Σ β_i z_i the gap P - D is a sum over rows of Fenchel-Young terms, each
  * at least 0. There is no equality constraint: the bias is an attribute.
  *
- * One row: with q = K_ii, the best β_i, the others fixed, moves the row's score to ζ = prox of q c_i ℓ at z_i - q β_i,
- * hence β_i grows by (ζ - z_i)/q.
+ * One row: let q = K_ii. With the other coefficients fixed, the best β_i moves the row's score to ζ = prox of
+ * q c_i ℓ at z_i - q β_i, so β_i grows by (ζ - z_i)/q.
  *
- * A step takes a block of rows: those whose β is inside its range and not at a kink (the free rows: they depend on each
- * other), and those with the largest terms of the gap. It gets their kernel rows in one call, solves the problem of the
- * block (dual_block.c), and updates z of all rows by one product. If free rows alone do not fit a block, blocks undo
- * each other's work, and steps take pairs of rows instead (dual_pairs.c). */
+ * A step takes a block of rows: the free rows, whose β is inside its range and not at a kink (they depend on
+ * each other), and the rows with the largest terms of the gap. It gets their kernel rows in one call, solves
+ * the problem of the block (dual_block.c), and updates z of all rows by one product. If free rows alone do
+ * not fit a block, blocks undo each other's work, and steps take pairs of rows instead (dual_pairs.c). */
 #include <math.h>
 #include <string.h>
 
@@ -27,31 +27,31 @@
 #include "solve/solver.h"
 
 enum {
-    LEAST_BLOCK = 320, /* rows of a step, where memory allows no more */
+    LEAST_BLOCK = 320, /* rows per step when memory allows no more */
     MOST_BLOCK = 1024,
     SHARES = 3,               /* a block has at most a third of the rows: its matrix should stay in cache */
     CHUNK = 512,              /* rows whose z is updated at a time: fits the first cache */
-    PARALLEL_LOOK = 20000,    /* rows from which looking is worth several threads */
-    PARALLEL_SPREAD = 500000, /* products from which spreading a change is */
-    MOST_CORRECTIONS = 8,     /* of the scores, before the solver gives up */
+    PARALLEL_LOOK = 20000,    /* from this many rows, several threads look at them */
+    PARALLEL_SPREAD = 500000, /* from this many products, several threads spread a change */
+    MOST_CORRECTIONS = 8,     /* how often scores are refreshed before the solver gives up */
     PASSES_BY_DEFAULT = 1000,
     ROWS_BY_DEFAULT = 4000000
 };
 
-/* The problem of a block is solved until its gap has fallen by this factor, or is this share of what is allowed. */
+/* A block is solved until its gap has fallen by this factor, or to this share of the allowed gap. */
 static const double INNER_REDUCTION = 0.1, INNER_SHARE = 0.2;
-/* The same where the next block undoes much of it. */
+/* The same when the next block undoes much of the work. */
 static const double CROWDED_REDUCTION = 0.5;
-/* Mean c k(x, x) to begin with where it is larger in the end, the most it is raised by at once, and the gap to reach
- * before. */
+/* The mean of c k(x, x) at the start if the final one is larger, the largest factor of one increase, and the
+ * gap to reach before an increase. */
 static const double FIRST_WEIGHT = 1.0, MOST_RAISE = 5.0, FIRST_TOLERANCE = 5e-2;
 /* The error of a score Σ_j K_ij β_j is about this times √(K_ii Σ_j K_jj β_j²): K is in single precision, and its errors
  * are independent. */
 static const double SCORE_ERROR = 8.0 * 0x1p-24;
-/* Of the gap that is allowed, what may stay uncertain; and kernel values that may be computed in double precision to
- * find out. */
+/* The share of the allowed gap that may stay uncertain, and how many kernel values may be computed in double
+ * precision to reduce the uncertainty. */
 static const double UNCERTAIN_SHARE = 0.1, MOST_EXACT_VALUES = 5e7;
-/* Of the gap that is allowed per row: less than this share is not worth a place in the block. */
+/* A row needs at least this share of the gap allowed per row to be worth a place in the block. */
 static const double NEGLIGIBLE = 1e-2;
 
 /* How the β of a row would change: inside its range, up or down to an end of it, or not at all. */
@@ -63,7 +63,7 @@ typedef struct dual_problem {
     karma_i_row_cache *cache;
     int threads;
     double C;
-    size_t n, stride;                           /* of targets: the number of outputs */
+    size_t n, stride;                           /* of the targets: the number of outputs */
     const double *y;                            /* of this output, stride apart */
     double *c, *q;                              /* per row: weight and K_ii */
     double *beta, *z;                           /* per row */
@@ -169,7 +169,7 @@ static void spread_change(dual_problem *d, const size_t *index, const double *be
     }
 }
 
-/* The same for the first `count` rows of the list in `block`, however many they are. */
+/* The same for the first `count` rows of the list in `block`; there may be any number. */
 static karma_status spread_listed(dual_problem *d, const double *beta, size_t count, karma_error *err) {
     for (size_t first = 0; first < count; first += d->most_block) {
         size_t part = count - first < d->most_block ? count - first : d->most_block;
@@ -179,7 +179,7 @@ static karma_status spread_listed(dual_problem *d, const double *beta, size_t co
     return KARMA_OK;
 }
 
-/* z = Kβ. Where the kernel's values lie in memory, only the columns with β other than 0 are needed. */
+/* z = Kβ. If the kernel's values are in memory, only the columns with nonzero β are needed. */
 static karma_status compute_scores(dual_problem *d, karma_error *err) {
     karma_i_view all = karma_i_rows_all(d->problem->rows);
     size_t count = 0;
@@ -210,7 +210,8 @@ static karma_status start_from(dual_problem *d, size_t output, const double *sta
     return KARMA_OK;
 }
 
-/* The share of row i in the gap, and how its β would change. A row without norm keeps its score whatever its β is. */
+/* The share of row i in the gap, and how its β would change. A row of norm 0 has the same score for every β.
+ * */
 static void look_at(dual_problem *d, size_t i) {
     const karma_i_loss *loss = d->loss;
     double q = d->q[i], c = d->c[i], z = d->z[i], y = d->y[i * d->stride], p = loss->parameter;
@@ -230,7 +231,7 @@ static void look_at(dual_problem *d, size_t i) {
         d->kind[i] = rise > 0.0 ? RISES : FALLS;
 }
 
-/* By how much the share of row i in the gap may be larger, with a score that may be off by `error`. */
+/* How much larger the share of row i in the gap may be if its score is off by up to `error`. */
 static double uncertainty(const dual_problem *d, size_t i, double error) {
     const karma_i_loss *loss = d->loss;
     double c = d->c[i], z = d->z[i], y = d->y[i * d->stride], most = 0.0;
@@ -243,8 +244,8 @@ static double uncertainty(const dual_problem *d, size_t i, double error) {
     return most;
 }
 
-/* Lists in `block` the rows whose uncertainty is above `least`. Returns that of the others together: errors of
- * different rows are independent too. */
+/* Lists in `block` the rows whose uncertainty is above `least`. Returns the joint uncertainty of the others:
+ * errors of different rows are independent too. */
 static double find_uncertain(dual_problem *d, double least, size_t *count) {
     double sum = 0.0, rest = 0.0;
     *count = 0;
@@ -260,7 +261,7 @@ static double find_uncertain(dual_problem *d, double least, size_t *count) {
     return sqrt(rest);
 }
 
-/* Looks at every row, and at the certificate. */
+/* Computes the state of every row and the certificate. */
 static void look(dual_problem *d) {
     double half_norm = 0.0, losses = 0.0, gap = 0.0;
 #pragma omp parallel for schedule(static) num_threads(d->n < PARALLEL_LOOK ? 1 : d->threads)
@@ -275,8 +276,8 @@ static void look(dual_problem *d) {
     d->dual = d->primal - d->gap;
 }
 
-/* The block in two parts around the k-th largest excess: Hoare's selection on (excess, row), so that equal ones are
- * told apart and the choice is the same every time. */
+/* Splits the block around the k-th largest excess: Hoare's selection on (excess, row), so that ties are
+ * broken by row and the choice is always the same. */
 static int exceeds(const dual_problem *d, size_t a, size_t b) {
     return d->excess[a] != d->excess[b] ? d->excess[a] > d->excess[b] : a < b;
 }
@@ -302,7 +303,7 @@ static void select_best(dual_problem *d, size_t first, size_t count, size_t k) {
     }
 }
 
-/* Appends rows of a kind to the block: those with the largest excess, until it has `most` rows. */
+/* Appends the rows of a kind with the largest excess, until the block has `most` rows. */
 static void add_to_block(dual_problem *d, int kind, double least, size_t most) {
     size_t count = d->n_block;
     for (size_t i = 0; i < d->n; i++)
@@ -317,16 +318,17 @@ static void add_to_block(dual_problem *d, int kind, double least, size_t most) {
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
-/* The number of `room` places for one kind of rows, `count` of them, beside `others` of another kind: half, or more if
- * places are left.
+/* How many of `room` places one kind of rows gets that has `count` rows, beside `others` rows of another
+ * kind: half, or more if places are left.
  */
 static size_t fair_share(size_t room, size_t count, size_t others) {
     size_t half = room / 2, rest = room - smaller(others, room);
     return smaller(count, half > rest ? half : rest);
 }
 
-/* Free rows fill at most half of the block if there are enough others. Of these, as many that rise as that fall: a
- * block of one kind would move the scores of all rows in one direction, and the next block would move them back. */
+/* Free rows fill at most half of the block if there are enough others. Of the others, half rise and half
+ * fall: a block of one kind would move the scores of all rows in one direction, and the next block would move
+ * them back. */
 static void choose_block(dual_problem *d, double goal) {
     double least = NEGLIGIBLE * goal / (double)d->n;
     size_t counts[4] = {0};
@@ -361,7 +363,7 @@ static void gather_small(dual_problem *d) {
     }
 }
 
-/* `share`: of the block's gap, what may be left of it. */
+/* `share`: how much of the block's gap may remain. */
 static karma_status step_block(dual_problem *d, double share, double goal, karma_error *err) {
     KARMA_TRY(karma_i_row_cache_get(d->rows, d->cache, d->block, d->n_block, err));
     gather_small(d);
@@ -405,16 +407,16 @@ static karma_status step_pairs(dual_problem *d, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Blocks and pairs take turns where blocks alone may make no headway: either may be much faster than the other. Not in
- * the first pass, after which much fewer rows may be free. */
+/* Blocks and pairs take turns when blocks alone may make no progress: either may be much faster than the
+ * other. The first pass uses blocks only, since far fewer rows may be free after it. */
 static karma_status take_step(dual_problem *d, int is_first_pass, double goal, karma_error *err) {
     if (!is_crowded(d)) return step_block(d, INNER_REDUCTION, goal, err);
     d->is_turn_of_pairs = !d->is_turn_of_pairs && !is_first_pass;
     return d->is_turn_of_pairs ? step_pairs(d, err) : step_block(d, CROWDED_REDUCTION, goal, err);
 }
 
-/* From a solution for some weights c to a start for `factor` times as large ones. Rows at an end of their range stay
- * there; free rows keep their β, and so those at a kink may keep their score. */
+/* Turns the solution for weights c into a start for weights `factor` times as large. Rows at an end of their
+ * range stay there; free rows keep their β, so that rows at a kink may keep their score. */
 static karma_status raise_weights(dual_problem *d, double factor, karma_error *err) {
     size_t count = 0;
     for (size_t i = 0; i < d->n; i++)
@@ -436,8 +438,8 @@ static void widen_gap(dual_problem *d, double more) {
     d->dual -= more;
 }
 
-/* Whether the gap is within the tolerance also in double precision. Where rounding errors of the kernel leave that
- * open, the scores in question are computed again; steps then start from the right ones. */
+/* Whether the gap is within the tolerance in double precision too. If rounding errors of the kernel leave
+ * that open, the scores in question are recomputed, and later steps start from the correct ones. */
 static karma_status make_certain(int *is_certain, dual_problem *d, double tolerance, karma_error *err) {
     size_t count, n_support = 0;
     double rest = find_uncertain(d, UNCERTAIN_SHARE * tolerance * d->primal / sqrt((double)d->n), &count);
@@ -455,7 +457,7 @@ static karma_status make_certain(int *is_certain, dual_problem *d, double tolera
     return KARMA_OK;
 }
 
-/* Kernel rows that steps used. */
+/* The number of kernel rows that steps used. */
 typedef struct row_budget {
     size_t used, most;
     size_t n_corrections; /* of the scores */
@@ -515,7 +517,8 @@ static void exchange_kept(dual_problem *d) {
     look(d);
 }
 
-/* The better one of where the solver was stopped and the last solution for smaller weights. */
+/* Keeps the better of two: the point where the solver was stopped, or the last solution for smaller weights.
+ * */
 static void take_better(dual_problem *d) {
     look(d);
     double dual = d->dual;
@@ -523,7 +526,7 @@ static void take_better(dual_problem *d) {
     if (d->dual < dual) exchange_kept(d);
 }
 
-/* By how much the weights are raised in the end, and in how many steps. */
+/* The total factor by which weights are raised, and the number of steps. */
 static size_t plan_raises(double *factor, const dual_problem *d) {
     double sum = 0.0;
     for (size_t i = 0; i < d->n; i++) sum += d->c[i] * d->q[i];
@@ -533,7 +536,7 @@ static size_t plan_raises(double *factor, const dual_problem *d) {
     return count;
 }
 
-/* If weights are large, smaller ones come first: from 0 the steps would be far too long. */
+/* Large weights are reached by way of smaller ones: from 0 the steps would be far too long. */
 static karma_status solve_output(dual_problem *d, karma_fit_info *info, double tolerance, row_budget *budget,
                                  int is_cold, const karma_hooks *hooks, karma_error *err) {
     double factor = 1.0;

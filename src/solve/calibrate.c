@@ -1,23 +1,24 @@
-/* Probabilities from scores. Every output is a problem of its own: rows i with score z_i, weight w_i, and y_i = 1 if
- * the row is of the output's class, else 0. Wanted is an increasing f with f(z) ≈ P(y = 1 | z). The exception is the
- * sigmoid of more than two classes, whose outputs are fitted together (solve/multinomial.c).
+/* Probabilities from scores. Each output is fitted separately: row i has score z_i, weight w_i, and y_i = 1
+ * if it belongs to the output's class, else 0. We look for an increasing f with f(z) ≈ P(y = 1 | z). The
+ * exception is the sigmoid of more than two classes, whose outputs are fitted together (solve/multinomial.c).
  *
- * Both methods start from the same blocks: rows of equal score are one block, which keeps its weight and how much of it
- * is positive, and blocks are sorted. So neither the order of rows nor writing one row of weight 2 as two changes any
- * bit.
+ * Both methods start from the same blocks: rows of equal score form one block with its weight and its
+ * positive weight, and blocks are sorted. So the order of the rows changes no bit, and neither does writing
+ * one row of weight 2 as two rows.
  *
  * Sigmoid (Platt 1999; in the form of Lin, Lin and Weng 2007). f(z) = σ(slope z + offset) minimises
  *
- *     Σ_i w_i [ t_i softplus(-s_i) + (1 - t_i) softplus(s_i) ],    s_i = slope z_i + offset,   softplus(s) = ln(1 +
- * e^s) t_i = (N₊ + 1)/(N₊ + 2) where y_i = 1,  1/(N₋ + 2) elsewhere,    N± the weight of either side
+ *     Σ_i w_i [ t_i softplus(-s_i) + (1 - t_i) softplus(s_i) ],    s_i = slope z_i + offset
  *
- * over slope >= 0: Newton steps with backtracking on standardised scores. The targets t are not 0 and 1, so that the
- * minimum is finite also where the classes are separable. A single wild score on the wrong side would make the slope
- * nearly 0, and with it all probabilities the shares of the classes: scores are first cut off far outside the range
- * that nearly all rows have (bounds_of_output), in learning and in use.
+ *     softplus(s) = ln(1 + e^s),   t_i = (N₊ + 1)/(N₊ + 2) if y_i = 1, else 1/(N₋ + 2),   N± the weight of either side
+ *
+ * over slope >= 0, by Newton steps with backtracking on standardised scores. The targets t are not 0 and 1,
+ * so that the minimum is finite even if the classes are separable. A single extreme score on the wrong side
+ * would make the slope nearly 0 and all probabilities nearly the class shares. So scores are first cut off
+ * far outside the range of nearly all rows (bounds_of_output), in learning and in use.
  *
  * Isotonic (Ayer et al. 1955; Zadrozny and Elkan 2002). f minimises Σ_i w_i (f(z_i) - y_i)² over all increasing
- * functions: pool adjacent violators. f is the share of positives of a block, and straight between blocks. */
+ * functions: pool adjacent violators. f is the share of positives in each block, and linear between blocks. */
 #include "solve/calibrate.h"
 
 #include <float.h>
@@ -117,7 +118,7 @@ karma_status karma_i_calibration_validate(const karma_i_calibration *c, size_t n
         return validate_sigmoid(c, err);
     case KARMA_CALIBRATE_ISOTONIC:
         return validate_isotonic(c, err);
-    case KARMA_CALIBRATE_AUTO: /* not before it is known which */
+    case KARMA_CALIBRATE_AUTO: /* only once the kind is known */
     case KARMA_N_CALIBRATIONS:
         break;
     }
@@ -172,13 +173,13 @@ static double clamp(double x, double low, double high) {
     return fmax(low, fmin(high, x));
 }
 
-/* Σ_j slope_j z_j + offset of an output, z the scores within their bounds. Every term is cut off where nothing changes
- * any more, so that the sum of all is finite. */
+/* Σ_j slope_j z_j + offset of an output, z the scores within their bounds. Every term is cut off where larger
+ * values change nothing, so that the sum is finite. */
 static double argument(const karma_i_calibration *c, size_t output, const double *scores) {
     const double *slope = c->slope + output * c->n_outputs;
     double sum = c->offset[output];
     for (size_t j = 0; j < c->n_outputs; j++)
-        if (slope[j] != 0.0) /* of many classes only the own slope is not 0 */
+        if (slope[j] != 0.0) /* with many classes only a class's own slope is nonzero */
             sum += clamp(slope[j] * clamp(scores[j], c->low[j], c->high[j]), -LARGEST_TERM, LARGEST_TERM);
     return clamp(sum, -DBL_MAX, DBL_MAX);
 }
@@ -204,13 +205,13 @@ static double interpolated(const karma_i_calibration *c, size_t output, double z
     return fmin(to, from + (to - from) * progress(z, c->at[low - 1], c->at[low]));
 }
 
-/* ln p of one of several classes, up to what all of them share. */
+/* ln p of one of several classes, up to a term common to all. */
 static double log_share(const karma_i_calibration *c, size_t output, const double *scores) {
     return c->kind == KARMA_CALIBRATE_SIGMOID ? argument(c, output, scores)
                                               : log(interpolated(c, output, scores[output]));
 }
 
-/* x_k becomes exp(x_k) / Σ_j exp(x_j); the largest is taken out first, so that the sum is at least 1. */
+/* x_k becomes exp(x_k) / Σ_j exp(x_j); the largest is subtracted first, so that the sum is at least 1. */
 static void softmax(double *x, size_t n) {
     double largest = x[0], sum = 0.0;
     for (size_t k = 1; k < n; k++) largest = fmax(largest, x[k]);
@@ -254,7 +255,7 @@ typedef karma_i_calibration_sample sample;
 typedef struct block {
     double low, high; /* the scores of its rows lie between these */
     double weight;    /* of its rows */
-    double positive;  /* of those among them that are of the output's class; never more than weight */
+    double positive;  /* of its rows of the output's class; never more than weight */
 } block;
 
 static karma_status check_sample(const sample *s, karma_error *err) {
@@ -324,9 +325,9 @@ static size_t blocks_of_output(block *blocks, const sample *s, size_t output) {
 
 /* --- bounds -------------------------------------------------------------------------------------------- */
 
-#define TRIMMED_SHARE 0.005 /* of the weight at either end, and never less than one row */
+#define TRIMMED_SHARE 0.005 /* share of the weight at either end, and at least one row */
 
-/* The first score, from `first` on in steps of `step`, beyond `trimmed` of the weight. */
+/* The first score beyond `trimmed` of the weight, going from `first` in steps of `step`. */
 static double score_beyond(const block *blocks, size_t n, size_t first, ptrdiff_t step, double trimmed) {
     double passed = 0.0;
     const block *b = blocks + first;
@@ -334,8 +335,8 @@ static double score_beyond(const block *blocks, size_t n, size_t first, ptrdiff_
     return b->low;
 }
 
-/* [low - range, high + range], low to high = low + range the scores of all rows but TRIMMED_SHARE of them at either
- * end. Where these are all equal nothing is cut off. */
+/* [low - range, high + range] with range = high - low, where low to high are the scores left after trimming
+ * TRIMMED_SHARE of the rows at either end. If these are all equal, nothing is cut off. */
 static void bounds_of_output(double *low, double *high, const block *blocks, size_t n) {
     double total = 0.0;
     for (size_t i = 0; i < n; i++) total += blocks[i].weight;
@@ -346,7 +347,7 @@ static void bounds_of_output(double *low, double *high, const block *blocks, siz
     *high = range > 0.0 ? clamp(to + range, to, DBL_MAX) : DBL_MAX;
 }
 
-/* Sets the bounds and gives the scores cut off there, which the caller frees; NULL: out of memory. */
+/* Sets the bounds and returns the scores cut off at them, which the caller frees; NULL: out of memory. */
 static double *cut_scores(karma_i_calibration *c, const sample *s) {
     size_t size = s->n_rows * s->n_outputs;
     double *scores = karma_i_alloc(s->n_rows, s->n_outputs * sizeof *scores);
@@ -389,7 +390,7 @@ static sides weights_of_sides(const block *blocks, size_t n) {
     return sum;
 }
 
-/* Positives become Σ w t, and weights shares of the whole. */
+/* Positives become Σ w t, and weights become shares of the total. */
 static void smooth_targets(block *blocks, size_t n) {
     sides N = weights_of_sides(blocks, n);
     double total = N.positive + N.negative, high = (N.positive + 1.0) / (N.positive + 2.0);
@@ -401,8 +402,9 @@ static void smooth_targets(block *blocks, size_t n) {
     }
 }
 
-/* The scores become (z - mean)/sd; gives the line that does so. A slope that is not positive and finite means that the
- * scores do not differ. Divided by the largest first, so that no square overflows. */
+/* Turns the scores into (z - mean)/sd and returns the line that does so. A slope that is not positive and
+ * finite means that the scores do not differ. Scores are first divided by the largest, so that no square
+ * overflows. */
 static line standardise(block *blocks, size_t n) {
     double largest = fmax(fabs(blocks[0].low), fabs(blocks[n - 1].low)), mean = 0.0, variance = 0.0;
     for (size_t i = 0; i < n; i++) mean += blocks[i].weight * (blocks[i].low /= largest);
@@ -472,8 +474,8 @@ static line minimise(const block *blocks, size_t n, line f) {
     return f;
 }
 
-/* The loss is convex: where its minimum has no positive slope, the best slope >= 0 is 0. Where score and target have
- * nothing in common but rounding, the search ends where it starts, at a slope of exactly 0. */
+/* The loss is convex: if its minimum has no positive slope, the best slope >= 0 is 0. If score and target are
+ * uncorrelated but for rounding, the search ends where it starts, at a slope of exactly 0. */
 static line fit_sigmoid(block *blocks, size_t n) {
     smooth_targets(blocks, n);
     line constant = level(blocks, n);
@@ -487,8 +489,9 @@ static line fit_sigmoid(block *blocks, size_t n) {
 
 /* --- isotonic ------------------------------------------------------------------------------------------ */
 
-/* The share of positives. A block of one class only, which can only be the first or the last, does not prove that the
- * other class is impossible: it gets Laplace's (positive + 1)/(weight + 2), without passing its neighbour. */
+/* The share of positives. A block with only one class (it must be the first or the last) does not prove that
+ * the other class is impossible: it gets Laplace's (positive + 1)/(weight + 2), limited by its neighbour's
+ * value. */
 static double value_of(const block *blocks, size_t n, size_t i) {
     double share = share_of(&blocks[i]), laplace = (blocks[i].positive + 1.0) / (blocks[i].weight + 2.0);
     if (share == 0.0) return i + 1 < n ? fmin(laplace, share_of(&blocks[i + 1])) : laplace;
@@ -509,7 +512,7 @@ static int reserve_knots(karma_i_calibration *c, size_t n) {
     return at && value;
 }
 
-/* A knot at either end of every block; outputs come in order. */
+/* One knot at either end of every block, output by output. */
 static karma_status fit_isotonic(karma_i_calibration *c, size_t output, block *blocks, size_t n, karma_error *err) {
     n = pool(blocks, n, not_ascending);
     if (!reserve_knots(c, c->n_knots + 2 * n)) return karma_i_fail_memory(err);
@@ -540,7 +543,7 @@ static karma_status learn_outputs(karma_i_calibration *c, const sample *s, karma
     return st;
 }
 
-/* More than two classes and the sigmoid. */
+/* The sigmoid of more than two classes. */
 static karma_status learn_together(karma_i_calibration *c, const sample *s, karma_error *err) {
     karma_i_scored *rows = karma_i_alloc(s->n_rows, sizeof *rows);
     size_t n = 0;

@@ -1,5 +1,5 @@
-/* Slopes and offsets move the border between the classes. Where rows are few or classes many they are fitted to noise,
- * and decisions by such probabilities are worse than those by the scores. One slope alone,
+/* Slopes and offsets move the border between the classes. With few rows or many classes they are fitted to
+ * noise, and decisions by such probabilities are worse than decisions by the scores. A single slope,
  *
  *     minimise over s >= 0:  Σ_i w_i [ ln Σ_k exp(s z_ik) - s Σ_k t_ik z_ik ],     t Platt's targets (multinomial.c),
  *
@@ -73,7 +73,8 @@ static double derivative(double *second, const slope_fit *f, double slope) {
     return first / total;
 }
 
-/* The root of the derivative, which ascends: Newton's steps within a bracket, halved where they leave it. */
+/* The root of the derivative, which is increasing: Newton's steps within a bracket, which is halved when a
+ * step leaves it. */
 static double best_slope(const slope_fit *f) {
     double widest = 0.0, second, low = 0.0;
     for (size_t i = 0; i < f->s->n_rows; i++)
@@ -113,7 +114,7 @@ static karma_status learn_all(karma_i_calibration *out, const sample *s, karma_e
                                      s->n_classes, err);
 }
 
-/* With the same bounds, which is all that one slope needs of the larger sigmoid. */
+/* A copy with the same bounds: one slope needs nothing else of the larger sigmoid. */
 static karma_status copy_of(karma_i_calibration *out, const karma_i_calibration *c, size_t n_classes,
                             karma_error *err) {
     KARMA_TRY(karma_i_calibration_new(out, KARMA_CALIBRATE_SIGMOID, n_classes, 0, err));
@@ -142,13 +143,13 @@ karma_status karma_i_calibration_learn_slope(karma_i_calibration *out, const dou
 
 /* --- the choice ---------------------------------------------------------------------------------------- */
 
-/* What the rows that were held out say: how much better the larger sigmoid is, in log loss and in right decisions. */
+/* How much better the larger sigmoid is on held-out rows, in log loss and in right decisions. */
 typedef struct tally {
     double weight, gain, square; /* Σ w, Σ w D, Σ w D², D the difference of a row's log losses */
-    double decided; /* Σ w over rows that only the larger decides rightly, less those that only the other does */
+    double decided; /* Σ w over rows that only the larger gets right, minus those that only one slope does */
 } tally;
 
-/* Of one row: its log loss, and whether its class is the most probable. */
+/* The log loss of one row, and whether its class is the most probable. */
 static double judge(int *is_right, double *probabilities, const karma_i_calibration *c, const sample *s, size_t row) {
     const double *scores = s->scores + row * s->n_outputs;
     karma_i_calibration_apply(c, scores, probabilities);
@@ -190,7 +191,7 @@ static karma_status judge_fold(tally *t, double *weights, double *probabilities,
     return st;
 }
 
-/* Rows that count, in random order, are dealt out to the folds. Gives their number. */
+/* Deals the rows that count to the folds in random order. Returns their number. */
 static size_t assign_folds(int *fold, size_t *order, const sample *s) {
     size_t n = 0;
     karma_i_rng rng;
@@ -209,7 +210,8 @@ static int is_needed(const tally *t) {
     return mean > CLEARLY * sqrt(variance / t->weight) && t->decided >= 0.0;
 }
 
-/* Whether the larger sigmoid is needed. Few rows say nothing: then it is, because one slope has no prior. */
+/* Whether the larger sigmoid is needed. It is if there are too few rows to compare, because one slope has no
+ * prior. */
 static karma_status is_larger_needed(int *needed, const sample *s, karma_error *err) {
     tally t = {0};
     int *fold = karma_i_alloc(s->n_rows, sizeof *fold);

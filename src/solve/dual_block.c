@@ -1,4 +1,4 @@
-/* Two methods take turns, each given about as much work as the other, because either may be much faster than the other.
+/* Two methods take turns with about equal work each, because either may be much faster than the other.
  *
  * Coordinate descent: visits the rows in turn and gives each its best β, the others fixed (batch.c has the formula).
  * It finds which rows are at an end of their range or at a kink of the conjugate.
@@ -8,14 +8,14 @@
  *
  *     (1 - s) K d + s q d = ζ - z
  *
- * A row with s = 1 is one that coordinate descent solves; it keeps its β. The others have
+ * Rows with s = 1 are left to coordinate descent and keep their β. For the others
  *
  *     (K + diag(s q/(1 - s))) d = (ζ - z)/(1 - s)
  *
  * For the hinge s is 0 or 1, and this is the step of an active-set method; for smooth losses s q/(1 - s) is 1/(c ℓ'').
- * K is often nearly singular among the free rows and steps would be very long, so a multiple of I is added, less and
- * less while steps succeed (Levenberg and Marquardt). The step is cut to the range of β and halved until the objective
- * falls. */
+ * K is often nearly singular among the free rows, and steps would be very long. So a multiple of I is added,
+ * which shrinks while steps succeed (Levenberg and Marquardt). The step is cut to the range of β and halved
+ * until the objective falls. */
 #include "solve/dual_block.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ enum {
 /* Added to the diagonal of the free rows' matrix, relative to its mean: the kernel is in single precision, and rows may
  * be equal. */
 static const double RIDGE = 1e-7;
-/* Products of a Cholesky factorisation that take as long as one of a sweep. */
+/* How many products of a Cholesky factorisation take as long as one of a sweep. */
 static const double BLAS_SPEED = 4.0;
 
 karma_status karma_i_dual_block_init(karma_i_dual_block *b, size_t most, karma_error *err) {
@@ -71,7 +71,7 @@ void karma_i_dual_block_clear(karma_i_dual_block *b) {
     karma_i_free(b->trial_z);
 }
 
-/* The score of row a at its best β, less its score. */
+/* The score of row a at its best β, minus its present score. */
 static double gap_of(const karma_i_dual_block *b, size_t a) {
     double z = b->z[a], q = b->q[a];
     return b->loss->prox(z - q * b->beta[a], q * b->c[a], b->y[a], b->loss->parameter) - z;
@@ -133,7 +133,8 @@ static int solve_free(karma_i_dual_block *b, size_t n_free, double damping) {
     return 1;
 }
 
-/* β + share·step of the free rows, cut to its range, into `trial`; its scores; and by how much the objective rises. */
+/* Sets `trial` to β + share·step of the free rows, cut to its range; computes its scores and how much the
+ * objective rises. */
 static double try_step(karma_i_dual_block *b, size_t n_free, double share) {
     const karma_i_loss *loss = b->loss;
     double rise = 0.0;
@@ -164,8 +165,8 @@ static double usual_damping(const karma_i_dual_block *b, size_t n_free) {
     return residual / range;
 }
 
-/* False where no step makes the objective fall. *damping: in units of the usual one; less of it after a step that was
- * not cut short, more after one that was. */
+/* False if no step lowers the objective. *damping, in units of the usual damping, falls after a step that was
+ * not cut short and rises after one that was. */
 static int newton(karma_i_dual_block *b, size_t n_free, double *damping) {
     int is_solved = solve_free(b, n_free, *damping * usual_damping(b, n_free));
     *damping *= 10.0;

@@ -1,13 +1,13 @@
 /* With g = y - z - b β/c and q = K_ii + b/c, a row alone moves by δ = clamp(β + g/q, low, high) - β, and the objective
- * falls by δ (g - ½ q δ). The first row of a pair is the one for which that is the most.
+ * falls by δ (g - ½ q δ). The first row of a pair is the one with the largest decrease.
  *
  * Two rows i and j that are free in the direction of the step move by
  *
  *     δ_i = (q_j g_i - k g_j)/(q_i q_j - k²),   δ_j = (q_i g_j - k g_i)/(q_i q_j - k²),   k = K_ij
  *
- * and the objective falls by ½ (g_i δ_i + g_j δ_j). The second row is the one for which that is the most: this is the
- * second-order choice of LIBSVM (Fan, Chen and Lin 2005), without its equality constraint (Steinwart, Hush and Scovel
- * 2011). Then the problem of the two is solved exactly within its box. */
+ * and the objective falls by ½ (g_i δ_i + g_j δ_j). The second row is the one with the largest decrease: this
+ * is the second-order choice of LIBSVM (Fan, Chen and Lin 2005), without its equality constraint (Steinwart,
+ * Hush and Scovel 2011). Then the problem of the two is solved exactly within its box. */
 #include "solve/dual_pairs.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static double clamp(double x, double low, double high) {
     return x < low ? low : x > high ? high : x;
 }
 
-/* The change of β that takes it to its best value, or to an end of its range. */
+/* The change that moves β to its best value or to an end of its range. */
 static double step_to(const karma_i_box *b, size_t i, double change) {
     return clamp(b->beta[i] + change, b->low[i], b->high[i]) - b->beta[i];
 }
@@ -29,8 +29,8 @@ static void solve_two(double step[2], const karma_i_box *box, size_t i, size_t j
     double det = fmax(qi * qj - k * k, KARMA_I_LEAST_DET * qi * qj);
     double di = step_to(box, i, (qj * gi - k * gj) / det), dj = step_to(box, j, (qi * gj - k * gi) / det);
     double best = -INFINITY;
-    /* One goes to its end of the joint step and the other to its best. The last way is for a det that was too small: it
-     * gains at least what row i gains alone. */
+    /* One row goes to its end of the joint step, the other to its best value. The last case is for a det that
+     * was too small: it gains at least what row i gains alone. */
     for (int way = 0; way < 3; way++) {
         double a = way == 0 ? di : step_to(box, i, (way == 1 ? gi - k * dj : gi) / qi);
         double b = way == 1 ? dj : step_to(box, j, (gj - k * a) / qj);

@@ -94,8 +94,9 @@ static double logistic_conjugate(double a, double y, double p) {
     return u >= -1.0 && u <= 0.0 ? entropy(-u) + entropy(1.0 + u) : INFINITY;
 }
 
-/* The root of m - y u - t σ(-m) in m = y ζ, which lies between y u and y u + t: Newton, kept inside a bracket. Where a
- * step is not half the last one, which happens when σ bends sharply (t large), the bracket is halved instead. */
+/* The root of m - y u - t σ(-m) in m = y ζ, which lies between y u and y u + t: Newton, kept inside a
+ * bracket. If a step is more than half the previous one, as happens when σ bends sharply (t large), the
+ * bracket is halved instead. */
 static double logistic_prox(double u, double t, double y, double p) {
     (void)p;
     double low = y * u, high = low + t, m = low + 0.5 * t, last = t;
@@ -234,7 +235,7 @@ static const karma_i_loss losses[] = {
     {KARMA_LOSS_SQUARED, REGRESS, 0.0, INFINITY, 1.0, FUNCTIONS(squared), squared_curvature},
 };
 
-/* Fills in what depends on the options. */
+/* Fills in the fields that depend on the options. */
 static void set_parameter(karma_i_loss *loss, const karma_fit_options *options, double quantile) {
     if (loss->kind == KARMA_LOSS_EPSILON_INSENSITIVE) loss->parameter = options->tube;
     if (loss->kind == KARMA_LOSS_HUBER) loss->parameter = loss->lipschitz = options->huber;

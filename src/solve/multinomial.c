@@ -3,10 +3,11 @@
  *
  *     Σ_i w_i [ -Σ_k t_ik ln p_ik ] + ½ |W - s I|²,    p_i = softmax(W z_i + b),    s = trace(W)/K
  *
- * over W and b. t_ik is (N + 1)/(N + 2) for the row's own class, which has weight N, and 1/(N + 2) shared equally by
- * the others: Platt's targets for two classes, carried to K of them, so that the minimum is finite even where the
- * classes can be separated. The penalty is that of a normal prior of variance 1 around a multiple of the identity: few
- * rows give one common slope, many rows the whole matrix. Above MOST_MIXED_CLASSES classes W is diagonal.
+ * over W and b. t_ik is (N + 1)/(N + 2) for the row's own class, which has weight N, and the others share
+ * 1/(N + 2) equally: Platt's targets for two classes, extended to K classes, so that the minimum is finite
+ * even if the classes can be separated. The penalty is that of a normal prior of variance 1 around a multiple
+ * of the identity: few rows give one common slope, many rows the whole matrix. Above MOST_MIXED_CLASSES
+ * classes W is diagonal.
  *
  * The objective is convex. Newton's method with conjugate gradients; with d_i = V z_i + c,
  *
@@ -71,7 +72,7 @@ static int allocate_state(fit_state *s) {
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-/* A row and its number of scores: the order that qsort calls has no other argument. */
+/* A row and its number of scores: the comparison function of qsort takes no other argument. */
 typedef struct sortable {
     karma_i_scored row;
     size_t K;
@@ -111,8 +112,8 @@ static karma_status sort_rows(karma_i_scored *rows, size_t *n, size_t K, karma_e
     return KARMA_OK;
 }
 
-/* Of output k over the rows. Scores are divided by the largest first, so that no square overflows; an output whose
- * scores do not differ gets the unit 0. */
+/* Mean and unit of output k over the rows. Scores are first divided by the largest, so that no square
+ * overflows; an output with equal scores gets the unit 0. */
 static void measure_output(fit_state *s, const karma_i_scored *rows, size_t k) {
     double largest = 0.0, mean = 0.0, variance = 0.0;
     for (size_t i = 0; i < s->n; i++) largest = fmax(largest, fabs(rows[i].scores[k]));
@@ -207,7 +208,7 @@ static double penalty(const fit_state *s, const double *M) {
     return 0.5 * sum;
 }
 
-/* The objective at M; p becomes the probabilities there. */
+/* Returns the objective at M and sets p to the probabilities there. */
 static double evaluate(fit_state *s, const double *M) {
     double loss = penalty(s, M);
     for (size_t i = 0; i < s->n; i++) {
@@ -255,7 +256,8 @@ static double inner(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* step = -H⁻¹ gradient, to a share of the gradient that falls with it; gives -gradient·step. */
+/* step = -H⁻¹ gradient, to a relative accuracy that improves as the gradient falls; returns -gradient·step.
+ * */
 static double newton_step(fit_state *s) {
     size_t size = s->K * s->stride;
     double start = inner(s->gradient, s->gradient, size), rho = start;

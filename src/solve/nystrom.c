@@ -9,21 +9,22 @@
 #include "linalg/cholesky.h"
 #include "solve/primal.h"
 
-/* At most this many exact features, and at most this share of the rows: for more, the dual is as good. */
+/* At most this many exact features, and at most this share of the rows: with more, the dual is as good. */
 static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5;
-/* Of the landmarks' kernel, what is a rounding error of single precision: relative to the largest k(z, z). */
+/* Parts of the landmarks' kernel below this are rounding errors of single precision; relative to the largest
+ * k(z, z). */
 static const double SPANNED = 1e-6;
-/* Kernel values are kept up to this many bytes where the options leave it to us. */
+/* Kernel values are kept up to this many bytes unless the options set a limit. */
 static const double MOST_STORED = 1e9;
 /* The share of rows held out to compare numbers of landmarks. */
 static const double HELD_OUT_SHARE = 0.05, MOST_HELD_OUT = 5000.0;
-/* How many times larger the gap of machines is that are only compared. */
+/* Machines that are only compared may have a gap this many times larger. */
 static const double ROUGH = 5.0;
-/* Landmarks by default: a multiple of the root of the rows, between these. */
+/* Landmarks by default: a multiple of the square root of the number of rows, between these limits. */
 static const double LANDMARKS_PER_ROOT = 10.0, LEAST_LANDMARKS = 500.0, MOST_LANDMARKS = 2000.0;
 
-/* With little memory there are fewer: half of it is for matrices of landmarks × landmarks, which take about so many
- * bytes per entry: the norm, its factor, a factor of the Hessian, and copies while they are made. */
+/* With little memory there are fewer. Half of the memory is for matrices of landmarks × landmarks, which take
+ * about this many bytes per entry: the norm, its factor, a factor of the Hessian, and temporary copies. */
 static const double FEWEST_LANDMARKS = 50.0, MATRIX_BYTES = 48.0;
 
 enum { PASSES_BY_DEFAULT = 2000 };
@@ -70,17 +71,17 @@ size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows) 
     if (options->landmarks == (int64_t)KARMA_AUTO) {
         count = fmin(MOST_LANDMARKS, fmax(LEAST_LANDMARKS, LANDMARKS_PER_ROOT * sqrt(n)));
         count = fmin(count, fmax(FEWEST_LANDMARKS, sqrt(0.5 * karma_i_memory_bytes(options) / MATRIX_BYTES)));
-        /* values that are computed again in each pass cost more than more landmarks gain */
+        /* recomputing values in each pass costs more than further landmarks gain */
         count = fmin(count, fmax(FEWEST_LANDMARKS, bytes_to_store(options) / (sizeof(float) * n)));
     }
     return (size_t)fmin(n, count);
 }
 
-/* Up to this many rows all of them are shuffled; of more, which would take too much memory, only those needed are
- * drawn. */
+/* Up to this many rows, all are shuffled. Beyond it that would take too much memory, so only the rows needed
+ * are drawn. */
 static const size_t MOST_SHUFFLED = (size_t)1 << 24;
 
-/* The first `count` of all rows in random order. */
+/* The first `count` rows of a random order of all rows. */
 static size_t *draw_rows(size_t count, size_t n_rows, uint64_t seed) {
     int shuffles = n_rows <= MOST_SHUFFLED || count > n_rows / 2;
     karma_i_rng rng;
@@ -98,7 +99,8 @@ static size_t *draw_rows(size_t count, size_t n_rows, uint64_t seed) {
     return kept ? kept : rows;
 }
 
-/* Rows in the order in which they were drawn, none twice: the first half are landmarks drawn at random too. */
+/* Distinct rows in the order in which they were drawn: so the first half is a random sample of landmarks as
+ * well. */
 static karma_status draw_landmarks(karma_i_reduction *r, const karma_i_partition *split,
                                    const karma_fit_options *options, karma_error *err) {
     r->n_landmarks = karma_i_count_landmarks(options, split->n_rows); /* machines may have different memory */
@@ -151,7 +153,7 @@ static karma_status keep_rows(karma_i_reduction *r, const size_t *index, size_t 
     return st;
 }
 
-/* Leaves out landmarks that others span, and keeps the order of the rest. */
+/* Removes landmarks in the span of others; the rest keep their order. */
 static karma_status drop_spanned(karma_i_reduction *r, karma_error *err) {
     size_t m = r->n_landmarks, rank = 0, kept = 0;
     double *copy = karma_i_alloc(m, m * sizeof *copy);
@@ -181,7 +183,8 @@ static karma_status drop_spanned(karma_i_reduction *r, karma_error *err) {
     return st;
 }
 
-/* Rounding errors may leave the kernel of the landmarks a little indefinite: its diagonal is raised until it is not. */
+/* Rounding errors may leave the kernel of the landmarks a little indefinite: its diagonal is raised until it
+ * is positive definite. */
 static karma_status factor_norm(karma_i_reduction *r, karma_error *err) {
     size_t m = r->n_landmarks;
     double largest = largest_diagonal(r->norm, m), raised = 0.0;
@@ -221,7 +224,7 @@ static int is_here(const karma_i_partition *s, size_t row) {
     return row >= s->first && row - s->first < s->count;
 }
 
-/* Values that are each known to one process, and 0 elsewhere, become known to all. */
+/* Shares values with all processes; each value is known to one process and 0 in the others. */
 static karma_status share_values(double *values, size_t n, const karma_ranks *ranks, karma_error *err) {
     karma_i_gathered all;
     if (ranks->size == 1) return KARMA_OK;
@@ -362,7 +365,7 @@ static void sum_losses(double *values, void *payload, size_t first, size_t count
     }
 }
 
-/* The mean loss of the rows that were kept out, by the weights as they are. */
+/* The mean loss of the held-out rows under the current weights. */
 static karma_status judge(double *out, const reduced_solve *s, const held_out *h, karma_error *err) {
     const karma_i_features *all = s->primal.features;
     karma_i_features *features = NULL;
@@ -398,7 +401,7 @@ static double *leading_part(const double *matrix, size_t n, size_t part) {
     return out;
 }
 
-/* Weights of the first landmarks, as if there were no others; they stand packed, one output after the other. */
+/* Weights of the first landmarks, as if there were no others; packed, one output after the other. */
 static karma_status solve_half(reduced_solve *s, karma_i_primal_result *result, double *loss, const held_out *h,
                                karma_error *err) {
     const karma_i_reduction *r = s->reduction;
@@ -420,7 +423,7 @@ static karma_status solve_half(reduced_solve *s, karma_i_primal_result *result, 
     return st;
 }
 
-/* The packed weights of half the landmarks become those of all, the others 0. */
+/* Expands the packed weights of half the landmarks to all landmarks, with 0 for the others. */
 static void spread_weights(double *weights, size_t half, size_t all, size_t n_outputs) {
     for (size_t k = n_outputs; k-- > 0;) {
         memmove(weights + k * all, weights + k * half, half * sizeof *weights);
@@ -428,7 +431,8 @@ static void spread_weights(double *weights, size_t half, size_t all, size_t n_ou
     }
 }
 
-/* Learns without some rows, by half of the landmarks and from there by all, and records what the other half gained. */
+/* Learns without the held-out rows, first with half of the landmarks and from there with all, and records
+ * what the other half gained. */
 static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint64_t seed, int *stopped,
                                    karma_error *err) {
     held_out h = {0};
@@ -474,7 +478,7 @@ karma_status karma_i_solve_reduced(double *coefficients, karma_fit_info *info, c
     if (st == KARMA_OK && is_comparable(reduction, problem))
         st = compare_halves(&s, info, (uint64_t)options->seed, &stopped, err);
     if (st == KARMA_OK) {
-        if (stopped) s.primal.most_passes = 0.0; /* only the certificate of what there is */
+        if (stopped) s.primal.most_passes = 0.0; /* computes only the certificate of the present weights */
         st = karma_i_solve_primal(s.weights, &result, &s.primal, stopped ? NULL : hooks, err);
     }
     evaluations = karma_i_features_evaluations(reduction->features) - evaluations;

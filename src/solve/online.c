@@ -18,8 +18,8 @@
  * block the terms are added one by one from the block's own Gram matrix. The result is that of the row-by-row
  * algorithm up to rounding. Rows whose g_t is 0 are not kept.
  *
- * An adversary may order the rows of a block: since the scores of those still to come are always those of v_t, it can
- * put the one with the largest loss under v_t first, round after round. */
+ * An adversary may order the rows of a block: the scores of the remaining rows are always those of v_t, so in
+ * every round it can put the row with the largest loss under v_t first. */
 #include <math.h>
 #include <string.h>
 
@@ -31,8 +31,9 @@
 
 enum { BLOCK = KARMA_I_ONLINE_BLOCK, PASSES_BY_DEFAULT = 10 };
 
-/* Below this the running scale s_t of a user's schedule is folded into the coefficients. Not much below 1: a_i S_T -
- * b_i = a_i (S_T - S_t) loses what S_T - S_t, of the order of s_t, loses to S_T. */
+/* Below this the running scale s_t of a user's schedule is folded into the coefficients. It is not far below
+ * 1, because a_i S_T - b_i = a_i (S_T - S_t) cancels: S_T - S_t, of the order of s_t, loses digits next to
+ * S_T. */
 static const double SMALLEST_SCALE = 0x1p-10;
 
 typedef struct learner {
@@ -79,7 +80,7 @@ static size_t choose_passes(const karma_fit_options *options) {
     return options->passes == (int64_t)KARMA_AUTO ? PASSES_BY_DEFAULT : (size_t)options->passes;
 }
 
-/* X: the square root of the largest κ(x, x) of a cell or the bias; of a plain number that is its absolute value. */
+/* X: the square root of the largest κ(x, x) of a cell or the bias; for a plain number, its absolute value. */
 static double largest_cell(const karma_i_rows *rows, double bias) {
     double largest = bias * bias;
     karma_i_cell cell;
@@ -89,8 +90,8 @@ static double largest_cell(const karma_i_rows *rows, double bias) {
     return sqrt(largest);
 }
 
-/* X√Γ, the bound on |φ|. For the paper's own kernel X bounds the cells and Γ = d·w(d), its Γ when ν = 1; for others the
- * largest |φ| of the rows takes its place. */
+/* X√Γ, the bound on |φ|. For the paper's own kernel X bounds the cells and Γ = d·w(d), the paper's Γ for ν =
+ * 1; for other kernels the largest |φ| of the rows is used instead. */
 static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, const karma_i_problem *problem,
                                    karma_error *err) {
     const karma_i_rows *rows = problem->rows;
@@ -111,7 +112,7 @@ static karma_status log_norm_bound(double *magnitude, double *log_big_gamma, con
     return KARMA_OK;
 }
 
-/* 1 stands for a loss that has no such constant. */
+/* 1 for a loss that has no such constant. */
 static double largest_lipschitz(const karma_i_problem *problem) {
     double largest = 0.0;
     for (size_t k = 0; k < problem->n_outputs; k++) {
@@ -121,7 +122,7 @@ static double largest_lipschitz(const karma_i_problem *problem) {
     return largest;
 }
 
-/* ρ as the schedule has it. */
+/* The ρ of the schedule. */
 static karma_status choose_rho(double *rho, const karma_i_problem *problem, const karma_fit_options *options,
                                karma_error *err) {
     if (options->schedule == KARMA_SCHEDULE_PEGASOS && !options->step) {
@@ -169,7 +170,7 @@ static karma_status init_learner(learner *l, const karma_i_problem *problem, con
     return karma_i_rows_new_like(&l->block, rows, BLOCK, err);
 }
 
-/* v_t = s Σ a φ becomes 1 · Σ (factor a) φ; what Σ v_τ has gathered so far moves to `folded`. */
+/* v_t = s Σ a φ becomes 1 · Σ (factor a) φ; the sum Σ v_τ so far moves to `folded`. */
 static void fold(learner *l, double factor) {
     for (size_t i = 0; i < l->kept->n_rows * l->outputs; i++) {
         l->folded[i] += l->a[i] * l->S - l->b[i];
@@ -180,8 +181,8 @@ static void fold(learner *l, double factor) {
     l->s = 1.0;
 }
 
-/* Moves s from round t to t + 1 and gives η_t / s_{t+1}. *refold is the factor by which
- * the coefficients of the block's rows were multiplied on the way, mostly 1. */
+/* Moves s from round t to t + 1 and returns η_t / s_{t+1}. *refold is the factor by which this multiplied the
+ * coefficients of the block's rows, usually 1. */
 static karma_status advance_scale(learner *l, double *gain, double *refold, karma_error *err) {
     *refold = 1.0;
     l->S += l->t == 1 ? 0.0 : l->s; /* s_t; v_1 is 0 */
@@ -212,7 +213,7 @@ static karma_status keep_row(learner *l, size_t row, karma_error *err) {
     return KARMA_OK;
 }
 
-/* v_t·φ of row number j of the block, t the round to come; v_1 is 0. */
+/* v_t·φ of row number j of the block in the coming round t; v_1 is 0. */
 static double current_score(const learner *l, size_t j, size_t output) {
     return l->t == 0 ? 0.0 : l->s * l->score[j * l->outputs + output];
 }
@@ -273,7 +274,7 @@ static karma_status make_round(learner *l, size_t j, size_t row, size_t n_block,
     return KARMA_OK;
 }
 
-/* Number in the block, j or later, of the row with the largest loss under v_t; of equal ones, of the smallest
+/* The number in the block, j or later, of the row with the largest loss under v_t; ties go to the smallest
  * index. */
 static size_t find_worst(const learner *l, const size_t *index, size_t j, size_t count) {
     size_t worst = j;
@@ -292,7 +293,7 @@ static void swap_floats(float *a, float *b) {
     *b = kept;
 }
 
-/* Rows number a and b of the block change places, and with them what is kept of rows still to come. */
+/* Swaps rows number a and b of the block, with everything stored for rows still to come. */
 static void swap_in_block(learner *l, size_t *index, size_t a, size_t b, size_t count) {
     size_t row = index[a];
     index[a] = index[b];
@@ -306,7 +307,7 @@ static void swap_in_block(learner *l, size_t *index, size_t a, size_t b, size_t 
     for (size_t i = 0; i < count; i++) swap_floats(l->gram + i * BLOCK + a, l->gram + i * BLOCK + b);
 }
 
-/* `index` is put into the order in which the rows were taken. */
+/* Reorders `index` to the order in which the rows were taken. */
 static karma_status make_block(learner *l, size_t *index, size_t count, double *z, karma_fit_info *info,
                                karma_error *err) {
     KARMA_TRY(karma_i_rows_gather(l->block, l->problem->rows, index, count, err));

@@ -1,13 +1,14 @@
-/* Newton's method. A step solves H d = -g with H = R + Σ c_i ℓ_i'' r_i r_iᵀ and moves along d as far as the objective
- * falls. Where rows and features are few, H is summed over all rows and factored. Otherwise it is summed over a sample
- * of them, and conjugate gradients with that factor as preconditioner solve the system: each iteration is a pass over
- * the rows that bend. (Falkon, Rudi, Carratino and Rosasco, 2017, takes the landmarks as the sample.) Features with too
- * many places for that, codes, have the diagonal of H instead.
+/* Newton's method. A step solves H d = -g with H = R + Σ c_i ℓ_i'' r_i r_iᵀ and moves along d as far as the
+ * objective falls. With few rows and features, H is summed over all rows and factored. Otherwise it is summed
+ * over a sample of the rows, and the system is solved by conjugate gradients with that factor as
+ * preconditioner: each iteration is a pass over the rows that bend, those with ℓ_i'' > 0. (Falkon, Rudi,
+ * Carratino and Rosasco, 2017, takes the landmarks as the sample.) Codes, features with too many entries for
+ * a factor, use the diagonal of H instead.
  *
- * Losses whose slope jumps are smoothed, and less and less so: primal_machine.h. Rows that do not bend are left out of
- * H: of the hinge and the absolute loss these are nearly all.
+ * Losses whose slope jumps are smoothed, less and less (primal_machine.h). Rows that do not bend are left out
+ * of H: for the hinge and the absolute loss these are nearly all rows.
  *
- * The machines of several outputs go side by side, so that a pass serves all of them. */
+ * The machines of several outputs are solved side by side, so that one pass serves all. */
 #include "solve/primal.h"
 
 #include <math.h>
@@ -27,12 +28,13 @@ enum {
     MOST_CG_STEPS = 60,
     STALE_CG_STEPS = 10, /* a factor that needs more is replaced */
     SAMPLE_PER_FEATURE = 4,
-    PASSES_AFTER_STOP = 8 /* of the remaining outputs: one without weights would disturb the others */
+    PASSES_AFTER_STOP = 8 /* of the remaining outputs: an output without weights would disturb the others */
 };
 
-/* Work, rows × features², that a factor may cost whatever the number of features. */
+/* A factor may always cost this much work (rows × features²), whatever the number of features. */
 static const double CHEAP_FACTOR = 4e9;
-/* Conjugate gradients stop when the preconditioned residual has fallen to this share: what is left is the next step's.
+/* Conjugate gradients stop when the preconditioned residual has fallen to this share: the next step does the
+ * rest.
  */
 static const double INNER_REDUCTION = 0.05;
 
@@ -50,7 +52,7 @@ typedef struct group {
     int is_cancelled, has_start; /* has_start: some weight is not 0 at the start */
     /* the rows that bend for some active machine */
     size_t *bent, n_bent;
-    size_t first_bent, all_bent;     /* among those of all processes: the first one here, and how many there are */
+    size_t first_bent, all_bent;     /* in all processes: the number of the first one here, and the total */
     karma_i_features *bent_features; /* NULL: all rows are looked at */
     double *bent_curvature;          /* n_bent of each active machine */
 } group;
@@ -97,7 +99,7 @@ static karma_status pass(group *g, double *sums, const double *vectors, karma_i_
                                  g->problem->threads, err);
 }
 
-/* w of every active machine, or its direction. */
+/* The weights of every active machine, or its direction. */
 static void pack(group *g, int directions) {
     size_t p = g->problem->features->n_features;
     for (size_t a = 0; a < g->n_active; a++)
@@ -123,7 +125,7 @@ static int is_open(const karma_i_machine *m) {
     return !m->is_done;
 }
 
-/* Slopes summed over the rows, and what follows from them. */
+/* Sums the slopes over the rows and updates what depends on them. */
 static karma_status certify(group *g, karma_error *err) {
     size_t p = g->problem->features->n_features;
     KARMA_TRY(pass(g, g->sums, NULL, give_slopes, err));
@@ -143,7 +145,7 @@ static void clear_bent(group *g) {
     g->bent_curvature = NULL;
 }
 
-/* Those of the processes before this one, and of all. */
+/* The number in the processes before this one, and in all processes. */
 static karma_status count_bent(group *g, karma_error *err) {
     const karma_ranks *ranks = g->problem->features->split.ranks;
     karma_i_gathered counts;
@@ -159,7 +161,7 @@ static karma_status count_bent(group *g, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Where they are less than half of all rows, features of theirs alone. */
+/* If these are less than half of all rows, copies their features alone. */
 static karma_status find_bent(group *g, karma_error *err) {
     size_t n = g->problem->features->n_rows;
     g->n_bent = 0;
@@ -181,21 +183,22 @@ static karma_status find_bent(group *g, karma_error *err) {
 
 /* --- factors of H -------------------------------------------------------------------------------------------- */
 
-/* Rows of all processes that a factor is summed over. */
+/* The number of rows, of all processes, that a factor is summed over. */
 static size_t sample_size(const group *g) {
     double p = (double)g->problem->features->n_features, affordable = CHEAP_FACTOR / (p * p);
     return (size_t)fmin((double)g->all_bent, fmax(SAMPLE_PER_FEATURE * p, affordable));
 }
 
-/* True where H itself is factored in every step. With many features a factor costs as much as dozens of iterations, and
- * one of an earlier step is kept while it is good: H changes little, also when widths do, for fewer rows bend more. */
+/* True if H itself is factored in every step. With many features a factor costs as much as dozens of
+ * iterations, so an earlier factor is kept while it is good: H changes little, even when widths shrink,
+ * because then fewer rows bend more. */
 static int is_exact(const group *g) {
     return g->problem->features->kind->expand && g->problem->features->n_features <= FEW_FEATURES &&
            sample_size(g) == g->all_bent;
 }
 
 typedef struct row_sample {
-    karma_i_features *features; /* of its rows; borrowed where they are all that bend */
+    karma_i_features *features; /* of its rows; borrowed if these are all rows that bend */
     size_t *rows, count;        /* those that are here, ascending */
     int is_borrowed;
     double *curvature, *diagonal;
@@ -284,7 +287,7 @@ static karma_status factor_all(group *g, karma_error *err) {
     return st;
 }
 
-/* The diagonal of H, for codes. */
+/* For codes: the diagonal of H. */
 static karma_status find_diagonals(group *g, karma_error *err) {
     const karma_i_features *features = g->problem->features;
     for (size_t a = 0; a < g->n_active; a++) {
@@ -304,7 +307,7 @@ static karma_status prepare_factors(group *g, karma_error *err) {
     return all_there && !is_exact(g) ? KARMA_OK : factor_all(g, err);
 }
 
-/* x = M⁻¹ b, M what H was made of. */
+/* x = M⁻¹ b, where M is the factored matrix or the diagonal. */
 static void precondition(double *x, const group *g, size_t which, const double *b) {
     size_t p = g->problem->features->n_features;
     const double *factor = g->factors + which * g->factor_size;
@@ -332,7 +335,7 @@ static int ask_hooks(group *g) {
     return karma_i_progress(g->hooks, stage, 0, 0);
 }
 
-/* The wish of one process is that of all. */
+/* If one process asks to stop, all stop. */
 static karma_status ask_to_stop(group *g, karma_error *err) {
     int stop = ask_hooks(g);
     KARMA_TRY(karma_i_ranks_any(&stop, g->problem->features->split.ranks, err));
@@ -387,7 +390,7 @@ static karma_status start_cg(cg_state *c, group *g, karma_error *err) {
     return KARMA_OK;
 }
 
-/* One iteration of machine a, whose Σ curvature r rᵀ search is in the sums. */
+/* One iteration of machine a; the sums hold its Σ curvature r rᵀ search. */
 static void iterate_cg(cg_state *c, group *g, size_t a) {
     size_t p = g->problem->features->n_features;
     karma_i_machine *m = active_machine(g, a);
@@ -416,8 +419,8 @@ static int any_open(const cg_state *c, size_t n) {
     return 0;
 }
 
-/* Directions of all active machines; those that are solved wait for the others. Stopped early they are still directions
- * along which the objective falls. */
+/* Computes the directions of all active machines; a machine that is solved waits for the others. Directions
+ * stopped early still lower the objective. */
 static karma_status conjugate_gradients(group *g, karma_error *err) {
     cg_state c;
     size_t p = g->problem->features->n_features, steps = 0;
@@ -453,7 +456,8 @@ static karma_status find_directions(group *g, karma_error *err) {
 
 /* --- Newton's method --------------------------------------------------------------------------------------------- */
 
-/* Certificates of all machines that are not done; those whose loss is smoothed less need another. */
+/* Certificates of all machines that are not done; a machine whose smoothing was reduced needs a second one.
+ * */
 static karma_status certify_open(group *g, karma_error *err) {
     for (;;) {
         size_t sharpened = 0;

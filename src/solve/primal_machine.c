@@ -10,20 +10,20 @@
 
 enum {
     MANY_ROWS = 32768, /* are worth several threads */
-    MOST_TRIALS = 40,  /* of step lengths */
+    MOST_TRIALS = 40,  /* most step lengths tried */
     MOST_HALVINGS = 30
 };
 
 /* A step is accepted once it has removed this share of the slope along the direction. */
 static const double FLAT = 0.1;
-/* Smoothing is reduced when the gradient's part of the gap is below this share of its own. */
+/* Smoothing is reduced when the gradient's part of the gap is below this share of smoothing's part. */
 static const double SOLVED_SHARE = 0.5;
-/* The width falls to a share between these. Its part of the gap goes with its square, and new guesses reduce it by a
- * factor of at least about NEW_GUESS² whatever the width. */
+/* The width shrinks to a share of itself between these. Its part of the gap is proportional to its square,
+ * and new guesses reduce that part by a factor of at least about NEW_GUESS² for any width. */
 static const double LEAST_WIDTH = 0.2, MOST_WIDTH = 1.0, NEW_GUESS = 2.5;
-/* Where guesses left more than this of it, the width was too large for them. */
+/* If guesses left more than this share, the width was too large for them. */
 static const double SLOW = 0.5;
-/* Of the tolerance, what the width may use up. */
+/* The share of the tolerance that the width may use up. */
 static const double WIDTH_SHARE = 0.5;
 /* A start that is not 0 begins with a width that costs at most this multiple of the tolerance. */
 static const double WIDE_START = 2.0;
@@ -116,8 +116,8 @@ double karma_i_machine_slope(const karma_i_machine *m, size_t row) {
     return share > 0.0 ? share * slope_at(m, row, m->scores[row]) : 0.0;
 }
 
-/* A smoothed loss that is linear except for its kinks bends where ζ stays at a kink: where the slope is strictly
- * between those of two pieces, which for all losses here are 0 and the ends of the conjugate's domain. */
+/* A smoothed piecewise linear loss bends where ζ stays at a kink: where the slope is strictly between the
+ * slopes of two pieces. For all losses here these slopes are 0 and the ends of the conjugate's domain. */
 static double curvature_at(const karma_i_machine *m, size_t row) {
     const karma_i_loss *l = m->loss;
     double y = m->targets[row * m->stride], z = m->scores[row], sure = 1e-9;
@@ -159,15 +159,16 @@ static row_sums certificate_sums(const karma_i_machine *m, size_t first, size_t 
         if (!(share > 0.0)) continue;
         double value = l->value(z, y, l->parameter);
         sums.a += share * value;
-        if (l->curvature) continue; /* slopes are the loss's own: the terms are 0 */
+        if (l->curvature) continue; /* slopes are those of the loss itself: the terms are 0 */
         double slope = slope_at(m, i, z);
         sums.b += share * fmax(0.0, value + l->conjugate(slope, y, l->parameter) - slope * z);
     }
     return sums;
 }
 
-/* From nothing, wide enough for most rows to bend: targets are -1 and 1, or numbers of any size. From weights that may
- * be near the solution, not so wide that the width alone would keep them away from it. */
+/* Without a start, wide enough for most rows to bend: targets are -1 and 1, or numbers of any size. With a
+ * start, which may be near the solution, not so wide that the width alone would move the weights away from
+ * it. */
 karma_status karma_i_machine_start_width(karma_i_machine *m, double tolerance, karma_error *err) {
     row_sums sums;
     double size = 0.0;
@@ -234,8 +235,8 @@ static row_sums slope_sums(const karma_i_machine *m, size_t first, size_t end, d
     return sums;
 }
 
-/* The slope of the objective along the direction: linear + quadratic · at + that of the losses. It never falls with
- * `at`. */
+/* The slope of the objective along the direction: linear + quadratic · at + the slope of the losses. It never
+ * decreases as `at` grows. */
 typedef struct line {
     karma_i_machine *m;
     double linear, quadratic;
@@ -248,8 +249,8 @@ static karma_status slope_along(double *out, const line *l, double at, karma_err
     return KARMA_OK;
 }
 
-/* Between a length that is too short and one that is too long the secant is tried, and the middle where that did not
- * shorten the interval by half; before there is one that is too long, lengths double. */
+/* Lengths double until one is too long. Then, between a length that is too short and one that is too long,
+ * the secant is tried, and the middle if the secant did not halve the interval. */
 static karma_status find_length(double *length, const line *l, double slope0, karma_error *err) {
     double low = 0.0, high = INFINITY, slope_low = slope0, slope_high = 0.0, at = 1.0, last_width = INFINITY;
     for (int trial = 0; trial < MOST_TRIALS; trial++) {

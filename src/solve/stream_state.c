@@ -8,14 +8,14 @@
 #include "linalg/cholesky.h"
 #include "solve/solver.h"
 
-/* Rows up to a block's size are examined one by one; landmarks come at this pace, c √t, and not all at once: a stream
- * may begin unlike what follows. */
+/* Landmarks are added at this pace, c √t, and not all at once, because the beginning of a stream may differ
+ * from the rest. Rows are examined one by one, up to a block's size. */
 static const double LANDMARK_PACE = 10.0;
 /* A landmark has at least this share of its squared length outside the span of the others. */
 static const double LEAST_NEW = 1e-3;
-/* A row has some weight even where its loss is flat. */
+/* A row has some weight even if its loss is flat. */
 static const double LEAST_CURVATURE = 0.02;
-/* Columns of A that are computed together: what lies above the diagonal is left out by such strips. */
+/* Columns of A that are computed together: entries above the diagonal are skipped strip by strip. */
 enum { STRIP = 128 };
 
 karma_status karma_i_stream_state_init(karma_i_stream_state *out, const karma_i_rows *like, karma_error *err) {
@@ -47,7 +47,8 @@ static double *enlarge(const double *matrix, size_t n, size_t m, double diagonal
     return larger;
 }
 
-/* A copy of the state with room for `more` landmarks, which are not in `landmarks` yet and have L = I. */
+/* A copy of the state with room for `more` landmarks; these are not in `landmarks` yet, and their rows of L
+ * are those of I. */
 static karma_status copy_state(karma_i_stream_state *out, const karma_i_stream_state *from, size_t more, size_t K,
                                double ridge, karma_error *err) {
     size_t n = from->landmarks->n_rows, m = n + more;
@@ -79,11 +80,11 @@ static karma_status compute_features(double *features, const karma_i_stream_stat
     return KARMA_OK;
 }
 
-/* Which rows become landmarks, and what their rows of L are. */
+/* Which rows become landmarks, and their rows of L. */
 typedef struct growth {
-    size_t n, most, count; /* landmarks before; those that there is room for; those that were found */
+    size_t n, most, count; /* landmarks before; the number there is room for; the number found */
     size_t *rows;          /* numbers of rows in the block */
-    double *added; /* of each: its coordinates with respect to those before it in `rows`, and its own; `most` apart */
+    double *added;         /* of each: its coordinates along those before it in `rows`, then its own; `most` apart */
 } growth;
 
 static double dot(const double *a, const double *b, size_t n) {
@@ -92,7 +93,7 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* The rows in their order, where they are not almost in the span of the landmarks. */
+/* The rows, in order, that are not almost in the span of the landmarks. */
 static void find_landmarks(growth *g, const double *features, const float *gram, const double *diagonal, size_t m) {
     for (size_t i = 0; i < m && g->count < g->most; i++) {
         const double *own = features + i * g->n;
@@ -142,7 +143,8 @@ static karma_status add_landmarks(karma_i_stream_state *out, const growth *g, co
 
 /* --- one block ----------------------------------------------------------------------------------------- */
 
-/* Scores before the block become derivatives, in place; curvatures[row] is filled in, and the account written. */
+/* Turns the scores before the block into derivatives, in place; fills in curvatures[row] and updates the
+ * account. */
 static karma_status judge(double *scores, double *curvatures, karma_i_stream_state *state,
                           const karma_i_stream_task *task, const double *targets, const double *weights, size_t m,
                           karma_error *err) {
@@ -180,7 +182,7 @@ static void add_products(double *precision, double *scaled, const double *featur
                                n - j < STRIP ? n - j : STRIP);
 }
 
-/* The step of Newton's method: factor A, then solve for each output. */
+/* Newton's step: factor A, then solve for each output. */
 static karma_status step(karma_i_stream_state *state, const double *features, const double *derivatives, size_t m,
                          size_t K, karma_error *err) {
     size_t n = state->landmarks->n_rows;

@@ -5,8 +5,8 @@
  * coordinate and leaves the others as they are, so that what was learned before stays right: earlier rows count as 0 in
  * the new one. For each output k
  *
- *     z_ik = w_k·r(x_i),   g_ik = ∂ℓ/∂z(z_ik, y_ik),   h_i = max over k of ∂²ℓ/∂z²(z_ik, y_ik), at least
- * LEAST_CURVATURE A ← A + Σ_i h_i r(x_i) r(x_i)ᵀ,   w_k ← w_k - A⁻¹ Σ_i g_ik r(x_i),   i over the rows of a block
+ *     z_ik = w_k·r(x_i),   g_ik = ∂ℓ/∂z(z_ik, y_ik),   h_i = max over k of ∂²ℓ/∂z²(z_ik, y_ik)
+ *     A ← A + Σ_i h_i r(x_i) r(x_i)ᵀ,   w_k ← w_k - A⁻¹ Σ_i g_ik r(x_i),   i over the rows of a block
  *
  * with A = λI in the beginning: Newton's method that sees every row once, which is recursive least squares for the
  * squared loss and an extended Kalman filter for the others (De Vilmarest and Wintenberger, Stochastic online
