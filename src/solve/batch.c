@@ -210,8 +210,8 @@ static karma_status start_from(dual_problem *d, size_t output, const double *sta
     return KARMA_OK;
 }
 
-/* The share of row i in the gap, and how its β would change. A row of norm 0 has the same score for every β.
- * */
+/* The share of row i in the gap, and how its β would change. A row of norm 0 has the same score for every
+ * β. */
 static void look_at(dual_problem *d, size_t i) {
     const karma_i_loss *loss = d->loss;
     double q = d->q[i], c = d->c[i], z = d->z[i], y = d->y[i * d->stride], p = loss->parameter;
@@ -517,8 +517,8 @@ static void exchange_kept(dual_problem *d) {
     look(d);
 }
 
-/* Keeps the better of two: the point where the solver was stopped, or the last solution for smaller weights.
- * */
+/* Keeps the better of two: the point where the solver was stopped, or the last solution for smaller
+ * weights. */
 static void take_better(dual_problem *d) {
     look(d);
     double dual = d->dual;

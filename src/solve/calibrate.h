@@ -16,7 +16,7 @@ typedef struct karma_i_calibration {
      * low[o], scores above high[o] as high[o]. */
     double *slope, *offset, *low, *high;
 
-    /* isotonic: output o has the knots start[o] to start[o+1]-1, at least one. f goes straight from knot to knot and is
+    /* isotonic: output o has the knots start[o] to start[o+1]-1, at least one. f is linear between knots, and
      * constant before the first and after the last. */
     size_t *start;  /* n_outputs + 1, from 0 to n_knots */
     size_t n_knots; /* of all outputs */
@@ -27,14 +27,14 @@ typedef struct karma_i_calibration {
 /* Room for the arrays of this kind, zeroed. n_knots is 0 unless the kind is isotonic. */
 karma_status karma_i_calibration_new(karma_i_calibration *out, karma_calibration kind, size_t n_classes, size_t n_knots,
                                      karma_error *err);
-/* The struct is then of kind off, and may be cleared again. */
+/* Afterwards the kind is off, and the struct may be cleared again. */
 void karma_i_calibration_clear(karma_i_calibration *calibration);
 
 /* From scores[row * n_outputs + output]. A row whose class is not below n_classes, or whose weight is 0, is left out.
- * A weight (NULL: all are 1) counts as that many equal rows. The order of the rows does not matter, to the last bit. A
- * class without rows gets a constant, 1/(n + 2) where n is the weight of all rows, unless the classes are fitted
- * together; one that all rows have, (n + 1)/(n + 2).
- * Fails when no row is left, or a score or weight cannot be used. Kind off learns nothing and does not fail. */
+ * A weight (NULL: all are 1) counts as that many equal rows. The order of the rows does not change a bit of
+ * the result. Unless the classes are fitted together, a class without rows gets the constant 1/(n + 2), where
+ * n is the weight of all rows, and a class that all rows have gets (n + 1)/(n + 2). Fails when no row is
+ * left, or a score or weight cannot be used. Kind off learns nothing and does not fail. */
 karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibration kind, const double *scores,
                                        const size_t *classes, const double *weights, size_t n_rows, size_t n_classes,
                                        karma_error *err);
@@ -44,7 +44,7 @@ karma_status karma_i_calibration_learn(karma_i_calibration *out, karma_calibrati
  * sum 1. Any number of threads may call it. */
 void karma_i_calibration_apply(const karma_i_calibration *calibration, const double *scores, double *probabilities);
 
-/* The class with the largest of these probabilities; of equal ones the first. */
+/* The class with the largest of these probabilities; ties go to the first. */
 size_t karma_i_calibration_decide(const karma_i_calibration *calibration, const double *scores);
 
 /* Checks everything stated above, so that karma_i_calibration_apply is safe for a calibration from a file. The arrays

@@ -10,15 +10,17 @@ typedef struct karma_i_weighted {
     double value, weight; /* finite; weight >= 0 */
 } karma_i_weighted;
 
-/* The least value v such that the rows with values up to v weigh at least level (W + 1), W the weight of all rows, the
- * new row counting 1; infinite if all rows together do not weigh that much. 0 < level < 1. Sorts the rows. */
+/* The smallest value v such that the rows with values up to v weigh at least level (W + 1), where W is the
+ * weight of all rows and 1 that of the new row; infinite if all rows together weigh less. 0 < level < 1.
+ * Sorts the rows. */
 double karma_i_conformal_upper(karma_i_weighted *rows, size_t n, double level);
 /* From above: the largest v such that the rows with values from v on weigh at least level (W + 1), or minus infinity.
  */
 double karma_i_conformal_lower(karma_i_weighted *rows, size_t n, double level);
 
-/* A threshold of confidence: `right` of the rows with at least this confidence, and one wrong row more, keep the share
- * `accuracy`. The least such threshold, so that as many rows as possible are answered; infinite if there is none. */
+/* The smallest threshold of confidence, so that as many rows as possible are answered: among the rows with at
+ * least this confidence, and one more wrong row, the share of `right` ones is at least `accuracy`. Infinite
+ * if there is none. */
 typedef struct karma_i_confident {
     double confidence, weight;
     int is_right;

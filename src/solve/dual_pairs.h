@@ -2,8 +2,8 @@
  *
  *     min over β of  ½ βᵀKβ + ½ Σ_i b β_i²/c_i - yᵀβ,   low <= β <= high
  *
- * two rows at a time. About five steps per free row (neither at `low` nor at `high`) are enough, however many these
- * are. */
+ * two rows at a time. About five steps per free row (neither at `low` nor at `high`) are enough, for any
+ * number of free rows. */
 #ifndef KARMA_I_DUAL_PAIRS_H
 #define KARMA_I_DUAL_PAIRS_H
 
@@ -17,7 +17,7 @@ typedef struct karma_i_dual_pairs {
     const karma_i_path *path;
 } karma_i_dual_pairs;
 
-/* At most `most` steps. *done: those that were made; fewer if no step makes the objective fall. */
+/* At most `most` steps. *done: the number made; fewer if no step lowers the objective. */
 karma_status karma_i_dual_pairs_run(size_t *done, const karma_i_dual_pairs *pairs, size_t most, karma_error *err);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct karma_i_loss {
     karma_task task;  /* classify: y is -1 or 1 */
     double parameter; /* tube, huber or quantile; 0 for losses without one */
     double lipschitz; /* in z, for this parameter; INFINITY if there is none */
-    double bend;      /* b, if ℓ*(a) = a y + ½ b a² inside its domain; -1 if it is something else */
+    double bend;      /* b, if ℓ*(a) = a y + ½ b a² inside its domain; otherwise -1 */
     double (*value)(double z, double y, double parameter);
     /* ∂ℓ/∂z; at a kink the subgradient 0 */
     double (*derivative)(double z, double y, double parameter);
@@ -19,9 +19,9 @@ typedef struct karma_i_loss {
     double (*project)(double a, double y, double parameter);
     /* argmin over ζ of ½(ζ - u)² + t ℓ(ζ, y), t >= 0: one row's share of the dual solved exactly */
     double (*prox)(double u, double t, double y, double parameter);
-    /* ∂prox/∂u, within 0 and 1; where it jumps, either side's */
+    /* ∂prox/∂u, within 0 and 1; at a jump, the value of either side */
     double (*prox_slope)(double u, double t, double y, double parameter);
-    /* ∂²ℓ/∂z², where ∂ℓ/∂z is continuous; NULL: it jumps */
+    /* ∂²ℓ/∂z²; NULL if ∂ℓ/∂z jumps */
     double (*curvature)(double z, double y, double parameter);
 } karma_i_loss;
 

@@ -256,8 +256,8 @@ static double inner(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* step = -H⁻¹ gradient, to a relative accuracy that improves as the gradient falls; returns -gradient·step.
- * */
+/* step = -H⁻¹ gradient, to a relative accuracy that improves as the gradient falls; returns
+ * -gradient·step. */
 static double newton_step(fit_state *s) {
     size_t size = s->K * s->stride;
     double start = inner(s->gradient, s->gradient, size), rho = start;

@@ -24,12 +24,12 @@ int karma_i_is_reducible(const karma_i_kernel *kernel, const karma_i_rows *rows,
 /* Exact features. *out is empty, without features, where the kernel has too many dimensions. */
 karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                     const karma_fit_options *options, karma_error *err);
-/* Landmarks, as many as the options ask for. Those that the others span already are left out. */
+/* Landmarks, as many as the options ask for, without those in the span of the others. */
 karma_status karma_i_reduce(karma_i_reduction *out, const karma_i_problem *problem, const karma_fit_options *options,
                             karma_error *err);
 void karma_i_reduction_clear(karma_i_reduction *reduction);
 
-/* How many landmarks the options ask for: a number, or for auto one that goes with the rows. */
+/* How many landmarks the options ask for: a number, or for auto one that depends on the number of rows. */
 size_t karma_i_count_landmarks(const karma_fit_options *options, size_t n_rows);
 
 /* As a karma_i_solve_fn, over a reduction of the problem's kernel and rows. Coefficients are 0 except for landmarks. By

@@ -1,17 +1,17 @@
-/* The online solver with its rounds observed, for the measurement of regret. */
+/* The online solver with a record of its rounds, to measure regret. */
 #ifndef KARMA_I_ONLINE_H
 #define KARMA_I_ONLINE_H
 
 #include "solve/solver.h"
 
-/* Rows that the online solver takes together. */
+/* Rows that the online solver processes together. */
 enum { KARMA_I_ONLINE_BLOCK = 256 };
 
 /* Records of round t = 1, 2, ..., at index t - 1; both arrays have one element per round. */
 typedef struct karma_i_rounds {
     double *loss; /* before the update */
     size_t *row;
-    int is_adversarial; /* the next row is always the one of its block of KARMA_I_ONLINE_BLOCK with the largest loss */
+    int is_adversarial; /* next comes the row with the largest loss in its block of KARMA_I_ONLINE_BLOCK */
 } karma_i_rounds;
 
 /* The online solver as a karma_i_solve_fn, which also fills the arrays of `rounds`. NULL: it fills none. */

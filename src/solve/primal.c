@@ -456,8 +456,8 @@ static karma_status find_directions(group *g, karma_error *err) {
 
 /* --- Newton's method --------------------------------------------------------------------------------------------- */
 
-/* Certificates of all machines that are not done; a machine whose smoothing was reduced needs a second one.
- * */
+/* Certificates of all machines that are not done; a machine whose smoothing was reduced needs a second
+ * one. */
 static karma_status certify_open(group *g, karma_error *err) {
     for (;;) {
         size_t sharpened = 0;

@@ -18,7 +18,7 @@ typedef struct karma_i_primal_problem {
     /* when to stop */
     double tolerance;     /* relative gap between primal and dual */
     double most_passes;   /* over the rows, for each output */
-    double factor_memory; /* bytes for the factors of Hessians; outputs are solved side by side as far as they allow */
+    double factor_memory; /* bytes for factors of Hessians; limits how many outputs are solved together */
     int threads;
 } karma_i_primal_problem;
 
@@ -28,7 +28,7 @@ typedef struct karma_i_primal_result {
     karma_stop stop;     /* the worst of the outputs */
 } karma_i_primal_result;
 
-/* weights[output * n_features + f]: the start, and then the solution. Stopped by the hooks it gives the best so far. */
+/* weights[output * n_features + f]: the start, then the solution; the best so far if the hooks stop it. */
 karma_status karma_i_solve_primal(double *weights, karma_i_primal_result *result, const karma_i_primal_problem *problem,
                                   const karma_hooks *hooks, karma_error *err);
 

@@ -1,4 +1,5 @@
-/* One output of a primal problem: where its machine stands, how good that provably is, and a step along a direction.
+/* One output of a primal problem: the current weights, a certificate of how good they are, and a step along a
+ * direction.
  *
  * A loss whose slope jumps is smoothed (the method of multipliers): with a width h and a guess b of the slope,
  *
@@ -8,9 +9,9 @@
  *
  *     P(w) - D(a) = ½ |R w + Σ c_i a_i r_i|² in the norm of R⁻¹ + Σ c_i (ℓ(z_i) + ℓ*(a_i) - a_i z_i)
  *
- * bounds how far w is from the minimum. The first part is what solving further removes, the second what better guesses,
- * namely the slopes at the solution, and a smaller width remove. With the right guesses any width gives the minimum of
- * the loss itself, so the width need not become so small that rounding errors matter. */
+ * bounds how far w is from the minimum. Further solving reduces the first part; better guesses (the best are
+ * the slopes at the solution) and a smaller width reduce the second. With the right guesses any width gives
+ * the minimum of the loss itself, so the width need not become so small that rounding errors matter. */
 #ifndef KARMA_I_PRIMAL_MACHINE_H
 #define KARMA_I_PRIMAL_MACHINE_H
 
@@ -33,7 +34,7 @@ typedef struct karma_i_machine {
     double *guess;                       /* b */
     /* the last certificate */
     double primal, gradient_part, width_part;
-    double last_width_part;        /* when it was last sharpened */
+    double last_width_part;        /* when smoothing was last reduced */
     double best_primal, best_dual; /* of all */
     int is_done;
 } karma_i_machine;
@@ -59,7 +60,8 @@ karma_status karma_i_machine_start_width(karma_i_machine *m, double tolerance, k
 karma_status karma_i_machine_certify(karma_i_machine *m, karma_error *err);
 /* (best primal - best dual) / best primal, at least 0. */
 double karma_i_machine_gap(const karma_i_machine *m);
-/* True if smoothing was what is left of the gap. There is less of it then: new guesses and maybe a smaller width. */
+/* Returns true if smoothing dominated the gap, after reducing it by new guesses and perhaps a smaller
+ * width. */
 int karma_i_machine_sharpen(karma_i_machine *m, double tolerance);
 /* Fills in the curvature. */
 void karma_i_machine_bend(karma_i_machine *m);

@@ -8,7 +8,7 @@
 #include "kernel/kernel.h"
 #include "solve/loss.h"
 
-/* Rows up to which the exact minimum is worth a kernel matrix. */
+/* Up to this many rows the exact minimum is worth a kernel matrix. */
 enum { KARMA_I_MOST_BATCH_ROWS = 10000 };
 
 /* Copies of rows that may be in other processes: index[0..count) counts through all of them. */
@@ -30,8 +30,8 @@ typedef struct karma_i_problem {
     const double *start;
     /* The first n_deciding outputs decide together between classes; 0: the task is not to classify. */
     size_t n_deciding;
-    /* Rows that are split over processes, which only the solver nystrom knows: how, and where to get others from. ranks
-     * NULL: all rows are here. */
+    /* For rows split over processes, which only the solver nystrom supports: how they are split, and where to
+     * get others from. ranks NULL: all rows are here. */
     karma_i_partition split;
     karma_i_row_source source;
 } karma_i_problem;
@@ -47,8 +47,8 @@ static inline double karma_i_problem_row_weight(const karma_i_problem *problem, 
     return problem->row_weights ? problem->row_weights[row * problem->n_outputs + output] : 1.0;
 }
 
-/* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and the fields of `info` that it knows. In
- * `options` C is a number, never KARMA_AUTO. */
+/* Fills coefficients[row * n_outputs + output], v = Σ coefficients φ(row), and the fields of `info` that it
+ * knows. C is a number in `options`, never KARMA_AUTO. */
 typedef karma_status (*karma_i_solve_fn)(double *coefficients, karma_fit_info *info, const karma_i_problem *problem,
                                          const karma_fit_options *options, const karma_hooks *hooks, karma_error *err);
 

@@ -8,9 +8,10 @@
  *     z_ik = w_k·r(x_i),   g_ik = ∂ℓ/∂z(z_ik, y_ik),   h_i = max over k of ∂²ℓ/∂z²(z_ik, y_ik)
  *     A ← A + Σ_i h_i r(x_i) r(x_i)ᵀ,   w_k ← w_k - A⁻¹ Σ_i g_ik r(x_i),   i over the rows of a block
  *
- * with A = λI in the beginning: Newton's method that sees every row once, which is recursive least squares for the
- * squared loss and an extended Kalman filter for the others (De Vilmarest and Wintenberger, Stochastic online
- * optimization using Kalman recursion, 2021). Scores z are those before the block. */
+ * where h_i is at least LEAST_CURVATURE and A = λI at first. This is Newton's method with one pass over the
+ * rows: recursive least squares for the squared loss, an extended Kalman filter for the others (De Vilmarest
+ * and Wintenberger, Stochastic online optimization using Kalman recursion, 2021). Scores z are those before
+ * the block. */
 #ifndef KARMA_I_STREAM_STATE_H
 #define KARMA_I_STREAM_STATE_H
 
@@ -39,18 +40,19 @@ typedef struct karma_i_stream_task {
     int threads;
 } karma_i_stream_task;
 
-/* Nothing learned; `like` has the columns of the rows to come. Clear it even if this fails. */
+/* A state that has learned nothing; `like` has the columns of the rows to come. Clear it even if this
+ * fails. */
 karma_status karma_i_stream_state_init(karma_i_stream_state *out, const karma_i_rows *like, karma_error *err);
 void karma_i_stream_state_clear(karma_i_stream_state *state);
 
-/* How many rows the block has that follows n_rows rows. It grows with them, for a new row matters the less the more
- * there were, to KARMA_I_MOST_STREAM_BLOCK. */
+/* The size of the block that follows n_rows rows. It grows with n_rows, up to KARMA_I_MOST_STREAM_BLOCK,
+ * because a single new row matters less and less. */
 enum { KARMA_I_MOST_STREAM_BLOCK = 512 };
 size_t karma_i_stream_block(size_t n_rows);
 
 /* A new state: `from`, and then all of `rows` as one block. targets and weights are row-major, one per row and output;
- * a weight of 0 means no label. Fails with KARMA_ERR_DATA if scores are not finite. The same for any number of
- * threads. Cost per row: the landmarks squared. */
+ * a weight of 0 means no label. Fails with KARMA_ERR_DATA if scores are not finite. The result does not
+ * depend on the number of threads. Cost per row: the square of the number of landmarks. */
 karma_status karma_i_stream_state_learn(karma_i_stream_state *out, const karma_i_stream_state *from,
                                         const karma_i_stream_task *task, const karma_i_rows *rows,
                                         const double *targets, const double *weights, karma_error *err);
