@@ -34,7 +34,7 @@ void karma_i_cell_lists_clear(karma_i_cell_lists *cells) {
     *cells = (karma_i_cell_lists){0};
 }
 
-/* Where the list of a row may start so that no two rows share a place; after its attributes comes the row itself. */
+/* A start for the list of a row such that no two lists overlap; after its attributes comes the row itself. */
 static size_t attribute_place(karma_i_view batch, size_t row) {
     return karma_i_rows_most_cells(batch.rows, batch.first, row).cells + row;
 }

@@ -2,10 +2,10 @@
  * later code needs no masks. A cell of attribute j has its feature values, centred by the mean. Attributes without
  * features (ranked numbers) are left out.
  *
- * After its attributes, a row that observes anything has one more, number n_attributes: the row itself. What is summed
- * over the rows of each attribute is thereby also summed over all rows that observe anything.
+ * After its attributes, a row that observes anything has one more, number n_attributes: the row itself. So
+ * every sum over the rows of an attribute is also made over all rows that observe anything.
  *
- * The attributes are cut into ranges, each the work of one thread at a time. */
+ * The attributes are split into ranges; one thread at a time works on a range. */
 #ifndef KARMA_I_CELL_LISTS_H
 #define KARMA_I_CELL_LISTS_H
 
@@ -37,7 +37,8 @@ karma_status karma_i_cell_lists_reserve(karma_i_cell_lists *cells, karma_i_view 
 /* Lists the cells of row `row` of the batch. Different rows may be filled by different threads. */
 void karma_i_cell_lists_fill(karma_i_cell_lists *cells, karma_i_view batch, size_t row, const double *mean);
 
-/* Finds the runs among rows `first` to `end`, all of which are filled, behind the runs of the rows before them. */
+/* Finds the runs among rows `first` to `end`, which must all be filled, and appends them to those of earlier
+ * rows. */
 void karma_i_cell_lists_find_runs(karma_i_cell_lists *cells, size_t first, size_t end);
 
 /* A part of a row's list. */
@@ -54,7 +55,7 @@ static inline karma_i_cell_range karma_i_range_attributes(const karma_i_cell_lis
 static inline karma_i_cell_range karma_i_range_features(const karma_i_cell_lists *cells, size_t row, size_t range) {
     return karma_i_cell_range_between(cells->feature_cut + row * (cells->n_ranges + 1), range, range + 1);
 }
-/* All ranges, the row itself not among them. */
+/* All ranges, without the row itself. */
 static inline karma_i_cell_range karma_i_row_attributes(const karma_i_cell_lists *cells, size_t row) {
     karma_i_cell_range run =
         karma_i_cell_range_between(cells->attribute_cut + row * (cells->n_ranges + 1), 0, cells->n_ranges);

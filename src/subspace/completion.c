@@ -13,8 +13,8 @@
 
 enum { MOST_ROWS = 1024 };
 
-/* What to do with a group of rows whose posterior is known: rows first to first + count of the batch, which begins at
- * row `offset` of the view. `outputs` are the caller's. */
+/* Processes a group of rows whose posterior is known: rows first to first + count of the batch, which begins
+ * at row `offset` of the view. `outputs` belongs to the caller. */
 typedef void group_fn(void *outputs, const karma_i_subspace *subspace, const karma_i_estep *estep, size_t offset,
                       size_t first, size_t count);
 
@@ -140,7 +140,8 @@ typedef struct coordinates {
     karma_i_centring centring;
 } coordinates;
 
-/* x̂ - mean = U (s Vᵀ ẑ); x̂ has Uᵀ mean on top of it and, across E, always the same length. */
+/* x̂ - mean = U (s Vᵀ ẑ). The coordinates of x̂ add Uᵀ mean, and one more coordinate, the same for all rows,
+ * for the part of the mean orthogonal to E. */
 static void coordinates_of_group(void *outputs, const karma_i_subspace *subspace, const karma_i_estep *estep,
                                  size_t offset, size_t first, size_t count) {
     const coordinates *to = outputs;
@@ -173,7 +174,8 @@ void karma_i_basis_free(karma_i_basis *basis) {
     karma_i_free(basis);
 }
 
-/* From the k columns of the decomposition to the basis->rank that count: U loses columns, diag(s) Vᵀ rows. */
+/* Reduces the k columns of the decomposition to the basis->rank significant ones: removes columns of U and
+ * rows of diag(s) Vᵀ. */
 static void keep_directions(karma_i_basis *basis, size_t k, size_t r) {
     while (basis->rank < k && basis->s[basis->rank] > RANK_TOLERANCE * basis->s[0]) basis->rank++;
     for (size_t f = 0; f < basis->n_features; f++)

@@ -10,9 +10,9 @@
 
 #include "subspace/ppca.h"
 
-/* Of every row, all features: the completion, and its standard error sqrt(w_f·C w_f + [f is missing] σ² v_f), C the
- * posterior covariance of z. For an observed feature both are of W z without the noise. Either may be NULL; each is
- * rows.count × n_features. */
+/* For every row and feature: the completion, and its standard error sqrt(w_f·C w_f + [f is missing] σ² v_f),
+ * C the posterior covariance of z. For an observed feature both are of W z without the noise. Either may be
+ * NULL; each is rows.count × n_features. */
 karma_status karma_i_complete(double *completed, double *standard_error, const karma_i_subspace *subspace,
                               karma_i_view rows, int threads, karma_error *err);
 
@@ -20,9 +20,9 @@ karma_status karma_i_complete(double *completed, double *standard_error, const k
 karma_status karma_i_locate(double *z, const karma_i_subspace *subspace, karma_i_view rows, int threads,
                             karma_error *err);
 
-/* W = U diag(s) Vᵀ, without the directions that W does not have. */
+/* W = U diag(s) Vᵀ, without the directions whose singular value is 0. */
 typedef struct karma_i_basis {
-    size_t n_features, rank; /* the rank of W as computed, at most that of the subspace */
+    size_t n_features, rank; /* the numerical rank of W, at most that of the subspace */
     double *U;               /* n_features × rank, orthonormal columns */
     double *s;               /* descending */
     double *to_coordinates;  /* diag(s) Vᵀ: rank × the subspace's rank */
@@ -33,7 +33,7 @@ typedef struct karma_i_basis {
 karma_status karma_i_basis_new(karma_i_basis **out, const karma_i_subspace *subspace, karma_error *err);
 void karma_i_basis_free(karma_i_basis *basis);
 
-/* Which inner product: ⟨x̂ - mean, ŷ - mean⟩ by `rank` coordinates per row, or ⟨x̂, ŷ⟩ by one more. */
+/* The inner product: ⟨x̂ - mean, ŷ - mean⟩ with `rank` coordinates per row, or ⟨x̂, ŷ⟩ with one more. */
 typedef enum karma_i_centring { KARMA_I_CENTRED, KARMA_I_UNCENTRED } karma_i_centring;
 
 static inline size_t karma_i_n_coordinates(const karma_i_basis *basis, karma_i_centring centring) {

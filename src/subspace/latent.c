@@ -6,10 +6,11 @@
 #include "base/threads.h"
 #include "table/rows_dense.h"
 
-/* The largest rank that is tried when it is to be chosen: a pass costs its square. */
+/* The largest rank that is tried when the rank is chosen: a pass costs its square. */
 enum { LARGEST_CHOSEN_RANK = 50 };
 
-/* Feature values from which a pass is worth several threads; below, waiting for one another costs more. */
+/* From this many feature values a pass uses several threads; with fewer, synchronisation costs more than it
+ * saves. */
 enum { PARALLEL_VALUES = 1000000 };
 
 void karma_i_latent_free(karma_i_latent *latent) {
@@ -20,11 +21,11 @@ void karma_i_latent_free(karma_i_latent *latent) {
     karma_i_free(latent);
 }
 
-/* Encoded values are at most 1e9, so numbers beyond these cannot come from data; those of the arithmetic would overflow
- * with them. */
+/* Encoded values are at most 1e9, so numbers beyond these limits cannot come from data, and arithmetic with
+ * them would overflow. */
 static const double LARGEST = 1e30, LEAST_NOISE = 1e-300, LARGEST_NOISE = 1e60;
 
-/* An empty one for reading: other functions make one with everything learned. */
+/* An empty object for reading; other functions make one that has learned. */
 static karma_i_latent *new_latent(void) {
     karma_i_latent *latent = karma_i_zalloc(1, sizeof *latent);
     if (!latent) return NULL;
@@ -85,7 +86,7 @@ karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, 
     return KARMA_OK;
 }
 
-/* From all rows, here or in any process. */
+/* From all rows, in this process and others. */
 static karma_status find_linkage(karma_i_linkage *out, const karma_i_ppca_rows *rows, size_t rank, karma_error *err) {
     karma_i_partition whole = karma_i_partition_whole(rows->split.n_rows);
     if (rows->sample.count == rows->split.n_rows)

@@ -1,5 +1,5 @@
-/* The part of a recipe that places rows in the hidden subspace: from features with missing cells to the coordinates of
- * their completions, whose inner product is that of the completions (class F₀ of the paper). */
+/* The part of a recipe that maps rows to the hidden subspace: from features with missing cells to coordinates
+ * whose inner product is that of the completions (class F₀ of the paper). */
 #ifndef KARMA_I_LATENT_H
 #define KARMA_I_LATENT_H
 
@@ -10,15 +10,16 @@
 
 typedef struct karma_i_latent {
     karma_i_subspace *subspace;
-    karma_i_basis *basis;       /* of a model from a file only what coordinates need: rank and to_coordinates */
-    karma_i_rank_choice choice; /* what was tried; nothing if the rank was given, or comes from a file */
+    karma_i_basis *basis;       /* of a model from a file, only rank and to_coordinates */
+    karma_i_rank_choice choice; /* the ranks tried; none if the rank was given, or comes from a file */
     karma_i_linkage linkage;    /* which attributes the training rows determine together */
 } karma_i_latent;
 
-/* From encoded training rows; the rank is that of the options, or chosen by held-out cells of the sample. */
+/* Learns from encoded training rows; the rank is that of the options, or is chosen by held-out cells of the
+ * sample. */
 karma_status karma_i_latent_learn(karma_i_latent **out, const karma_i_ppca_rows *rows, const karma_fit_options *options,
                                   const karma_hooks *hooks, karma_error *err);
-/* The rank that it would choose, in large steps: cheaper, for a search that needs it only approximately. */
+/* An approximation of the rank that it would choose, found in larger steps: cheaper, for a search. */
 karma_status karma_i_latent_coarse_rank(size_t *rank, const karma_i_rows *rows, const karma_fit_options *options,
                                         const karma_hooks *hooks, karma_error *err);
 /* At most options->refine gradient steps on the labels of the same rows; a notice reports the result. */
@@ -31,7 +32,8 @@ karma_i_ppca_options karma_i_latent_options(const karma_i_rows *rows, const karm
 karma_status karma_i_latent_archive(karma_i_archive *archive, karma_i_latent **latent, size_t n_features);
 void karma_i_latent_free(karma_i_latent *latent);
 
-/* New rows of one attribute, always observed, that owns the coordinates; the same to the bit for any number of threads.
+/* New rows with one attribute, always observed, that holds the coordinates; bitwise equal for any number of
+ * threads.
  */
 karma_status karma_i_latent_apply(karma_i_rows **out, const karma_i_latent *latent, const karma_i_rows *rows,
                                   int threads, karma_error *err);

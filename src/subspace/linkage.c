@@ -8,10 +8,10 @@
 #include "base/mem.h"
 
 #define MOST_BITS 1073741824.0
-/* Rows that show an attribute together with others of its group, at least. */
+/* At least this many rows must show an attribute together with others of its group. */
 enum { LEAST_ROWS = 3 };
 
-/* For every attribute a bit per row: is it observed there? */
+/* For every attribute, one bit per row: is it observed there? */
 typedef struct sightings {
     size_t n_attributes, n_words;
     uint64_t *bits;
@@ -29,7 +29,8 @@ static int is_too_large(const karma_i_rows *rows, size_t n_rows) {
     return (double)rows->n_attributes * ((double)n_rows + 64.0) > MOST_BITS;
 }
 
-/* The words of all processes, each of which has filled in its own: granules end with a word. */
+/* Collects the words of all processes; each has filled in its own, since granules end at the end of a
+ * word. */
 static karma_status share_words(uint64_t *words, const karma_i_partition *split, karma_error *err) {
     size_t first = split->first / 64, own = split->count ? (split->first + split->count - 1) / 64 + 1 - first : 0;
     karma_i_gathered all;
@@ -80,8 +81,8 @@ typedef struct growth {
     size_t *group;              /* SIZE_MAX: none yet */
     size_t *member;             /* of the current group, in the order of joining */
     size_t n_members, features; /* of the current group */
-    size_t *n_checked;          /* by attribute: members that it was compared with */
-    size_t *linked;             /* by attribute: features of those that it was seen together with */
+    size_t *n_checked;          /* by attribute: members it was compared with */
+    size_t *linked;             /* by attribute: features of the members it was seen with */
     uint64_t *shown;            /* a bit per row: does it observe a member? */
 } growth;
 
@@ -110,7 +111,7 @@ static int may_join(growth *g, size_t attribute) {
     return g->linked[attribute] >= needed && has_enough_rows(g, attribute);
 }
 
-/* The group of `first` and all that join it, one after the other. */
+/* Builds the group of `first`: attributes join it one after the other. */
 static void grow(growth *g, size_t first, size_t group) {
     size_t d = g->s->n_attributes;
     g->n_members = g->features = 0;
@@ -203,7 +204,7 @@ karma_status karma_i_linkage_archive(karma_i_archive *a, karma_i_linkage *linkag
     karma_i_archive_find(a, "groups", &is_there);
     if (!is_there) return KARMA_OK;
     if (!karma_i_archive_is_reading(a)) {
-        if (!linkage->group) return KARMA_OK; /* there is one, which static analysis cannot see */
+        if (!linkage->group) return KARMA_OK; /* always true, but static analysis cannot know */
         if (!(numbers = karma_i_alloc(n, sizeof *numbers))) return karma_i_archive_fail_memory(a);
         for (size_t j = 0; j < n; j++) numbers[j] = (double)linkage->group[j];
     }

@@ -114,7 +114,8 @@ void karma_i_posterior_clear(karma_i_posterior *posterior) {
     *posterior = (karma_i_posterior){0};
 }
 
-/* As posterior_body.h divides it: a row of sums for each lane, then by lane two packed matrices and three vectors. */
+/* The layout of posterior_body.h: a row of sums for each lane, then by lane two packed matrices and three
+ * vectors. */
 size_t karma_i_posterior_scratch(size_t rank) {
     size_t packed = karma_i_packed_size(rank);
     return KARMA_I_LANES * (karma_i_padded(packed) + 2 * packed + 3 * rank);

@@ -1,9 +1,9 @@
 /* The posterior of a row's place z in the subspace, given its observed cells, and the sums over rows that update the
  * subspace.
  *
- * Noise of one size, noise ~ N(0, σ² I). A feature f whose noise has the variance σ² v_f is first divided by √v_f, and
- * so are its mean and its row of W: then its noise has the variance σ² too, and only the density changes, by the factor
- * Π_{f in o} v_f^-½. So all the rest is about equal noise.
+ * All features have equal noise, noise ~ N(0, σ² I). A feature f whose noise has the variance σ² v_f is first
+ * divided by √v_f, with its mean and its row of W: then its noise has the variance σ² too, and only the
+ * density changes, by the factor Π_{f in o} v_f^-½.
  *
  * Model: x = mean + W z + noise, z ~ N(0, I_r), noise ~ N(0, σ² I). With o the observed features of a row, W_o and
  * c = x_o - mean_o their rows of W and their centred values:
@@ -11,12 +11,13 @@
  *     z | x_o  ~  N(ẑ, C),     C = (I + W_oᵀW_o/σ²)⁻¹,     ẑ = C W_oᵀc/σ²
  *     ln p(x_o) = -½ [ |o| ln 2πσ² + ln det C⁻¹ + c·(c - W_oẑ)/σ² ]
  *
- * (c·(c - W_oẑ) = |c - W_oẑ|² + σ²|ẑ|², which is what is computed where the left side would cancel.) Everything scaled
- * by σ², the matrix to be factorised has pivots of at least 1, whatever o: rows with fewer cells than r, or none, need
- * no special case.
+ * (c·(c - W_oẑ) = |c - W_oẑ|² + σ²|ẑ|²; the right side is computed if the left side would cancel.) Scaled by
+ * σ², the matrix to be factorised has pivots of at least 1 for every o: rows with fewer cells than r, or
+ * none, need no special case.
  *
- * W_oᵀW_o is the sum of the outer products of W's rows, packed (linalg/packed.h): one sum over the observed cells, of
- * vectors that the registers hold. Matrix products over zero-filled rows would take the missing cells along.
+ * W_oᵀW_o is the sum of the outer products of W's rows, packed (linalg/packed.h): a sum over the observed
+ * cells of vectors that fit the registers. Matrix products over zero-filled rows would also work through the
+ * missing cells.
  *
  * The loops are compiled once for each kind of processor, like those of src/kernel. */
 #ifndef KARMA_I_POSTERIOR_H
@@ -32,7 +33,7 @@ static inline size_t karma_i_padded(size_t n) {
     return (n + KARMA_I_LANES - 1) / KARMA_I_LANES * KARMA_I_LANES;
 }
 
-/* The subspace as the loops want it. */
+/* The subspace in the layout of the loops. */
 typedef struct karma_i_loadings {
     size_t rank, n_attributes, n_features;
     size_t W_stride, outer_stride;
@@ -53,7 +54,7 @@ void karma_i_loadings_clear(karma_i_loadings *loadings);
 void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2,
                           const double *noise);
 
-/* What is known of z after each row of a batch. With z̃ = (1, z) and packed (r+1) × (r+1) matrices. */
+/* The posterior of z for each row of a batch, with z̃ = (1, z) and packed (r+1) × (r+1) matrices. */
 typedef struct karma_i_posterior {
     size_t rank, most_rows;
     size_t z_stride, second_stride;
@@ -75,8 +76,9 @@ typedef struct karma_i_posterior_path {
      * aligned to a cache line and has room for karma_i_posterior_scratch(rank) numbers. */
     void (*estimate)(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch);
-    /* The posterior of the rows of runs first to first + count, at most KARMA_I_LANES of them: `second` has the sum of
-     * the moments of each run, at its number. The rows of a run have one covariance, which is computed once. */
+    /* The posterior of the rows of runs first to first + count, at most KARMA_I_LANES of them: entry k of
+     * `second` is the sum of the moments of run k. The rows of a run have one covariance, which is computed
+     * once. */
     void (*estimate_runs)(karma_i_posterior *posterior, const karma_i_loadings *loadings,
                           const karma_i_cell_lists *cells, size_t first, size_t count, double *scratch);
     /* After estimate_runs of runs first to end, for the attributes and the features of one range; their rows in order,

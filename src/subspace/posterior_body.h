@@ -1,10 +1,10 @@
 /* The loops of a path. The including file defines how many times eight numbers the registers hold (MOST_WIDTH), and
  * lists the numbers up to that (EACH_WIDTH).
  *
- * Two shapes of work. Sums over cells run along the packed matrices, a piece of MOST_WIDTH vectors at a time, and the
- * sum stays in registers. The factorisations run across KARMA_I_LANES rows, lane l being row l, since a single small
- * one would wait for its own divisions. The order of every sum is that of the cells or of the rows: results depend
- * neither on the pieces nor on the batches. */
+ * There are two kinds of loops. Sums over cells run along the packed matrices, MOST_WIDTH vectors at a time,
+ * and the sum stays in registers. Factorisations run across KARMA_I_LANES rows, one per lane, since a single
+ * small one would wait for its own divisions. The order of every sum is that of the cells or of the rows:
+ * results depend neither on the pieces nor on the batches. */
 #ifndef KARMA_I_POSTERIOR_BODY_H
 #define KARMA_I_POSTERIOR_BODY_H
 
@@ -19,12 +19,12 @@ typedef double vector __attribute__((vector_size(LANES * sizeof(double)), may_al
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Where no more than this share of |c|² is left of c·(c - W_oẑ), it is summed in the way that does not cancel. */
+/* If c·(c - W_oẑ) is at most this share of |c|², the sum that does not cancel is used. */
 #define CANCELLED 1e-6
 
 /* ---- sums over cells ---- */
 
-/* A row of cells: numbers of panel rows and, unless NULL, their weights. */
+/* A row of cells: indices of panel rows and, unless NULL, their weights. */
 typedef struct listed {
     const uint32_t *index;
     const double *weight;
@@ -62,7 +62,7 @@ INLINE void spread_fixed(double *panel, size_t stride, const double *addend, lis
     }
 }
 
-/* The compiler makes one loop for each width, and for weights and none. */
+/* The compiler makes one loop for each width, with and without weights. */
 static void sum_piece(double *sum, const double *panel, size_t stride, listed cells, size_t width) {
     switch (width) {
 #define CASE(WIDTH)                                                                                                    \
@@ -201,7 +201,7 @@ static void invert(lanes *s, size_t r) {
     }
 }
 
-/* ln det A of each lane. A product of eight pivots stays within range, and spares seven logarithms. */
+/* ln det A of each lane. A product of eight pivots stays within range and saves seven logarithms. */
 static void log_determinants(double out[LANES], const lanes *s, size_t r) {
     memset(out, 0, LANES * sizeof *out);
     for (size_t i = 0; i < r; i += LANES) {

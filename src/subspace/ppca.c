@@ -7,19 +7,22 @@
  *
  * one matrix for all features of an attribute j, and σ² = (Σ c² - Σ_f (μ_f, w_f)·g_f) / number of values.
  *
- * Factor analysis: the same difference, taken over the features of one attribute, is the variance of its noise. It is
- * shrunk towards that of all attributes, as if PRIOR_VALUES more values with the common noise had been seen: few values
- * must not show a noise near 0, which would pull the directions to this one column. The values come divided by √v
- * (posterior.h), so (μ_f, w_f) is multiplied by √v_f, and the new variance by v_f.
+ * Factor analysis: the same difference over the features of one attribute is the variance of its noise. It is
+ * shrunk towards that of all attributes, as if PRIOR_VALUES more values with the common noise had been seen:
+ * otherwise few values could give a noise near 0, which would pull the directions towards this one column.
+ * The values come divided by √v (posterior.h), so (μ_f, w_f) is multiplied by √v_f, and the new variance by
+ * v_f.
  *
  * Expanded parameters (PX-EM; Liu, Rubin, Wu 1998). Were z ~ N(m, S), the same step would also set m and S to mean and
- * covariance of E[z] and E[zzᵀ] over the rows. That model is ours with mean + W m for mean and W S^½ for W. So the
- * likelihood still never falls, and it rises much faster: the length of W need not converge slowly.
+ * covariance of E[z] and E[zzᵀ] over the rows. That model is ours with mean + W m for mean and W S^½ for W.
+ * So the likelihood still never falls, and it rises much faster, because the length of W no longer converges
+ * slowly.
  *
- * The statistics are sums over rows, taken in the same order whatever thread does it: from the first row to the last,
- * or granule by granule along a tree (base/partition.h), so that they do not depend on the processes either. Rows that
- * observe the same attributes have the same covariance. Where they come one after the other, it is computed once, and
- * their second moments are added up before they go to the attributes (ppca_fit.c puts them in such an order). */
+ * The statistics are sums over rows in a fixed order, whichever thread computes them: from the first row to
+ * the last, or granule by granule along a tree (base/partition.h), so that they do not depend on the
+ * processes either. Rows that observe the same attributes have the same covariance. If they are consecutive,
+ * it is computed once, and their second moments are added up before they go to the attributes (ppca_fit.c
+ * puts them in such an order). */
 #include "subspace/ppca.h"
 
 #include <math.h>
@@ -30,17 +33,17 @@
 #include "base/rng.h"
 #include "subspace/estep.h"
 
-/* σ² stays above this share of the cells' variance: sums that cancel down to it then still have seven of their sixteen
- * digits, and rows without noise are completed to four or five. */
+/* σ² stays above this share of the cells' variance. Sums that cancel down to it then keep seven of their
+ * sixteen digits, and rows without noise are completed to four or five digits. */
 #define LEAST_SHARE 1e-9
 
-/* Values with the common noise that every attribute has beside its own. */
+/* Prior values with the common noise that are added to the values of every attribute. */
 #define PRIOR_VALUES 10.0
 
 enum {
-    MOST_BATCH = 8192, /* rows; sums depend on where batches end, so threads have no part in it */
+    MOST_BATCH = 8192, /* rows; sums depend on where batches end, so it must not depend on threads */
     LEAST_BATCH = 256,
-    BATCH_BYTES = 1 << 23, /* of moments and cells: they stay in cache until they are added up */
+    BATCH_BYTES = 1 << 23, /* of moments and cells: they stay in cache until they are summed */
     RANGE_BYTES = 1 << 15, /* of statistics that a thread adds to */
     MOST_RANGES = 16       /* unless there are more threads */
 };
@@ -54,7 +57,7 @@ typedef struct stretch {
     size_t n_additions; /* after the last of a granule (karma_i_tree_pass) */
 } stretch;
 
-/* Where in the sums what is. */
+/* The layout of the sums. */
 typedef struct layout {
     size_t cross, own_square, square, log_likelihood, width;
 } layout;
@@ -65,7 +68,7 @@ struct karma_i_ppca_stats {
     karma_i_estep estep; /* of a batch */
     stretch *stretches;
     size_t n_stretches, stretch_capacity;
-    size_t *group, n_groups; /* runs that are estimated side by side: from group[k] to group[k + 1] */
+    size_t *group, n_groups; /* runs that are estimated together: from group[k] to group[k + 1] */
     layout at;
     double *sums;
     /* parts of the sums */
@@ -129,7 +132,7 @@ void karma_i_ppca_stats_free(karma_i_ppca_stats *stats) {
     karma_i_free(stats);
 }
 
-/* Rows of a batch and ranges of attributes: they decide about speed only. */
+/* Rows of a batch and ranges of attributes: they affect speed only. */
 static size_t batch_rows(const karma_i_ppca_stats *stats, const karma_i_rows *like) {
     size_t row_bytes = sizeof(double) * (karma_i_packed_size(stats->rank + 1) + stats->n_features);
     size_t rows = min_size(MOST_BATCH, BATCH_BYTES / row_bytes);
@@ -215,7 +218,7 @@ static void close_slice(const stretch *s, size_t width, size_t first, size_t end
     for (size_t k = 0; k < s->n_additions; k++, from -= width) add_numbers(from - width, from, end - first);
 }
 
-/* What belongs to a range of attributes, of all stretches of a batch. */
+/* The sums of a range of attributes over all stretches of a batch. */
 static void add_range(karma_i_ppca_stats *stats, size_t range) {
     const karma_i_estep *estep = &stats->estep;
     const karma_i_cell_lists *cells = &estep->cells;
@@ -252,8 +255,8 @@ static void add_scalars(karma_i_ppca_stats *stats) {
     }
 }
 
-/* Neither runs nor the groups of them that are estimated side by side go beyond a stretch: what is computed for a row
- * must not depend on what is in another process. */
+/* Neither runs nor groups of runs cross the end of a stretch: the result for a row must not depend on the
+ * rows of another process. */
 static void find_groups(karma_i_ppca_stats *stats) {
     karma_i_cell_lists *cells = &stats->estep.cells;
     size_t row = 0, run = 0;
@@ -292,7 +295,7 @@ static karma_status add_stretch(karma_i_ppca_stats *stats, stretch s, karma_erro
     return KARMA_OK;
 }
 
-/* The stretches end with the batch. */
+/* The last stretch ends with the batch. */
 static karma_status add_stretches(karma_i_ppca_stats *stats, karma_i_view batch, karma_error *err) {
     KARMA_TRY(karma_i_cell_lists_reserve(&stats->estep.cells, batch, err));
     add_batch(stats, batch);
@@ -311,8 +314,8 @@ karma_status karma_i_ppca_add_rows(karma_i_ppca_stats *stats, karma_i_view rows,
     return KARMA_OK;
 }
 
-/* The granules of this process, as many at a time as a batch has room for. One that is larger than a batch is cut at
- * the same rows wherever it is. */
+/* Goes through the granules of this process, as many at a time as fit a batch. A granule larger than a batch
+ * is always cut at the same rows. */
 static karma_status add_granules(karma_i_ppca_stats *stats, karma_i_tree *tree, const karma_i_ppca_part *part,
                                  karma_error *err) {
     size_t most = stats->estep.cells.most_rows, n_granules = karma_i_partition_n_granules(&part->split);
@@ -369,7 +372,7 @@ void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *oth
 
 /* ---- M-step ---- */
 
-/* The features of attribute j; what no row observes stays as it was. */
+/* Updates the features of attribute j; a feature that no row observes keeps its values. */
 static void regress(karma_i_subspace *subspace, karma_i_ppca_stats *stats, size_t j) {
     const karma_i_loadings *old = &stats->estep.loadings;
     size_t r = stats->rank, size = karma_i_packed_size(r + 1);
@@ -389,7 +392,7 @@ static void regress(karma_i_subspace *subspace, karma_i_ppca_stats *stats, size_
     }
 }
 
-/* σ² = what is left of the squares, per value. */
+/* σ² = residual sum of squares per value. */
 static void set_equal_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
     double left = stats->sums[stats->at.square];
     for (size_t f = 0; f < stats->n_features; f++) left -= stats->explained[f];
@@ -399,7 +402,7 @@ static void set_equal_noise(karma_i_subspace *subspace, const karma_i_ppca_stats
     subspace->sigma2 = sigma2 > subspace->least_sigma2 ? sigma2 : subspace->least_sigma2;
 }
 
-/* What is left of the squares of attribute j, in the units of the data, and how many values they are of. */
+/* The residual sum of squares of attribute j, in the units of the data, and its number of values. */
 static double left_of(double *n_values, const karma_i_ppca_stats *stats, size_t j) {
     const karma_i_loadings *old = &stats->estep.loadings;
     size_t first = old->feature_start[j], end = old->feature_start[j + 1];
@@ -410,7 +413,7 @@ static double left_of(double *n_values, const karma_i_ppca_stats *stats, size_t 
     return fmax(left, 0.0) / (old->scale[first] * old->scale[first]);
 }
 
-/* σ² = what is left of all squares per value, σ² v_j = the same of attribute j, shrunk towards it. */
+/* σ² = residual sum of squares per value; σ² v_j = the same for attribute j, shrunk towards σ². */
 static void set_own_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
     const size_t *start = stats->estep.loadings.feature_start;
     double total = 0.0, n_total = 0.0, n;
@@ -431,7 +434,8 @@ static void set_own_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *
 static void absorb_latent(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
     size_t r = stats->rank;
     const double *total = second_of(stats, stats->n_attributes); /* n; Σz_1, Σz_1²; Σz_2, Σz_2z_1, Σz_2²; ... */
-    double n = total[0], *m = stats->estep.scratch, *S = m + r;  /* no team works here: the first one's */
+    double n = total[0], *m = stats->estep.scratch,
+           *S = m + r; /* outside parallel loops: the scratch of the first thread */
     if (!(n > 0.0)) return;
     for (size_t k = 0; k < r; k++) {
         const double *row = total + karma_i_packed_size(k + 1);
@@ -462,8 +466,8 @@ void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, 
 
 /* ---- fitting ---- */
 
-/* Without components EM is at its end after two passes: the means, and the variance about them. (One pass gives both,
- * but the variance as a difference of what may be much larger.) */
+/* Without components EM ends after two passes: the means, then the variance about them. (One pass could give
+ * both, but the variance as a difference of possibly much larger numbers.) */
 static karma_status set_moments(karma_i_subspace *subspace, karma_i_view rows, int threads, karma_error *err) {
     karma_i_ppca_stats *stats = NULL;
     karma_i_subspace plain = *subspace;
@@ -491,8 +495,8 @@ karma_status karma_i_ppca_start(karma_i_subspace **out, karma_i_view rows, size_
         return st;
     }
     subspace->least_sigma2 = LEAST_SHARE * subspace->sigma2;
-    /* as long as the data: from a short W weak components would need many passes to appear, which looks like
-     * convergence */
+    /* on the scale of the data: from a short W weak components would take many passes to appear, which looks
+     * like convergence */
     karma_i_subspace_nudge(subspace, sqrt(subspace->sigma2), 1);
     *out = subspace;
     return KARMA_OK;

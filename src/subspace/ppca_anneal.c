@@ -1,18 +1,19 @@
-/* A start for EM that is near the best end, by annealing.
+/* A start for EM near the highest maximum, by annealing.
  *
- * Where rows show few cells, the likelihood has many local maxima: σ² falls as soon as a part of the columns is
+ * If rows show few cells, the likelihood has many local maxima: σ² falls as soon as some of the columns are
  * described well, and a small σ² freezes their relation to the others. So σ² is kept above a floor that falls
- * slowly from several times the variance of the cells: directions appear one after the other, the strongest first, and
- * turn to one another while that still costs little (deterministic annealing, as Ueda and Nakano 1998 do for mixtures).
+ * slowly from several times the variance of the cells: directions appear one after the other, the strongest
+ * first, and can rotate while that still costs little (deterministic annealing, as Ueda and Nakano 1998 do
+ * for mixtures).
  *
- * A few directions too many help on the way: a path that would pass through a worse point goes around it in the added
- * dimensions. They are dropped before the floor is so low that they would fit noise.
+ * A few extra directions help: a path that would pass through a worse point goes around it in the added
+ * dimensions. They are dropped before the floor is low enough for them to fit noise.
  *
  * Measured on rows without noise whose cells are hidden by their own values or in blocks (`karma synth`, 800 rows, 20
- * and 100 columns of rank 3 and 5, three quarters and nine tenths missing): from a random start EM found the subspace
- * in 6 of 20 tables and stayed at a σ of 0.1 to 0.4 in the others, from this one in 39 of 40, with a σ of 0.03 in the
- * last. Without the added directions it was 9 of 20, with two of them 36 of 40. Cooling by a fifth per pass loses nine
- * of the ten tables of 100 columns in blocks. */
+ * and 100 columns of rank 3 and 5, three quarters and nine tenths missing): from a random start EM found the
+ * subspace in 6 of 20 tables and stayed at a σ of 0.1 to 0.4 in the others; from this start it found it in 39
+ * of 40, with a σ of 0.03 in the last one. Without extra directions it found 9 of 20, with two extra
+ * directions 36 of 40. Cooling by a fifth per pass loses nine of the ten tables of 100 columns in blocks. */
 #include <math.h>
 #include <string.h>
 
@@ -21,19 +22,20 @@
 #include "linalg/linalg.h"
 #include "subspace/ppca.h"
 
-/* The floor, in units of the variance of the cells: where it begins, where the added directions go, and where it ends.
- * It falls by COOLING per pass. */
+/* The floor, in units of the variance of the cells: at the start, when the extra directions are dropped, and
+ * at the end. Each pass multiplies it by COOLING. */
 #define HOTTEST 5.0
 #define NARROW  0.01
 #define COLDEST 0.001
 #define COOLING 0.9
 
-/* What is added to W in every pass, in units of σ: directions that are too weak for this floor must not die out. */
+/* Noise added to W in every pass, in units of σ, so that directions too weak for the present floor do not die
+ * out. */
 #define NUDGE 0.01
 
 enum { ADDED_RANK = 3 };
 
-/* Passes while the floor falls from *floor to `last`, or has no effect any more. */
+/* Makes passes until the floor has fallen from *floor to `last`, or no longer has an effect. */
 static karma_status cool(karma_i_subspace *subspace, double *floor, double last, karma_i_view rows, int threads,
                          const karma_hooks *hooks, karma_error *err) {
     karma_i_ppca_stats *stats = NULL;

@@ -1,9 +1,9 @@
 /* The fit of a subspace to many rows: from samples to all rows, which may be split over processes.
  *
- * The subspace of a sample is found for a fraction of the cost and is nearly that of all rows. So the start is looked
- * for among few rows, the first passes are over some more, the next over THINNING times as many, until few passes over
- * all of them are left to do. Samples that are part of `sample` are the work of every process; larger ones, and all
- * rows, are summed granule by granule, each process its own. */
+ * The subspace of a sample is found for a fraction of the cost and is close to that of all rows. So the start
+ * is found on few rows, the first passes use some more, the next THINNING times as many, and so on, until all
+ * rows need only few passes. Every process computes the samples within `sample` itself; larger samples, and
+ * all rows, are summed granule by granule, each process its own granules. */
 #include "subspace/ppca.h"
 
 #include <math.h>
@@ -13,17 +13,17 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
-/* What is added to W, in units of σ, when a sample's subspace goes on to more rows: nothing is then exactly 0, where EM
- * would stay forever. */
+/* Noise added to W, in units of σ, before a sample's subspace is fitted to more rows: EM would keep an exact
+ * 0 forever. */
 #define NUDGE 0.01
 
 enum {
-    THINNING = 8,        /* a sample has one row in so many */
+    THINNING = 8,        /* each sample is this many times smaller than the next */
     LEAST_SAMPLE = 2000, /* rows */
     MOST_SHARED = 16384  /* rows that every process has, unless there are many features */
 };
 
-/* Up to this many cells are copied. */
+/* Copies have at most this many cells. */
 #define MOST_COPIED_CELLS 2e7
 
 /* Passes over samples need not be exact. */
@@ -42,17 +42,17 @@ size_t karma_i_ppca_n_drawn(size_t n_rows, size_t n_features) {
     return min_size(n_rows, max_size(MOST_SHARED, 4 * n_features));
 }
 
-/* How many of the first `end` rows, whole granules, are in a sample of `count` of all: their share, rounded down, so
- * that no granule has to give more rows than it has. Products stay below 2^64. */
+/* How many of the first `end` rows (whole granules) belong to a sample of `count` of all rows: their share,
+ * rounded down, so that no granule must give more rows than it has. Products stay below 2^64. */
 static size_t n_before(size_t end, size_t count, size_t n_rows) {
     if (end == n_rows) return count;
     for (; n_rows > UINT32_MAX; n_rows /= 2) end /= 2;
     return end * count / n_rows;
 }
 
-/* The rows of granule `granule`, of all granules, that are in a sample of `count` rows; returns how many. `index` has
- * room for all rows of a granule. At random, since rows may be in a periodic order; and from every granule its share,
- * so that each process finds its own rows without the others. */
+/* The rows of granule `granule`, of all granules, that are in a sample of `count` rows; returns how many.
+ * `index` has room for all rows of a granule. Rows are drawn at random, since their order may be periodic,
+ * and every granule gives its share, so that each process finds its own rows without the others. */
 static size_t draw_granule(size_t *index, size_t granule, size_t count, size_t n_rows) {
     size_t size = karma_i_granule_rows(n_rows), first = granule * size, end = min_size(first + size, n_rows);
     size_t wanted = n_before(end, count, n_rows) - n_before(first, count, n_rows);
@@ -80,7 +80,7 @@ karma_status karma_i_ppca_draw(size_t *index, size_t count, size_t n_rows, karma
     return KARMA_OK;
 }
 
-/* A row and what it observes, in short. */
+/* A row and a hash of what it observes. */
 typedef struct observed_row {
     uint64_t key;
     size_t row;
@@ -110,7 +110,7 @@ static karma_status sort_by_observed(size_t *index, size_t count, const karma_i_
 
 /* ---- passes ---- */
 
-/* What passes go over: all of `rows`, or the part of this process. */
+/* The rows of a pass: all of `rows`, or the part of this process. */
 typedef struct lesson {
     karma_i_view rows;
     const karma_i_ppca_part *part; /* NULL: none */
@@ -127,7 +127,7 @@ static karma_status ask_hooks(int *stops, const lesson *from, size_t pass, const
     return from->part ? karma_i_ranks_any(stops, from->part->split.ranks, err) : KARMA_OK;
 }
 
-/* Passes until they gain nothing any more. */
+/* Makes passes until they gain nothing. */
 static karma_status improve(karma_i_subspace *subspace, const lesson *from, const karma_i_ppca_options *options,
                             karma_error *err) {
     karma_i_ppca_stats *stats = NULL;
@@ -158,7 +158,7 @@ static karma_status improve(karma_i_subspace *subspace, const lesson *from, cons
 
 /* ---- samples that every process has ---- */
 
-/* The rows in random order; samples are its beginnings. NULL: out of memory. */
+/* The rows in random order; a sample is its first rows. NULL: out of memory. */
 static size_t *shuffled(karma_i_view rows) {
     size_t *index = karma_i_alloc(rows.count, sizeof *index);
     karma_i_rng rng;
@@ -233,8 +233,8 @@ static void clear_chosen(chosen_rows *c) {
     karma_i_free(c->start);
 }
 
-/* This process's rows of a sample of `count`, or all of its rows, those of a granule put in order if that is wanted.
- * Clear them even if this fails. */
+/* This process's rows of a sample of `count`, or all its rows; sorted within each granule if requested. Clear
+ * them even if this fails. */
 static karma_status choose_rows(chosen_rows *c, const karma_i_ppca_rows *from, size_t count, int is_sorted,
                                 karma_error *err) {
     const karma_i_partition *split = &from->split;
@@ -274,7 +274,7 @@ static karma_status improve_copies(karma_i_subspace *subspace, const karma_i_ppc
     return st;
 }
 
-/* All rows, where they are. */
+/* All rows, in place. */
 static karma_status improve_in_place(karma_i_subspace *subspace, const karma_i_ppca_rows *from,
                                      const karma_i_ppca_options *options, karma_error *err) {
     size_t size = karma_i_partition_granule_rows(&from->split), n = karma_i_partition_n_granules(&from->split);
@@ -287,7 +287,7 @@ static karma_status improve_in_place(karma_i_subspace *subspace, const karma_i_p
     return st;
 }
 
-/* All rows, put in order where a copy of them is not large. */
+/* All rows, sorted if a copy is not too large. */
 static karma_status improve_all(karma_i_subspace *subspace, const karma_i_ppca_rows *from,
                                 const karma_i_ppca_options *options, karma_error *err) {
     size_t n = from->split.n_rows;
@@ -311,7 +311,7 @@ static karma_status improve_all(karma_i_subspace *subspace, const karma_i_ppca_r
 
 /* ---- the fit ---- */
 
-/* What every process has computed becomes that of rank 0: its hooks may have ended a pass earlier. */
+/* Every process takes the result of rank 0, whose hooks may have stopped it a pass earlier. */
 static karma_status share(karma_i_subspace *subspace, const karma_ranks *ranks, karma_error *err) {
     size_t d = subspace->n_features;
     karma_i_subspace head = *subspace;

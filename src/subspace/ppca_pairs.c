@@ -1,19 +1,19 @@
-/* A start for EM where most cells are observed: principal components by the covariances of pairs.
+/* A start for EM if most cells are observed: principal components from the covariances of pairs.
  *
- * S_ab is the mean of c_a c_b over the rows that observe both features, c the distances from the means. With the
- * largest eigenvalues λ_1, ..., λ_r of S and their eigenvectors u_k
+ * S_ab is the mean of c_a c_b over the rows that observe both features, where c is centred by the means. With
+ * the largest eigenvalues λ_1, ..., λ_r of S and their eigenvectors u_k
  *
  *     σ² = (|λ_{r+1}| + ... + |λ_d|)/(d - r),     w_k = √(λ_k - σ²) u_k
  *
  * On complete rows this is the maximum of the likelihood itself (Tipping and Bishop 1999). With missing cells S may
- * have negative eigenvalues, as large as its errors. The more cells are missing, the further the start is from the
- * maximum; where some pairs are hardly ever observed together, EM may end at another one.
+ * have negative eigenvalues, as large as its errors. The more cells are missing, the further the start is
+ * from the maximum; if some pairs are hardly ever observed together, EM may end at another maximum.
  *
- * Measured against where EM ends from ppca_anneal.c, in log likelihood per value: on 22 real tables with 2 and 8
- * components the two differ by at most 0.003, either way; on 144 tables of `karma synth` with up to half of the cells
- * missing by at most 0.0001; on 84 with more missing, where pairs would mostly be too few, 15 were lower by more than
- * 0.01. With pairs in at least 12% of the rows, 1 of 256 tables with 50 to 65% missing ended lower; with 15% it does
- * not. */
+ * Measured against EM started by ppca_anneal.c, in log likelihood per value: on 22 real tables with 2 and 8
+ * components the two differ by at most 0.003, either way; on 144 tables of `karma synth` with up to half of
+ * the cells missing they differ by at most 0.0001; of 84 tables with more missing, where pairs would mostly
+ * be too few, 15 ended lower by more than 0.01. If 12% of the rows must observe a pair, 1 of 256 tables with
+ * 50 to 65% missing ended lower; with 15%, none did. */
 #include <math.h>
 
 #include "base/error.h"
@@ -23,7 +23,7 @@
 #include "subspace/ppca.h"
 
 enum {
-    MOST_FEATURES = 400, /* eigenvectors of more take longer than other starts */
+    MOST_FEATURES = 400, /* with more, the eigenvectors take longer than other starts */
     MOST_ROWS = 512      /* of a batch */
 };
 
@@ -98,7 +98,7 @@ static void divide(pair_sums *s, const karma_i_rows *rows) {
         }
 }
 
-/* W and σ² by the covariances, whose place the eigenvectors take. */
+/* Sets W and σ² from the covariances, which the eigenvectors overwrite. */
 static karma_status take_components(karma_i_subspace *subspace, double *covariances, karma_error *err) {
     size_t d = subspace->n_features, r = subspace->rank;
     double rest = 0.0, *values = karma_i_alloc(d, sizeof *values);

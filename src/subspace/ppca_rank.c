@@ -1,13 +1,14 @@
 /* The rank by held-out likelihood: a tenth of the cells is hidden, and each rank is evaluated by how well it predicts
- * them, ln N(x_f; x̂_f, se_f²) with x̂ and its standard error from what is left of the row. More components always fit
- * the seen cells better, but beyond the rank of the data they fit noise, and the unseen cells worse. Slightly worse, so
- * that chance decides among the ranks above the right one: the smallest is taken that is not worse than the best by
- * more than the standard error of their difference, row by row.
+ * them, ln N(x_f; x̂_f, se_f²) with x̂ and its standard error from what is left of the row. More components
+ * always fit the seen cells better, but beyond the rank of the data they fit noise and predict unseen cells
+ * worse. Only slightly worse, so that chance decides among the ranks above the right one: we take the
+ * smallest rank that is not worse than the best by more than the standard error of their difference, row by
+ * row.
  *
- * Where few cells are observed, the standard errors are too small: they do not include the errors of the subspace, and
- * σ² is that of cells that were fitted. By their density such ranks would look worse than none, although they predict
- * much better. So the standard errors of a rank are multiplied by the factor, at least 1, that gives its hidden values
- * the highest density. */
+ * If few cells are observed, the standard errors are too small: they ignore the errors of the subspace, and
+ * σ² is that of fitted cells. Judged by their density, such ranks would look worse than rank 0 although they
+ * predict much better. So the standard errors of a rank are multiplied by the factor, at least 1, that gives
+ * its hidden values the highest density. */
 #include "subspace/ppca.h"
 
 #include <math.h>
@@ -25,24 +26,24 @@
 enum { N_FACTORS = 13 };
 #define FACTOR_STEP 1.189207115002721
 
-/* So many hidden values are wanted; there are at most MOST_SPLITS tenths of the cells. */
+/* The number of hidden values to reach, with at most MOST_SPLITS tenths of the cells. */
 #define ENOUGH_HIDDEN 500.0
 
 enum { MOST_SPLITS = 5, MOST_ROWS = 512, FALLS = 2, REFINEMENTS = 10, FEW_ROWS = 256, CERTAIN_RANK = 8 };
 
-/* Differences between ranks can be smaller than what the last pass adds. */
+/* Passes end at this gain: differences between ranks can be small. */
 #define FINER_TOLERANCE 0.1
-/* In large steps they differ by more. */
+/* The same for ranks in large steps, which differ by more. */
 #define COARSE_TOLERANCE 10.0
 
-/* Differences of the log density per value that do not count: rows without noise have ranks that differ in the rounding
- * errors of a σ² that is as small as it may be. */
+/* Differences of the log density per value below this do not count: without noise, ranks differ by the
+ * rounding errors of the smallest σ² allowed. */
 #define NEGLIGIBLE 0.01
 
-/* Ranks above 0 after which a coarse choice that is stopped takes the best one so far. */
+/* After this many ranks above 0, a coarse choice that is stopped takes the best one so far. */
 enum { LEAST_COARSE_RANKS = 2 };
 
-/* Standard errors from which a hidden value is an outlier. */
+/* A hidden value this many standard errors off is an outlier. */
 #define FAR 4.0
 
 /* Observed values times the square of the rank, which a pass over the rows costs: coarse choices end before a rank that
@@ -50,7 +51,7 @@ enum { LEAST_COARSE_RANKS = 2 };
 #define MOST_COARSE_WORK 3e7
 
 typedef struct trial {
-    size_t n_splits, split; /* the one at work */
+    size_t n_splits, split; /* the current one */
     karma_i_rows *kept[MOST_SPLITS], *hidden[MOST_SPLITS];
     karma_i_cell_lists hidden_cells;
     double *completed, *standard_error, *origin; /* MOST_ROWS × n_features; n_features zeros */
@@ -62,8 +63,8 @@ typedef struct trial {
 
 /* ---- hiding ---- */
 
-/* Each cell with features goes to one of the two; others do not count here. Cells that are hidden in one split are not
- * in another. */
+/* Each cell with features goes to one of the two parts; others do not count here. No cell is hidden in two
+ * splits. */
 static karma_status split_row(trial *t, unsigned char *is_kept, unsigned char *is_hidden, const karma_i_rows *rows,
                               size_t row, karma_i_rng *rng, karma_error *err) {
     karma_i_cell cell;
@@ -92,7 +93,7 @@ static karma_status split(trial *t, karma_i_view rows, uint64_t seed, karma_erro
     return st;
 }
 
-/* A tenth of few cells decides by chance: then other tenths are hidden too, each from all cells. A
+/* With few cells, one tenth would decide by chance: other tenths are hidden too, each from all cells. A
  * coarse choice saves that time. */
 static size_t count_splits(karma_i_view rows) {
     karma_i_cell cell;
@@ -130,8 +131,8 @@ static karma_status init_trial(trial *t, karma_i_view rows, uint64_t seed, const
 
 /* ---- one rank ---- */
 
-/* ½z², but beyond FAR of a power of |z| only, with the same slope there: ranks whose EM ended short of the maximum are
- * a thousand standard errors off in some cells, and are not worse for it than for ten. */
+/* ½z², but only a power of |z| beyond FAR, with the same slope there: if EM stops short of the maximum, some
+ * cells are a thousand standard errors off, which should not count much more than ten. */
 static double surprise(double z) {
     const double far = FAR * FAR, square = z * z;
     return square <= far ? 0.5 * square : 0.5 * far * (1.0 + log(square / far));
@@ -172,8 +173,8 @@ static double row_squares(trial *t, size_t row, karma_i_cell_range features, siz
 /* A sum over the hidden features of a row whose completion was computed. */
 typedef double row_sum_fn(trial *t, size_t row, karma_i_cell_range features, size_t n_features);
 
-/* Their mean per hidden value, by completions from what is left of the rows; to row_sums, unless NULL,
- * every row's is added. */
+/* The mean per hidden value, with completions from the remaining cells of the rows; adds every row's sum to
+ * row_sums unless NULL. */
 static karma_status judge_subspace(double *mean, double *row_sums, trial *t, const karma_i_subspace *subspace,
                                    row_sum_fn *row_sum, karma_error *err) {
     const karma_i_rows *shown = t->kept[t->split], *asked = t->hidden[t->split];
@@ -213,7 +214,7 @@ static karma_status report_stop(karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_CANCELLED, "cancelled while the rank was chosen");
 }
 
-/* The mean log density and that of every row, with the best factor. subspaces: one for each split. */
+/* The mean log density, and that of every row, at the best factor. subspaces: one for each split. */
 static karma_status judge_density(double *score, double *row_scores, trial *t, karma_i_subspace *const *subspaces,
                                   karma_error *err) {
     double factor = 1.0, best = 1.0, own;
@@ -250,8 +251,7 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
     options.rank = rank;
     options.history = NULL;
     options.tolerance *= options.is_coarse ? COARSE_TOLERANCE : FINER_TOLERANCE;
-    options.least_together *=
-        (1.0 - HIDDEN_SHARE) * (1.0 - HIDDEN_SHARE); /* as for the rows before cells were hidden */
+    options.least_together *= (1.0 - HIDDEN_SHARE) * (1.0 - HIDDEN_SHARE); /* as before cells were hidden */
     stop_note note = {options.hooks, 0};
     karma_hooks watching = {note_stop, NULL, &note};
     options.hooks = &watching;
@@ -268,7 +268,7 @@ static karma_status try_rank(karma_i_rank_choice *choice, trial *t, size_t rank,
 
 /* ---- the search ---- */
 
-/* The index of the best so far; of nearly equal ones the smallest. */
+/* The index of the best rank so far; the smallest of nearly equal ones. */
 static size_t best_of(const karma_i_rank_choice *choice) {
     double top = choice->scores[0].score;
     size_t best = SIZE_MAX;
@@ -301,10 +301,10 @@ static size_t smallest_good(const karma_i_rank_choice *choice, const trial *t) {
     return rank;
 }
 
-/* 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row, or once by more than its
- * error: the next ranks would cost the most. With few rows they are cheap, and a rank below the right one is often
- * worse than rank 0, because the omitted directions distort its few directions: some ranks are always tried. A coarse
- * choice also ends where ranks cost too much. */
+/* Tries 0, 1, 2, 3, 5, 8, 13, ... until the score has been below the best FALLS times in a row, or once by
+ * more than its error: larger ranks cost the most. Some ranks are always tried: they are cheap with few rows,
+ * and a rank below the right one is often worse than rank 0, because the omitted directions distort the
+ * others. A coarse choice also ends when ranks cost too much. */
 static karma_status climb(karma_i_rank_choice *choice, trial *t, size_t most, karma_error *err) {
     size_t falls = 0, certain = t->kept[0]->n_rows < FEW_ROWS ? CERTAIN_RANK : 0;
     double n_values = (double)karma_i_rows_most_cells(t->kept[0], 0, t->kept[0]->n_rows).features;
@@ -320,7 +320,8 @@ static karma_status climb(karma_i_rank_choice *choice, trial *t, size_t most, ka
     return KARMA_OK;
 }
 
-/* The middle between `rank` and the nearest one tried on a side; `rank` itself: nothing lies between. */
+/* The middle between `rank` and the nearest rank tried on one side; `rank` itself if there is none
+ * between. */
 static size_t middle_below(const karma_i_rank_choice *choice, size_t rank) {
     size_t below = 0;
     for (size_t i = 0; i < choice->n_scores; i++)
@@ -334,7 +335,7 @@ static size_t middle_above(const karma_i_rank_choice *choice, size_t rank) {
     return above == SIZE_MAX ? rank : rank + (above - rank) / 2;
 }
 
-/* Upwards from the best, in search of a better one; then downwards, in search of the smallest that is as good. */
+/* Searches upwards from the best for a better rank, then downwards for the smallest that is as good. */
 static karma_status refine(karma_i_rank_choice *choice, trial *t, karma_error *err) {
     for (size_t k = 0; k < REFINEMENTS; k++) {
         size_t best = choice->scores[best_of(choice)].rank, good = smallest_good(choice, t);

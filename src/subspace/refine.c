@@ -5,17 +5,17 @@
  *
  *     ∂F/∂w_f = e_f u - (w_f·u) ẑ,     ∂F/∂mean_f = -w_f·u        for the observed features f of the row:
  *
- * one more solve with a matrix that the posterior has factorised already (G⁻¹ is its covariance over σ²). Where the
- * noise of a feature has the variance σ² v_f, its w_f and c_f count divided by √v_f, and both derivatives are divided
- * by √v_f once more.
+ * one more solve with a matrix that the posterior has already factorised (G⁻¹ is its covariance over σ²). If
+ * the noise of a feature has the variance σ² v_f, its w_f and c_f are divided by √v_f, and both derivatives
+ * are divided by √v_f once more.
  *
  * The loss is made smooth by its Moreau envelope, ℓ̃(z) = min over ζ of ℓ(ζ) + (ζ - z)²/2t, whose derivative is
- * (z - prox)/t: hinges and absolute values get gradients that depend on the distance to the kink, the same way for all
- * losses.
+ * (z - prox)/t: with hinges and absolute values too, gradients depend on the distance to the kink, in the
+ * same way for all losses.
  *
- * Heads are linear machines on ẑ, convex and cheap, so they are solved for every subspace tried, and F is a function of
- * the subspace alone: at the best heads its gradient is the one above. (Steps on both at once would be as short as the
- * worse of the two allows.) */
+ * Heads are linear machines on ẑ, convex and cheap, so they are solved for every subspace tried, and F is a
+ * function of the subspace alone; at the best heads its gradient is the one above. (Joint steps would be as
+ * short as the worse of the two requires.) */
 #include "subspace/refine.h"
 
 #include <math.h>
@@ -28,16 +28,18 @@
 
 /* t of the envelope: a unit is the margin of the hinge, or the spread of a regression's targets. */
 #define SMOOTHING 0.5
-/* Of the heads. Small: what a shorter W, that is a longer ẑ, could gain by paying less of it is no gain. */
+/* Penalty of the heads. It is small, since a shorter W (a longer ẑ) could avoid it without being any
+ * better. */
 #define RIDGE 0.01
-/* Heads end when a step promises less than this, per unit of F. */
+/* Steps of the heads end when one promises less than this, per unit of F. */
 #define HEAD_TOLERANCE 1e-9
 /* Share of what the gradient promises that a step must deliver. */
 #define SUFFICIENT 1e-4
 /* The first step's length, as a share of that of (mean, W). */
 #define FIRST_STEP 0.05
 
-/* Standard errors of the difference by which refined must be better: two, since it is the best of many steps. */
+/* The refined subspace must be better by this many standard errors of the difference: two, since it is the
+ * best of many steps. */
 #define SURE 2.0
 
 enum { MOST_ROWS = 1024, HEAD_STEPS = 300, HALVINGS = 12, PATIENCE = 12 };
@@ -56,7 +58,7 @@ double karma_i_refine_smooth(double *derivative, const karma_i_task_loss *loss, 
 
 /* ---- heads ---- */
 
-/* The rows in their places, and what heads are learned from. */
+/* The coordinates of the rows, and the data that heads learn from. */
 typedef struct task {
     size_t n, r, K;
     const karma_i_supervision *labels;
@@ -95,7 +97,7 @@ static karma_status init_task(task *t, size_t rank, karma_i_view rows, const kar
     return KARMA_OK;
 }
 
-/* F's part of output k, and its derivative by the head. */
+/* The part of F for output k, and its derivative by the head. */
 static double head_objective(double *gradient, const task *t, size_t k, const double *head) {
     size_t r = t->r;
     double sum = 0.0;
@@ -136,8 +138,8 @@ static size_t head_scratch(size_t r) {
     return karma_i_packed_size(r + 1) + 4 * (r + 1);
 }
 
-/* Accelerated gradient steps in the metric of the bound, from where the head stands; the momentum restarts when it
- * leads uphill (O'Donoghue, Candès 2015). */
+/* Accelerated gradient steps in the metric of the bound, starting from the present head; the momentum
+ * restarts when it leads uphill (O'Donoghue, Candès 2015). */
 static void fit_head(double *head, const task *t, size_t k, double *scratch) {
     size_t size = t->r + 1;
     double *factor = scratch, *gradient = factor + karma_i_packed_size(size), *step = gradient + size;
@@ -217,7 +219,8 @@ static void pull(const slope *s, size_t row, size_t index) {
     for (size_t a = 0; a < r; a++) u[a] /= s->subspace->sigma2;
 }
 
-/* What the rows of a batch add to the features of one range: every sum by one thread, in the order of the rows. */
+/* Adds the rows of a batch to the features of one range: every sum by one thread, in the order of the
+ * rows. */
 static void push(const slope *s, size_t n_rows, size_t range) {
     size_t r = s->t->r;
     const karma_i_cell_lists *cells = &s->estep.cells;
@@ -287,7 +290,7 @@ karma_status karma_i_refine_objective(double *value, double *by_W, double *by_me
 
 /* ---- steps ---- */
 
-/* A subspace with its heads. `place` is (mean, W) in one array, which the subspace's pointers lie in. */
+/* A subspace with its heads. `place` is (mean, W) in one array, into which the subspace's pointers point. */
 typedef struct state {
     karma_i_subspace subspace;
     double *place, *gradient, *heads, *held_out; /* held_out: the loss of every row held out, 0 for others */
@@ -366,7 +369,7 @@ static karma_status init_search(search *s, const karma_i_subspace *subspace, kar
     return st;
 }
 
-/* The loss itself, not smoothed, of the rows held out. */
+/* The loss of the held-out rows, not smoothed. */
 static void judge(state *at, const search *s) {
     const karma_i_supervision *labels = s->t.labels;
     size_t r = s->t.r, K = s->t.K;
@@ -385,7 +388,7 @@ static void judge(state *at, const search *s) {
     }
 }
 
-/* Heads and F of a place, from the heads that stand there. */
+/* Heads and F of a place, starting from its present heads. */
 static karma_status evaluate(state *at, search *s, karma_error *err) {
     KARMA_TRY(karma_i_locate(s->t.z, &at->subspace, s->rows, s->t.threads, err));
     at->F = fit_heads(at->heads, &s->t, s->scratch, s->parts);
@@ -397,7 +400,8 @@ static karma_status differentiate_at(state *at, const search *s, karma_error *er
     return differentiate(at->gradient + d, at->gradient, &s->t, &at->subspace, at->heads, s->rows, err);
 }
 
-/* From s->at to s->next, down the gradient; the length is halved until F falls enough. 0: it does not. */
+/* Steps from s->at down the gradient to s->next; the length is halved until F falls enough. Returns 0 if it
+ * does not. */
 static karma_status descend(int *found, search *s, double *length, karma_error *err) {
     double square = dot(s->at.gradient, s->at.gradient, s->size);
     *found = 0;
@@ -411,8 +415,8 @@ static karma_status descend(int *found, search *s, double *length, karma_error *
     return KARMA_OK;
 }
 
-/* The length for the next step: that of Barzilai and Borwein (1988), Δx·Δx/Δx·Δg; where F does not bend upwards, the
- * last again. */
+/* The length of the next step, by Barzilai and Borwein (1988): Δx·Δx/Δx·Δg; the last length again if F does
+ * not bend upwards. */
 static double next_length(const search *s, double last) {
     double squares = 0.0, bend = 0.0;
     for (size_t l = 0; l < s->size; l++) {

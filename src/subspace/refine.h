@@ -1,9 +1,11 @@
-/* A subspace improved on the task: (w, U) learned jointly, from the estimate that EM found without looking at labels.
- * The paper's "joint subspace learning and classification", with the predictor of its class F₀:
+/* A subspace improved for the task: (w, U) learned jointly, starting from the estimate of EM, which does not
+ * look at labels. The paper's "joint subspace learning and classification", with the predictor of its class
+ * F₀:
  *
  *     f_k(x_o) = b_k + v_k·ẑ(x_o),     ẑ(x_o) = (W_oᵀW_o + σ²I)⁻¹ W_oᵀ (x_o - mean_o)
  *
- * A part of the rows is held out. The others give the steps; these decide whether the result is kept. */
+ * Part of the rows are held out: the others give the steps, and the held-out rows decide whether the result
+ * is kept. */
 #ifndef KARMA_I_REFINE_H
 #define KARMA_I_REFINE_H
 
@@ -16,7 +18,7 @@ typedef struct karma_i_task_loss {
     double parameter;
 } karma_i_task_loss;
 
-/* What is known of the rows, output by output. */
+/* Targets and weights of the rows, output by output. */
 typedef struct karma_i_supervision {
     size_t n_outputs;
     const double *targets, *weights; /* rows × n_outputs; weight 0: not labelled, the target is not looked at */
@@ -24,17 +26,17 @@ typedef struct karma_i_supervision {
     const uint8_t *is_held_out;      /* rows */
 } karma_i_supervision;
 
-/* What came of it. */
+/* The result. */
 typedef struct karma_i_refinement {
-    size_t n_steps;       /* that led to the subspace that was kept; 0: it is the one that was given, bit by bit */
+    size_t n_steps;       /* steps up to the subspace that was kept; 0: the given subspace is unchanged */
     size_t n_tried;       /* steps taken */
     size_t n_held_out;    /* labelled rows held out */
     double before, after; /* mean loss of these rows; `after` at the best step, whether it is kept or not */
 } karma_i_refinement;
 
-/* At most `steps` gradient steps on mean and W; σ² stays. The step with the least loss on the rows held out is kept if
- * it is better than none by more than two standard errors of the difference, row by row. Deterministic for any number
- * of threads. A progress hook that asks to stop ends the steps. */
+/* At most `steps` gradient steps on mean and W; σ² stays. The step with the smallest loss on the held-out
+ * rows is kept if it beats the given subspace by more than two standard errors of the difference, row by row.
+ * Deterministic for any number of threads. A progress hook that asks to stop ends the steps. */
 karma_status karma_i_refine(karma_i_subspace *subspace, karma_i_refinement *out, karma_i_view rows,
                             const karma_i_supervision *labels, size_t steps, int threads, const karma_hooks *hooks,
                             karma_error *err);

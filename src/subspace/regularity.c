@@ -1,10 +1,10 @@
-/* An eigenvalue decomposition G = U_oᵀU_o = V diag(λ) Vᵀ per row, and for attributes the leverage: hiding attribute j
- * leaves
+/* One eigenvalue decomposition G = U_oᵀU_o = V diag(λ) Vᵀ per row, and the leverage of each attribute: hiding
+ * attribute j leaves
  *
  *     G_j = G - Σ_{f of j} u_f u_fᵀ  ⪰  (1 - h_j) G,     h_j = Σ_{f of j} u_fᵀ G⁻¹ u_f,
  *
- * so that all of its eigenvalues are at least (1 - h_j) λ: nothing more needs to be computed for most attributes. For
- * the others it is tested whether G_j - least I is positive definite. */
+ * so all its eigenvalues are at least (1 - h_j) λ, and most attributes need no further computation. For the
+ * others we test whether G_j - least I is positive definite. */
 #include "subspace/regularity.h"
 
 #include <math.h>
@@ -156,7 +156,7 @@ static karma_status survey_batch(survey *s, karma_i_view batch, size_t offset, i
     KARMA_TRY(karma_i_cell_lists_reserve(&s->cells, batch, err));
 #pragma omp parallel num_threads(threads) reduction(+ : failures)
     {
-        omp_set_num_threads(1); /* of this task only: LAPACK starts no threads of its own */
+        omp_set_num_threads(1); /* of this call only: LAPACK starts no threads of its own */
 #pragma omp for schedule(dynamic, 16)
         for (size_t i = 0; i < batch.count; i++) {
             karma_i_cell_lists_fill(&s->cells, batch, i, s->loadings.mean);
@@ -171,7 +171,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Between the two values nearest to the share, in proportion. */
+/* A quantile, interpolated linearly between the two nearest values. */
 static double quantile(const double *sorted, size_t n, double share) {
     double place = share * (double)(n - 1);
     size_t below = (size_t)place, above = below + 1 < n ? below + 1 : below;

@@ -1,9 +1,9 @@
-/* How regular the rows are with respect to a subspace (definition `regularity` of the paper).
+/* The regularity of rows with respect to a subspace (definition `regularity` of the paper).
  *
- * With U an orthonormal basis of E and U_o its rows that a table's row observes, Q_oo = U_o U_oᵀ has the positive
- * eigenvalues of U_oᵀU_o, r × r. λ is the smallest positive one, which is what lemma `approximation` needs; the paper
- * prints the singular values of P_o P_E = U_o Uᵀ, their square roots. The row is reconstructible, ker(P_o P_E) =
- * ker(P_E), if U_o has rank r. */
+ * Let U be an orthonormal basis of E and U_o the rows of U that a table's row observes. Q_oo = U_o U_oᵀ has
+ * the positive eigenvalues of the r × r matrix U_oᵀU_o. λ is the smallest positive one, as lemma
+ * `approximation` needs it; the paper prints the singular values of P_o P_E = U_o Uᵀ, their square roots. The
+ * row is reconstructible, ker(P_o P_E) = ker(P_E), if U_o has rank r. */
 #ifndef KARMA_I_REGULARITY_H
 #define KARMA_I_REGULARITY_H
 
@@ -20,8 +20,8 @@ typedef struct karma_i_regularity {
     unsigned char *is_reconstructible;    /* by row */
     size_t n_reconstructible;             /* rows */
     size_t n_blind;                       /* rows with λ = 0 */
-    double quartile[KARMA_I_N_QUARTILES]; /* least, quartiles and largest λ over the rows that have one */
-    size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
+    double quartile[KARMA_I_N_QUARTILES]; /* minimum, quartiles and maximum of λ over rows that have one */
+    size_t *n_critical;                   /* by attribute: rows that are reconstructible only with it */
 } karma_i_regularity;
 
 karma_status karma_i_regularity_new(karma_i_regularity **out, const karma_i_basis *basis, karma_i_view rows,
