@@ -1,5 +1,5 @@
-/* The rows are rewritten as CSV, each in the line it has in the file so that messages name the right one, and read by
- * the CSV reader with the types that the header declares. */
+/* The rows are rewritten as CSV and read by the CSV reader with the types that the header declares. Each row
+ * keeps its line number, so that messages name the right line. */
 #include "io/reader.h"
 
 #include <ctype.h>
@@ -16,14 +16,14 @@ typedef enum arff_type { ARFF_NUMBER, ARFF_CATEGORY, ARFF_DATE } arff_type;
 typedef struct arff_attribute {
     char *name;
     arff_type type;
-    karma_i_dictionary levels; /* of a nominal attribute; the first is what a sparse row leaves out */
+    karma_i_dictionary levels; /* of a nominal attribute; a value that a sparse row leaves out is the first */
 } arff_attribute;
 
 typedef struct arff_file {
     const char *name; /* for messages */
     const char *next, *end;
     size_t line;        /* of the line being read, from 1 */
-    size_t lines_above; /* between the names and the rows, not in `text` */
+    size_t lines_above; /* lines between the names and the rows, not in `text` */
     arff_attribute *attributes;
     size_t n_attributes, capacity;
     karma_i_dictionary names; /* of the attributes */
@@ -75,8 +75,8 @@ static int starts_with(span line, const char *lower_word) {
     return 1;
 }
 
-/* A word or a quoted text up to one of `stops`, unquoted, in memory of its own; NULL: out of memory. A quote within
- * quotes follows a backslash or is written twice. *closed: its quote is closed. */
+/* A word or a quoted text up to one of `stops`, unquoted, as a new string; NULL: out of memory. A quote
+ * within quotes follows a backslash or is doubled. *closed: whether the closing quote was found. */
 static char *take_text(span *s, const char *stops, int *closed) {
     char *out = karma_i_alloc((size_t)(s->end - s->p) + 1, 1);
     size_t used = 0;
@@ -158,7 +158,7 @@ static karma_status read_attribute(arff_file *f, span line, karma_error *err) {
     karma_status st = *a.name ? read_type(&a, f, &line, err) : fail_line(f, "an attribute has no name", err);
     if (st == KARMA_OK) st = karma_i_dictionary_add(&number, &f->names, a.name, strlen(a.name), err);
     if (st == KARMA_OK && number < f->n_attributes) st = fail_line(f, "an attribute before has the same name", err);
-    f->attributes[f->n_attributes++] = a; /* also where its type is wrong: it is freed with the others */
+    f->attributes[f->n_attributes++] = a; /* even if its type is wrong, so that it is freed with the others */
     return st;
 }
 
@@ -196,8 +196,8 @@ static karma_status put_field(arff_file *f, const char *text, int is_first, karm
     return put(f, "\"", 1, err);
 }
 
-/* The names are in the first line, followed by empty lines up to the first row; a file of one column has none, as they
- * would be rows. */
+/* The names are in the first line, followed by empty lines up to the first row; a file with one column has no
+ * empty lines, which would be rows. */
 static karma_status put_names(arff_file *f, karma_error *err) {
     for (size_t j = 0; j < f->n_attributes; j++) KARMA_TRY(put_field(f, f->attributes[j].name, j == 0, err));
     KARMA_TRY(put(f, "\n", 1, err));
@@ -251,7 +251,7 @@ static karma_status read_pair(arff_file *f, span *line, karma_error *err) {
     return check_value(f, index, f->values[index], err);
 }
 
-/* {1 x, 4 y}: what is left out is 0, or the first value of a nominal attribute. */
+/* {1 x, 4 y}: a value that is left out is 0, or the first value of a nominal attribute. */
 static karma_status read_sparse_row(arff_file *f, span line, karma_error *err) {
     line.p++;
     skip_blanks(&line);
@@ -285,7 +285,7 @@ static karma_status put_rows(arff_file *f, karma_error *err) {
             KARMA_TRY(*line.p == '{' ? read_sparse_row(f, line, err) : put_dense_row(f, line, err));
             forget_values(f);
         } else if (f->n_attributes == 1)
-            continue; /* where an empty line would be a row */
+            continue; /* if an empty line would be a row */
         KARMA_TRY(put(f, "\n", 1, err));
     }
     return KARMA_OK;
@@ -305,7 +305,7 @@ static int is_settled(const karma_read_options *o, const char *name) {
            is_among(&o->ignore, name) || (o->row_weight && strcmp(o->row_weight, name) == 0);
 }
 
-/* Types as options; a model that expects the column knows its type. */
+/* Passes the types on as options, except for columns of a model, which knows their types. */
 static karma_status declare_types(karma_read_options *options, const arff_file *f, karma_error *err) {
     const karma_option_table *table = karma_read_option_table();
     for (size_t j = 0; j < f->n_attributes; j++) {
@@ -361,7 +361,7 @@ static karma_status read_arff(karma_table **out, const karma_i_read_request *req
     return st;
 }
 
-/* Comments, then @relation or @attribute. */
+/* Recognises comments followed by @relation or @attribute. */
 static int looks_like_arff(const karma_i_source *source) {
     arff_file f = {.next = source->text, .end = source->text + source->length};
     span line;

@@ -1,5 +1,5 @@
-/* Tables from Arrow arrays. Every column becomes one number per row, a value or the number of a text, while batches are
- * read one after the other; then the columns become a table. */
+/* Tables from Arrow arrays. While batches are read one after the other, every column becomes one number per
+ * row: a value, or the code of a text. Then the columns become a table. */
 #include "karma/arrow.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct arrow_column {
     arrow_role role;
     int wants_numbers, wants_categories; /* the options say so */
     int is_text;
-    double *values; /* one per row; of texts, their number in the dictionary; NaN: missing */
+    double *values; /* one per row; for texts, their code in the dictionary; NaN: missing */
     size_t capacity;
     karma_i_dictionary texts;
 } arrow_column;
@@ -85,7 +85,8 @@ static int is_text_format(const char *format) {
     return strcmp(format, "u") == 0 || strcmp(format, "U") == 0 || strcmp(format, "vu") == 0;
 }
 
-/* Views: 16 bytes each, the text itself if it is short, else a buffer's number and the place in it. */
+/* Views have 16 bytes: the text itself if it is short, otherwise the number of a buffer and an offset in
+ * it. */
 static karma_i_text view_at(const struct ArrowArray *array, int64_t index) {
     const char *view = (const char *)array->buffers[1] + 16 * index;
     int32_t length, buffer, offset;
@@ -140,7 +141,7 @@ static karma_status keep_number(double *out, arrow_column *column, double value,
     return keep_text(out, column, (karma_i_text){text, strlen(text)}, err);
 }
 
-/* A text where numbers are wanted. */
+/* A text in a column of numbers. */
 static karma_status parse_number(double *out, arrow_column *column, karma_i_text text, karma_error *err) {
     if (text.length == 0) return KARMA_OK;
     if (!karma_i_number_parse(out, text.text, text.length)) return fail_column(column, "a text is not a number", err);
@@ -199,7 +200,7 @@ static karma_status read_batch(arrow_table *table, const struct ArrowSchema *sch
     size_t n_rows = table->n_rows + (size_t)batch->length;
     for (size_t j = 0; j < table->n_columns; j++) {
         arrow_column *column = &table->columns[j];
-        struct ArrowArray child = *batch->children[j]; /* a slice of the batch is one of its columns */
+        struct ArrowArray child = *batch->children[j]; /* slicing a batch slices its columns */
         child.offset += batch->offset;
         child.length = batch->length;
         if (column->role == ARROW_IGNORED) continue;
@@ -293,7 +294,7 @@ static karma_status row_texts(const char ***out, const arrow_column *column, siz
 
 static karma_status add_attribute(karma_columns *columns, arrow_column *column, karma_error *err) {
     double *values = column->values;
-    column->values = NULL; /* it is taken over */
+    column->values = NULL; /* now owned by the table */
     if (!values && !(values = karma_i_alloc(0, sizeof *values))) return karma_i_fail_memory(err);
     if (!column->is_text) return karma_i_columns_take_numbers(columns, column->name, values, err);
     karma_i_text *levels = karma_i_alloc(column->texts.count, sizeof *levels);
@@ -325,7 +326,7 @@ static karma_status add_target(karma_table *out, const arrow_column *column, kar
     return st;
 }
 
-/* Targets in the order in which they were named. */
+/* Puts targets in the order in which they were named. */
 static karma_status add_labels(karma_table *out, const arrow_table *table, karma_error *err) {
     const karma_read_options *o = table->options;
     for (size_t i = 0; i < o->target.count; i++)

@@ -21,7 +21,7 @@ struct karma_i_cache {
     const char *input; /* borrowed */
     char *path, *folder;
     char state[STATE_SIZE]; /* of the input: see describe */
-    karma_names key;        /* what must be the same: the version, the state, the options */
+    karma_names key;        /* what must match: the version, the state, the options */
     karma_names notices;    /* of reading the input */
     const karma_hooks *outer;
     karma_hooks hooks;
@@ -34,7 +34,7 @@ static karma_status fail_to_read(const char *path, int code, karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot read the file: %s", path, strerror(code));
 }
 
-/* Size, time and checksum as a text. Without `checksum` only those that show at once. */
+/* Size, time and checksum as a text; without `checksum`, only size and time, which need no reading. */
 static int describe(char out[STATE_SIZE], int file, const uint32_t *checksum) {
     struct stat info;
     if (fstat(file, &info) != 0) return 0;
@@ -55,7 +55,7 @@ static karma_status take_checksum(uint32_t *out, int file, const char *path, kar
     return got < 0 ? fail_to_read(path, code, err) : KARMA_OK;
 }
 
-/* A file that changes while its checksum is taken has another state afterwards. */
+/* If a file changes while its checksum is computed, its state is different afterwards. */
 static karma_status take_state(karma_i_cache *c, karma_error *err) {
     struct stat info;
     uint32_t checksum = 0;
@@ -70,7 +70,7 @@ static karma_status take_state(karma_i_cache *c, karma_error *err) {
     return st;
 }
 
-/* Whether size and time are what they were. */
+/* Whether size and time are unchanged. */
 static int is_unchanged(const karma_i_cache *c) {
     char now[STATE_SIZE] = "";
     int file = open(c->input, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -182,7 +182,7 @@ const karma_hooks *karma_i_cache_hooks(karma_i_cache *c) {
 
 /* --- the file ------------------------------------------------------------------------------------------ */
 
-/* All but the table; *is_other: it was made of something else. */
+/* Everything but the table; *is_other: it was made from other input. */
 static karma_status read_head(int *is_other, karma_names *notices, karma_i_archive *a, const karma_i_cache *c) {
     karma_names key = {NULL, 0};
     karma_status st = karma_i_archive_texts(a, "key", &key.items, &key.count);

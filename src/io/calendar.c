@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is left of the text. */
+/* The rest of the text. */
 typedef struct cursor {
     const char *p, *end;
 } cursor;
@@ -19,7 +19,7 @@ static int take(cursor *c, char wanted) {
     return 1;
 }
 
-/* A number of least to most digits, and not one digit more. */
+/* A number of least to most digits, not followed by a further digit. */
 static int take_number(cursor *c, int *out, int least, int most) {
     int value = 0, n = 0;
     while (c->p < c->end && isdigit((unsigned char)*c->p) && n < most) {
@@ -31,7 +31,7 @@ static int take_number(cursor *c, int *out, int least, int most) {
     return 1;
 }
 
-/* jan to december, in any case: at least three letters of the name. */
+/* A month from jan to december, in any case: at least the first three letters of the name. */
 static int take_month_name(cursor *c, int *out) {
     static const char *const names[] = {"january", "february", "march",     "april",   "may",      "june",
                                         "july",    "august",   "september", "october", "november", "december"};
@@ -114,7 +114,7 @@ static int take_half_of_day(cursor *c, int *hour) {
     return 1;
 }
 
-/* Z, UTC, +01:00, +0100: what zone the clock was in. */
+/* The time zone: Z, UTC, +01:00, +0100. */
 static int skip_zone(cursor *c) {
     int number;
     skip_blanks(c);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The order of day and month where both are numbers and the year comes last. */
+/* The order of day and month if both are numbers and the year comes last. */
 typedef enum karma_i_day_order { KARMA_I_DAY_FIRST, KARMA_I_MONTH_FIRST } karma_i_day_order;
 
 typedef struct karma_i_moment {
@@ -15,7 +15,7 @@ typedef struct karma_i_moment {
 
 /* True and *out if the text is a date, a time of day or both: 2024-03-01, 2024/3/1, 01.03.2024, 3/1/2024, 1 Mar 2024,
  * Mar 1, 2024, each alone or before a time, 14:05, 14:05:30.5, 2:05 PM, with or without a T, Z or +01:00 (which is
- * ignored). `order` decides on 3/1/2024. */
+ * ignored). `order` decides what 3/1/2024 means. */
 int karma_i_moment_parse(karma_i_moment *out, const char *text, size_t length, karma_i_day_order order);
 
 /* Days since 1970-01-01, with the time of day as a fraction. */

@@ -31,7 +31,7 @@ static int add_bytes(karma_i_cell_text *t, const char *bytes, size_t length) {
     return 1;
 }
 
-/* An empty cell that is alone on its line is quoted: an empty line may be taken for no record at all. */
+/* An empty cell alone on its line is quoted, because readers may skip an empty line. */
 int karma_i_cell_text_add_missing(karma_i_cell_text *text) {
     return add_bytes(text, "\"\"", text->n_columns == 1 ? 2 : 0);
 }
@@ -56,8 +56,9 @@ int karma_i_cell_text_add_integer(karma_i_cell_text *text, int64_t value) {
     return add_bytes(text, p, (size_t)(end - p));
 }
 
-/* The usual case, without a search for the digits: n / 10^k for the least k from 1 to 15 that gives the number. n has
- * at most 15 digits, so that n and 10^k are exact and the quotient is rounded once, like the decimal itself. */
+/* The usual case, without a search for the digits: n / 10^k for the smallest k from 1 to 15 that gives the
+ * number. n has at most 15 digits, so n and 10^k are exact and the quotient is rounded once, like the decimal
+ * itself. */
 static size_t short_decimal(char *out, double value) {
     double size = fabs(value), power = 1.0;
     if (!(size < 1e14 && (size >= 1e-4 || size == 0.0))) return 0;
@@ -100,7 +101,8 @@ int karma_i_cell_text_add_real(karma_i_cell_text *text, double value) {
 
 /* --- texts --------------------------------------------------------------------------------------------- */
 
-/* As exports of databases do it, which leave blanks at the ends outside of quotes: the reader trims them. */
+/* Quotes as exports of databases do; they leave blanks at the ends outside the quotes, and the reader trims
+ * them. */
 static int needs_quotes(const char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++)
         if (bytes[i] == ',' || bytes[i] == '"' || bytes[i] == '\n' || bytes[i] == '\r') return 1;

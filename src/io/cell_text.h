@@ -1,4 +1,4 @@
-/* Cells of a database as delimited text. From here on such rows are read like CSV files: types are inferred in one
+/* Cells of a database as delimited text. Such rows are then read like CSV files: types are inferred in one
  * place, and a table and its export give the same model. */
 #ifndef KARMA_I_CELL_TEXT_H
 #define KARMA_I_CELL_TEXT_H
@@ -17,7 +17,7 @@ typedef struct karma_i_cell_text {
 } karma_i_cell_text;
 
 void karma_i_cell_text_clear(karma_i_cell_text *text);
-/* Every function adds the next cell of the row, and ends the row with the last one. False: out of memory. */
+/* Every function adds the next cell of the row; the last cell ends the row. False: out of memory. */
 int karma_i_cell_text_add_missing(karma_i_cell_text *text);
 int karma_i_cell_text_add_integer(karma_i_cell_text *text, int64_t value);
 /* With the fewest digits that read back as the same number, and always with a point or an exponent, as SQLite casts

@@ -1,6 +1,6 @@
-/* One pass over the text surveys every column and keeps what may be its values: numbers, and codes for texts. Where
- * that turns out to be wrong, as for dates and for columns that mix numbers and texts, a second pass fills the table
- * again, now that the kinds are known. csv_rows.c does a pass in parallel. */
+/* One pass over the text surveys every column and keeps provisional values: numbers, and codes for texts. If
+ * these turn out to be wrong, as for dates and for columns that mix numbers and texts, a second pass fills
+ * the table again, now that the kinds are known. csv_rows.c does a pass in parallel. */
 #include "io/csv.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ static size_t n_attributes_of(const karma_i_csv_column *column) {
     return n ? n : 1;
 }
 
-/* What the pass does with every column, and which attributes they are. */
+/* How the pass treats every column, and which attributes the columns are. */
 static void plan_columns(karma_i_csv_file *file) {
     file->most_cells = file->n_ids = 0;
     file->has_weights = 0;
@@ -69,7 +69,7 @@ static void plan_columns(karma_i_csv_file *file) {
     }
 }
 
-/* Columns that rows need while they are put into the table. */
+/* The columns needed while rows are put into the table. */
 static karma_status start_table(karma_i_csv_file *file, karma_error *err) {
     karma_i_builder_clear(&file->builder);
     KARMA_TRY(karma_i_builder_init(&file->builder, err));
@@ -98,7 +98,7 @@ static karma_status read_all(karma_i_csv_file *file, karma_error *err) {
     }
 }
 
-/* Back to the first row, of a stream to the first one of its part. */
+/* Goes back to the first row; in a stream, to the first row of the current part. */
 static karma_status rewind_rows(karma_i_csv_file *file, karma_error *err) {
     karma_i_feed *feed = file->request->feed;
     karma_i_csv_window *w = &file->window;
@@ -254,7 +254,7 @@ karma_status karma_i_csv_make_table(karma_i_csv_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* An order of day and month that all columns of dates have. */
+/* The order of day and month shared by all columns of dates. */
 static void note_date_order(const karma_i_csv_file *file) {
     int order = KARMA_DATE_ORDER_AUTO, n_orders = 0;
     for (size_t i = 0; i < file->n_columns; i++) {
@@ -270,7 +270,8 @@ static void note_date_order(const karma_i_csv_file *file) {
 
 /* --- how numbers are written --------------------------------------------------------------------------- */
 
-/* Cells that can only be read with one of the decimal marks, and those with a comma that can be read with both. */
+/* Counts cells that can be read with only one of the decimal marks, and cells with a comma that can be read
+ * with both. */
 typedef struct mark_count {
     size_t n_points, n_commas, n_unclear, n_rows;
 } mark_count;
@@ -297,22 +298,22 @@ static karma_status count_mark_row(void *payload, karma_error *err) {
     return KARMA_OK;
 }
 
-/* In the first rows. Their errors are reported later, when they are read. */
+/* Counts them in the first rows. Errors in these rows are reported later, when they are read. */
 static karma_status look_at_marks(karma_i_csv_file *file, mark_count *count, karma_error *err) {
     karma_error fault = {0};
     karma_status st = karma_i_csv_walk(&file->records, count_mark, count_mark_row, count, &fault);
     return st == KARMA_ERR_MEMORY ? karma_i_fail_memory(err) : KARMA_OK;
 }
 
-/* Where commas cut the fields, only quoted ones can have decimal commas. */
+/* If commas separate the fields, only quoted fields can have decimal commas. */
 static int may_have_commas(const karma_i_csv_file *file) {
     const karma_i_source *text = file->records.scan.source;
     const char *rows = file->records.first_row;
     return file->records.scan.delimiter != ',' || memchr(rows, '"', (size_t)(text->text + text->length - rows));
 }
 
-/* The decimal mark that the first rows show; 0: they show none. Files separated by semicolons come from where commas
- * are decimal marks, so there 1,234 is 1.234 if no cell has a decimal point. */
+/* The decimal mark that the first rows show; 0: none. Files separated by semicolons come from countries with
+ * decimal commas, so 1,234 there means 1.234 if no cell has a decimal point. */
 static char mark_of(const karma_i_csv_file *file, const mark_count *count) {
     if (count->n_commas > count->n_points) return ',';
     if (count->n_points) return '.';
@@ -332,7 +333,7 @@ static void notice_mark(const karma_i_csv_file *file, char before) {
                        file->name);
 }
 
-/* The mark that the file of the model had; 0: it is not known. */
+/* The mark of the file that the model learned from; 0: unknown. */
 static char remembered_mark(const karma_i_csv_file *file) {
     const karma_i_expectation *expectation = file->request->expectation;
     if (!expectation || !expectation->reading) return '\0';
@@ -340,7 +341,7 @@ static char remembered_mark(const karma_i_csv_file *file) {
     return decimal == KARMA_DECIMAL_COMMA ? ',' : decimal == KARMA_DECIMAL_POINT ? '.' : '\0';
 }
 
-/* What the rows show comes first, then what the model remembers. */
+/* The rows decide first, then the model. */
 static karma_status find_mark(karma_i_csv_file *file, karma_error *err) {
     mark_count count = {0};
     char before = remembered_mark(file), mark = '\0';
@@ -367,7 +368,7 @@ karma_status karma_i_csv_find_style(karma_i_csv_file *file, karma_error *err) {
     return o->decimal == KARMA_DECIMAL_AUTO ? find_mark(file, err) : KARMA_OK;
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------------------------------------- */
 
 static karma_status open_file(karma_i_csv_file *file, karma_error *err) {
     const karma_i_read_request *request = file->request;

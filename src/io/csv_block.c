@@ -1,5 +1,5 @@
-/* One block of delimited text to rows. Blocks are parsed at the same time by several threads, so a block touches
- * nothing but itself: it has surveys of its own, and codes of its own for texts.
+/* Turns one block of delimited text into rows. Several threads parse blocks at the same time, so a block
+ * touches nothing else: it has its own surveys, and its own codes for texts.
  *
  * Most cells are empty or plain numbers that end at a delimiter: these are read in one go. All others go through
  * karma_i_csv_next, which handles quotes, blanks and errors. */
@@ -42,7 +42,7 @@ void karma_i_csv_block_clear(karma_i_csv_block *block, size_t n_columns) {
     *b = (karma_i_csv_block){0};
 }
 
-/* Empty, with its memory and its place in the text. */
+/* Empties the block; it keeps its memory and its place in the text. */
 static void reset(karma_i_csv_block *b, const karma_i_csv_file *file) {
     clear_columns(b, file->n_columns);
     for (size_t i = 0; i < file->n_columns; i++) {
@@ -116,7 +116,7 @@ static karma_status fail_weight(const karma_i_csv_file *file, const karma_i_csv_
                         file->name, unit, field->line, name, karma_i_excerpt(text, field->text, field->length));
 }
 
-/* There is nothing to infer about weights. */
+/* Weights need no inference. */
 static void take_weight(karma_i_csv_block *b, const karma_i_csv_file *file, const karma_i_csv_column *column,
                         const karma_i_csv_field *field) {
     unsigned how;
@@ -182,8 +182,8 @@ static karma_status take_cell(karma_i_csv_block *b, const karma_i_csv_file *file
 
 /* --- records ------------------------------------------------------------------------------------------- */
 
-/* Whether plain numbers may be read in one go, because they can only be numbers. Of blanks, several may be one
- * delimiter. */
+/* Whether plain numbers may be read in one go, because they can only be numbers. Not with blanks, several of
+ * which may be one delimiter. */
 static int is_quick(const karma_i_csv_file *file) {
     const karma_i_csv_scan *scan = &file->records.scan;
     return file->style.decimal_mark == '.' && scan->delimiter_length == 1 &&
@@ -224,7 +224,7 @@ static inline const char *take_quickly(karma_i_csv_block *b, const karma_i_csv_f
     return behind + 1;
 }
 
-/* A bad cell is reported only now: in a ragged row the raggedness is the better explanation. */
+/* A bad cell is reported only now: in a row with a wrong number of fields, that is the better explanation. */
 static karma_status end_row(karma_i_csv_block *b, const karma_i_csv_file *file, karma_error *err) {
     b->row_end[b->n_rows++] = b->n_cells;
     if (b->has_fault) {
@@ -260,7 +260,8 @@ static karma_status parse_record(karma_i_csv_block *b, const karma_i_csv_file *f
     return end_row(b, file, err);
 }
 
-/* Up to the limit; *cut_at becomes the start of a record that the end of the text cuts, or NULL. */
+/* Parses up to the limit; *cut_at becomes the start of a record that is cut by the end of the text, or
+ * NULL. */
 static karma_status parse_records(karma_i_csv_block *b, const char **cut_at, const karma_i_csv_file *file,
                                   const unsigned char *quick, karma_i_csv_scan *scan, int is_cut, karma_error *err) {
     *cut_at = NULL;
@@ -297,7 +298,7 @@ karma_status karma_i_csv_block_parse(karma_i_csv_block *block, const karma_i_csv
         reset(block, file);
         st = parse_records(block, &cut_at, file, quick, &scan, is_cut, err);
         karma_i_csv_scan_clear(&scan);
-        if (cut_at) block->limit = cut_at; /* once more without it: its first cells have been counted */
+        if (cut_at) block->limit = cut_at; /* again without it: its first cells were counted */
         again = st == KARMA_OK && cut_at != NULL;
     }
     block->n_lines = scan.line - first_line;

@@ -1,4 +1,4 @@
-/* The inside of the reader of delimited text: what is known of its columns, and blocks of parsed rows. */
+/* The internals of the reader of delimited text: its columns, and blocks of parsed rows. */
 #ifndef KARMA_I_CSV_FILE_H
 #define KARMA_I_CSV_FILE_H
 
@@ -12,7 +12,7 @@ typedef enum karma_i_csv_role { ROLE_ATTRIBUTE, ROLE_TARGET, ROLE_WEIGHT, ROLE_I
 /* What a pass does with the cells of a column. */
 typedef enum karma_i_csv_action {
     ACTION_SKIP,
-    ACTION_SURVEY, /* surveys them, and keeps their values in case that they are final */
+    ACTION_SURVEY, /* surveys them, and keeps their values in case they are final */
     ACTION_NUMBER,
     ACTION_DATE,
     ACTION_WEIGHT,
@@ -30,11 +30,11 @@ typedef struct karma_i_csv_column {
     uint32_t *ranks;           /* level of every karma_i_code; NULL: there are none */
 } karma_i_csv_column;
 
-/* The part of the text that is there: whole lines, if more follows. */
+/* The part of the text in memory: whole lines, if more follows. */
 typedef struct karma_i_csv_window {
     karma_i_source text;
     int is_cut;       /* more follows */
-    const char *next; /* what is not read yet */
+    const char *next; /* start of the unread text */
     size_t line;      /* of `next`, from 1 */
 } karma_i_csv_window;
 
@@ -46,15 +46,15 @@ typedef struct karma_i_csv_file {
     size_t header_length; /* bytes before the first row */
     karma_i_csv_column *columns;
     size_t n_columns;
-    size_t most_cells; /* attributes that one row may have */
+    size_t most_cells; /* most attributes in a row */
     size_t n_rows;
     size_t n_all_rows; /* of all processes */
-    size_t *targets;   /* their columns in the order they were named in, which need not be that of the file */
+    size_t *targets;   /* their columns in the order of their names in the options, not of the file */
     size_t n_targets, target_capacity;
     size_t n_ids;
     int has_weights;
     int second;             /* kinds are known: the second pass */
-    int is_stream;          /* every window is a table of its own */
+    int is_stream;          /* every window is a separate table */
     int knows_mark;         /* the decimal mark is settled */
     const char *part_start; /* of a stream: where the rows of the present table start, */
     size_t part_line;       /* and their line */
@@ -73,23 +73,23 @@ static inline const char *karma_i_csv_column_name(const karma_i_csv_file *file, 
 
 /* The column of this name, or NULL. */
 karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const char *name);
-/* What options and a model say about the columns: roles, and how they are surveyed. */
+/* Applies options and a model to the columns: roles, and how they are surveyed. */
 karma_status karma_i_csv_assign_roles(karma_i_csv_file *file, karma_error *err);
 
 /* Finds columns, spellings and roles from the first lines of request->source. End it even if this fails. */
 karma_status karma_i_csv_begin(karma_i_csv_file *file, const karma_i_read_request *request, karma_error *err);
 void karma_i_csv_end(karma_i_csv_file *file);
-/* How numbers and dates are written, by options or by the first rows behind records.first_row. */
+/* Finds how numbers and dates are written, from options or the first rows after records.first_row. */
 karma_status karma_i_csv_find_style(karma_i_csv_file *file, karma_error *err);
-/* All rows, of a stream those of the window, with a second pass if one is needed; then file->builder gets its
- * columns. */
+/* Reads all rows (of a stream, those of the window), with a second pass if needed, and gives file->builder
+ * its columns. */
 karma_status karma_i_csv_read_rows(karma_i_csv_file *file, karma_error *err);
 karma_status karma_i_csv_make_table(karma_i_csv_file *file, karma_error *err);
 
-/* Rows that were parsed apart from the others. All zero is an empty one. */
+/* Rows parsed separately from the others. All zero is an empty block. */
 typedef struct karma_i_csv_block {
     const char *start, *limit; /* its records are those that start in [start, limit) */
-    const char *end;           /* behind the last of them */
+    const char *end;           /* after the last of them */
     size_t n_lines;            /* line feeds from start to end */
     karma_status status;
     size_t n_rows, n_cells;
@@ -102,25 +102,26 @@ typedef struct karma_i_csv_block {
     size_t *id_end; /* one per id and row */
     size_t id_used;
     size_t row_capacity, owner_capacity, value_capacity, label_capacity, weight_capacity, id_capacity, id_end_capacity;
-    karma_i_text_cell *texts; /* cells whose text cannot be read; their rows count from 0 */
+    karma_i_text_cell *texts; /* cells whose text cannot be read; their rows are numbered from 0 */
     size_t n_texts, text_capacity;
     double largest_weight;
     karma_i_survey *surveys;           /* one per column */
-    size_t *n_plain;                   /* of each column: plain numbers that the survey was not asked about */
-    uint32_t **codes;                  /* of each column: number of its texts in the column's own survey */
-    const karma_i_csv_column *suspect; /* must be numbers, and a cell of the row being read is none */
+    size_t *n_plain;                   /* of each column: plain numbers that bypassed the survey */
+    uint32_t **codes;                  /* of each column: the codes of its texts in the column's own survey */
+    const karma_i_csv_column *suspect; /* a cell of the row being read is not a number but must be */
     karma_error fault;                 /* a bad weight of the row being read */
     int has_fault;
 } karma_i_csv_block;
 
 karma_status karma_i_csv_block_init(karma_i_csv_block *block, const karma_i_csv_file *file, karma_error *err);
 void karma_i_csv_block_clear(karma_i_csv_block *block, size_t n_columns);
-/* Parses the records of the block out of `text`, of which line `first_line` starts at block->start. If the text is cut
+/* Parses the records of the block from `text`; line `first_line` starts at block->start. If the text is cut
  * (more of it follows later) and ends within a record, the block ends before that record. */
 karma_status karma_i_csv_block_parse(karma_i_csv_block *block, const karma_i_csv_file *file, const karma_i_source *text,
                                      int is_cut, size_t first_line, karma_error *err);
 
-/* Moves the window of a feed on by `passed` bytes. If these are 0 it becomes larger: a record did not fit. */
+/* Moves the window of a feed forward by `passed` bytes. If `passed` is 0, a record did not fit, and the
+ * window grows. */
 karma_status karma_i_csv_load_window(karma_i_csv_window *window, karma_i_feed *feed, size_t passed, int patient,
                                      karma_error *err);
 /* Adds all rows of the window to the builder and to the surveys. It stops before a record that the

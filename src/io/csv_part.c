@@ -11,11 +11,12 @@ enum { CHUNK_BYTES = 1 << 20 };
 
 /* --- where records start ------------------------------------------------------------------------------- */
 
-/* Between two characters: at the start of a field, in one without quotes, in one with quotes, or behind a quote in it,
- * which ends it or is doubled. In a no-break space, the bytes c2 a0, which counts as a blank there. */
+/* The state between two characters: at the start of a field, in a field without quotes, in a quoted field, or
+ * after a quote in it, which ends the field or is doubled. Also inside a no-break space, the bytes c2 a0,
+ * which counts as a blank at the start. */
 typedef enum place { FIELD_START, IN_SPACE, IN_FIELD, IN_QUOTES, BEHIND_QUOTE, N_PLACES } place;
 
-/* What a stretch of text does to each place that it may start from. */
+/* The effect of a stretch of text on each state that it may start in. */
 typedef struct stretch {
     unsigned char end[N_PLACES];
     size_t first[N_PLACES];        /* the first start of a record, an offset in the file; NONE: no record starts here */
@@ -29,7 +30,7 @@ static int is_blank(char c, const unsigned char *ends_field) {
     return (c == ' ' || c == '\t') && !ends_field[(unsigned char)c];
 }
 
-/* As csv_scan.c reads: a quote is special at the start of a field only, and may have blanks before it. */
+/* The rules of csv_scan.c: a quote is special at the start of a field only, where blanks may precede it. */
 static place step(place at, char c, const unsigned char *ends_field) {
     if (at == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
     if (at == BEHIND_QUOTE && c == '"') return IN_QUOTES;
@@ -52,7 +53,7 @@ static void note_start(stretch *s, place from, const char *text, const char *lin
     s->lines_before[from] = s->n_lines + count_lines(text, length + 1);
 }
 
-/* Text with quotes, character by character. */
+/* Reads text with quotes, character by character. */
 static void walk(stretch *s, place from, const char *text, size_t n, size_t offset, const unsigned char *ends_field) {
     place at = (place)s->end[from];
     for (size_t i = 0; i < n; i++) {
@@ -172,7 +173,8 @@ static karma_i_survey *survey_of(karma_i_csv_file *file, size_t column) {
     return file->second ? &c->texts : &c->survey;
 }
 
-/* A survey as bytes: the struct, whose dictionary means nothing to others, then lengths and texts. */
+/* A survey as bytes: the struct, whose dictionary pointer has no meaning elsewhere, then lengths and
+ * texts. */
 typedef struct parcel {
     char *bytes;
     size_t used, capacity;
@@ -211,7 +213,8 @@ static karma_status take_survey(karma_i_survey *out, const char **from, karma_er
     return KARMA_OK;
 }
 
-/* The survey of one column, merged in the order of the processes. *codes: those of this process's texts, a new array.
+/* The survey of one column, merged in the order of the processes. *codes: a new array with the codes of this
+ * process's texts.
  */
 static karma_status merge_surveys(karma_i_survey *total, uint32_t **codes, const karma_i_gathered *all,
                                   const karma_ranks *r, karma_error *err) {
@@ -256,7 +259,7 @@ static void translate(double *value, const uint32_t *codes) {
     if (codes && karma_i_is_code(&code, *value)) *value = karma_i_code(codes[code]);
 }
 
-/* From this process's numbers of texts to those of all. */
+/* Translates this process's codes of texts to the common ones. */
 static karma_status translate_codes(karma_i_csv_file *file, uint32_t *const *codes, karma_error *err) {
     karma_table *t = file->builder.table;
     const uint32_t **by_place = karma_i_zalloc(file->most_cells, sizeof *by_place);

@@ -10,7 +10,7 @@ karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_
     return karma_i_fail(err, KARMA_ERR_DATA, "%s: no rows", records->file);
 }
 
-/* Names that the header left empty. */
+/* Makes names for columns whose name is empty in the header. */
 static size_t count_unnamed(const karma_i_dictionary *names) {
     size_t n = 0;
     for (size_t i = 0; i < names->count; i++) {
@@ -128,7 +128,7 @@ static const char *skip_marked(size_t *n, const char **last, const karma_i_sourc
     return at;
 }
 
-/* Spreadsheets write "sep=;" first. Returns the delimiter that it names, and 0 where the line is another. */
+/* Spreadsheets may write a line "sep=;". Returns the delimiter that it names; 0 if the line is another. */
 static int named_delimiter(const karma_i_source *source, const char *at) {
     size_t length = (size_t)(line_end(source, at) - at);
     while (length && (at[length - 1] == '\n' || at[length - 1] == '\r')) length--;
@@ -143,7 +143,7 @@ static karma_status skip_comments(karma_i_csv_records *records, int *delimiter, 
     const char *last, *end = source->text + source->length;
     size_t n;
     const char *at = skip_marked(&n, &last, source, scan->next);
-    if (at == end) at = scan->next, n = 0; /* nothing but such lines: no comments */
+    if (at == end) at = scan->next, n = 0; /* the file has only such lines: they are not comments */
     if (!*delimiter) KARMA_TRY(karma_i_csv_guess_delimiter(delimiter, source, at, err));
     size_t n_fields = n ? karma_i_csv_count_fields(source, at, *delimiter) : 0;
     if (n_fields > 1 && karma_i_csv_count_fields(source, last, *delimiter) == n_fields) at = last, n--;

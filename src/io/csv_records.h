@@ -1,4 +1,4 @@
-/* Delimited text as records of equally many fields: how it is cut, what its columns are called, its rows. */
+/* Delimited text as records with the same number of fields: delimiter, names of columns, rows. */
 #ifndef KARMA_I_CSV_RECORDS_H
 #define KARMA_I_CSV_RECORDS_H
 
@@ -15,11 +15,11 @@ typedef struct karma_i_csv_records {
     size_t first_line;
 } karma_i_csv_records;
 
-/* Settles the delimiter and reads the names: the first record that is no empty line names the columns or,
- * without a header, counts them. Close it even if this fails. */
+/* Determines the delimiter and reads the names: the first record that is not an empty line gives the names of
+ * the columns or, without a header, their number. Close it even if this fails. */
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err);
-/* A notice if the names of columns are numbers in no order, and so probably a row: wavelengths, years and item numbers
- * rise or fall. */
+/* Gives a notice if the names of columns are unordered numbers and therefore probably a row. (Wavelengths,
+ * years and item numbers rise or fall.) */
 void karma_i_csv_notice_header(const karma_i_csv_records *records, const karma_hooks *hooks);
 void karma_i_csv_close(karma_i_csv_records *records);
 
@@ -27,9 +27,9 @@ typedef karma_status (*karma_i_csv_cell_fn)(void *payload, size_t column, const 
                                             karma_error *err);
 typedef karma_status (*karma_i_csv_row_fn)(void *payload, karma_error *err);
 
-/* Shows every cell and every end of a row, from the first row on. A row of more or fewer fields than columns is
- * an error, found at its end. Empty lines are not rows, except that in a file of one column they are its
- * missing cells. */
+/* Reports every cell and every end of a row, from the first row on. A row with more or fewer fields than
+ * columns is an error, found at its end. Empty lines are not rows, except in a file with one column, where
+ * they are missing cells. */
 karma_status karma_i_csv_walk(karma_i_csv_records *records, karma_i_csv_cell_fn cell, karma_i_csv_row_fn end_row,
                               void *payload, karma_error *err);
 
@@ -38,7 +38,7 @@ karma_status karma_i_csv_fail_ragged(const karma_i_csv_records *records, size_t 
                                      karma_error *err);
 /* "FILE: no rows" */
 karma_status karma_i_csv_fail_no_rows(const karma_i_csv_records *records, karma_error *err);
-/* "FILE: no column 'nme'; did you mean 'name'?" where `what` is "column" and one of `names` is similar. */
+/* "FILE: no column 'nme'; did you mean 'name'?" if `what` is "column" and one of `names` is similar. */
 karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const char *name,
                                       const karma_i_dictionary *names, karma_error *err);
 

@@ -16,7 +16,7 @@ karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const 
     return karma_i_dictionary_find(&i, &file->records.names, name, strlen(name)) ? &file->columns[i] : NULL;
 }
 
-/* A column that was an identifier or ignored in training need not be there. */
+/* A column that was an identifier or ignored in training may be absent. */
 static int is_remembered(const karma_i_csv_file *file, const char *name) {
     const karma_i_expectation *expectation = file->request->expectation;
     const karma_read_options *reading = expectation ? expectation->reading : NULL;
@@ -58,7 +58,8 @@ static karma_status name_target(karma_i_csv_file *file, const char *name, karma_
     return add_target(file, column, err);
 }
 
-/* A value of `target` that is not the name of a column is a list of names: names may contain commas too. */
+/* The value of `target` is a list of names only if it is not the name of a column, because names may contain
+ * commas. */
 static karma_status name_targets(karma_i_csv_file *file, const char *value, karma_error *err) {
     if (karma_i_csv_find_column(file, value)) return name_target(file, value, err);
     char *list = karma_i_strdup(value);
@@ -100,7 +101,7 @@ static karma_i_survey_mode named_mode(unsigned named) {
     return named >> NAMED_CATEGORY & 1 ? KARMA_I_SURVEY_CATEGORY : KARMA_I_SURVEY_INFER;
 }
 
-/* The model's type of one column holds where the options set none. */
+/* The model's type of a column applies unless the options set one. */
 static void expect_column(karma_i_csv_file *file, karma_i_csv_column *column, const karma_i_column *expected) {
     int is_number = expected->kind == KARMA_COLUMN_NUMBER && !karma_i_column_is_ordered(expected);
     int is_strict = file->request->options->strict;
@@ -117,7 +118,7 @@ static int is_expected(const karma_i_expectation *expectation, const char *name)
     return 0;
 }
 
-/* A model that knows "visit.days" learned from dates in "visit". */
+/* A model with an attribute "visit.days" learned from dates in "visit". */
 static karma_status expect_dates(karma_i_csv_file *file, karma_i_csv_column *column,
                                  const karma_i_expectation *expectation, karma_error *err) {
     const char *name = karma_i_csv_column_name(file, column);

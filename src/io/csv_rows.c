@@ -1,9 +1,10 @@
 /* All rows of delimited text, block by block in parallel.
  *
- * A window of the text is cut into blocks at line feeds, all blocks are parsed at once, and what they found is put
- * together in their order: the result does not depend on the number of threads. A line feed inside quotes does not end
- * a record; a block that was cut there is parsed again from where the block before it really ended. Lines of a block
- * count from 1, because the lines before it are counted at the same time; an error is found again with the right line.
+ * A window of the text is cut into blocks at line feeds, all blocks are parsed in parallel, and their results
+ * are joined in order: the result does not depend on the number of threads. A line feed inside quotes does
+ * not end a record; a block that was cut there is parsed again from the true end of the block before it.
+ * Lines of a block count from 1, because the lines before it are counted at the same time; a block with an
+ * error is parsed again with the right line numbers.
  */
 #include <string.h>
 
@@ -67,13 +68,13 @@ static karma_status parse_block(const pass *p, karma_i_csv_block *b, size_t firs
     return karma_i_csv_block_parse(b, p->file, &p->window->text, p->window->is_cut, first_line, err);
 }
 
-/* Text that quotes have carried beyond the limit, and so beyond the check. */
+/* Text beyond the limit, reached because of quotes and therefore not checked yet. */
 static karma_status check_overrun(const pass *p, const karma_i_csv_block *b, size_t line, karma_error *err) {
     if (b->end <= b->limit) return KARMA_OK;
     return karma_i_check_text(p->file->name, b->start, (size_t)(b->end - b->start), line, err);
 }
 
-/* Makes sure that the block starts where the one before has ended and has been read without a fault. */
+/* Makes sure that the block starts at the end of the block before it and was parsed without an error. */
 static karma_status settle_block(const pass *p, karma_i_csv_block *b, const char *start, size_t line,
                                  karma_error *err) {
     if (b->start != start) {
@@ -83,7 +84,7 @@ static karma_status settle_block(const pass *p, karma_i_csv_block *b, const char
     }
     if (b->status == KARMA_OK) return check_overrun(p, b, line, err);
     KARMA_TRY(parse_block(p, b, line, err));
-    return karma_i_fail_memory(err); /* it succeeds now: only memory can have failed */
+    return karma_i_fail_memory(err); /* if it succeeds now, the failure was lack of memory */
 }
 
 /* --- putting together ---------------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ static karma_status merge_block(karma_i_csv_file *file, karma_i_csv_block *b, si
     return KARMA_OK;
 }
 
-/* From the block's numbers of its texts to those of the column. */
+/* Translates the block's codes of texts to those of the column. */
 static void translate_codes(const karma_i_csv_file *file, karma_i_csv_block *b, uint32_t *const *by_place) {
     uint32_t code;
     for (size_t i = 0; by_place && i < b->n_cells; i++)
@@ -120,7 +121,7 @@ static void translate_codes(const karma_i_csv_file *file, karma_i_csv_block *b, 
     }
 }
 
-/* Codes of each attribute's texts, or NULL where no attribute has any. */
+/* Codes of each attribute's texts, or NULL if no attribute has any. */
 static int codes_by_place(uint32_t ***out, const karma_i_csv_file *file, const karma_i_csv_block *b) {
     *out = NULL;
     for (size_t i = 0; i < file->n_columns; i++) {
@@ -166,7 +167,7 @@ static karma_status place_blocks(pass *p, karma_error *err) {
     return failed ? karma_i_fail_memory(err) : KARMA_OK;
 }
 
-/* The blocks in their order; those after a record that the window cuts are left for the next one. */
+/* Joins the blocks in order; blocks after a record that the window cuts are left for the next window. */
 static karma_status merge_blocks(pass *p, karma_error *err) {
     karma_i_csv_window *w = p->window;
     size_t k = 0;

@@ -57,13 +57,14 @@ static size_t column_of(const karma_i_csv_scan *scan, const char *p) {
     return column;
 }
 
-/* Half of a delimiter of two characters is text like any other. */
+/* Half of a two-character delimiter is ordinary text. */
 static int ends_field(const karma_i_csv_scan *scan, const char *p) {
     if (!scan->ends_field[(unsigned char)*p]) return 0;
     return scan->delimiter_length == 1 || *p != scan->delimiter || p[1] == *p;
 }
 
-/* Where blanks are the delimiter, any number of blanks and tabs is one, and at the end of a line they are none. */
+/* If the delimiter is a blank, any number of blanks and tabs is one delimiter, and none at the end of a
+ * line. */
 static const char *skip_separator(const karma_i_csv_scan *scan, const char *p) {
     if (scan->delimiter != ' ') return p;
     const char *behind = p;
@@ -102,7 +103,7 @@ static karma_status undouble(karma_i_csv_field *field, karma_i_csv_scan *scan, c
     char *to = scan->unquoted;
     for (const char *p = first; p < end; p++) {
         *to++ = *p;
-        if (*p == '"') p++; /* its twin */
+        if (*p == '"') p++; /* the second of a doubled quote */
     }
     field->text = scan->unquoted;
     field->length = (size_t)(to - scan->unquoted);
@@ -148,13 +149,13 @@ karma_status karma_i_csv_next(karma_i_csv_field *out, karma_i_csv_scan *scan, ka
     return end_field(out, scan, p, err);
 }
 
-/* How many fields the first record has, and whether the next ones agree. */
+/* How many fields the first record has, and whether the next records have as many. */
 typedef struct fit {
     size_t n_fields;
     int even;
 } fit;
 
-/* Records that cannot be read do not agree; they are reported when the delimiter is settled. */
+/* Records that cannot be read count as different; they are reported once the delimiter is known. */
 static karma_status count_fields(size_t *out, karma_i_csv_scan *scan, int *empty_line) {
     karma_i_csv_field field = {0};
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* Delimited text cut into fields: RFC 4180 quoting, lines ending in LF or CRLF. */
+/* Splits delimited text into fields: RFC 4180 quoting, lines ending in LF or CRLF. */
 #ifndef KARMA_I_CSV_SCAN_H
 #define KARMA_I_CSV_SCAN_H
 
@@ -10,7 +10,7 @@ typedef struct karma_i_csv_scan {
     size_t line; /* of `next`, from 1 */
     char delimiter;
     size_t delimiter_length;       /* 2: it is two characters */
-    unsigned char ends_field[256]; /* the delimiter, CR, LF and the '\0' behind the text */
+    unsigned char ends_field[256]; /* the delimiter, CR, LF and the '\0' after the text */
     char *unquoted;                /* the last field that had doubled quotes */
     size_t unquoted_capacity;
     int counts_records; /* a line feed inside quotes does not end a line */
@@ -25,27 +25,28 @@ typedef struct karma_i_csv_field {
     int last; /* of its record */
 } karma_i_csv_field;
 
-/* The delimiter, one of , ; tab | and ::, that cuts the records from `first` on best: of those that cut all records
- * into equally many fields the one with most fields; failing that, the first that cuts the first record at all, so that
- * a ragged file is called ragged; failing that, a comma. Two colons, which prose and code have too, must make three
- * fields and give way to what cuts all alike. Fails with KARMA_ERR_MEMORY only. */
+/* Guesses the delimiter, one of , ; tab | and ::, from the records from `first` on. Among delimiters that
+ * give every record the same number of fields, the one with most fields; failing that, the first that splits
+ * the first record at all, so that a ragged file is reported as ragged; failing that, a comma. Two colons,
+ * which occur in prose and code too, must make three fields and rank after any other delimiter that splits
+ * all records alike. Fails with KARMA_ERR_MEMORY only. */
 karma_status karma_i_csv_guess_delimiter(int *out, const karma_i_source *source, const char *first, karma_error *err);
 
-/* The fields of the record at `first`, and 0 if it cannot be cut. */
+/* The number of fields of the record at `first`; 0 if it cannot be split. */
 size_t karma_i_csv_count_fields(const karma_i_source *source, const char *first, int delimiter);
 
 /* `delimiter` as in karma_read_options, but not 0. */
 void karma_i_csv_scan_init(karma_i_csv_scan *scan, const karma_i_source *source, int delimiter);
 void karma_i_csv_scan_clear(karma_i_csv_scan *scan);
 
-/* Between records: is there none left? */
+/* Between records: whether there are no more. */
 static inline int karma_i_csv_at_end(const karma_i_csv_scan *scan) {
     return scan->next == scan->source->text + scan->source->length;
 }
 
 karma_status karma_i_csv_next(karma_i_csv_field *out, karma_i_csv_scan *scan, karma_error *err);
 
-/* A line with nothing on it: the first field of its record says so. */
+/* Whether the first field of a record shows that its line is empty. */
 static inline int karma_i_csv_is_empty_line(const karma_i_csv_field *first) {
     return first->last && !first->quoted && first->length == 0;
 }

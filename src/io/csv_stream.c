@@ -1,4 +1,5 @@
-/* Delimited text table by table. Each window is surveyed on its own; only counts are kept, for the notices at the end.
+/* Reads delimited text table by table. Each window is surveyed on its own; only counts are kept, for the
+ * notices at the end.
  */
 #include "base/error.h"
 #include "base/mem.h"
@@ -44,7 +45,7 @@ static int is_surveyed(const karma_i_csv_column *column) {
     return column->role == ROLE_ATTRIBUTE || column->role == ROLE_TARGET;
 }
 
-/* The next window, and in the beginning another look at how numbers are written. */
+/* Moves to the next window; at the beginning, also checks again how numbers are written. */
 static karma_status move_on(karma_i_csv_file *file, karma_error *err) {
     karma_i_csv_window *w = &file->window;
     KARMA_TRY(karma_i_csv_load_window(w, file->request->feed, (size_t)(w->next - w->text.text), 0, err));
@@ -55,7 +56,7 @@ static karma_status move_on(karma_i_csv_file *file, karma_error *err) {
     return karma_i_csv_find_style(file, err);
 }
 
-/* Ready for the rows of the window. */
+/* Prepares for the rows of the window. */
 static void start_part(karma_i_csv_file *file) {
     file->second = 0;
     file->part_start = file->window.next;
@@ -74,7 +75,7 @@ static void start_part(karma_i_csv_file *file) {
     }
 }
 
-/* Adds the counts of a part to the totals, and keeps an order of dates that it has shown. */
+/* Adds the counts of a part to the totals, and keeps the order of dates if the part shows one. */
 static karma_status end_part(karma_i_csv_stream *s, karma_error *err) {
     for (size_t i = 0; i < s->file.n_columns; i++) {
         karma_i_csv_column *column = &s->file.columns[i];

@@ -11,8 +11,8 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* In addition to what RFC 4180 requires: blanks at the ends, which a reader would trim, and the other delimiters,
- * which might mislead one that guesses. */
+/* Quotes more than RFC 4180 requires: blanks at the ends, which a reader would trim, and other delimiters,
+ * which could mislead a reader that guesses the delimiter. */
 static int needs_quotes(const char *text) {
     size_t length = strlen(text);
     if (length == 0) return 0;
@@ -32,13 +32,13 @@ void karma_csv_write_field(FILE *stream, const char *text) {
     (void)putc('"', stream);
 }
 
-/* Writes fields with commas between them and knows how many a line has. */
+/* Writes fields separated by commas and counts those of a line. */
 typedef struct csv_line {
     FILE *stream;
     size_t n_columns, n_written;
 } csv_line;
 
-/* An empty field that is alone on its line is quoted: an empty line may be taken for no record at all. */
+/* An empty field alone on its line is quoted, because readers may skip an empty line. */
 static void put_field(csv_line *line, const char *text) {
     if (line->n_written++) (void)putc(',', line->stream);
     if (*text == '\0' && line->n_columns == 1)

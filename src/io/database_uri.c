@@ -36,7 +36,7 @@ static int starts(const char *text, const char *word) {
     return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* Appends so many characters of a text; what is shown is one line. */
+/* Appends the first characters of a text, kept on one line. */
 static void put(char *out, size_t size, size_t *used, const char *text, size_t length) {
     for (size_t i = 0; i < length && *used + 1 < size; i++)
         out[(*used)++] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
@@ -46,7 +46,7 @@ static void put(char *out, size_t size, size_t *used, const char *text, size_t l
 /* Between the scheme and the parameters: the text between a : and the last @ is a password. */
 static void put_place(char *out, size_t size, size_t *used, const char *place, size_t length) {
     const char *at = NULL, *colon = NULL;
-    if (memchr(place, '=', length)) { /* keywords, which are not understood here and may be secret */
+    if (memchr(place, '=', length)) { /* keywords are not parsed here and may contain secrets */
         put(out, size, used, "...", 3);
         return;
     }
@@ -62,7 +62,7 @@ static void put_place(char *out, size_t size, size_t *used, const char *place, s
     put(out, size, used, at, length - (size_t)(at - place));
 }
 
-/* The name of a parameter decides whether its value is shown. */
+/* Shows or hides a parameter's value, depending on its name. */
 static int is_secret(const char *parameter) {
     static const char *const shown[] = {"table=", "timeout=", "host=", "hostaddr=", "port=", "dbname=", "user="};
     for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
@@ -90,12 +90,12 @@ char *karma_source_text(char *text, size_t size, const char *path) {
     text[0] = '\0';
     if (!driver || driver->is_file) {
         put(text, size, &used, path, strlen(path));
-        if (!driver) karma_i_hide_passwords(text, size); /* perhaps a URI that is misspelt */
+        if (!driver) karma_i_hide_passwords(text, size); /* perhaps a misspelt URI */
         return text;
     }
     size_t scheme = strcspn(path, ":") + 1, place = scheme;
     while (path[place] == '/') place++;
-    /* better to show too little than a password: everything up to the last @ is hidden */
+    /* never show a password: everything up to the last @ is hidden */
     const char *at = strrchr(path, '@');
     size_t from = at ? (size_t)(at - path) : place, end = from + strcspn(path + from, "?");
     put(text, size, &used, path, place);
@@ -163,8 +163,8 @@ static karma_status read_timeout(karma_i_uri *uri, const char *text, size_t leng
     return KARMA_OK;
 }
 
-/* Parameters of a file are all ours; those of a server that are not go to it. `rest` is all zero and has room
- * for all of them. */
+/* All parameters of a file are read here; unknown ones of a server are passed on to it in `rest`, which is
+ * all zero and has room for all. */
 static karma_status read_parameters(karma_i_uri *uri, char *rest, const char *text, karma_error *err) {
     size_t used = 0;
     while (*text) {
@@ -203,7 +203,7 @@ static karma_status read_place(karma_i_uri *uri, const char *place, size_t lengt
     if (memchr(place, '=', length))
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "%s: a server is named as postgres://USER@HOST:PORT/DATABASE?table=T", uri->name);
-    /* "postgres:DATABASE" is a database on the usual server */
+    /* "postgres:DATABASE" is a database on the default server */
     const char *start = starts(place, "//") ? "postgresql:" : "postgresql:///";
     size_t size = strlen(start) + length + strlen(rest) + 2;
     uri->place = karma_i_alloc(size, 1);
@@ -212,7 +212,7 @@ static karma_status read_place(karma_i_uri *uri, const char *place, size_t lengt
     return KARMA_OK;
 }
 
-/* Where the parameters start: at the first ? behind a user's password, which may have one. */
+/* Where the parameters start: at the first ? after the password, which may contain one. */
 static size_t parameters_at(const karma_i_uri *uri, const char *place) {
     size_t start = starts(place, "//") ? 2 : 0, at = start + strcspn(place + start, "@/");
     if (uri->driver->is_file || place[at] != '@') at = 0;

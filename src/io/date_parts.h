@@ -1,5 +1,5 @@
-/* What is learned from a column of dates: some numbers of each. A column "visit" becomes "visit.year", "visit.month"
- * and so on. */
+/* The attributes made from a column of dates: a column "visit" becomes the numbers "visit.year",
+ * "visit.month" and so on. */
 #ifndef KARMA_I_DATE_PARTS_H
 #define KARMA_I_DATE_PARTS_H
 
@@ -21,7 +21,7 @@ enum { KARMA_I_PART_NAME_EXTRA = 16 };
 char *karma_i_date_part_name(char *out, const char *column, karma_i_date_part part);
 /* Whether a column with or without dates and times of day has this part. */
 int karma_i_has_date_part(karma_i_date_part part, int has_dates, int has_times);
-/* True and the value, unless this moment lacks it. */
+/* Returns true and the value, unless this moment does not have that part. */
 int karma_i_date_part_value(double *out, const karma_i_moment *moment, karma_i_date_part part);
 
 #endif

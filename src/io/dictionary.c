@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Copies are in blocks that never move, so that entries may point at them. */
+/* Copies are stored in blocks that never move, so that entries may point to them. */
 typedef struct karma_i_block {
     struct karma_i_block *next;
     size_t used, size;
@@ -143,7 +143,7 @@ void karma_i_dictionary_sort(karma_i_dictionary *dictionary, uint32_t *ranks) {
 
 const char *karma_i_dictionary_nearest(const karma_i_dictionary *dictionary, const char *word) {
     const char **texts = karma_i_alloc(dictionary->count, sizeof *texts);
-    if (!texts) return NULL; /* the message goes without a suggestion */
+    if (!texts) return NULL; /* then the message has no suggestion */
     for (size_t i = 0; i < dictionary->count; i++) texts[i] = dictionary->entries[i].text;
     const char *nearest = karma_nearest_word(word, texts, dictionary->count);
     karma_i_free(texts);

@@ -1,5 +1,5 @@
-/* Distinct texts and their numbers: 0, 1, ... as they come, or by rank once sorted. Open addressing over
- * copies of the texts; adding and finding cost the length of the text. */
+/* Distinct texts and their numbers: 0, 1, ... in order of appearance, or by rank once sorted. Open addressing
+ * over copies of the texts; adding and finding cost the length of the text. */
 #ifndef KARMA_I_DICTIONARY_H
 #define KARMA_I_DICTIONARY_H
 
@@ -32,7 +32,7 @@ karma_status karma_i_dictionary_add(size_t *out, karma_i_dictionary *dictionary,
 int karma_i_dictionary_find(size_t *out, const karma_i_dictionary *dictionary, const char *text, size_t length);
 /* Renumbers the texts in ascending byte order. ranks[old number], if not NULL, becomes the new one. */
 void karma_i_dictionary_sort(karma_i_dictionary *dictionary, uint32_t *ranks);
-/* The text that comes nearest to `word`, for a message; NULL if none does. */
+/* The text most similar to `word`, for a message; NULL if none is similar. */
 const char *karma_i_dictionary_nearest(const karma_i_dictionary *dictionary, const char *word);
 /* Copies of the texts by number, each to be freed and the array too; *out is NULL if there are none. */
 karma_status karma_i_dictionary_texts(char ***out, const karma_i_dictionary *dictionary, karma_error *err);

@@ -1,5 +1,6 @@
-/* Bytes come from the file by read(2), or from a supply; those of a gzip file go through a small buffer and inflate.
- * Memory stops at the size of the machine's, and a line at 1 GB: an endless line, a device or a gzip bomb is an error.
+/* Bytes come from the file by read(2), or from a supply; those of a gzip file go through a small buffer and
+ * inflate. Memory is limited to half of the machine's and a line to 1 GB, so that an endless line, a device
+ * or a gzip bomb is an error.
  */
 #include "io/feed.h"
 
@@ -23,17 +24,17 @@ enum { LONGEST_LINE = 1 << 30, LONGEST_BINARY = 1 << 22 }; /* the second: with a
 struct karma_i_feed {
     const char *name;
     int file;
-    karma_i_supply supply; /* in place of a file, if it can be read */
+    karma_i_supply supply; /* read instead of a file, if set */
     int is_gzip, is_held, is_seekable;
     int raw_ended; /* the file has no more bytes */
     int ended;     /* there is no more text */
-    char *bytes;   /* the window is bytes[passed..length), with a '\0' behind */
+    char *bytes;   /* the window is bytes[passed..length), followed by a '\0' */
     size_t passed, length, capacity;
     size_t line_length; /* bytes after the last end of a line, and whether one of them is NUL */
     int line_has_nul;
-    size_t origin;    /* bytes that do not count as text: a byte order mark */
+    size_t origin;    /* bytes that are not text: a byte order mark */
     size_t size_hint; /* size of the file, by its metadata */
-    size_t from;      /* the first byte that counts, and how many are left, if only some of the file do */
+    size_t from;      /* if only part of the file is read: its first byte, and how many are left */
     size_t left, until;
     int is_restricted;
     z_stream inflater;
@@ -63,8 +64,8 @@ static karma_status read_bytes(size_t *got, karma_i_feed *f, void *to, size_t ro
 
 /* Room for `more` bytes and a '\0'. */
 static karma_status make_room(karma_i_feed *f, size_t more, karma_error *err) {
-    enum { SMALL = 1 << 24 }; /* rows may come one by one, and asking the system takes longer than reading one */
-    /* half of it: the table of the text needs some, too, and the system kills a process that takes all */
+    enum { SMALL = 1 << 24 }; /* rows may come one by one, and asking the system takes longer than a row */
+    /* half of it: the table needs memory too, and the system kills a process that takes all */
     size_t limit = f->length < SMALL && more < SMALL ? PTRDIFF_MAX : karma_i_memory_limit() / 2;
     if (more >= limit || f->length >= limit - more ||
         !karma_i_reserve(&f->bytes, &f->capacity, f->length + more + 1, 1))
@@ -88,7 +89,7 @@ static int starts_gzip(const unsigned char *bytes, size_t length) {
     return length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
 }
 
-/* Packed bytes: at least `least` of them, or all that are left. */
+/* Reads packed bytes: at least `least`, or all that are left. */
 static karma_status read_packed(karma_i_feed *f, size_t least, karma_error *err) {
     if (f->packed_length - f->used >= least) return KARMA_OK;
     memmove(f->packed, f->packed + f->used, f->packed_length - f->used);
@@ -102,7 +103,7 @@ static karma_status read_packed(karma_i_feed *f, size_t least, karma_error *err)
     return KARMA_OK;
 }
 
-/* Members follow one another; zeros at the end are padding (tapes), anything else is damage. */
+/* Members follow one another; zeros at the end are padding (from tapes), anything else is an error. */
 static karma_status next_member(karma_i_feed *f, karma_error *err) {
     KARMA_TRY(read_packed(f, 2, err));
     if (starts_gzip(f->packed + f->used, f->packed_length - f->used)) {
@@ -172,7 +173,7 @@ static karma_status read_some(karma_i_feed *f, size_t room, karma_error *err) {
     return KARMA_OK;
 }
 
-/* The text from `before` on is new. */
+/* Checks the lines of the new text, which starts at `before`. */
 static karma_status check_line(karma_i_feed *f, size_t before, karma_error *err) {
     size_t start = f->length;
     while (start > before && f->bytes[start - 1] != '\n' && f->bytes[start - 1] != '\r') start--;
@@ -193,7 +194,7 @@ static void drop_passed(karma_i_feed *f) {
     f->passed = 0;
 }
 
-/* A signal may end the waiting, too. */
+/* A signal may also end the waiting. */
 int karma_i_feed_wait(const karma_i_feed *f, int milliseconds) {
     if (f->supply.read) return !(f->supply.would_wait && f->supply.would_wait(f->supply.self));
     struct pollfd poll_file = {.fd = f->file, .events = POLLIN};

@@ -12,11 +12,11 @@ struct karma_i_first_rows {
     karma_hooks hooks;
     char *start;    /* the first records */
     size_t length;  /* of it */
-    size_t given;   /* bytes of it that were given out */
-    int only_start; /* the rest is not wanted now */
+    size_t given;   /* bytes already handed out */
+    int only_start; /* stop after the first records */
 };
 
-/* Waits until reading does not. The hook is asked all the while: nobody knows when the next row comes. */
+/* Waits until reading would not block. Meanwhile the hook is asked, since the next row may take any time. */
 static karma_status wait_for_text(karma_i_first_rows *f, karma_error *err) {
     size_t length;
     (void)karma_i_feed_text(f->feed, &length);
@@ -28,7 +28,8 @@ static karma_status wait_for_text(karma_i_first_rows *f, karma_error *err) {
     return length ? KARMA_OK : karma_i_feed_fill(f->feed, 1, 0, err);
 }
 
-/* Where the record number n_records ends; 0: behind what there is. *scanned, *n and *quoted are kept between calls. */
+/* Where record number n_records ends; 0: not within the present text. *scanned, *n and *quoted are kept
+ * between calls. */
 static size_t find_end(const char *text, size_t length, size_t n_records, size_t *scanned, size_t *n, int *quoted) {
     for (; *scanned < length; ++*scanned) {
         if (text[*scanned] == '"') *quoted = !*quoted;

@@ -1,5 +1,5 @@
-/* A text that is read twice at its start, though it may come through a pipe: once for its first rows, from which the
- * kinds of columns are learned, and once as a whole. Waiting for more of it can be interrupted. */
+/* A text whose beginning is read twice, even from a pipe: once for its first rows, from which the kinds of
+ * columns are learned, and once as part of the whole. Waiting for more of it can be interrupted. */
 #ifndef KARMA_I_FIRST_ROWS_H
 #define KARMA_I_FIRST_ROWS_H
 
@@ -13,11 +13,11 @@ typedef struct karma_i_first_rows karma_i_first_rows;
 karma_status karma_i_first_rows_open(karma_i_first_rows **out, const char *path, size_t n_records,
                                      const karma_hooks *hooks, karma_error *err);
 void karma_i_first_rows_free(karma_i_first_rows *first);
-/* What messages call it. */
+/* Its name in messages. */
 const char *karma_i_first_rows_name(const karma_i_first_rows *first);
 
-/* The text of the first records alone, as often as it is asked for; and all of the text, once. Neither is closed by
- * those who read it. */
+/* The text of the first records alone, any number of times; and the whole text, once. The reader closes
+ * neither. */
 karma_i_supply karma_i_first_rows_part(karma_i_first_rows *first);
 karma_i_supply karma_i_first_rows_and_rest(karma_i_first_rows *first);
 

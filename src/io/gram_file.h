@@ -4,7 +4,7 @@
 
 #include "karma/data.h"
 
-/* Gives the table the matrix in the file, which has as many rows. */
+/* Gives the table the matrix in the file, which must have the same number of rows. */
 karma_status karma_i_gram_read(karma_table *table, const char *path, karma_error *err);
 /* A table without columns for the rows of the matrix in the file. */
 karma_status karma_i_gram_read_only(karma_table **out, const char *path, karma_error *err);

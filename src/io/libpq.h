@@ -1,5 +1,5 @@
-/* PostgreSQL's client library, loaded when a server is first connected to: it brings twenty other libraries (Kerberos,
- * LDAP, TLS), which took more than half of the time of every start of the tool. */
+/* PostgreSQL's client library, loaded at the first connection to a server: it pulls in twenty other libraries
+ * (Kerberos, LDAP, TLS), which took more than half of the start-up time of the tool. */
 #ifndef KARMA_I_LIBPQ_H
 #define KARMA_I_LIBPQ_H
 
@@ -24,7 +24,7 @@ typedef struct karma_i_libpq {
 } karma_i_libpq;
 #undef KARMA_I_LIBPQ_MEMBER
 
-/* The functions of the library, which stays loaded. `user` is named by the message if it is not installed. */
+/* The functions of the library, which stays loaded. If it is not installed, the message names `user`. */
 karma_status karma_i_libpq_load(karma_i_libpq *out, const char *user, karma_error *err);
 
 #endif

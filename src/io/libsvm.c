@@ -1,5 +1,5 @@
 /* Two passes: the first checks every line, finds the largest index and surveys the labels, the second fills
- * the table. Attributes are called by their index, "1" to "d"; the label is called "target". */
+ * the table. Attributes are named by their index, "1" to "d"; the label is named "target". */
 #include "io/reader.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ enum { MAX_INDEX = 2147483647 };
 typedef struct svm_file {
     const karma_i_read_request *request;
     const char *name; /* for messages */
-    const char *next; /* the line to come */
+    const char *next; /* number of the next line */
     size_t next_line;
     size_t n_rows;
     size_t largest;      /* index, in the file or expected */
@@ -33,7 +33,7 @@ typedef struct svm_file {
 #define IGNORED UINT32_MAX
 
 typedef struct svm_line {
-    const char *next, *end; /* what is left of it, without the comment */
+    const char *next, *end; /* the rest of the line, without the comment */
     size_t number;
     karma_i_text label;
 } svm_line;
@@ -64,7 +64,7 @@ static void rewind_file(svm_file *file) {
     file->next_line = 1;
 }
 
-/* The next line that is more than a comment, up to its label; false at the end of the file. */
+/* Moves to the next line with content and reads its label; false at the end of the file. */
 static int next_line(svm_line *line, svm_file *file) {
     const char *end = file->request->source->text + file->request->source->length;
     while (file->next < end) {
@@ -109,7 +109,7 @@ static karma_status parse_value(double *out, const svm_file *file, const svm_lin
     return KARMA_OK;
 }
 
-/* Reads "index:value"; `before` is the index of the pair before, 0 for the first one. */
+/* Reads "index:value"; `before` is the index of the previous pair, 0 for the first one. */
 static karma_status parse_pair(svm_pair *out, const svm_file *file, const svm_line *line, karma_i_text token,
                                size_t before, karma_error *err) {
     const char *colon = memchr(token.text, ':', token.length);
@@ -130,7 +130,7 @@ static karma_status parse_pair(svm_pair *out, const svm_file *file, const svm_li
 
 /* --- options ------------------------------------------------------------------------------------------- */
 
-/* The label is the only target there can be. */
+/* The only possible target is the label. */
 static karma_status check_target(const svm_file *file, const karma_names *target, karma_error *err) {
     char asked[KARMA_I_EXCERPT_SIZE];
     for (size_t i = 0; i < target->count; i++)
@@ -212,7 +212,7 @@ static karma_status assign_places(svm_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* A model of attributes "1" to "d" wants them all, even if this file happens to end earlier. */
+/* A model with attributes "1" to "d" needs them all, even if the largest index of this file is smaller. */
 static void apply_expectation(svm_file *file) {
     const karma_i_expectation *expectation = file->request->expectation;
     size_t index;
@@ -267,11 +267,12 @@ static karma_status survey_lines(svm_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Attributes that any file may have: features hashed to 24 bits are so many. Others need as many bytes. */
+/* Any file may have this many attributes (features hashed to 24 bits); more are allowed if the file has as
+ * many bytes. */
 enum { FEW_ATTRIBUTES = 1 << 24 };
 
-/* One line can ask for two thousand million attributes. A table that clearly cannot fit in memory, or that takes
- * gigabytes for a few bytes, is refused with a message, before the system would kill the process. */
+/* One line can ask for two thousand million attributes. A table that clearly does not fit in memory, or that
+ * takes gigabytes for a few bytes, is refused with a message before the system kills the process. */
 static karma_status check_size(const svm_file *file, karma_error *err) {
     const size_t attribute_bytes = sizeof(karma_i_column) + 32; /* and its name on the heap */
     const size_t cell_bytes = sizeof(uint32_t) + sizeof(double);
@@ -319,7 +320,7 @@ static karma_status add_cell(svm_file *file, size_t index, double value, karma_e
     return karma_i_builder_add_cell(&file->builder, place, value, err);
 }
 
-/* What an absent index means for those from `first` to before `end`. */
+/* Sets attributes first to end - 1 to the value of an absent index. */
 static karma_status add_absent(svm_file *file, size_t first, size_t end, karma_error *err) {
     if (file->request->options->absent != KARMA_ABSENT_ZERO) return KARMA_OK;
     for (size_t index = first; index < end; index++) KARMA_TRY(add_cell(file, index, 0.0, err));

@@ -26,8 +26,8 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* Cells are compared after trimming, so a token must be trimmed too. Only quoted cells still have blanks at their ends:
- * databases pad columns of a fixed width. */
+/* Cells are compared after trimming, so a token must be trimmed too. Only quoted cells can still have blanks
+ * at their ends, from databases that pad columns of fixed width. */
 static karma_i_text trimmed(const char *text, size_t length) {
     while (length && is_blank(*text)) text++, length--;
     while (length && is_blank(text[length - 1])) length--;
@@ -57,8 +57,8 @@ void karma_i_missing_clear(karma_i_missing *missing) {
     *missing = (karma_i_missing){0};
 }
 
-/* -999 is also -999.0 and -999.00: programs write all numbers of a column with as many digits. Three zeros after a
- * comma are thousands. */
+/* -999 matches -999.0 and -999.00 too, since programs write all numbers of a column with the same number of
+ * decimals. Three zeros after a comma are thousands. */
 static int is_token(karma_i_text token, const char *text, size_t length) {
     size_t n = token.length;
     if (length < n || memcmp(token.text, text, n) != 0) return 0;

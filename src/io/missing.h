@@ -4,7 +4,7 @@
 
 #include "table/table.h"
 
-/* The usual ones, whatever their case, and the user's own, as they are. */
+/* The usual ones, in any case, and the user's own, spelt exactly. */
 typedef struct karma_i_missing {
     karma_i_text *tokens; /* the user's; none of them empty: an empty cell is missing anyway */
     size_t n_tokens;

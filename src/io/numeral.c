@@ -28,8 +28,9 @@ static size_t count_digits(const char *text, size_t length) {
     return n;
 }
 
-/* Copies the whole part without its separators to out: one to three digits, then groups of three, all with the same
- * separator. Returns the bytes read, and *used grows by those written; 0 if the text has no such groups. */
+/* Copies the integer part without its separators to out: one to three digits, then groups of three, all with
+ * the same separator. Returns the number of bytes read and adds those written to *used; 0 if the text has no
+ * such groups. */
 static size_t copy_groups(char *out, size_t *used, const char *text, size_t length, char decimal_mark) {
     size_t first = count_digits(text, length), at = first, n = first;
     size_t width = separator_length(text + at, length - at, decimal_mark);
@@ -66,7 +67,8 @@ static size_t copy_indian_groups(char *out, size_t *used, const char *text, size
     return 0;
 }
 
-/* The bytes of a + or a minus sign, typographic ones included, at the start of the text; *sign is it in plain form. */
+/* The bytes of a plus or minus sign, also a typographic one, at the start of the text; *sign is its plain
+ * form. */
 static size_t sign_length(char *sign, const char *text, size_t length) {
     *sign = '-';
     if (length >= 3 && memcmp(text, "\xe2\x88\x92", 3) == 0) return 3; /* U+2212 */
@@ -136,7 +138,7 @@ static size_t copy_front(char *out, size_t *used, unsigned *how, const char *tex
     return at + second;
 }
 
-/* The text in plain form: a point as its mark, nothing between its digits. 0: it cannot be a number. */
+/* The text in plain form: with a decimal point and without separators. 0: it cannot be a number. */
 static size_t make_plain(char *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
     size_t used = 0, at = copy_front(out, &used, how, text, length);
     if (at < length && (text[at] == '-' || text[at] == '+')) return 0; /* one sign is enough */
@@ -155,7 +157,7 @@ static size_t make_plain(char *out, unsigned *how, const char *text, size_t leng
     return used;
 }
 
-/* The bytes of < > <= >= and the blanks behind it. */
+/* The bytes of < > <= >= and the blanks after it. */
 static size_t bound_length(const char *text, size_t length) {
     size_t at = 0;
     if (length >= 3 && (memcmp(text, "\xe2\x89\xa4", 3) == 0 || memcmp(text, "\xe2\x89\xa5", 3) == 0))
@@ -208,7 +210,7 @@ static int parse_bare(double *out, unsigned *how, const char *text, size_t lengt
     return 1;
 }
 
-/* 1.234,50-, as accounting systems write it, also before a currency. */
+/* A minus sign at the end, as accounting systems write it (1.234,50-), also before a currency. */
 static int parse_minus_behind(double *out, unsigned *how, const char *text, size_t length, char decimal_mark) {
     unsigned found = 0;
     size_t end = strip_unit(&found, text, length);

@@ -17,19 +17,21 @@ enum {
     KARMA_I_NUMERAL_FRANC = 256,
     KARMA_I_NUMERAL_KRONE = 512,
     KARMA_I_NUMERAL_CURRENCY = 8 | 16 | 32 | 64 | 128 | 256 | 512,
-    KARMA_I_NUMERAL_ACCOUNTING = 1024 /* in parentheses, or with the minus sign behind: (5) and 5- are -5 */
+    KARMA_I_NUMERAL_ACCOUNTING = 1024 /* in parentheses or with a minus sign at the end: (5) and 5- are -5 */
 };
 
 /* True and *out if the text is a number. The decimal mark is '.' or ','; the other one may then separate thousands, as
  * may a space, a no-break space or an apostrophe, if every group but the first has three digits and the first does not
- * start with 0; in 1,23,456 the last group has three digits and those before it two, as in India. A sign < > <= >= in
- * front, or a + or % behind, is left out, and so is $, €, £, ¥ or ₹ on either side, or a code such as EUR and a blank.
- * Parentheses around a number without a sign make it negative, and so does a minus sign behind it.
+ * start with 0; in 1,23,456 the last group has three digits and those before it two, as in India. A sign < >
+ * <= >= before the number, a + or % after it, $, €, £, ¥ or ₹ on either side, and a code such as EUR with a
+ * blank are dropped. Parentheses around a number without a sign make it negative, and so does a minus sign
+ * after it.
  * *how gets the bits above. */
 int karma_i_numeral_parse(double *out, unsigned *how, const char *text, size_t length, char decimal_mark);
 
-/* What a text says about the decimal mark of its file: '.' or ',' if it is a number under that mark alone ("3.14",
- * "0,5"), 0 if it is none, or one under both ("12", "1,234", which is 1234 or 1.234). */
+/* What a text shows about the decimal mark of its file: '.' or ',' if it is a number with that mark only
+ * ("3.14", "0,5"); 0 if it is not a number, or is one with either mark ("12", "1,234", which is 1234 or
+ * 1.234). */
 char karma_i_numeral_mark(const char *text, size_t length);
 
 #endif

@@ -1,5 +1,5 @@
-/* Rows of a PostgreSQL server as delimited text: COPY writes just that, row by row. All is read in one transaction that
- * cannot write, so that rows and columns are one state of the database. */
+/* Rows of a PostgreSQL server as delimited text, which COPY writes row by row. Everything is read in one
+ * read-only transaction, so that rows and columns come from one state of the database. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +12,12 @@
 typedef struct postgres_rows {
     karma_i_rows_request request;
     karma_i_postgres server;
-    char *line; /* libpq's: what is not given out yet is line[given..length) */
+    char *line; /* owned by libpq: line[given..length) is not handed out yet */
     size_t given, length;
     int ended;
 } postgres_rows;
 
-/* The end of COPY: errors in the middle are reported here. */
+/* Ends COPY; errors in the middle are reported here. */
 static karma_status end_copy(postgres_rows *r, karma_error *err) {
     PGresult *result = r->server.pq.PQgetResult(r->server.connection);
     karma_status st = r->server.pq.PQresultStatus(result) == PGRES_COMMAND_OK
@@ -34,7 +34,7 @@ static karma_status ask_to_stop(const postgres_rows *r, karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_CANCELLED, "%s: interrupted", r->request.uri->name);
 }
 
-/* More of the answer, or a moment in which there is none: a query may take hours before its first row. */
+/* Reads more of the answer, or waits a moment: a query may take hours before its first row. */
 static karma_status wait_for_server(postgres_rows *r, karma_error *err) {
     struct pollfd socket = {.fd = r->server.pq.PQsocket(r->server.connection), .events = POLLIN};
     if (poll(&socket, 1, 100) > 0 && r->server.pq.PQconsumeInput(r->server.connection) == 0)
@@ -69,7 +69,8 @@ static karma_status read_rows(void *self, size_t *got, char *to, size_t room, ka
     return KARMA_OK;
 }
 
-/* A server works on a query until it notices that the client is gone. A cancel request stops it at once. */
+/* A server would continue a query until it notices that the client is gone. A cancel request stops it at
+ * once. */
 static void stop_query(const karma_i_postgres *server) {
     char message[256];
     int is_active = server->pq.PQtransactionStatus(server->connection) == PQTRANS_ACTIVE;
@@ -100,7 +101,7 @@ static karma_status begin(postgres_rows *r, karma_error *err) {
     return karma_i_postgres_run(&r->server, r->request.uri, sql, err);
 }
 
-/* The name is unknown, or there is none: the only table, to be freed, or an error that lists them. */
+/* For a name that is unknown or not given: the only table, to be freed, or an error that lists the tables. */
 static karma_status find_only_table(char **out, postgres_rows *r, karma_error *err) {
     static const char sql[] =
         "SELECT c.relname, c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE "
@@ -135,7 +136,7 @@ static karma_status find_statement(char **out, postgres_rows *r, karma_error *er
     }
     if (r->request.uri->table) KARMA_TRY(karma_i_postgres_find(&table, &kind, &r->server, r->request.uri, err));
     if (!table) KARMA_TRY(find_only_table(&table, r, err));
-    if (!table) return karma_i_fail_memory(err); /* cannot be: for checkers that see one function at a time */
+    if (!table) return karma_i_fail_memory(err); /* cannot happen; for static analysis */
     size_t size = strlen(table) + 32;
     *out = karma_i_alloc(size, 1);
     if (*out) (void)snprintf(*out, size, "SELECT * FROM %s", table);
@@ -144,7 +145,7 @@ static karma_status find_statement(char **out, postgres_rows *r, karma_error *er
 }
 
 static karma_status check_columns(const postgres_rows *r, const PGresult *described, karma_error *err) {
-    enum { BYTEA = 17, JSON = 114, JSONB = 3802 }; /* numbers of types, which never change */
+    enum { BYTEA = 17, JSON = 114, JSONB = 3802 }; /* type numbers, which never change */
     const char *uri = r->request.uri->name;
     if (r->server.pq.PQnparams(described))
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: option 'query' has parameters, which have no values", uri);
@@ -167,7 +168,7 @@ static karma_status check_columns(const postgres_rows *r, const PGresult *descri
     return KARMA_OK;
 }
 
-/* The server must take it as one statement on its own before it becomes a part of another. */
+/* The server must accept the query as one complete statement before it becomes part of another. */
 static karma_status check_statement(postgres_rows *r, const char *statement, karma_error *err) {
     PGresult *result = r->server.pq.PQprepare(r->server.connection, "", statement, 0, NULL);
     karma_status st = r->server.pq.PQresultStatus(result) == PGRES_COMMAND_OK
@@ -192,7 +193,7 @@ static karma_status start_copy(postgres_rows *r, const char *statement, karma_er
     karma_i_free(sql);
     if (!is_sent) return karma_i_postgres_fail(&r->server, r->request.uri, err);
     while (r->server.pq.PQisBusy(r->server.connection))
-        KARMA_TRY(wait_for_server(r, err)); /* it answers with the first rows */
+        KARMA_TRY(wait_for_server(r, err)); /* the server answers with the first rows */
     PGresult *result = r->server.pq.PQgetResult(r->server.connection);
     karma_status st = r->server.pq.PQresultStatus(result) == PGRES_COPY_OUT
                           ? KARMA_OK

@@ -13,7 +13,7 @@ const karma_i_driver karma_i_postgres_driver = {{"postgres", "postgresql"},
                                                 karma_i_postgres_write_table,
                                                 karma_i_postgres_identify};
 
-/* Every occurrence of the word becomes dots. */
+/* Replaces every occurrence of the word by dots. */
 static void hide(char *text, const char *word) {
     size_t length = word ? strlen(word) : 0;
     for (char *found = text; length && (found = strstr(found, word)); found += length) memset(found, '.', length);
@@ -29,7 +29,7 @@ karma_status karma_i_postgres_fail(const karma_i_postgres *server, const karma_i
                    server->connection ? server->pq.PQerrorMessage(server->connection) : "out of memory");
     if (server->connection) hide(text, server->pq.PQpass(server->connection));
     text[strcspn(text, "\n")] = '\0'; /* the rest is hints and places in statements of this library */
-    text[300] = '\0';                 /* after hiding: a password is not cut before it is found */
+    text[300] = '\0';                 /* shortened after hiding: a cut password would not be found */
     const char *start = strncmp(text, "ERROR:  ", 8) == 0 ? text + 8 : text;
     return karma_i_fail(err, KARMA_ERR_IO, "%s: %s", uri->name, *start ? start : "the server does not answer");
 }
@@ -38,7 +38,7 @@ karma_status karma_i_postgres_connect(karma_i_postgres *out, const karma_i_uri *
     char wait[32];
     *out = (karma_i_postgres){0};
     KARMA_TRY(karma_i_libpq_load(&out->pq, uri->name, err));
-    /* what libpq says about a URI quotes it, with the password */
+    /* libpq's messages about a URI quote it, with the password */
     PQconninfoOption *parsed = out->pq.PQconninfoParse(uri->place, NULL);
     if (!parsed)
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: not a valid URI: postgres://USER@HOST:PORT/DATABASE?table=NAME",
@@ -93,7 +93,7 @@ karma_status karma_i_postgres_identify(karma_i_identity *out, const karma_i_uri 
     karma_status st = karma_i_postgres_connect(&server, uri, err);
     if (st == KARMA_OK && uri->table) st = karma_i_postgres_find(&table, &kind, &server, uri, err);
     if (st == KARMA_OK) {
-        /* servers have many names, but each was started at a time of its own */
+        /* a server can have many names, but its start time identifies it */
         const char *const values[] = {table};
         PGresult *result =
             server.pq.PQexecParams(server.connection,

@@ -45,7 +45,7 @@ static karma_status add_table(postgres_table *t, karma_error *err) {
     return add_name(t, name, strlen(name), err);
 }
 
-/* *found, to be freed: the table that is to be replaced, or NULL. */
+/* *found, to be freed: the table to replace, or NULL. */
 static karma_status look_for_table(char **found, postgres_table *t, karma_error *err) {
     const karma_i_uri *uri = t->target->uri;
     char name[KARMA_I_EXCERPT_SIZE], kind = 0;
@@ -126,7 +126,7 @@ static karma_status fill_table(postgres_table *t, FILE *text, karma_error *err) 
     return copies ? send_text(t, text, err) : karma_i_postgres_fail(&t->server, t->target->uri, err);
 }
 
-/* What fails is rolled back when the connection ends. */
+/* A failed transaction is rolled back when the connection ends. */
 karma_status karma_i_postgres_write_table(const karma_i_table_target *target, FILE *text, karma_error *err) {
     postgres_table t = {.target = target};
     char begin[80];

@@ -1,7 +1,7 @@
-/* One row per user, one attribute per item. The users of the users file come first, in its order, then those that only
- * have ratings, as they appear: row i is entry i of one dictionary. The ratings are read once, in any order, and
- * brought into that of the table by two stable counting sorts, so that the cost is proportional to the number of
- * ratings. */
+/* One row per user, one attribute per item. The users of the users file come first, in its order, then users
+ * who only have ratings, in order of appearance: row i is entry i of one dictionary. The ratings are read
+ * once, in any order, and put into the order of the table by two stable counting sorts, so the cost is
+ * proportional to the number of ratings. */
 #include "io/reader.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ typedef struct item {
 /* The label of --item 7 is called like:7. */
 static const char like_prefix[] = "like:";
 
-/* The file of users. Without one all is empty. */
+/* The file of users; all empty without one. */
 typedef struct users_file {
     karma_i_source source;
     karma_i_csv_records records; /* only for the names of its columns */
@@ -52,7 +52,7 @@ typedef struct ratings_file {
     karma_i_survey survey; /* of the ratings */
     users_file users;
     karma_i_dictionary user_ids; /* by row */
-    karma_i_dictionary item_ids; /* as they come */
+    karma_i_dictionary item_ids; /* in the order of the file */
     item *items;                 /* in the order of the table */
     uint32_t *item_places;       /* in `items`, by entry of the dictionary */
     uint32_t liked;              /* the place of --item, or NO_ITEM */
@@ -125,8 +125,8 @@ static karma_status add_users(ratings_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* The users file is read like any CSV, except that its delimiter is its own, that columns may be named that are
- * items, and that with --item the label is elsewhere. */
+/* The users file is read like any CSV, but with its own delimiter; options may name items as columns, and
+ * with --item the label is not in this file. */
 static karma_status read_users(ratings_file *file, karma_error *err) {
     karma_i_read_request request = *file->request;
     karma_read_options options = *request.options;
@@ -238,7 +238,8 @@ static int compare_items(const void *a, const void *b) {
     return strcmp(x->id, y->id);
 }
 
-/* In numeric order if all IDs are numbers, else in byte order: whatever order the file has. */
+/* Sorts the items, in numeric order if all IDs are numbers, otherwise in byte order, so that the order of the
+ * file does not matter. */
 static void sort_items(ratings_file *file) {
     size_t n = file->item_ids.count;
     int numeric = 1;
@@ -252,7 +253,7 @@ static void sort_items(ratings_file *file) {
     qsort(file->items, n, sizeof *file->items, compare_items);
 }
 
-/* From here on a rating has the place of its item. */
+/* Replaces the item of each rating by its place. */
 static karma_status order_items(ratings_file *file, karma_error *err) {
     size_t n = file->item_ids.count;
     file->items = karma_i_alloc(n, sizeof *file->items);
@@ -270,8 +271,8 @@ static uint32_t find_item(const ratings_file *file, const char *id) {
     return karma_i_dictionary_find(&entry, &file->item_ids, id, strlen(id)) ? file->item_places[entry] : NO_ITEM;
 }
 
-/* A name in the lists of columns belongs to the users file if that has it, else to an item. *place is NO_ITEM for a
- * column of users. */
+/* A name in the lists of columns means a column of the users file if there is one, otherwise an item. *place
+ * is NO_ITEM for a column of users. */
 static karma_status resolve_name(uint32_t *place, const ratings_file *file, const char *name, karma_error *err) {
     const karma_i_dictionary *columns = &file->users.records.names;
     *place = NO_ITEM;
@@ -302,7 +303,7 @@ static karma_status apply_names(ratings_file *file, karma_error *err) {
     return KARMA_OK;
 }
 
-/* A model that predicts the liking of an item never learned from it. */
+/* A model that predicts whether users like an item never learned from that item. */
 static void take_out_expected(ratings_file *file) {
     const karma_i_expectation *expectation = file->request->expectation;
     for (size_t i = 0; expectation && i < expectation->n_targets; i++) {
@@ -354,8 +355,7 @@ static size_t key_of(const rating *r, int by_row) {
     return by_row ? r->row : r->item;
 }
 
-/* A counting sort of from[0..n) by a key below n_keys; what has the same key stays in its order. `start` is room for
- * n_keys + 1 numbers. */
+/* A stable counting sort of from[0..n) by a key below n_keys. `start` has room for n_keys + 1 numbers. */
 static void sort_by_key(rating *to, const rating *from, size_t n, int by_row, size_t *start, size_t n_keys) {
     memset(start, 0, (n_keys + 1) * sizeof *start);
     for (size_t i = 0; i < n; i++) start[key_of(&from[i], by_row) + 1]++;
@@ -363,7 +363,7 @@ static void sort_by_key(rating *to, const rating *from, size_t n, int by_row, si
     for (size_t i = 0; i < n; i++) to[start[key_of(&from[i], by_row)]++] = from[i];
 }
 
-/* By row, in a row by item, for the same item as in the file. */
+/* Sorts by row, then by item, then by position in the file. */
 static karma_status sort_ratings(ratings_file *file, karma_error *err) {
     size_t n = file->n_ratings, n_rows = file->user_ids.count, n_items = file->item_ids.count;
     rating *by_item = karma_i_alloc(n, sizeof *by_item);
@@ -380,7 +380,7 @@ static karma_status sort_ratings(ratings_file *file, karma_error *err) {
 
 /* --- the table ----------------------------------------------------------------------------------------- */
 
-/* The only target there is then: --item and --target exclude each other. */
+/* With --item this is the only target, since --item and --target exclude each other. */
 static karma_status make_like_target(ratings_file *file, karma_error *err) {
     const char *id = file->items[file->liked].id;
     size_t size = strlen(like_prefix) + strlen(id) + 1;
@@ -419,7 +419,7 @@ static int is_repeated(const ratings_file *file, size_t i) {
     return i + 1 < file->n_ratings && r[1].row == r->row && r[1].item == r->item;
 }
 
-/* A user's line in the users file; without it labels are missing, and the row has weight 1. */
+/* Reads a user's line in the users file; without a line, labels are missing and the row has weight 1. */
 static karma_status fill_known(double *weight, ratings_file *file, size_t row, karma_error *err) {
     const karma_table *table = file->users.table;
     *weight = 1.0;
@@ -430,7 +430,7 @@ static karma_status fill_known(double *weight, ratings_file *file, size_t row, k
     return karma_i_builder_copy_cells(&file->builder, table, row, err);
 }
 
-/* *next is the first rating of the row, and becomes that of the next one. */
+/* *next is the first rating of the row, and becomes the first rating of the next row. */
 static karma_status fill_row(ratings_file *file, size_t row, size_t *next, karma_error *err) {
     const karma_i_dictionary_entry *user = &file->user_ids.entries[row];
     karma_i_text id = {user->text, user->length};

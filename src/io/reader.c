@@ -15,8 +15,8 @@
 #include "table/reading.h"
 #include "table/table_split.h"
 
-/* In the order in which they are tried: the first one that fits the file name is taken. A reader without endings fits
- * every name, so formats that only the option 'format' chooses come after csv. */
+/* Readers are tried in this order, and the first that fits the file name is used. A reader without endings
+ * fits every name, so formats that only the option 'format' chooses come after csv. */
 #define READERS(X)    X(libsvm) X(arff) X(tsv) X(csv) X(ratings)
 #define DECLARE(name) extern KARMA_I_READER(name);
 #define ITEM(name)    &karma_i_reader_##name,
@@ -46,7 +46,7 @@ static int fits_name(const karma_i_reader *r, const char *path) {
     return 0;
 }
 
-/* By the name among the readers of the format; if the name fits none of them, the last. */
+/* Finds the reader of the format that fits the name; if none does, the last reader of the format. */
 static const karma_i_reader *choose_reader(int format, const char *path) {
     const karma_i_reader *chosen = NULL;
     for (size_t i = 0; i < N_READERS; i++) {
@@ -94,11 +94,12 @@ static karma_status look_at_start(karma_i_csv_window *start, karma_i_feed *feed,
         KARMA_TRY(karma_i_csv_load_window(start, feed, 0, patient, err));
     }
     if (!start->is_cut) return KARMA_OK;
-    /* there is more: what is not text, perhaps without end, is refused before some reader takes all of it */
+    /* there is more: input that is not text, and may have no end, is refused before a reader takes all of
+     * it */
     return karma_i_check_text(start->text.name, start->text.text, start->text.length, 1, err);
 }
 
-/* The readers other than CSV take a text that is whole and checked. */
+/* Readers other than CSV need the whole text, checked. */
 static karma_status read_whole(karma_table **out, const karma_i_reader *chosen, const karma_i_read_request *request,
                                karma_i_feed *feed, karma_error *err) {
     karma_i_source source;
@@ -122,7 +123,8 @@ typedef struct job {
     karma_i_read_request request;
 } job;
 
-/* Rows of a database come as CSV of this library: options and models about other texts do not apply. */
+/* Rows of a database are CSV written by this library, so options and models about other texts do not
+ * apply. */
 static void expect_cells(job *j, const karma_read_options *options) {
     j->reading = *options;
     j->reading.format = KARMA_FORMAT_CSV;
@@ -133,7 +135,7 @@ static void expect_cells(job *j, const karma_read_options *options) {
     j->request.is_database = 1;
 }
 
-/* The text of a file, of a database, or of a supply, whose name the path then is. */
+/* Opens the text of a file, of a database, or of a supply whose name is the path. */
 static karma_status open_feed(job *j, const char *path, const karma_i_supply *supply, karma_error *err) {
     const karma_read_options *options = j->request.options;
     int is_database = !supply && karma_is_database(path);
@@ -151,7 +153,7 @@ static void end_job(job *j) {
     karma_i_uri_clear(&j->uri);
 }
 
-/* Opens the file and finds its reader. To be ended by end_job. */
+/* Opens the file and finds its reader. Must be ended by end_job. */
 static karma_status open_job(job *j, const char *path, const karma_i_supply *supply, const karma_read_options *options,
                              const karma_i_expectation *expectation, const karma_ranks *ranks, const karma_hooks *hooks,
                              int patient, karma_error *err) {
@@ -216,7 +218,7 @@ static karma_status read_with(karma_table **out, const char *path, const karma_i
 
 /* --- the cache ----------------------------------------------------------------------------------------- */
 
-/* Reads the file with its rows on the disk, and puts the table into the cache. */
+/* Reads the file, keeping its rows on disk, and puts the table into the cache. */
 static karma_status fill_cache(karma_table **out, karma_i_cache *cache, const char *path,
                                const karma_read_options *options, karma_error *err) {
     job j;
@@ -243,7 +245,7 @@ static karma_status read_cached(karma_table **out, const char *path, const karma
     return st;
 }
 
-/* Only one file that is learned from has a cache. */
+/* Only a single training file has a cache. */
 static karma_status check_cache(const char *path, const karma_read_options *o, int is_learned_from, karma_error *err) {
     const char *other = o->gram ? "gram" : o->users ? "users" : NULL;
     char name[200];
@@ -353,7 +355,7 @@ struct karma_i_table_stream {
     karma_read_options options; /* owns its texts */
     int has_options;
     job job;
-    const karma_ranks *ranks; /* of which each reads a part; NULL: there are no others */
+    const karma_ranks *ranks; /* each reads a part; NULL: there is one process */
     karma_i_csv_stream *csv;  /* NULL: the format is read at once */
     int ended;
 };

@@ -1,4 +1,4 @@
-/* From a file to a table: which reader, and what every reader is given. */
+/* From a file to a table: the choice of the reader, and the request that every reader gets. */
 #ifndef KARMA_I_READER_H
 #define KARMA_I_READER_H
 
@@ -10,10 +10,9 @@
 typedef struct karma_i_expectation {
     const karma_i_column *columns;
     size_t n_columns;
-    const char *const *targets; /* the columns with the labels, if the options name none; those that the file has */
+    const char *const *targets; /* the label columns if the options name none; only those in the file */
     size_t n_targets;
-    const karma_read_options
-        *reading; /* how the training file was read; holds where the options say nothing. NULL: none */
+    const karma_read_options *reading; /* how the training file was read: defaults for the options. NULL: none */
 } karma_i_expectation;
 
 typedef struct karma_i_read_request {
@@ -21,13 +20,13 @@ typedef struct karma_i_read_request {
     const karma_read_options *options;      /* checked */
     const karma_i_expectation *expectation; /* NULL: nothing is expected */
     const karma_hooks *hooks;
-    int likely_delimiter;      /* what the file's name suggests; 0: nothing */
-    karma_read_options *found; /* receives what was not given but found out: the decimal mark, the order of dates */
-    karma_i_feed *feed;        /* where the text comes from, if it is not all in `source`; NULL: it is. CSV only */
+    int likely_delimiter;      /* suggested by the file's name; 0: none */
+    karma_read_options *found; /* receives what was inferred: the decimal mark, the order of dates */
+    karma_i_feed *feed;        /* the origin of the text; NULL: it is all in `source`. CSV only */
     int is_cut;                /* `source` holds its first lines only */
     int is_database;           /* messages count rows from 1; the header is written by this library */
-    const karma_ranks *ranks;  /* of which each reads a part; NULL: all is read. CSV only */
-    size_t lines_above;        /* of the file, which `source` does not have between the header and the rows */
+    const karma_ranks *ranks;  /* each process reads a part; NULL: all is read. CSV only */
+    size_t lines_above;        /* lines of the file between the header and the rows that `source` lacks */
     const char *folder;        /* the rows are kept in files of this directory; NULL: in memory. CSV only */
     int names_elsewhere;       /* --numeric, --category and --ignore may also name what another file has */
 } karma_i_read_request;
@@ -52,15 +51,15 @@ karma_status karma_i_table_read(karma_table **out, const char *path, const karma
 karma_status karma_i_table_read_supply(karma_table **out, const char *name, karma_i_supply supply,
                                        const karma_read_options *options, const karma_hooks *hooks, karma_error *err);
 
-/* Table by table, for data of any length: CSV comes in parts, other formats as one table. The expectation, what it
- * points to and the path must outlive the stream. *out is NULL after the last table. ranks, unless NULL: each process
- * has a part of the file. */
+/* Reads table by table, for data of any length: CSV comes in parts, other formats as one table. The
+ * expectation, everything it points to and the path must outlive the stream. *out is NULL after the last
+ * table. With ranks, each process reads a part of the file. */
 typedef struct karma_i_table_stream karma_i_table_stream;
 karma_status karma_i_table_stream_open(karma_i_table_stream **out, const char *path, const karma_read_options *options,
                                        const karma_i_expectation *expectation, const karma_ranks *ranks,
                                        const karma_hooks *hooks, karma_error *err);
-/* The same for a supply, whose text has a header unless it is like a file's; what there is at one time is one table.
- * The supply has nothing to close. `name` must outlive the stream. */
+/* The same for a supply, whose text has a header unless it is like a file's; the text available at one time
+ * is one table. The supply has nothing to close. `name` must outlive the stream. */
 karma_status karma_i_table_stream_open_supply(karma_i_table_stream **out, const char *name, karma_i_supply supply,
                                               const karma_read_options *options, const karma_i_expectation *expectation,
                                               const karma_hooks *hooks, karma_error *err);

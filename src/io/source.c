@@ -1,4 +1,4 @@
-/* A file that is read whole, and the check that it is text. */
+/* Reads a whole file and checks that it is text. */
 #include "io/source.h"
 
 #include <stdint.h>
@@ -76,7 +76,7 @@ karma_status karma_i_check_text(const char *name, const char *text, size_t lengt
                         name, line, (unsigned)(unsigned char)text[i]);
 }
 
-/* What other files start with, and what can be done with them. */
+/* How other files start, and advice on them. */
 static const struct {
     const char *start;
     size_t length;
@@ -124,7 +124,7 @@ static karma_status fail_utf16(const char *name, const char *bytes_order, karma_
                         name, bytes_order);
 }
 
-/* Every second byte of plain letters is 0: the first one, or the second. */
+/* UTF-16: every second byte of plain letters is 0, the first or the second of each pair. */
 static int is_bare_utf16(const char *text, size_t length, size_t zero) {
     return length >= 4 && !text[zero] && !text[zero + 2] && text[1 - zero] && text[3 - zero];
 }

@@ -1,4 +1,4 @@
-/* The text of a file, whole in memory, and how messages quote from it. */
+/* The whole text of a file in memory, and quotations from it for messages. */
 #ifndef KARMA_I_SOURCE_H
 #define KARMA_I_SOURCE_H
 
@@ -26,16 +26,16 @@ karma_status karma_i_source_load(karma_i_source *out, const char *path, karma_er
 karma_status karma_i_source_load_feed(karma_i_source *out, karma_i_feed *feed, karma_error *err);
 void karma_i_source_clear(karma_i_source *source);
 
-/* Fails with the line if the text is not UTF-8 or has NUL bytes; takes the byte order mark off the front. */
+/* Fails with the line if the text is not UTF-8 or has NUL bytes; removes the byte order mark at the front. */
 karma_status karma_i_source_check_text(karma_i_source *source, karma_error *err);
 
-/* The same in two steps: the bytes of a byte order mark at the start of a text, which must not be empty or UTF-16; and
- * a check of whole lines from `first_line` on. */
+/* The same in two steps: the length of a byte order mark at the start of a text, which must not be empty or
+ * UTF-16; and a check of whole lines from `first_line` on. */
 karma_status karma_i_check_start(size_t *skipped, const char *name, const char *text, size_t length, karma_error *err);
 karma_status karma_i_check_text(const char *name, const char *text, size_t length, size_t first_line, karma_error *err);
 
-/* A piece of text fit for one line of a message: control characters become '?', and what is too long ends in
- * "..." after a whole character. Returns `out`. */
+/* A piece of text for one line of a message: control characters become '?', and a long text is cut after a
+ * whole character and ends in "...". Returns `out`. */
 enum { KARMA_I_EXCERPT_SIZE = 64 };
 char *karma_i_excerpt(char out[KARMA_I_EXCERPT_SIZE], const char *text, size_t length);
 

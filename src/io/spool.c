@@ -15,7 +15,7 @@ typedef struct spool_walk {
     karma_i_spool_row_fn end_row;
     void *payload;
     size_t n_records;
-    int with_header; /* the header is shown too */
+    int with_header; /* the header is included */
 } spool_walk;
 
 static karma_status read_text(void *self, size_t *got, char *to, size_t room, karma_error *err) {
@@ -37,7 +37,7 @@ static karma_status walk_record(spool_walk *walk, karma_i_csv_scan *scan, karma_
     return is_shown ? walk->end_row(walk->payload, err) : KARMA_OK;
 }
 
-/* The records of a window; *cut is where one starts that the window cuts. */
+/* Reads the records of a window; *cut is the start of a record cut by its end. */
 static karma_status walk_window(spool_walk *walk, const karma_i_csv_window *window, const char **cut,
                                 karma_error *err) {
     karma_i_csv_scan scan;
@@ -87,7 +87,7 @@ typedef struct spool_survey {
 
 static karma_status add_column(karma_i_spool_columns *c, size_t number, const karma_i_csv_field *field,
                                karma_error *err) {
-    if (number < c->count) return KARMA_OK; /* shown for the second time */
+    if (number < c->count) return KARMA_OK; /* already counted */
     char *name = karma_i_strndup(field->text, field->length);
     if (!name || !karma_i_reserve(&c->names, &c->capacity, c->count + 1, sizeof *c->names) ||
         !karma_i_reserve(&c->kinds, &c->kind_capacity, c->count + 1, sizeof *c->kinds)) {
@@ -99,7 +99,7 @@ static karma_status add_column(karma_i_spool_columns *c, size_t number, const ka
     return KARMA_OK;
 }
 
-/* The kind of a cell whose text is that of its number: "007" and "1e5" are texts. */
+/* A cell is a number only if its text is exactly how the number is written: "007" and "1e5" are texts. */
 static karma_i_spool_kind kind_of(const karma_i_csv_field *field) {
     char text[KARMA_NUMBER_SIZE];
     double value;

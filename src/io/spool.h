@@ -1,4 +1,4 @@
-/* Tables that were written as CSV on their way into a database. */
+/* Tables written as CSV on their way into a database. */
 #ifndef KARMA_I_SPOOL_H
 #define KARMA_I_SPOOL_H
 
@@ -24,11 +24,12 @@ typedef struct karma_i_spool_columns {
 karma_status karma_i_spool_survey(karma_i_spool_columns *out, const char *name, FILE *text, karma_error *err);
 void karma_i_spool_clear(karma_i_spool_columns *columns);
 
-/* Cells of the rows in their order; an empty one is NULL in the database. */
+/* Cells of the rows in order; an empty cell is NULL in the database. */
 typedef karma_status (*karma_i_spool_cell_fn)(void *payload, size_t column, const karma_i_csv_field *field,
                                               karma_error *err);
 typedef karma_status (*karma_i_spool_row_fn)(void *payload, karma_error *err);
-/* Shows every cell and every end of a row behind the header. Cells of a row may be shown twice, first without its end.
+/* Reports every cell and every end of a row after the header. Cells of a row may be reported twice, first
+ * without its end.
  */
 karma_status karma_i_spool_walk(const char *name, FILE *text, karma_i_spool_cell_fn cell, karma_i_spool_row_fn end_row,
                                 void *payload, karma_error *err);

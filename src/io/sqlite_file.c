@@ -74,7 +74,7 @@ static karma_status check_file(const karma_i_uri *uri, int writes, karma_error *
     return KARMA_OK;
 }
 
-/* Names that start like a URI or with a colon mean something else to SQLite; a path does not. */
+/* Names that start like a URI or with a colon have a special meaning for SQLite; a path does not. */
 static char *plain_path(const char *place) {
     return sqlite3_mprintf("%s%s", place[0] == '/' ? "" : "./", place);
 }
@@ -154,7 +154,7 @@ karma_status karma_i_sqlite_identify(karma_i_identity *out, const karma_i_uri *u
     if (st != KARMA_OK) return st;
     if (stat(uri->place, &info) == 0)
         (void)snprintf(out->database, sizeof out->database, "%ju %ju", (uintmax_t)info.st_dev, (uintmax_t)info.st_ino);
-    for (size_t i = 0; uri->table && i < n; i++) /* by its place in the list, which is shorter than its name may be */
+    for (size_t i = 0; uri->table && i < n; i++) /* by its place in the list: the name may be long */
         if (sqlite3_stricmp(tables[i], uri->table) == 0) (void)snprintf(out->table, sizeof out->table, "%zu", i + 1);
     free_names(tables, n);
     return KARMA_OK;

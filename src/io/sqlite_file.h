@@ -1,4 +1,4 @@
-/* What reading and writing SQLite files share. */
+/* Functions shared by reading and writing SQLite files. */
 #ifndef KARMA_I_SQLITE_FILE_H
 #define KARMA_I_SQLITE_FILE_H
 
@@ -6,12 +6,12 @@
 
 #include "io/database_uri.h"
 
-/* Opens the file; if `writes`, also one that does not exist yet. Locks are waited for as long as the URI says. *out is
- * to be closed also if this fails. */
+/* Opens the file and, if `writes`, creates one that does not exist. Waits for locks as long as the URI says.
+ * Close *out also if this fails. */
 karma_status karma_i_sqlite_open(sqlite3 **out, const karma_i_uri *uri, int writes, karma_error *err);
 /* "NAME: what SQLite said", by its last error. */
 karma_status karma_i_sqlite_fail(sqlite3 *db, const karma_i_uri *uri, karma_error *err);
-/* The user's tables and views in the order of their names; to be freed, each and all. */
+/* The user's tables and views, sorted by name; free each text and the array. */
 karma_status karma_i_sqlite_tables(char ***out, size_t *n, sqlite3 *db, const karma_i_uri *uri, karma_error *err);
 
 karma_status karma_i_sqlite_open_rows(karma_i_supply *out, const karma_i_rows_request *request, karma_error *err);

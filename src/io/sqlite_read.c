@@ -1,5 +1,6 @@
-/* Rows of a SQLite file as delimited text. All is read in one transaction, so that the rows are one state of the
- * database whatever a writer does meanwhile; the file is closed with the last row, and its lock is gone. */
+/* Rows of a SQLite file as delimited text. Everything is read in one transaction, so that the rows come from
+ * one state of the database whatever a writer does meanwhile. After the last row the file is closed and its
+ * lock released. */
 #include <string.h>
 
 #include "base/error.h"
@@ -9,17 +10,17 @@
 #include "io/source.h"
 #include "io/sqlite_file.h"
 
-enum { STEPS_PER_QUESTION = 1 << 20 }; /* of SQLite's machine, between two looks at whether to stop */
+enum { STEPS_PER_QUESTION = 1 << 20 }; /* steps of SQLite's virtual machine between checks whether to stop */
 
 typedef struct sqlite_rows {
     karma_i_rows_request request;
     sqlite3 *db;
     sqlite3_stmt *statement;
     int n_columns;
-    unsigned char *skipped; /* of each column: it is not read */
+    unsigned char *skipped; /* of each column: whether it is skipped */
     size_t *n_blobs;        /* of each column */
     size_t n_rows;
-    karma_i_cell_text text; /* what is not given out yet: from `given` on */
+    karma_i_cell_text text; /* bytes from `given` on are not handed out yet */
     size_t given;
 } sqlite_rows;
 
@@ -129,7 +130,7 @@ static void close_rows(void *self) {
 
 /* --- opening ------------------------------------------------------------------------------------------- */
 
-/* Statements may look at tables and call functions, and nothing else. */
+/* Statements may only read tables and call functions. */
 static int allow(void *payload, int action, const char *first, const char *second, const char *schema,
                  const char *trigger) {
     (void)payload, (void)schema, (void)trigger;
@@ -140,9 +141,9 @@ static int allow(void *payload, int action, const char *first, const char *secon
         return SQLITE_OK;
     case SQLITE_FUNCTION:
         return second && sqlite3_stricmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
-    case SQLITE_UPDATE: /* what declaring a virtual table looks like; the file is open for reading only */
+    case SQLITE_UPDATE: /* virtual tables declare themselves like this; the file is open for reading only */
         return first && sqlite3_stricmp(first, "sqlite_master") == 0 ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_PRAGMA: /* full-text tables ask for it */
+    case SQLITE_PRAGMA: /* full-text tables need it */
         return first && sqlite3_stricmp(first, "data_version") == 0 ? SQLITE_OK : SQLITE_DENY;
     default:
         return SQLITE_DENY;
@@ -154,7 +155,7 @@ static int ask_to_stop(void *payload) {
     return karma_i_progress(r->request.hooks, "reading the database", 0, 0);
 }
 
-/* The name of the table, or of the only one: as SQLite spells it, to be freed. */
+/* The name of the table, or of the only table if none is named, as SQLite spells it; to be freed. */
 static karma_status find_table(char **out, const sqlite_rows *r, karma_error *err) {
     const karma_i_uri *uri = r->request.uri;
     char **tables = NULL;
@@ -181,7 +182,7 @@ static karma_status prepare_table(sqlite_rows *r, karma_error *err) {
     return code == SQLITE_OK ? KARMA_OK : karma_i_sqlite_fail(r->db, r->request.uri, err);
 }
 
-/* What follows the first statement must be blanks and comments. */
+/* Only blanks and comments may follow the first statement. */
 static karma_status check_tail(const sqlite_rows *r, const char *tail, karma_error *err) {
     sqlite3_stmt *second = NULL;
     while (tail && *tail) {
@@ -236,7 +237,7 @@ static karma_status begin_columns(sqlite_rows *r, karma_error *err) {
 
 static karma_status open_database(sqlite_rows *r, karma_error *err) {
     KARMA_TRY(karma_i_sqlite_open(&r->db, r->request.uri, 0, err));
-    /* from here to the end the database is as it is now: names and rows belong together */
+    /* from here on reads see this state of the database, so names and rows match */
     if (sqlite3_exec(r->db, "BEGIN; SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
         return karma_i_sqlite_fail(r->db, r->request.uri, err);
     sqlite3_progress_handler(r->db, STEPS_PER_QUESTION, ask_to_stop, r);

@@ -115,7 +115,7 @@ static karma_status create_table(sqlite_table *t, karma_error *err) {
     return st;
 }
 
-/* From BEGIN to COMMIT; what fails is rolled back when the file is closed. */
+/* From BEGIN to COMMIT; after a failure, closing the file rolls back. */
 static karma_status write_rows(sqlite_table *t, FILE *text, karma_error *err) {
     const karma_i_uri *uri = t->target->uri;
     int found;

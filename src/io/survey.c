@@ -1,5 +1,5 @@
-/* A column of categories almost always shows in its first cell, and is collected from there on. Only where
- * numbers or dates come first and a word later are the texts read a second time. */
+/* The first cell almost always shows that a column has categories, and its texts are collected from there on.
+ * Only if numbers or dates come first and a word later are the texts read a second time. */
 #include "io/survey.h"
 
 #include <math.h>
@@ -105,14 +105,14 @@ static char other_mark(const karma_i_survey *s) {
     return s->style.decimal_mark == '.' ? ',' : '.';
 }
 
-/* The text is a number, but not with the decimal mark of the file. */
+/* A text that is a number with the other decimal mark only. */
 static int has_other_mark(const karma_i_survey *s, const char *text, size_t length) {
     double value;
     unsigned how;
     return memchr(text, other_mark(s), length) && karma_i_numeral_parse(&value, &how, text, length, other_mark(s));
 }
 
-/* A word: from now on the column is categories, unless it must be something else or is dates. */
+/* A word: from now on the column has categories, unless another kind is set or it has dates. */
 static void add_other(karma_i_survey *s, const char *text, size_t length, size_t line) {
     look_for_date(s, text, length);
     sight(&s->first_other, text, length, line);
@@ -122,8 +122,8 @@ static void add_other(karma_i_survey *s, const char *text, size_t length, size_t
     s->collects = count_numbers(s) + s->n_censored + s->n_holes == 0 && !is_date_column(s);
 }
 
-/* A label with more digits than a double can hold is a name: as a number it could become the same class as its
- * neighbour. Other spellings (1e20) are quantities. */
+/* A label with more digits than a double can hold is a name: as a number it could fall into the same class as
+ * its neighbour. Other spellings (1e20) are quantities. */
 static int is_long_label(const karma_i_survey *s, double value, const char *text, size_t length) {
     if (!s->is_target || s->mode != KARMA_I_SURVEY_INFER || !(fabs(value) >= 9007199254740992.0)) return 0;
     size_t n_digits = 0;
@@ -131,7 +131,8 @@ static int is_long_label(const karma_i_survey *s, double value, const char *text
     return n_digits == length || (n_digits + 1 == length && (text[0] == '-' || text[0] == '+'));
 }
 
-/* Cells such as 52.000 that may be thousands: the fewest that are noted, and how many settle that they are fractions.
+/* Cells such as 52.000 may be thousands: the fewest that are worth a notice, and how many prove that they are
+ * fractions.
  */
 enum { LEAST_GROUPS = 3, ENOUGH_GROUPS = 100 };
 
@@ -142,14 +143,14 @@ static size_t count_digits(const char *text, size_t length) {
     return n;
 }
 
-/* 01234 may be a code, which is no quantity; 0.5 and 0 are numbers. */
+/* 01234 may be a code and not a quantity; 0.5 and 0 are numbers. */
 static int starts_with_zero(const char *text, size_t length) {
     if (length < 2 || text[0] != '0') return 0;
     return count_digits(text, length) == length;
 }
 
-/* 52.000 is 52 with a decimal point, but 52 thousand where a point separates thousands: one to three digits, of which
- * the first is not 0, and three more. Any other fraction settles it. */
+/* 52.000 is 52 with a decimal point, but 52 thousand if a point separates thousands: one to three digits, the
+ * first not 0, then three more. Any other fraction shows that the point is decimal. */
 static void look_at_fraction(karma_i_survey *s, const char *text, size_t length, size_t line) {
     size_t sign = length && (text[0] == '-' || text[0] == '+') ? 1 : 0, n = count_digits(text + sign, length - sign);
     int is_group = n >= 1 && n <= 3 && text[sign] != '0' && length == sign + n + 4 &&
@@ -196,7 +197,7 @@ static double classify_cell(karma_i_survey *s, const char *text, size_t length, 
     return NAN;
 }
 
-/* Spellings of many different numbers are not kept. */
+/* Drops the spellings if there are too many different numbers. */
 static void limit_spellings(karma_i_survey *s) {
     if (s->texts.count <= KARMA_I_MAX_SPELLINGS || karma_i_survey_kind_of(s) != KARMA_I_SURVEYED_NUMBER) return;
     karma_i_dictionary_clear(&s->texts);
@@ -211,8 +212,7 @@ karma_status karma_i_survey_add(karma_i_survey *survey, double *value, const cha
     double own = NAN;
     if (s->mode != KARMA_I_SURVEY_CATEGORY) own = classify_cell(s, text, length, line);
     if (value) *value = own;
-    if (!s->collects || s->n_holes > n_holes)
-        return KARMA_OK; /* missing cells are collected later, if they are levels */
+    if (!s->collects || s->n_holes > n_holes) return KARMA_OK; /* missing cells may be collected later, as levels */
     KARMA_TRY(karma_i_dictionary_add(&number, &s->texts, text, length, err));
     s->n_collected++;
     if (value && isnan(own)) *value = karma_i_code((uint32_t)number);
@@ -305,7 +305,7 @@ void karma_i_survey_settle(karma_i_survey *survey) {
     karma_i_survey *s = survey;
     if (karma_i_survey_kind_of(s) != KARMA_I_SURVEYED_CATEGORY) {
         int keeps = s->is_target && s->n_grouped + s->n_censored == 0 && s->style.decimal_mark == '.';
-        if (!keeps) karma_i_dictionary_clear(&s->texts); /* spellings that do not read back as the number */
+        if (!keeps) karma_i_dictionary_clear(&s->texts); /* spellings that do not read back */
         return;
     }
     s->incomplete = s->mode == KARMA_I_SURVEY_INFER && (!s->collects || s->n_holes > 0);
@@ -349,7 +349,7 @@ static const char *mark_name(char mark) {
     return mark == ',' ? "commas" : "points";
 }
 
-/* Texts that the other decimal mark would make numbers. */
+/* Texts that would be numbers with the other decimal mark. */
 static void notice_marks(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     char examples[220];
     list_examples(examples, sizeof examples, s);
@@ -389,12 +389,12 @@ static void notice_texts(const karma_i_survey *s, const char *file, const char *
 
 enum { MOST_CLASS_CODES = 30 };
 
-/* Amounts end with 0 often, measurements to three digits once in ten times. */
+/* Amounts often end with 0, measurements with three decimals in one of ten cases. */
 static int looks_like_thousands(const karma_i_survey *s) {
     return !s->has_fractions && s->n_mark_groups >= LEAST_GROUPS && 2 * s->n_round_groups >= s->n_mark_groups;
 }
 
-/* Signs that were left out of numbers. */
+/* Signs that were dropped from numbers. */
 static void notice_signs(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     size_t n = count_numbers(s) + s->n_censored;
     if (s->n_percent && s->n_percent < n)
@@ -431,11 +431,11 @@ static void notice_signs(const karma_i_survey *s, const char *file, const char *
             file, name, s->n_mark_groups, s->first_mark_group.text, s->style.decimal_mark == '.' ? "point" : "comma");
 }
 
-/* Postal codes, numbers of patients: read as quantities, unless the user decides. */
+/* Postal codes or patient numbers are read as quantities unless the user decides otherwise. */
 static void notice_zeros(const karma_i_survey *s, const char *file, const char *name, const karma_hooks *hooks) {
     if (s->n_zero_first == 0 || s->mode != KARMA_I_SURVEY_INFER) return;
     if (s->is_target && s->collects && s->texts.count <= MOST_CLASS_CODES)
-        return; /* classes, named as they are written */
+        return; /* classes are named as they are written */
     karma_i_notice(
         hooks,
         "%s: column '%s' is read as numbers, but %zu cell%s such as '%s' start%s with 0, as codes do. If they "

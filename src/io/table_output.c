@@ -1,4 +1,4 @@
-/* Outputs that become tables of databases. */
+/* Outputs written as tables of databases. */
 #include <string.h>
 
 #include "base/error.h"
