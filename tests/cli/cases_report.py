@@ -353,6 +353,16 @@ class Report(Case):
         for name in names:
             self.assertRegex(page, rf"(in column |more columns go with the target: .*)'{name}'")
 
+    def test_what_is_worth_a_look_is_said_once(self):
+        rng = random.Random(4)
+        rows = [(f"P{i:04}", rng.random(), "same", rng.random() < 0.5) for i in range(60)]
+        self.write("once.csv", "name,x,constant,target\n" + "".join(f"{n},{x},{c},{'yes' if y else 'no'}\n" for n, x, c, y in rows))
+        self.ok("cv", "once.csv", "--target", "target", "--effort", "off", "--report", "page.html",
+                notes=["looks like an identifier", "columns worth a look .*'constant'"])
+        items = re.findall("<li>(?!<)(.*?)</li>", self.page()[0], re.S)
+        for column in ("name", "constant"):
+            self.assertEqual(sum(f"'{column}'" in html.unescape(item) for item in items), 1, items)
+
     def test_refusals(self):
         self.trained()
         self.fails("report", "m.karma", "two.csv", code=2, says="-o FILE.html")

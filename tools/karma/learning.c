@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "report_page.h"
 
 enum { MOST_NOTICES = 8 };
 
@@ -67,7 +67,7 @@ static void note_rest(const tool *t, const karma_review *review, const karma_tab
                  KARMA_FINDING_MARK);
     if (!*list) return;
     (void)snprintf(sentence, sizeof sentence, "columns worth a look (karma inspect shows more): %s", list);
-    t->hooks.notice(t->hooks.payload, sentence);
+    note_beside_page(t, sentence);
 }
 
 static karma_status note_findings(const tool *t, const karma_table *table, karma_error *err) {
@@ -78,7 +78,7 @@ static karma_status note_findings(const tool *t, const karma_table *table, karma
         char sentence[400];
         if (!is_serious(review.findings[k].kind)) continue;
         (void)karma_finding_text(sentence, sizeof sentence, &review.findings[k], table);
-        t->hooks.notice(t->hooks.payload, sentence);
+        note_beside_page(t, sentence);
         shown++;
     }
     if (st != KARMA_OK) return st;

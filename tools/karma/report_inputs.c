@@ -24,6 +24,10 @@ void collect_notes(tool *t) {
     t->hooks.notice = note;
 }
 
+void note_beside_page(const tool *t, const char *sentence) {
+    (t->hooks.notice == note ? shown_by : t->hooks.notice)(t->hooks.payload, sentence);
+}
+
 size_t collected_notes(const char *const **out) {
     *out = (const char *const *)notes;
     return n_notes;

@@ -95,6 +95,8 @@ int report_result(report *r, const char *title);
 int report_folds(tool *t, const karma_cv *cv, const outcome_folds *folds, const karma_table *table);
 /* Notices of the reader go to the page too. */
 void collect_notes(tool *t);
+/* A notice that is not collected, because a section of the page says the same. */
+void note_beside_page(const tool *t, const char *sentence);
 size_t collected_notes(const char *const **notes);
 void forget_notes(void);
 
