@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "model/search_info.h"
 
-/* Candidates that the account lists; the others are only counted. */
+/* The account lists at most this many candidates; the others are only counted. */
 enum { MOST_LISTED = 100 };
 
 /* The ingredients of kernels, and whether a kernel has one. */
@@ -29,8 +29,8 @@ static const ingredient ingredients[] = {
 };
 enum { N_INGREDIENTS = sizeof ingredients / sizeof ingredients[0] };
 
-/* The mean over folds, in the goal's own sign, and its standard error, which is that of one repeat: repeats leave the
- * same rows out. */
+/* The mean over folds, in the goal's own sign, and its standard error. The error is that of one repeat, since
+ * all repeats leave out the same rows. */
 static void summarise(double *mean, double *error, const double *values, const karma_i_search_facts *f) {
     double n = (double)f->race->n_done, sum = 0.0, squares = 0.0;
     for (size_t i = 0; i < f->race->n_done; i++) sum += values[i] / n;
@@ -47,7 +47,7 @@ static karma_i_race judged_by(const karma_i_race *race, const karma_i_judge *jud
     return own;
 }
 
-/* --- what a choice among some candidates is worth ------------------------------------------------------ */
+/* --- the value of a choice among some candidates ------------------------------------------------------ */
 
 static const karma_i_plan_kernel *kernel_of(const karma_i_race *race, size_t run) {
     return &race->entries[race->runs[run].entry].kernel;
@@ -68,7 +68,7 @@ static karma_status values_of(double *values, const karma_i_search_facts *f, con
     return st;
 }
 
-/* Marks the candidates without an ingredient. False where a choice with and one without it cannot be compared. */
+/* Marks the candidates without an ingredient. False if choices with and without it cannot be compared. */
 static int allow_without(unsigned char *allowed, const ingredient *i, const karma_i_race *race) {
     size_t n_without = 0, n_with = 0;
     for (size_t r = 0; r < race->n_runs; r++) {
@@ -79,8 +79,8 @@ static int allow_without(unsigned char *allowed, const ingredient *i, const karm
     return n_with && n_without;
 }
 
-/* The choice without the candidates that use an ingredient: its gain is the difference, fold by fold. `chosen`
- * are the values of the choice. */
+/* Chooses without the candidates that use an ingredient: the ingredient's gain is the difference, fold by
+ * fold. `chosen` has the values of the actual choice. */
 static karma_status add_gain(karma_search_info *info, const ingredient *i, const karma_i_search_facts *f,
                              const double *chosen, karma_error *err) {
     unsigned char *allowed = karma_i_zalloc(f->race->n_runs, 1);
@@ -160,7 +160,7 @@ static karma_status add_target(karma_search_target *own, const karma_i_search_fa
     return KARMA_OK;
 }
 
-/* Accuracy and R2 have no common scale: their mean is used to choose, but is not reported. */
+/* Accuracy and R2 have no common scale: their mean is used for choosing, but is not reported. */
 static karma_status add_targets(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {
     size_t n = f->race->task->n_heads;
     if (n < 2) return KARMA_OK;
@@ -239,7 +239,7 @@ static karma_status add_members(karma_search_info *info, const karma_i_plan *pla
     return KARMA_OK;
 }
 
-/* Figures that need no computation. Time may have been too short for some kernels. */
+/* Fields that need no computation. There may have been no time for some kernels. */
 static void count(karma_search_info *info, const karma_i_search_facts *f) {
     const karma_i_race *race = f->race;
     info->goal = f->judge->goal;

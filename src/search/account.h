@@ -13,8 +13,8 @@ typedef struct karma_i_search_facts {
     const karma_i_judge *judge;
     karma_rule rule;
     size_t most_machines;
-    size_t n_rows;  /* of the table; the race may be on a sample */
-    double seconds; /* spent on trying */
+    size_t n_rows;  /* of the table; the race may use a sample */
+    double seconds; /* spent on trying candidates */
     karma_search_end end;
 } karma_i_search_facts;
 

@@ -15,7 +15,7 @@ static double value_of(const karma_i_race *race, size_t entry) {
     return best;
 }
 
-/* The strongest entry that was not seen; n_entries if there is none. */
+/* The strongest entry not seen yet; n_entries if there is none. */
 static size_t find_strongest(const karma_i_race *race, const unsigned char *is_seen, int only_kept) {
     size_t best = race->n_entries;
     for (size_t e = 0; e < race->n_entries; e++)
@@ -25,7 +25,7 @@ static size_t find_strongest(const karma_i_race *race, const unsigned char *is_s
     return best;
 }
 
-/* What an entry adds to the time of a fold beside those of has_kind. */
+/* The time that an entry adds to a fold if the kinds in has_kind are already computed. */
 static double added_seconds(const karma_i_race *race, size_t entry, const unsigned char *has_kind) {
     const karma_i_plan_kernel *kernel = &race->entries[entry].kernel;
     double seconds = race->entries[entry].seconds;
@@ -56,7 +56,7 @@ karma_status karma_i_race_afford(double *cost, int *is_cut_short, karma_i_race *
         if (e == race->n_entries) break;
         double more = added_seconds(race, e, has_kind);
         is_seen[e] = 1;
-        /* the strongest and the baseline, with which it is compared, may take more than their share */
+        /* the strongest entry and the baseline that it is compared with may take more than their share */
         int is_needed = n_kept == 0 || race->entries[e].is_kept;
         if (*cost + more > (is_needed ? most : seconds)) {
             race->entries[e].is_out = race->entries[e].is_cut = *is_cut_short = 1;

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "model/outputs.h"
 
-/* Shares of the second model that are tried: 0, 1/10, ..., 1. */
+/* The shares tried for the second model are 0, 1/10, ..., 1. */
 enum { STEPS = 10, MOST_NEWTON_STEPS = 20 };
-/* A mean must be better than each model alone by this share of what is judged. */
+/* A mean must be better than each model alone by this share of the loss. */
 static const double LEAST_GAIN = 0.001;
 /* Keeps the slope finite if the scores separate the classes. */
 static const double RIDGE = 1e-3;
@@ -24,7 +24,7 @@ typedef struct trial {
     const karma_table *table;
     karma_i_outputs outputs;
     const double *first, *second;
-    double first_size, second_size; /* root mean squares, where units differ; otherwise 1 */
+    double first_size, second_size; /* root mean squares if units differ; otherwise 1 */
     double *scores;
 } trial;
 

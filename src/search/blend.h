@@ -4,13 +4,13 @@
 
 #include "search/goal.h"
 
-/* Of the scores of every row by two models. */
+/* The mean of two models' scores. */
 typedef struct karma_i_blend {
     double first, second; /* their weights, which sum to 1; one of them is 0 if the other model is as good alone */
 } karma_i_blend;
 
-/* `table` has the rows, with their labels. Classes are judged by the logistic loss of the mean after a line through it
- * was fitted: it is more precise than accuracy, in which few rows make the difference. Numbers are judged by the goal.
+/* `table` has the rows, with their labels. Classes are judged by the logistic loss after a line is fitted to
+ * the mean: it is more precise than accuracy, which depends on few rows. Numbers are judged by the goal.
  * Cost: some passes over the rows. */
 karma_status karma_i_blend_weigh(karma_i_blend *out, const karma_i_judge *judge, const karma_i_task *task,
                                  const karma_table *table, const double *first, const double *second, karma_error *err);

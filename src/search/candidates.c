@@ -15,12 +15,12 @@ typedef struct factor_sketch {
     double scale, bias;
 } factor_sketch;
 
-/* The lowest effort at which a sketch is tried. With few rows a candidate costs little, and more candidates were always
- * better, so the normal search then has more. */
+/* The lowest effort at which a sketch is tried. With few rows a candidate costs little, and more candidates
+ * were always better, so the normal effort then tries more. */
 typedef enum tier { QUICK, NORMAL, FEW_ROWS, THOROUGH } tier;
 
-/* The kernels for few rows at five values of C take about as long on this number of rows as those of NORMAL at three
- * values on twice as many. */
+/* With this many rows, the kernels for few rows at five values of C take about as long as the kernels of
+ * NORMAL at three values with twice as many rows. */
 enum { MOST_FEW_ROWS = 700 };
 
 /* One candidate: one factor, or the sum of two. */
@@ -55,7 +55,8 @@ enum {
 #define NONE                                                                                                           \
     { KARMA_N_KERNELS, 0, 1, KARMA_OUTER_IDENTITY, 0, 0, 0, 0 }
 
-/* In the order in which they are tried: if time is short, only the first ones are. γ has no meaning for a subspace. */
+/* In the order of trying: if time is short, only the first ones are tried. γ has no meaning for a
+ * subspace. */
 static const sketch sketches[] = {
     {QUICK, PLAIN(LINEAR, 1), 0, NONE},
     {QUICK, RBF(RANK, 1, 1), 0, NONE},
@@ -119,10 +120,10 @@ static const sketch sketches[] = {
     {THOROUGH, BIASED(LINEAR, 1, 0), 0, NONE},
 };
 
-/* What can be chosen, given the table and the user's options. */
+/* The choices left by the table and the user's options. */
 typedef struct scope {
     const karma_names *fixed;
-    unsigned fixed_settings; /* bits of karma_i_setting: these are the options' */
+    unsigned fixed_settings; /* bits of karma_i_setting: these are fixed by the options */
     const karma_fit_options *options;
     int has_numbers, has_holes, has_subspace, has_forest;
     int is_fine; /* many values of C: for high efforts, and if there are few kernels */
@@ -137,7 +138,8 @@ static int is_fixed(const scope *s, const char *name) {
 /* A subspace needs columns that could predict one another; its cost grows with the cube of indicators. */
 enum { MOST_SUBSPACE_FEATURES = 1000 };
 
-/* Every tree looks at every value of half of the columns; with more of them the other kernels are much faster. */
+/* Every tree examines every value of half of the columns; with more columns the other kernels are much
+ * faster. */
 enum { MOST_FOREST_COLUMNS = 1000 };
 
 static scope look_at(const karma_i_race *race, const karma_names *fixed) {
@@ -203,7 +205,7 @@ static int fits_union(const sketch *k, const scope *s) {
     return !is_fixed(s, "mu") && (k->first.kind == KARMA_KERNEL_LINEAR || k->first.kind == KARMA_KERNEL_SUBSPACE);
 }
 
-/* Whether a sketch is of the kernel that the user keeps. */
+/* Whether a sketch fits the kernel that the user keeps. */
 static int fits_kernel(const sketch *k, const karma_i_plan_kernel *kept, const scope *s) {
     if (kept->is_union) return fits_union(k, s);
     karma_kernel_kind kind = kept->factors[0].kind;
@@ -240,8 +242,8 @@ static int is_there(const karma_i_race *race, const karma_i_plan_kernel *kernel)
     return 0;
 }
 
-/* Multiples of the default C. Many kernels need few of them: on the sets of docs/search.md a committee of 13 kernels at
- * three values was nearly as good as one of 30 at five. */
+/* Multiples of the default C. If there are many kernels, few values are enough: on the sets of docs/search.md
+ * a committee of 13 kernels at three values was nearly as good as one of 30 at five. */
 static karma_status add_kernel(karma_i_race *race, const karma_i_plan_kernel *kernel, int has_map, const scope *s,
                                karma_error *err) {
     static const karma_i_C_grid linear[] = {{3, {0.1, 1, 10}, {0}}, {5, {0.01, 0.1, 1, 10, 100}, {0}}};
@@ -254,7 +256,7 @@ static karma_status add_kernel(karma_i_race *race, const karma_i_plan_kernel *ke
     return KARMA_OK;
 }
 
-/* The sketches of these tiers, and only those of the kernel that is kept, if one is. */
+/* Adds the sketches of these tiers; if the user keeps a kernel, only sketches of that kernel. */
 static karma_status add_sketches(karma_i_race *race, tier least, tier most, const karma_i_plan_kernel *kept,
                                  const scope *s, karma_error *err) {
     karma_status st = KARMA_OK;
@@ -271,7 +273,7 @@ static karma_status add_sketches(karma_i_race *race, tier least, tier most, cons
     return st;
 }
 
-/* A kernel given by its name gets all its candidates. A formula is one candidate, and so is a kernel of which only C is
+/* A kernel given by name gets all its candidates. A formula is one candidate, and so is a kernel if only C is
  * to be chosen. */
 static karma_status add_kept(karma_i_race *race, const karma_i_plan *plan, scope *s, karma_error *err) {
     const karma_i_plan_kernel *kernel = &plan->members[0].kernel;

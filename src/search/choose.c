@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A candidate that is g standard errors behind the best gets the weight exp(-g²/2), and 0 from here on. */
+/* A candidate g standard errors behind the best gets the weight exp(-g²/2), and 0 from this g on. */
 static const double NO_WEIGHT = 2.5;
-/* A candidate that is further behind, in standard errors of the difference, is dropped. */
+/* A candidate this many standard errors of the difference behind the best is dropped. */
 static const double HOPELESS = 3.0;
-/* Folds before any candidate is dropped. */
+/* No candidate is dropped before this many folds. */
 enum { LEAST_FOLDS = 2 };
 
 void karma_i_choice_clear(karma_i_choice *choice) {
@@ -21,7 +21,7 @@ void karma_i_choice_clear(karma_i_choice *choice) {
     *choice = (karma_i_choice){0};
 }
 
-/* Folds of later repeats have rows of the hidden fold: then only the first repeat counts. */
+/* Folds of later repeats contain rows of the hidden fold: then only the first repeat counts. */
 static int fold_counts(const karma_i_race *race, size_t fold) {
     if (fold >= race->n_done) return 0;
     return !race->hidden_fold || (fold < race->folds->n_folds && fold != race->hidden_fold - 1);
@@ -43,7 +43,7 @@ static int is_running(const karma_i_race *race, size_t run, const unsigned char 
 
 /* --- losses of rows ------------------------------------------------------------------------------------ */
 
-/* Rows that were left out so far, repeat by repeat; all of them at the end. */
+/* Whether the row was left out so far in this repeat. */
 static int is_judged(const karma_i_race *race, size_t repeat, size_t row) {
     return fold_counts(race, karma_i_folds_number(race->folds, repeat, row));
 }
@@ -164,9 +164,9 @@ static void take_simplest(karma_i_choice *out, const karma_i_race *race, const u
 
 /* --- stacking ------------------------------------------------------------------------------------------ */
 
-/* Non-negative weights that sum to 1 and bring the mean of scores nearest to the targets (±1 of a class; numbers) in
- * the mean square over rows that were left out: min ½ wᵀAw - bᵀw by one coordinate after the other, A and b second
- * moments of scores and targets. */
+/* Non-negative weights, summing to 1, for which the mean of scores is closest to the targets (±1 for classes,
+ * or numbers) in mean square over the left-out rows: min ½ wᵀAw - bᵀw by coordinate descent, where A and b
+ * are second moments of scores and targets. */
 static void solve_weights(double *weights, const double *A, const double *b, size_t n) {
     for (size_t i = 0; i < n; i++) weights[i] = 0.0;
     for (int sweep = 0; sweep < 2000; sweep++) {
@@ -295,7 +295,7 @@ karma_status karma_i_eliminate(size_t *n_left, karma_i_race *race, karma_i_row_l
     return st;
 }
 
-/* --- what a choice is worth ---------------------------------------------------------------------------- */
+/* --- the value of a choice ---------------------------------------------------------------------------- */
 
 void karma_i_choice_scores(double *scores, const karma_i_choice *choice, const karma_i_race *race, size_t repeat) {
     size_t n = race->table->n_rows * race->task->n_outputs;
@@ -358,13 +358,13 @@ karma_status karma_i_choice_values(double *values, const karma_i_choice *choice,
 
 /* --- as a plan ----------------------------------------------------------------------------------------- */
 
-/* Four significant digits: the text in a model file is short, and what is learned is exactly what it describes. */
+/* Four significant digits: the text in a model file is short, and describes exactly what is learned. */
 static double round_weight(double weight) {
     double unit = pow(10.0, 3.0 - floor(log10(weight)));
     return round(weight * unit) / unit;
 }
 
-/* The machines of one entry that were chosen, ascending in C. */
+/* The chosen machines of one entry, ascending in C. */
 static karma_i_C_grid chosen_machines(const karma_i_choice *choice, const karma_i_race *race, size_t e) {
     const karma_i_race_entry *entry = &race->entries[e];
     karma_i_C_grid machines = {0};

@@ -27,11 +27,11 @@ void karma_cv_clear(karma_cv *cv) {
     *cv = (karma_cv){0};
 }
 
-/* What the caller wants of each fold. */
+/* What the caller wants from each fold. */
 typedef struct fold_visitor {
     karma_cv_fold_fn each; /* NULL: nothing */
     void *payload;
-    size_t *numbers; /* of the rows that are used, in the whole table */
+    size_t *numbers; /* of the used rows, in the whole table */
     size_t *rows;    /* scratch */
 } fold_visitor;
 
@@ -56,9 +56,9 @@ static int progress_of_fold(void *payload, const char *stage, size_t done, size_
     return karma_i_progress(f->hooks, line, f->fold, f->n_folds);
 }
 
-/* Rows that intervals or sets were judged on, of every target. */
+/* For every target, the rows that intervals or sets were judged on. */
 typedef struct covered {
-    karma_i_covered_row *rows; /* room for all rows and repeats; NULL: some model has no certainty */
+    karma_i_covered_row *rows; /* with room for all rows and repeats; NULL: some model has no certainty */
     size_t n;
 } covered;
 
@@ -103,7 +103,8 @@ static void add_goals(karma_cv_target *target, const karma_metrics *m) {
     }
 }
 
-/* The goal of always giving the quantiles of the training labels; models do not keep them, as they do the mean. */
+/* The goal of always predicting the quantiles of the training labels, which models do not keep (they keep the
+ * mean). */
 static karma_status judge_constant_quantiles(double *out, const karma_i_task *task, size_t t, karma_goal goal,
                                              const karma_i_fold *fold, karma_error *err) {
     size_t K = task->n_outputs, n = fold->test->n_rows;
@@ -116,8 +117,8 @@ static karma_status judge_constant_quantiles(double *out, const karma_i_task *ta
     return st;
 }
 
-/* The log loss of always giving the shares p of the classes among the training rows: the mean of -ln p(truth). Classes
- * that no training row has count as the least probability, as in the metric. */
+/* The log loss of always predicting the class shares p of the training rows: the mean of -ln p(truth).
+ * Classes without training rows get the smallest probability, as in the metric. */
 static karma_status judge_class_shares(double *out, const karma_i_task *task, size_t t, const karma_i_fold *fold,
                                        karma_error *err) {
     const karma_i_labels *labels = &task->heads[t].labels;
@@ -146,7 +147,7 @@ static karma_status judge_class_shares(double *out, const karma_i_task *task, si
     return st;
 }
 
-/* Constant answers that models do not keep. */
+/* Constant predictions that models do not keep. */
 static karma_status judge_constant(double *out, const karma_i_task *task, size_t t, karma_goal goal,
                                    const karma_i_fold *fold, karma_error *err) {
     if (goal == KARMA_GOAL_LOG_LOSS) return judge_class_shares(out, task, t, fold, err);
@@ -194,7 +195,7 @@ static karma_status blame_fold(const karma_cv *cv, karma_error *err) {
                         cv->n_done % cv->n_folds + 1, cv->n_folds, cause.message);
 }
 
-/* Chooses and learns without the test rows of the fold, and judges by them. */
+/* Chooses and learns without the test rows of the fold, then judges on them. */
 static karma_status run_fold(karma_cv *cv, covered *cover, const fold_visitor *visitor, const karma_i_fold *fold,
                              const karma_fit_options *fit, const karma_search_options *search, const karma_hooks *hooks,
                              karma_error *err) {
@@ -287,7 +288,7 @@ static karma_status validate_rows(karma_cv *cv, const fold_visitor *visitor, con
                                   const karma_fit_options *fit, const karma_search_options *search, size_t n_folds,
                                   size_t n_repeats, const karma_hooks *hooks, karma_error *err) {
     karma_i_task task;
-    karma_fit_options own = *fit; /* borrows its texts; what the labels are is settled for all folds */
+    karma_fit_options own = *fit; /* borrows its texts; the kind of the labels is fixed for all folds */
     if (n_folds > rows->n_rows) n_folds = rows->n_rows;
     KARMA_TRY(karma_i_task_learn(&task, rows, fit, hooks, err));
     cv->n_rows = rows->n_rows;
@@ -299,7 +300,7 @@ static karma_status validate_rows(karma_cv *cv, const fold_visitor *visitor, con
     return st;
 }
 
-/* Numbers of the labelled rows, and room for those of a fold. */
+/* Indices of the labelled rows, and room for those of a fold. */
 static karma_status start_visits(fold_visitor *v, const karma_table *table, karma_error *err) {
     size_t *numbers = karma_i_alloc(table->n_rows, 2 * sizeof *numbers), n = 0;
     if (!numbers) return karma_i_fail_memory(err);

@@ -1,10 +1,10 @@
-/* An upper estimate of the memory of a run, from the sizes of the table and the options alone.
+/* An upper estimate of the memory of a run, from only the size of the table and the options.
  *
  *   peak = process + table × copies + encoded rows × encodings + max(search, last fit)
  *
  * The search holds kernel matrices of its sample, the last fit those of all rows or of the landmarks, bounded by
- * --memory; each term has the sizes of the arrays that the code allocates. What is rounded is rounded up, and a share
- * is added for what allocators and threads need beside it. tests/cli/cases_limits.py compares it with measured peaks.
+ * --memory; each term has the sizes of the arrays that the code allocates. Sizes are rounded up, and a share
+ * is added for allocators and threads. tests/cli/cases_limits.py compares it with measured peaks.
  */
 #include "search/estimate.h"
 
@@ -25,20 +25,22 @@ static const size_t most_rows[KARMA_N_EFFORTS] = {
 
 /* The program, its libraries and small arrays. */
 static const double PROCESS = 40e6;
-/* What allocators lose. */
+/* Overhead of allocators. */
 static const double SLACK = 1.15;
-/* Matrices of sample × sample that are held: the shared parts of a fold, and for each thread a candidate's own. */
+/* Matrices of sample × sample in memory: the shared parts of a fold, and for each thread those of a
+ * candidate. */
 static const double SHARED_MATRICES = 3.0, OWN_MATRICES = 2.0;
 enum { LEAST_SAMPLE = 200, LEAST_OF_SPARSE = 256 };
-/* Up to this many rows the members of a committee are learned at the same time (model/fit_task.c). */
+/* Up to this many rows the members of a committee are learned in parallel (model/fit_task.c). */
 static const double SIDE_BY_SIDE_ROWS = 4000.0;
 /* Features of exact coordinates (solve/nystrom.c), and bytes for each entry of matrices of landmarks. */
 static const double MOST_EXACT = 1000.0, EXACT_SHARE = 0.5, MATRIX_BYTES = 48.0;
-/* Rows whose values are counted. */
+/* Distinct values are counted in this many rows. */
 enum { FIRST_ROWS = 300 };
 /* The largest γ that is tried. */
 enum { MOST_GAMMA = 8 };
-/* Machines that a search tries: their scores of the sample are kept. And those of a choice. */
+/* The number of machines that a search tries, whose scores of the sample are kept; and the number in a
+ * choice. */
 static const double tried_machines[KARMA_N_EFFORTS] = {
     [KARMA_EFFORT_QUICK] = 27.0,
     [KARMA_EFFORT_NORMAL] = 48.0,
@@ -54,7 +56,7 @@ size_t karma_i_sample_rows(const karma_fit_options *fit, int effort) {
     return (size_t)fmin((double)most_rows[effort], fmax(affordable, LEAST_SAMPLE));
 }
 
-/* Of the table as it lies in memory; cells in mapped files are not. */
+/* The bytes of the table in memory; cells in mapped files do not count. */
 static double table_bytes(const karma_table *table) {
     double n = (double)table->n_rows, cells = (double)karma_table_n_observed(table);
     double per_row = (table->storage ? 0.0 : sizeof *table->row_start) + (double)table->n_targets * sizeof(double) +
@@ -64,7 +66,7 @@ static double table_bytes(const karma_table *table) {
     return cells * cell + n * (per_row + gram);
 }
 
-/* Of the rows in one encoding: values, terms, masks and ranks of dense rows, or lists of cells. */
+/* The bytes of the rows in one encoding: values, terms, masks and ranks of dense rows, or lists of cells. */
 static double row_bytes(const karma_table *table) {
     double n = (double)table->n_rows, d = (double)table->n_attributes, cells = (double)karma_table_n_observed(table);
     double features = 0.0;
@@ -82,7 +84,8 @@ static double outputs_of(const karma_table *table) {
     return fmax(outputs, 1.0);
 }
 
-/* Different numbers of each column among the first rows, added up: no more than ranks have values. */
+/* Distinct numbers of each column among the first rows, summed over columns; at most the number of values of
+ * a rank. */
 static double count_values(const karma_table *table) {
     size_t d = table->n_attributes, n = table->n_rows < FIRST_ROWS ? table->n_rows : FIRST_ROWS;
     double *seen = karma_i_alloc(d, FIRST_ROWS * sizeof *seen), sum = 0.0;
@@ -99,8 +102,8 @@ static double count_values(const karma_table *table) {
     return sum;
 }
 
-/* The most exact coordinates that a kernel may have (kernel/features_exact.c): (features + 1) C(d + γ - 1, γ - 1) of a
- * linear one, and one for each value of ranks. More than the limit are never made. */
+/* The largest number of exact coordinates of a kernel (kernel/features_exact.c): (features + 1) C(d + γ - 1,
+ * γ - 1) for a linear one, plus one for each value of ranks. More than the limit are never made. */
 static double most_coordinates(const karma_table *table) {
     double n = (double)table->n_rows, d = (double)table->n_attributes, limit = fmin(MOST_EXACT, EXACT_SHARE * n);
     double features = 1.0, most = 0.0;
@@ -114,8 +117,8 @@ static double most_coordinates(const karma_table *table) {
     return most > 0.0 && count_values(table) <= limit ? limit : most;
 }
 
-/* The whole kernel matrix of the rows that an exact fit learns from: all, or those beside the sample that checks it. 0:
- * there are too many of either. */
+/* The kernel matrix of the rows that an exact fit learns from: all rows, or all but the sample that checks
+ * it. 0: both are too many. */
 static double matrix_bytes(double n, double n_sample, const karma_fit_options *fit, double machines_at_once) {
     double most = fit->solver == KARMA_SOLVER_BATCH ? INFINITY : KARMA_I_MOST_BATCH_ROWS;
     double rows = n <= most ? n : n - n_sample;
@@ -123,8 +126,8 @@ static double matrix_bytes(double n, double n_sample, const karma_fit_options *f
     return rows * rows * sizeof(float) * (rows <= SIDE_BY_SIDE_ROWS ? machines_at_once : 1.0);
 }
 
-/* The kernel values of the last fit by the method that takes most memory: exact coordinates of all rows, their kernel
- * matrix, or values against landmarks. */
+/* The kernel values of the last fit by the method that needs the most memory: exact coordinates of all rows,
+ * their kernel matrix, or values against landmarks. */
 static double solver_bytes(const karma_table *table, const karma_fit_options *fit, double n_sample,
                            double machines_at_once) {
     double n = (double)table->n_rows, memory = karma_i_memory_bytes(fit), features = most_coordinates(table);

@@ -105,7 +105,7 @@ karma_status karma_i_goal_value(double *out, const void *payload, const karma_i_
 
 int karma_i_goal_is_mean(karma_goal goal) {
     const karma_i_metric *metric = karma_i_metric_of_goal(goal);
-    return !metric || metric->row_loss; /* auto stands for metrics that are */
+    return !metric || metric->row_loss; /* the metrics that auto stands for are */
 }
 
 karma_i_row_loss_fn karma_i_judge_row_loss(const karma_i_judge *judge) {
@@ -130,7 +130,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* answer[q]: the quantile quantiles[q] of the labels. */
+/* answer[q] becomes the quantile quantiles[q] of the labels. */
 static karma_status constant_quantiles(double *answer, const karma_i_head *head, const karma_i_target *target,
                                        size_t n_rows, karma_error *err) {
     double *labels = karma_i_alloc(n_rows, sizeof *labels);

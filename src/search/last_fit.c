@@ -13,15 +13,16 @@
 #include "solve/solver.h"
 #include "table/table_split.h"
 
-/* Rows × rows × passes that each machine of an exact fit may cost. The solvers of more rows have limits of their own.
+/* The cost, in rows × rows × passes, allowed for each machine of an exact fit. Solvers for more rows have
+ * their own limits.
  */
 static const double MOST_VISITED_PAIRS = 2e10, CHEAP_PAIRS = 2e9;
 enum { MOST_PASSES = 300, MOST_CHEAP_PASSES = 100000 };
 
-/* Rows from which landmarks are learned much sooner than an exact machine. */
+/* From this many rows on, landmarks are learned much faster than an exact machine. */
 enum { MOST_HURRIED_ROWS = 4000 };
 
-/* Rows up to which the matrix of a kernel is computed sooner than its features; measured up to 2000. */
+/* Up to this many rows the matrix of a kernel is computed faster than its features; measured up to 2000. */
 enum { MOST_MATRIX_ROWS = 5000 };
 
 /* A gap above this, relative to the objective, is not a solution: scores may be worse than those of a constant
@@ -30,27 +31,28 @@ enum { MOST_MATRIX_ROWS = 5000 };
 static const double MOST_USABLE_GAP = 0.1;
 /* One above this may show in predictions. */
 static const double MOST_SILENT_GAP = 0.02;
-/* Standard errors of a difference that may be luck. */
+/* A difference of up to this many standard errors may be chance. */
 static const double NOISE = 2.5;
-/* Rows on which the choice is compared with boosted trees, which learn from all rows in less time. A choice that does
- * not improve the trees here is not learned from more rows. */
+/* The number of rows for comparing the choice with boosted trees, which learn from all rows in less time. A
+ * choice that does not improve on the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
 /* Seconds per cell before the first tree has grown. */
 static const double TREE_SECONDS = 1e-7;
-/* From this multiple of the sample on, its rows are too few to be worth another fit. */
+/* From this multiple of the sample on, the sample is too small to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
-/* Rows up to which a choice that was tried on some of them is learned twice: without the sample, to be checked, and
- * with it. */
+/* Up to this many rows a choice that was tried on a sample is learned twice: without the sample, to be
+ * checked, and with it. */
 enum { MOST_TWICE_ROWS = 20000 };
-/* Of the time that is left, what the first model may take: alone, before trees, and trees. And how many times as long
- * the second one may take. */
+/* The share of the remaining time that the first model may take: alone, before trees, and for trees. And how
+ * many times longer the second one may take. */
 static const double FIRST_SHARE = 0.6, SHARE_BEFORE_TREES = 0.4, TREE_SHARE = 0.85, SAFE_FACTOR = 1.3;
-/* Where there is no time for all machines of the second one, those that it has have this share of their weight. */
+/* If there is no time for all machines of the second model, those that it has must carry this share of the
+ * weight. */
 static const double LEAST_WEIGHT = 0.3;
 
 /* --- hooks ------------------------------------------------------------------------------------------------- */
 
-/* The last fit stops when the time is over, and keeps what it has. */
+/* The last fit stops when the time is over, and keeps its result so far. */
 typedef struct timed_hooks {
     const karma_hooks *hooks;
     double deadline;
@@ -58,8 +60,8 @@ typedef struct timed_hooks {
     int ran_out, is_interrupted;
 } timed_hooks;
 
-/* A user who stops the search wants the best model so far: the same request does not stop the last fit, only the time
- * limit does.
+/* A user who stops the search wants the best model so far: only the time limit stops the last fit, not the
+ * same request.
  */
 static int progress_in_time(void *payload, const char *stage, size_t done, size_t total) {
     timed_hooks *t = payload;
@@ -68,7 +70,7 @@ static int progress_in_time(void *payload, const char *stage, size_t done, size_
     return asked && !t->is_interrupted;
 }
 
-/* What comes before the solvers goes on to its end, but there may be fewer trees. */
+/* Steps before the solvers are completed, but there may be fewer trees. */
 static int progress_of_encoding(void *payload, const char *stage, size_t done, size_t total) {
     const timed_hooks *t = payload;
     if (karma_i_progress(t->hooks, stage, done, total) && !t->is_interrupted) return 1;
@@ -87,7 +89,7 @@ static size_t count_rows(const karma_table *table) {
     return karma_i_table_split(table).n_rows;
 }
 
-/* How a fit goes: by which solver, until when, and whether its notices are for the user. */
+/* The conditions of a fit: the solver, the deadline, and whether the user gets its notices. */
 typedef struct fit_settings {
     int solver;
     double deadline;
@@ -95,8 +97,8 @@ typedef struct fit_settings {
     const karma_i_forest *grown; /* trees of a model that was learned from the same rows, or NULL */
 } fit_settings;
 
-/* A pass over many rows visits the square of their number. With few rows there is no limit, since passes cost next to
- * nothing. */
+/* The cost of a pass grows with the square of the number of rows. With few rows there is no limit, since
+ * passes are cheap. */
 static int64_t count_passes(size_t n_rows, int solver) {
     double pairs = (double)n_rows * (double)n_rows;
     if (n_rows > KARMA_I_MOST_BATCH_ROWS || solver == KARMA_SOLVER_NYSTROM) return (int64_t)KARMA_AUTO;
@@ -104,8 +106,8 @@ static int64_t count_passes(size_t n_rows, int solver) {
     return (int64_t)fmax(passes, fmin(CHEAP_PAIRS / pairs, MOST_CHEAP_PASSES));
 }
 
-/* Members of a committee that were tried on all rows are learned as they were there, from the matrix of their kernel:
- * so few rows have it sooner than the features of a kernel with few dimensions. */
+/* Members of a committee that were tried on all rows are learned as they were tried, from their kernel
+ * matrix: for so few rows it is faster than the features of a kernel with few dimensions. */
 static int solver_of(const karma_i_last_fit *f, const karma_table *table, int solver) {
     double n = (double)table->n_rows;
     int fits = n <= MOST_MATRIX_ROWS && n * n * sizeof(float) <= karma_i_memory_bytes(&f->task->options);
@@ -138,8 +140,8 @@ static int is_usable(const karma_model *model) {
 
 /* --- probabilities ----------------------------------------------------------------------------------------- */
 
-/* Scores of the rows of the search by models that have not seen them: `checked`, or where every fold was judged what
- * the other folds would have chosen. They are kept for reports. */
+/* Scores of the search's rows by models that have not seen them: `checked`, or, if every fold was judged, by
+ * the choice of the other folds. They are kept for reports. */
 static karma_status keep_left_out(karma_model *model, const karma_i_last_fit *f, const double *checked,
                                   karma_error *err) {
     const karma_i_race *race = f->race;
@@ -185,12 +187,12 @@ static karma_status finish_model(karma_model *model, const karma_i_last_fit *f, 
 
 /* --- the check --------------------------------------------------------------------------------------------- */
 
-/* The first model on the rows of the search, compared with the choice as the search judged it. */
+/* How the first model does on the search's rows, compared with the choice as judged by the search. */
 typedef struct check {
     double *scores; /* of these rows */
     double value, error;
     double lead, lead_error;     /* over the choice, in the unit of the goal */
-    double behind, behind_error; /* of the choice, mean loss of rows; 0 where the goal is not a mean over rows */
+    double behind, behind_error; /* mean loss per row of the choice; 0 if the goal is not a mean over rows */
     double constant;
     size_t n_learned; /* rows that the model was learned from */
 } check;
@@ -203,7 +205,7 @@ static void mean_and_error(double *mean, double *error, const double *x, const d
     *error = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : INFINITY;
 }
 
-/* values[f]: the goal on each fold of the first repeat that was judged, by scores of all rows. */
+/* values[f]: the goal on each judged fold of the first repeat, from scores of all rows. */
 static karma_status judge_folds(double *values, const karma_i_last_fit *f, const double *scores, size_t n_folds,
                                 karma_error *err) {
     const karma_i_race *race = f->race;
@@ -223,7 +225,7 @@ static karma_status judge_folds(double *values, const karma_i_last_fit *f, const
     return st;
 }
 
-/* The same row by row, which is more precise, over the rows that the search has judged. */
+/* The same row by row, which is more precise, over the rows judged by the search. */
 static karma_status compare_rows(check *c, const karma_i_last_fit *f, karma_error *err) {
     const karma_i_race *race = f->race;
     size_t n = race->table->n_rows, K = race->task->n_outputs, n_rows = 0;
@@ -262,7 +264,8 @@ static karma_status compare(check *c, const karma_i_last_fit *f, karma_error *er
     return st;
 }
 
-/* More than noise behind the models of the search, or behind a constant prediction where these were not. */
+/* Whether the model is behind the models of the search by more than noise, or behind a constant prediction
+ * that they beat. */
 static int is_worse(const check *c, const karma_i_last_fit *f) {
     int is_behind = karma_i_goal_is_mean(f->judge->goal) ? c->behind > NOISE * c->behind_error
                                                          : c->lead < -fmax(NOISE * c->lead_error, c->error);
@@ -289,10 +292,11 @@ static void record_check(karma_search_info *info, const check *c, const karma_i_
     info->check_error = isfinite(c->error) ? c->error : NAN;
 }
 
-/* --- all of it --------------------------------------------------------------------------------------------- */
+/* --- the whole
+ * --------------------------------------------------------------------------------------------- */
 
-/* The first model, learned from `rest`, by the solver that the options leave and then by landmarks. *out is NULL if
- * none passed. */
+/* The first model, learned from `rest`, by the solver of the options and then, if it fails the check, by
+ * landmarks. *out is NULL if none passed. */
 static karma_status fit_first(karma_model **out, fit_settings *how, check *c, const karma_i_last_fit *f,
                               const karma_table *rest, karma_error *err) {
     double now = karma_i_now(), share = FIRST_SHARE;
@@ -318,13 +322,15 @@ static karma_status fit_first(karma_model **out, fit_settings *how, check *c, co
     }
 }
 
-/* What the check refused is replaced by a model of the sample, learned as candidates were. It is not stopped. */
+/* A model that fails the check is replaced by a model of the sample, learned like the candidates. This fit is
+ * not stopped. */
 static karma_status fit_sample(karma_model **out, const karma_i_last_fit *f, karma_error *err) {
     fit_settings how = {KARMA_SOLVER_BATCH, INFINITY, 0, NULL};
     return fit_choice(out, f, f->race->table, &how, err);
 }
 
-/* That a model of the sample would take: its kernels were judged with fewer rows, and a solver costs their square. */
+/* The seconds that a model of the sample would take: its kernels were judged with fewer rows, and a solver's
+ * cost grows with their square. */
 static double sample_seconds(const karma_i_last_fit *f) {
     const karma_i_race *race = f->race;
     double seconds = race->encoding_seconds, folds = (double)race->folds->n_folds, growth = folds / (folds - 1.0);
@@ -348,7 +354,7 @@ static void warn_of_refusal(const karma_i_last_fit *f, const check *c) {
                                          : "try option 'effort=off' with your own option 'kernel' and option 'C'");
 }
 
-/* A model and the plan that it was learned by, as the sample's rows judge them. */
+/* A model and its plan, with their values on the sample's rows. */
 typedef struct tried {
     karma_model *model; /* NULL: it was refused */
     fit_settings how;
@@ -366,8 +372,8 @@ static int is_of_trees(const karma_i_plan_kernel *kernel) {
     return karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_BOOST);
 }
 
-/* The members of the first plan except for kernels of boosted trees, which the second one is about, and those of the
- * second. */
+/* The members of the first plan, without kernels of boosted trees, which the second plan replaces, and the
+ * members of the second. */
 static karma_status join_plans(karma_i_plan *out, const karma_i_plan *first, const karma_i_plan *second,
                                const karma_i_blend *blend, karma_error *err) {
     const karma_i_plan *plans[] = {first, second};
@@ -389,7 +395,7 @@ static karma_status join_plans(karma_i_plan *out, const karma_i_plan *first, con
     return KARMA_OK;
 }
 
-/* Those that a model has, or NULL. */
+/* The trees of a model, or NULL. */
 static const karma_i_forest *boosted_trees(const karma_model *model) {
     for (size_t e = 0; e < model->plan.n_kinds; e++)
         if (model->plan.kinds[e] == KARMA_KERNEL_BOOST) return model->encoder.recipes[e]->forest;
@@ -402,16 +408,16 @@ static int is_all_trees(const karma_i_plan *plan) {
     return 1;
 }
 
-/* What is learned in the end: the plan, its check, and the better of the models that were tried. */
+/* The verdict: the plan to learn, its check, and the better of the models tried. */
 typedef struct verdict {
     const karma_i_plan *plan;
-    karma_i_plan joined;  /* what `plan` is if it is the mean of both */
-    karma_i_plan shorter; /* what `plan` is if there is no time for all of its machines */
+    karma_i_plan joined;  /* the plan for the mean of both */
+    karma_i_plan shorter; /* the plan if there is no time for all machines */
     tried *best;          /* NULL: both were refused */
     fit_settings how;
     check check;                       /* its scores are owned */
     double row_seconds, grown_seconds; /* for each row, and how much of it was for the trees */
-    size_t n_first;                    /* rows that machines took this from */
+    size_t n_first;                    /* rows that machines were learned from in this time */
 } verdict;
 
 static void clear_verdict(verdict *v) {
@@ -420,7 +426,7 @@ static void clear_verdict(verdict *v) {
     karma_i_free(v->check.scores);
 }
 
-/* The choice, the contender, or a mean of both, which is learned only after this. */
+/* Decides between the choice, the contender, and a mean of both, which is learned only afterwards. */
 static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, tried *second, karma_error *err) {
     const karma_i_race *race = f->race;
     size_t n = race->table->n_rows * race->task->n_outputs;
@@ -463,7 +469,7 @@ size_t karma_i_first_fit_parts(size_t n_rows) {
     return (n_rows + MOST_FIRST_ROWS - 1) / MOST_FIRST_ROWS;
 }
 
-/* Rows that the first models are learned from: all but the sample, or some of these where they are very many. */
+/* The rows for the first models: all but the sample, or some of these if there are very many. */
 static karma_status split_rows(karma_i_fold *out, karma_table **some, const karma_i_last_fit *f, karma_error *err) {
     karma_i_folds folds = {0};
     KARMA_TRY(karma_i_fold_split(out, f->samples, 0, err));
@@ -491,8 +497,8 @@ static karma_status try_both(tried *first, tried *second, karma_i_last_fit *f, c
     return KARMA_OK;
 }
 
-/* The verdict, learned from `rows`. If the sample is not among these rows it judges once more, and what was tried stays
- * if it was better. *model: what was tried, and then the better one. */
+/* Learns the verdict from `rows`. If these do not include the sample, the sample judges once more, and the
+ * earlier model stays if it was better. *model: the earlier model, then the better one. */
 static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v, const karma_i_last_fit *f,
                                 const karma_table *rows, int is_checked, karma_error *err) {
     karma_model *last = NULL;
@@ -517,21 +523,21 @@ static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v,
     return st;
 }
 
-/* That all machines of the verdict take for each of these rows. An exact solver takes between the first and the second
- * power of the rows. */
+/* The seconds per row that all machines of the verdict take. The time of an exact solver grows between
+ * linearly and quadratically with the rows. */
 static double machine_row_seconds(const verdict *v, const karma_table *rows) {
     double each = v->row_seconds - v->grown_seconds, growth = (double)count_rows(rows) / (double)v->n_first;
     int is_exact = count_rows(rows) <= KARMA_I_MOST_BATCH_ROWS && v->how.solver != KARMA_SOLVER_NYSTROM;
     return is_exact ? each * sqrt(fmax(1.0, growth)) : each;
 }
 
-/* Whether there is time to learn the verdict from these rows. Trees that are there already take none. */
+/* Whether there is time to learn the verdict from these rows. Existing trees take none. */
 static int is_in_time(const verdict *v, const karma_i_last_fit *f, const karma_table *rows) {
     double each = machine_row_seconds(v, rows) + (v->how.grown ? 0.0 : v->grown_seconds);
     return karma_i_now() + SAFE_FACTOR * each * (double)count_rows(rows) <= f->deadline;
 }
 
-/* The weight of the machine that `most` of the plan's own machines, not trees, weigh at least as much as. */
+/* The `most`-th largest weight among the plan's machines that are not trees. */
 static double weight_of_heaviest(const karma_i_plan *plan, size_t most) {
     double least = INFINITY;
     for (size_t n_taken = 0; n_taken < most;) {
@@ -566,8 +572,8 @@ static karma_status take_heavy(karma_i_plan *out, const karma_i_plan *plan, doub
     return KARMA_OK;
 }
 
-/* Where there is no time for all machines of the verdict, the heaviest of them learn from these rows: they do more than
- * all of them with some of the rows. */
+/* If there is no time for all machines of the verdict, the heaviest ones learn from these rows: that does
+ * better than all machines with fewer rows. */
 static karma_status shorten(verdict *v, const karma_i_last_fit *f, const karma_table *rows, karma_error *err) {
     if (!v->plan) return KARMA_OK;
     size_t n = karma_i_plan_n_machines(v->plan);
@@ -579,9 +585,7 @@ static karma_status shorten(verdict *v, const karma_i_last_fit *f, const karma_t
     double weight = karma_i_plan_total_weight(&v->shorter), total = karma_i_plan_total_weight(v->plan);
     if (!isfinite(least) || weight < LEAST_WEIGHT * total) return KARMA_OK;
     v->plan = &v->shorter;
-    v->row_seconds =
-        v->grown_seconds +
-        0.99 * share * (v->row_seconds - v->grown_seconds); /* a little time goes by until it is asked for */
+    v->row_seconds = v->grown_seconds + 0.99 * share * (v->row_seconds - v->grown_seconds); /* it is checked later */
     return KARMA_OK;
 }
 
@@ -608,7 +612,8 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     return st;
 }
 
-/* Where time is limited there must be enough left for a model of the sample, if the first ones are refused. */
+/* If time is limited, enough must be left for a model of the sample in case the first models fail the
+ * check. */
 static karma_status fit_checked(karma_model **out, karma_search_info *info, karma_i_last_fit *f, karma_error *err) {
     karma_i_fold split = {0};
     karma_table *some = NULL;
@@ -625,7 +630,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
         st = finish_verdict(out, &v, f, split.train, rows, err);
         if (st == KARMA_OK) record_check(info, &v.check, f);
     } else if (st == KARMA_OK) {
-        warn_of_refusal(f, &first.check); /* no check is recorded: it is not that of the model that is kept */
+        warn_of_refusal(f, &first.check); /* no check is recorded: it was of another model */
         karma_model *of_sample = NULL;
         st = fit_sample(&of_sample, f, err);
         if (st == KARMA_OK) st = finish_model(of_sample, f, NULL, err);

@@ -9,31 +9,33 @@ typedef struct karma_i_last_fit {
     karma_i_task *task; /* its options are set for the fit */
     const karma_i_race *race;
     const karma_i_judge *judge;
-    karma_rule rule; /* how the choice was made, of how many machines at most */
+    karma_rule rule; /* how the choice was made, and its most machines */
     size_t most_machines;
     const karma_i_choice *choice;
     const karma_i_plan *plan;
-    const karma_i_plan *contender; /* what the first model is compared with on the sample's rows; NULL: nothing */
+    const karma_i_plan *contender; /* compared with the first model on the sample's rows; NULL: none */
     const karma_table *rows;       /* all */
     const karma_i_folds *samples;  /* their fold 0 is the sample that candidates were tried on; NULL: all rows were */
     const karma_hooks *hooks;
-    double deadline;     /* infinite if there is none */
-    double tolerance;    /* of a machine that stands alone */
-    int is_interrupted;  /* the user has stopped the trying: learning goes on */
+    double deadline;     /* infinite without a limit */
+    double tolerance;    /* for a single machine */
+    int is_interrupted;  /* the user has stopped the race: learning goes on */
     int passes_are_ours; /* the user did not set them */
 } karma_i_last_fit;
 
 /* A model of the choice, with probabilities if the options ask for them; `info` records the check.
  *
- * The check is for rows that candidates were not tried on. A first model is learned without the sample and judged by
- * the sample's rows, beside the cross-validated models of the search: it has seen more rows, so it must not be worse.
- * If it is not, its scores teach the probabilities, and the model is learned from all rows, or is this one where the
- * sample is a small share of all rows or time is short. If it is worse, or far from its optimum, landmarks are
- * tried instead of an exact solver, and then the sample instead of all rows, with a warning.
+ * The check covers rows that candidates were not tried on. A first model is learned without the sample and
+ * judged on the sample's rows against the cross-validated models of the search: it has seen more rows, so it
+ * must not be worse. If it passes, its scores are used to fit the probabilities, and the final model is
+ * learned from all rows; if the sample is a small share of all rows or time is short, the first model is
+ * final. If it is worse, or far from its optimum, landmarks are tried instead of an exact solver, and then
+ * the sample instead of all rows, with a warning.
  *
- * A sample favours kernels that need few rows. The contender is learned from the same rows and judged by the same: if
- * it does better, it is the model, and *contender_won is set. */
-/* The first model of a choice that was tried on a sample is learned from one of this many parts of the n_rows others.
+ * A sample favours kernels that need few rows. The contender is learned from and judged on the same rows as
+ * the first model: if it does better, it becomes the model, and *contender_won is set. */
+/* If a choice was tried on a sample, its first model is learned from one of this many parts of the n_rows
+ * other rows.
  */
 size_t karma_i_first_fit_parts(size_t n_rows);
 

@@ -113,8 +113,8 @@ typedef struct fold_data {
     karma_i_encoder encoder;
     karma_i_rows *rows; /* the whole table, encoded by recipes learned from the training rows */
     karma_i_parts parts;
-    karma_i_rows *train_rows, *test_rows; /* of a kernel that has no parts: gathered here */
-    const karma_i_rows *learned, *asked;  /* training and test rows that kernels are computed of */
+    karma_i_rows *train_rows, *test_rows; /* for a kernel without parts: gathered here */
+    const karma_i_rows *learned, *asked;  /* training and test rows for which kernels are computed */
 } fold_data;
 
 static void clear_fold(fold_data *f) {
@@ -137,7 +137,7 @@ static karma_status split_table(fold_data *f, unsigned char *is_train, const kar
     return karma_i_outputs_fill(&f->outputs, &f->task, f->tables.train, err);
 }
 
-/* The kinds of the entries that are judged, which number the encodings of their factors. */
+/* The kinds of the entries being judged; a kind's position numbers the encodings of factors. */
 static size_t number_encodings(karma_kernel_kind *kinds, karma_i_race *race) {
     size_t n_kinds = 0;
     for (size_t e = 0; e < race->n_entries; e++)
@@ -146,9 +146,9 @@ static size_t number_encodings(karma_kernel_kind *kinds, karma_i_race *race) {
     return n_kinds;
 }
 
-/* What is limited in time is judged in stages. What a quick search tries comes first, so that more time than that takes
- * is not spent on weaker kernels; within this, and after it, what costs little does. All kernels with a slow recipe
- * have one stage, as they share it. */
+/* With a time limit, entries are judged in stages. Those of a quick search come first, so that more time is
+ * not spent on weaker kernels; within both groups the cheap ones come first. All kernels with a slow recipe
+ * are in one stage, since they share it. */
 enum { EARLY_STAGE, SLOW_STAGE, CHEAP_STAGE, COSTLY_STAGE, N_STAGES };
 
 static int stage_of(const karma_i_race_entry *entry) {
@@ -159,7 +159,7 @@ static int stage_of(const karma_i_race_entry *entry) {
     return entry->is_early ? EARLY_STAGE : CHEAP_STAGE;
 }
 
-/* There is no time for the recipes of a stage. Returns how many entries are left. */
+/* Drops a stage because there is no time for its recipes. Returns how many entries are left. */
 static size_t drop_stage(karma_i_race *race, int stage) {
     size_t n_left = 0;
     for (size_t e = 0; e < race->n_entries; e++) {
@@ -169,7 +169,7 @@ static size_t drop_stage(karma_i_race *race, int stage) {
     return n_left;
 }
 
-/* Kernel values that were given, and rows with very many attributes, have no parts. */
+/* Given kernel values, and rows with very many attributes, have no parts. */
 static karma_status gather_rows(fold_data *f, const unsigned char *is_train, karma_error *err) {
     KARMA_TRY(karma_i_rows_new_like(&f->train_rows, f->rows, 0, err));
     KARMA_TRY(karma_i_rows_new_like(&f->test_rows, f->rows, 0, err));
@@ -194,15 +194,16 @@ static int watch_encoding(void *payload, const char *stage, size_t done, size_t 
     return w->has_stopped;
 }
 
-/* Once for all folds, from the training rows of the first; no label is looked at. (Fewer rows would suggest a smaller
- * rank: of 300 of 768 rows of digits with half of the cells hidden one that costs a point and a half of accuracy.) */
+/* Once for all folds, from the training rows of the first, without labels. (Fewer rows would suggest a
+ * smaller rank: with 300 of 768 rows of digits, half of the cells hidden, it costs one and a half points of
+ * accuracy.) */
 static karma_status choose_rank(karma_i_race *race, karma_kernel_kind kind, const karma_i_task *task,
                                 const karma_table *train, const karma_hooks *hooks, karma_error *err) {
     karma_fit_options options = task->options; /* borrows its texts */
     karma_i_recipe *recipe = NULL;
     karma_i_rows *rows = NULL;
     size_t rank = 0;
-    options.subspace_rank = 0; /* only the features are wanted */
+    options.subspace_rank = 0; /* only the features are needed */
     karma_status st = karma_i_recipe_learn(&recipe, train, kind, &options, hooks, err);
     if (st == KARMA_OK) st = karma_i_recipe_encode(&rows, NULL, recipe, train, NULL, err);
     if (st == KARMA_OK) st = karma_i_latent_coarse_rank(&rank, rows, &options, hooks, err);
@@ -212,8 +213,8 @@ static karma_status choose_rank(karma_i_race *race, karma_kernel_kind kind, cons
     return st;
 }
 
-/* The recipes of the kinds of all entries. Where there is no time for a slow one in the first fold, the entries that
- * want it are out. */
+/* Learns the recipes of the kinds of all entries. If there is no time for a slow one in the first fold,
+ * entries that need it are out. */
 static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_watch *watch, karma_error *err) {
     karma_hooks hooks = {watch_encoding, NULL, watch};
     for (;;) {
@@ -266,7 +267,7 @@ static karma_status prepare_fold(fold_data *f, karma_i_race *race, encoding_watc
 
 /* --- one entry of a fold ------------------------------------------------------------------------------- */
 
-/* Scores of the test rows become part of a run's; their value is that of this fold. */
+/* Adds the scores of the test rows to those of a run; their goal is the value of this fold. */
 static karma_status record(karma_i_race *race, size_t run, double *scores, const fold_data *f, karma_error *err) {
     size_t K = race->task->n_outputs;
     float *all = race->runs[run].scores + race->n_done / race->folds->n_folds * race->table->n_rows * K;
@@ -325,7 +326,7 @@ static int wants_to_stop(const karma_i_race *race, size_t which, size_t n_judged
     return stop(payload, n_judged, race->n_entries, kernel);
 }
 
-/* For whoever waits: the best value of the fold so far. */
+/* The best value of the fold so far, for progress reports. */
 static void note_best_of_fold(karma_i_race *race, const karma_i_race_entry *entry) {
     double best = -INFINITY;
     for (size_t r = entry->first_run; r < entry->first_run + entry->path.n; r++)
@@ -341,8 +342,8 @@ double karma_i_race_fold_best(const karma_i_race *race) {
     return best;
 }
 
-/* Where time is limited the second candidate, a map of ranks, comes before the linear kernel, with which all are
- * compared: if there is time for one kernel only, it should be the stronger one. */
+/* If time is limited, the second candidate, a map of ranks, comes before the linear kernel, the baseline: if
+ * there is time for only one kernel, it should be the stronger one. */
 static size_t place_of(const karma_i_race *race, size_t i) {
     return race->is_limited && race->n_entries > 1 && i < 2 ? 1 - i : i;
 }
@@ -385,7 +386,8 @@ static karma_status judge_entries(karma_i_race *race, const fold_data *f, karma_
     return st;
 }
 
-/* Which entries wait while a stage is run; returns the first one that does not, n_entries if there is none. */
+/* Marks the entries that wait while a stage is run; returns the first one that does not wait, n_entries if
+ * there is none. */
 static size_t mark_stage(karma_i_race *race, int stage) {
     size_t first = race->n_entries;
     for (size_t e = race->n_entries; e-- > 0;) {
@@ -411,7 +413,7 @@ static karma_status run_stage(karma_i_race *race, karma_i_stop_fn stop, void *pa
     return st;
 }
 
-/* Where there is no time for the recipes of a stage, and there are other entries, the first fold has those. */
+/* If there is no time for the recipes of a stage but there are other entries, the first fold uses those. */
 static karma_status run_stages(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
                                karma_error *err) {
     karma_status st = KARMA_OK;

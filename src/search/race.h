@@ -8,22 +8,22 @@
 #include "model/fold.h"
 #include "model/model.h"
 
-/* A kernel and the values of C that are tried with it; weights have no meaning here. */
+/* A kernel and the values of C tried with it; weights have no meaning here. */
 typedef struct karma_i_race_entry {
     karma_i_plan_kernel kernel;
     karma_i_C_grid path;
     size_t first_run; /* its runs are those from here on, one per C */
     int is_kept;      /* never dropped: the baseline */
-    int is_early;     /* where time is limited, judged before those that are not */
-    int is_out;       /* dropped, or there was no time for it: not judged any more */
+    int is_early;     /* under a time limit, judged before the others */
+    int is_out;       /* dropped, or there was no time for it: no longer judged */
     int is_cut;       /* there was no time for it */
     int is_judged;    /* on the fold of the last karma_i_race_fold */
     int was_judged;   /* on any fold that counts */
     int is_waiting;   /* for a later stage of a fold */
-    double seconds;   /* that one thread took to judge it on the last fold */
+    double seconds;   /* seconds one thread took to judge it on the last fold */
 } karma_i_race_entry;
 
-/* The result of one candidate. */
+/* The results of one candidate. */
 typedef struct karma_i_race_run {
     size_t entry;
     double C_factor;
@@ -32,7 +32,7 @@ typedef struct karma_i_race_run {
     double *values; /* of the goal, one per fold; larger is better */
 } karma_i_race_run;
 
-/* How good scores of some rows are; larger is better. `table` has these rows, in order. */
+/* The quality of scores of some rows; larger is better. `table` has these rows, in order. */
 typedef karma_status (*karma_i_goal_fn)(double *out, const void *payload, const karma_i_task *task,
                                         const karma_table *table, const double *scores, karma_error *err);
 
@@ -40,41 +40,43 @@ typedef struct karma_i_race {
     const karma_i_task *task;   /* borrowed, as are the folds */
     const karma_i_folds *folds; /* of rows that all have labels */
     const karma_table *table;   /* that of the folds */
-    double fold_best;           /* the largest value of this fold so far; -INFINITY: none */
-    size_t n_done;              /* folds of all repeats that were judged */
-    size_t hidden_fold;         /* counted from 1: a choice is made without the rows of this fold; 0: by all rows */
+    double fold_best;           /* the largest value on this fold so far; -INFINITY: none */
+    size_t n_done;              /* judged folds of all repeats */
+    size_t hidden_fold;         /* counted from 1: choices are made without this fold; 0: with all rows */
     karma_i_goal_fn goal;
     const void *goal_payload;
     size_t n_entries, n_runs;
     karma_i_race_entry *entries;
     karma_i_race_run *runs;
-    /* That of the options or, where it is to be chosen, the rank that hidden cells of the first fold's training rows
-     * suggest: choosing it costs many estimates, and it does not depend on labels. */
+    /* The rank of the options or, if it is to be chosen, the rank suggested by hidden cells of the first
+     * fold's training rows: it is chosen once, because that takes many fits and does not depend on labels. */
     int64_t subspace_rank;
-    int is_choosing_rank, is_rank_cut_short; /* while `stop` is asked; and whether it ended the choice */
+    int is_choosing_rank, is_rank_cut_short; /* set while the rank is chosen; and if `stop` ended that */
     /* Time is limited: entries are judged in stages, early ones first and those whose recipes are costly last. */
     int is_limited;
-    /* What the last fold took for all its entries: to learn a recipe of each kind, on one thread, and to encode rows
-     * and compute the parts of their kernels. */
+    /* Seconds that the last fold took for all entries: to learn a recipe of each kind, on one thread, and to
+     * encode rows and compute the parts of their kernels. */
     double recipe_seconds[KARMA_N_KERNELS], encoding_seconds;
 } karma_i_race;
 
 karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *folds, karma_i_goal_fn goal,
                                 const void *goal_payload);
-/* One more kernel, before the first fold is judged. It is copied. */
+/* Adds a copy of a kernel, before the first fold is judged. */
 karma_status karma_i_race_add(karma_i_race *race, const karma_i_plan_kernel *kernel, const karma_i_C_grid *path,
                               karma_error *err);
-/* The entries of `more`, which were judged on as many of the same folds, go on in `race`: `more` is empty then. */
+/* Moves the entries of `more`, which were judged on the same folds and as many, to `race`; `more` is empty
+ * afterwards. */
 karma_status karma_i_race_join(karma_i_race *race, karma_i_race *more, karma_error *err);
-/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread while
- * recipes are learned (n_entries is 0 then) and before every entry but the first; when it stops, the fold does not
- * count, unless it is the first: what was judged there is in the race then, and all other entries are out. The same
- * happens to the entries of a stage of the first fold, if time is limited and their recipes are stopped. */
+/* Judges the entries that are not out on the next fold. `stop` (or NULL) is asked from the caller's thread
+ * while recipes are learned (then n_entries is 0) and before every entry but the first. If it stops the fold,
+ * the fold does not count, unless it is the first: then the judged entries stay in the race and all others
+ * are out. With a time limit, the same happens to the entries of a stage of the first fold whose recipes are
+ * stopped. */
 typedef int (*karma_i_stop_fn)(void *payload, size_t n_judged, size_t n_entries, const char *kernel);
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped, karma_error *err);
 void karma_i_race_clear(karma_i_race *race);
 
-/* The largest value that an entry has in the fold which is being judged; -INFINITY: none yet. */
+/* The largest value of an entry on the fold being judged; -INFINITY: none yet. */
 double karma_i_race_fold_best(const karma_i_race *race);
 
 #endif

@@ -1,4 +1,4 @@
-/* From a table to the model that does best on rows it has not seen: karma_search. */
+/* From a table to the model that does best on unseen rows: karma_search. */
 #include "karma/search.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "search/search_rows.h"
 #include "table/table_split.h"
 
-/* Numbers among the labelled rows become numbers in the table. Both ascend. */
+/* Turns indices among the labelled rows into indices of the table. Both ascend. */
 static void number_rows(karma_model *model, const karma_table *table) {
     size_t labelled = 0, used = 0;
     for (size_t i = 0; i < table->n_rows && used < model->n_left_out; i++) {
@@ -53,7 +53,7 @@ static karma_status check_split(const karma_table *table, const karma_fit_option
     return st;
 }
 
-/* A process that stopped by itself would leave the others waiting. */
+/* A process that stopped alone would leave the others waiting. */
 static int show_progress(void *payload, const char *stage, size_t done, size_t total) {
     (void)karma_i_progress(payload, stage, done, total);
     return 0;

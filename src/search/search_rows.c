@@ -17,10 +17,10 @@
 #include "solve/nystrom.h"
 #include "table/table_split.h"
 
-/* How much an effort looks at. */
+/* How much an effort examines. */
 typedef struct effort_plan {
-    size_t repeated_rows; /* folds are repeated until this many rows were judged, */
-    size_t most_repeats;  /* or so often */
+    size_t repeated_rows; /* folds are repeated until this many rows are judged, */
+    size_t most_repeats;  /* or this many times */
 } effort_plan;
 
 static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
@@ -29,82 +29,84 @@ static const effort_plan effort_plans[KARMA_N_EFFORTS] = {
     [KARMA_EFFORT_THOROUGH] = {2000, 5},
 };
 
-/* The share of the time limit for trying candidates; the rest is for learning the choice, which takes more where
- * candidates are tried on a sample. And the share of that for the first fold, which should try as many kernels as
- * possible. Where candidates are tried on all rows the last fit costs about as much as a few folds: what it does not
- * need is for trying, up to the larger share. */
+/* The share of the time limit for trying candidates; the rest is for learning the choice, which takes longer
+ * if candidates are tried on a sample. And the share of the trying time for the first fold, which should try
+ * as many kernels as possible. If candidates are tried on all rows, the last fit costs about as much as a few
+ * folds, and its unused time goes to trying, up to the larger share. */
 static const double TRYING_SHARE = 0.7, SAMPLE_TRYING_SHARE = 0.45, MOST_TRYING_SHARE = 0.9, FIRST_FOLD_SHARE = 0.65,
                     LAST_FIT_FOLDS = 2.0;
-/* Of the time that the first fold has left when recipes begin to be learned, what they may take, since other kernels
- * wait; and what the choice of the rank of a subspace may take, which then ends with the best one so far. */
+/* The share of the first fold's remaining time that recipes may take, since other kernels wait; and the share
+ * that choosing the rank of a subspace may take, which then ends with the best rank so far. */
 static const double PREPARING_SHARE = 0.8, RANK_SHARE = 0.5;
-/* Of the time that the quick race leads to expect for that of another effort, what it takes: measured 0.3 to 1.3, the
- * more kernels are dropped the less. And the least time for more kernels
- * after a quick race, as a share of what that took. */
+/* Actual time of a race of another effort, as a share of the time predicted from the quick race: measured 0.3
+ * to 1.3, less if more kernels are dropped. And the least time for more kernels after a quick race, as a
+ * share of the quick race's time. */
 static const double WHOLE_FACTOR = 0.7, LEAST_MORE_SHARE = 0.25;
-/* Of the time for the last fit, what recipes may take, which cannot be stopped: as planned, and when it begins. */
+/* The share of the time for the last fit that recipes, which cannot be stopped, may take: when it is planned,
+ * and when it begins. */
 static const double RECIPE_SHARE = 0.4, MOST_RECIPE_SHARE = 0.8;
-/* Of the time that is left, what machines of the last fit are planned for; and how many times as long one takes there
- * as a candidate with as many pairs of rows, where all rows were tried on and where it is learned twice. Measured: 1.2
- * to 4 on 592 to 4500 rows. */
+/* The share of the remaining time planned for the machines of the last fit; and how many times longer a
+ * machine takes there than a candidate with the same number of pairs of rows, if candidates were tried on all
+ * rows and if it is learned twice. Measured: 1.2 to 4 with 592 to 4500 rows. */
 static const double LAST_FIT_SHARE = 0.9, LAST_FIT_FACTOR = 4.0, TWICE_FACTOR = 2.5;
-/* Machines of a choice, mostly; and rows up to which the last fit is exact where time is limited. */
+/* The usual number of machines of a choice; and the number of rows up to which the last fit is exact under a
+ * time limit. */
 static const double USUAL_MACHINES = 8.0, MOST_EXACT_ROWS = 4000.0;
-/* Rows × rows × machines that the last fit may cost beyond one machine; and rows × landmarks × outputs × machines where
- * rows are too many for an exact fit. */
+/* The cost, rows × rows × machines, of the last fit allowed beyond one machine; and rows × landmarks ×
+ * outputs × machines if there are too many rows for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
 
-/* Passes over the rows, for one machine. A large C can take thousands until the last digit of its optimum, which makes
- * no difference in the scores; and the last fit has the same limit. */
+/* Passes over the rows for one machine. A large C can take thousands of passes to reach the last digits of
+ * its optimum, which make no difference to the scores; the last fit has the same limit. */
 enum { MOST_PASSES = 300 };
 
-/* Candidates, and the members of a committee, are solved to a gap so many times as large as a machine that stands
- * alone: the rest of the gap does not show in their scores (docs/search.md). */
+/* Candidates and members of a committee are solved to a gap this many times larger than that of a single
+ * machine: the difference does not show in their scores (docs/search.md). */
 static const double TRYING_TOLERANCE = 10.0;
 
-/* Between the seeds of two repeats: far from other seeds that users may take. */
+/* The difference of the seeds of two repeats, far from other seeds that users may choose. */
 static const uint64_t SEED_STEP = UINT64_C(0x9e3779b97f4a7c15);
 
 /* --- one search ---------------------------------------------------------------------------------------- */
 
 typedef struct search_state {
     const karma_search_options *options;
-    karma_effort effort; /* that it looks at: a quick search comes first where time is limited */
+    karma_effort effort; /* that it examines: with a time limit, a quick search comes first */
     const effort_plan *plan;
     const karma_hooks *hooks;
     double began;         /* with the first race */
     double started;       /* this race */
-    double deadline;      /* of all; infinite if there is none */
+    double deadline;      /* of all; infinite without a limit */
     double fold_deadline; /* of the fold that is being judged */
     double fold_started;
-    double fold_seconds;    /* that the next one is likely to take */
-    double earlier_seconds; /* that a fold of the entries took that were judged before these */
+    double fold_seconds;    /* that the next fold will probably take */
+    double earlier_seconds; /* of a fold of the entries judged before these */
     double best_before;     /* their best value */
-    double preparing_since; /* when recipes began to be learned; not a number: they are not */
+    double preparing_since; /* when learning of recipes began; NaN: it is not going on */
     int passes_are_ours;    /* the user did not set them */
     int is_interrupted;     /* by the user */
     int is_out_of_time;
     int is_done_trying;
     int is_cut_short;             /* there was no time for some kernels */
-    int has_floor;                /* there is a choice already: this race may end without one */
-    karma_i_folds folds, samples; /* samples: all rows, if candidates are tried on a sample, which is fold 0 */
+    int has_floor;                /* a choice exists already: this race may end without one */
+    karma_i_folds folds, samples; /* samples: all rows if candidates are tried on a sample, which is fold 0 */
     karma_i_race race;
     karma_i_judge judge;
     karma_table *sample;      /* NULL: all rows are tried on */
-    const karma_table *table; /* what is tried on: the rows or a sample of them */
+    const karma_table *table; /* for trying candidates: the rows or a sample of them */
     double best;              /* value so far */
     karma_i_task task;        /* its options change while the search goes on */
     double tolerance;         /* of a machine that stands alone */
 } search_state;
 
-/* Something must be: time alone does not end a search without a kernel that was judged. */
+/* At least one kernel must be judged: the time limit does not end a search before that. */
 static int has_judged(const search_state *s) {
     int any = s->has_floor || s->race.n_done > 0;
     for (size_t e = 0; e < s->race.n_entries; e++) any |= s->race.entries[e].is_judged;
     return any;
 }
 
-/* That a machine of a candidate took, in the mean. */
+/* The mean seconds that a machine of a candidate took. */
 static double machine_seconds(const search_state *s) {
     double seconds = 0.0, n_runs = 0.0;
     for (size_t e = 0; e < s->race.n_entries; e++) {
@@ -121,14 +123,14 @@ static double learned_rows(const search_state *s) {
     return (double)s->table->n_rows * (folds - 1.0) / folds;
 }
 
-/* Rows that the last fit cannot do without: all of them or, where there is a sample, those of its first model. */
+/* Rows that the last fit needs at least: all rows or, if there is a sample, those of its first model. */
 static double least_fit_rows(const search_state *s) {
     if (!s->samples.table) return (double)s->table->n_rows;
     size_t n_rest = s->samples.table->n_rows - s->table->n_rows;
     return (double)n_rest / fmax(1.0, (double)karma_i_first_fit_parts(n_rest));
 }
 
-/* That slow recipes of entries take in the last fit at least. */
+/* Least seconds that slow recipes of entries take in the last fit. */
 static double slow_recipe_seconds(const search_state *s) {
     double seconds = 0.0;
     for (int k = 0; k < KARMA_N_KERNELS; k++) {
@@ -141,7 +143,7 @@ static double slow_recipe_seconds(const search_state *s) {
     return seconds * least_fit_rows(s) / learned_rows(s);
 }
 
-/* That a machine takes in the last fit, from what a candidate took for its pairs of rows. */
+/* Seconds that a machine takes in the last fit, predicted from a candidate's time for its pairs of rows. */
 static double last_machine_seconds(const search_state *s, double n_rows) {
     double learned = learned_rows(s), rest = s->samples.table ? n_rows - (double)s->table->n_rows : 0.0;
     double factor = s->samples.table ? TWICE_FACTOR : LAST_FIT_FACTOR, pairs = n_rows * n_rows;
@@ -152,8 +154,9 @@ static double last_machine_seconds(const search_state *s, double n_rows) {
     return factor * machine_seconds(s) * fmax(pairs / (learned * learned), 1.0);
 }
 
-/* What the last fit needs, after the first fold: an exact machine costs the square of its rows, and is learned once
- * without the sample and once with it. Landmarks and trees have no such estimate. */
+/* The time that the last fit needs, known after the first fold: the cost of an exact machine grows with the
+ * square of its rows, and it is learned once without the sample and once with it. Landmarks and trees have no
+ * such estimate. */
 static double last_fit_seconds(const search_state *s) {
     double recipes = slow_recipe_seconds(s) / RECIPE_SHARE;
     if (!s->samples.table) return fmax(LAST_FIT_FOLDS * (s->fold_seconds + s->earlier_seconds), recipes);
@@ -161,7 +164,7 @@ static double last_fit_seconds(const search_state *s) {
     return n > MOST_EXACT_ROWS ? INFINITY : fmax(USUAL_MACHINES * last_machine_seconds(s, n), recipes);
 }
 
-/* The share of the time for trying that there is in any case. */
+/* The share of the time that is always for trying. */
 static double trying_share(const search_state *s) {
     return s->samples.table ? SAMPLE_TRYING_SHARE : TRYING_SHARE;
 }
@@ -172,7 +175,7 @@ static double trying_ends(const search_state *s) {
     return s->started + share * all;
 }
 
-/* Whether recipes take too long. In the first fold other kernels are judged then instead. */
+/* Whether recipes take too long. The first fold then judges other kernels instead. */
 static int is_preparing_too_long(search_state *s) {
     double now = karma_i_now(), share = s->race.is_choosing_rank ? RANK_SHARE : PREPARING_SHARE;
     if (isnan(s->preparing_since)) s->preparing_since = now;
@@ -208,8 +211,8 @@ static int watch(void *payload, size_t n_judged, size_t n_entries, const char *k
     return s->is_interrupted || s->is_out_of_time;
 }
 
-/* A time limit for the next fold. False where a fold like the last one would take too long. Until every row was left
- * out once, which probabilities need, the last fit has to do with less. */
+/* Sets a time limit for the next fold. False if a fold like the last one would take too long. Until every row
+ * was left out once, as probabilities require, the last fit gets less time. */
 static int set_fold_deadline(search_state *s) {
     double t = karma_i_now();
     s->fold_started = t;
@@ -228,8 +231,8 @@ static void note_best(search_state *s) {
         if (!s->race.entries[s->race.runs[r].entry].is_out) s->best = fmax(s->best, karma_i_run_value(&s->race, r));
 }
 
-/* Kernels whose recipes would take all the time of the last fit are not chosen. The sooner this is known, the more
- * others there are. */
+/* Kernels whose recipes would take all the time of the last fit cannot be chosen. The sooner they are
+ * dropped, the more other kernels can be tried. */
 static void drop_slow_recipes(search_state *s) {
     double ends = s->started + trying_share(s) * (s->deadline - s->started), now = karma_i_now();
     double most =
@@ -245,7 +248,7 @@ static void drop_slow_recipes(search_state *s) {
 
 /* An error of some of the rows need not be an error of the whole table. */
 static karma_status blame_fold(const search_state *s, karma_error *err) {
-    if (!err || karma_table_n_observed(s->table) == 0) return KARMA_ERR_DATA; /* the whole table has nothing either */
+    if (!err || karma_table_n_observed(s->table) == 0) return KARMA_ERR_DATA; /* nor has the whole table */
     karma_error cause = *err;
     return karma_i_fail(err, cause.status,
                         "with fold %zu of %zu of the search left out: %s (option 'effort=off' learns from all rows "
@@ -253,7 +256,7 @@ static karma_status blame_fold(const search_state *s, karma_error *err) {
                         s->race.n_done % s->folds.n_folds + 1, s->folds.n_folds, cause.message);
 }
 
-/* Judges fold after fold. Where time runs out within the first, what was judged there goes on alone. */
+/* Judges fold after fold. If time runs out within the first, only the entries judged there go on. */
 static karma_status run_race(search_state *s, karma_error *err) {
     size_t n_folds = karma_i_folds_count(&s->folds), n_left = s->race.n_entries;
     karma_status st = KARMA_OK;
@@ -280,7 +283,8 @@ static karma_status run_race(search_state *s, karma_error *err) {
     return st;
 }
 
-/* A sample that has the classes, or the numbers, of the whole: one fold of many. Every process gets it. */
+/* A sample with the class shares, or the distribution of numbers, of the whole: one fold of many. Every
+ * process gets it. */
 static karma_status take_sample(search_state *s, size_t most, const karma_table *table, karma_error *err) {
     size_t n_folds = (karma_i_table_split(table).n_rows + most - 1) / most;
     s->table = table;
@@ -314,7 +318,7 @@ static karma_status start_race(search_state *s, karma_goal goal, const karma_tab
 
 /* --- the model ----------------------------------------------------------------------------------------- */
 
-/* As many machines as the last fit can afford: with more rows there is less noise to average out. */
+/* The number of machines that the last fit can afford: with more rows there is less noise to average out. */
 static size_t count_machines(const search_state *s, size_t n_rows) {
     double n = (double)n_rows, landmarks = (double)karma_i_count_landmarks(&s->task.options, n_rows);
     double affordable = n > KARMA_I_MOST_BATCH_ROWS ? MOST_LANDMARK_PAIRS / (n * landmarks * (double)s->task.n_outputs)
@@ -332,7 +336,7 @@ static karma_search_end how_it_ended(const search_state *s) {
                                                                               : KARMA_SEARCH_COMPLETE;
 }
 
-/* A choice and the plan that it makes. */
+/* A choice and its plan. */
 typedef struct planned_choice {
     karma_i_choice choice;
     karma_i_plan plan;
@@ -350,8 +354,9 @@ static void clear_planned(planned_choice *p) {
     karma_i_plan_clear(&p->plan);
 }
 
-/* Boosted trees gain the most from more rows than a sample has, and are learned quickly from any number of them: their
- * own values, machines of C = 0, are the contender. *found: whether trees are among the candidates. */
+/* Boosted trees gain the most from more rows than a sample has, and are learned quickly from any number of
+ * rows: their own values, machines with C = 0, are the contender. *found: whether trees are among the
+ * candidates. */
 static karma_status plan_contender(planned_choice *out, int *found, search_state *s, karma_error *err) {
     static const karma_i_C_grid boosted = {1, {0.0}, {1.0}};
     unsigned char *allowed = karma_i_zalloc(s->race.n_runs, 1);
@@ -368,7 +373,7 @@ static karma_status plan_contender(planned_choice *out, int *found, search_state
     return st;
 }
 
-/* The model and its account, once the choice is made. */
+/* Learns the model and writes its account, once the choice is made. */
 static karma_status learn_choice(karma_model **out, search_state *s, const planned_choice *chosen,
                                  const planned_choice *contender, size_t most, const karma_table *rows,
                                  karma_error *err) {
@@ -413,7 +418,7 @@ static karma_status learn_choice(karma_model **out, search_state *s, const plann
     return KARMA_OK;
 }
 
-/* Every process has searched the same sample. They go on together only if they have come to the same end. */
+/* Every process has searched the same sample. They go on together only if all came to the same result. */
 static karma_status agree_on_plan(const karma_i_plan *plan, const karma_ranks *ranks, karma_error *err) {
     karma_i_gathered all = {0};
     char *text = NULL;
@@ -465,7 +470,7 @@ static karma_status start_task(search_state *s, karma_goal *goal, const karma_ta
     return karma_i_task_learn(&s->task, rows, &own, NULL, err);
 }
 
-/* What an effort looks at, of at most `most` rows, before it looks. The task is learned. */
+/* Prepares a search of an effort, with at most `most` rows. The task is learned. */
 static karma_status prepare(search_state *s, karma_effort effort, size_t most, const karma_table *rows,
                             const karma_fit_options *fit, const karma_search_options *options, const karma_hooks *hooks,
                             karma_error *err) {
@@ -493,20 +498,22 @@ static void clear_state(search_state *s) {
 
 /* --- under a time limit -------------------------------------------------------------------------------- */
 
-/* What a quick search does comes first, so that more time is not worse than a quick search. With much time left, all
- * that the effort would do without a limit follows; with less, its other kernels on the same rows. */
+/* A quick search comes first, so that the result is not worse than that of a quick search. If much time is
+ * left, everything that the effort would do without a limit follows; with less, its other kernels on the same
+ * rows. */
 
 static int can_go_on(const search_state *s) {
     return !s->is_interrupted && s->race.n_done == karma_i_folds_count(&s->folds);
 }
 
-/* Only the kernels differ: the others can be tried on the same folds. */
+/* Whether only the kernels differ, so that the other kernels can be tried on the same folds. */
 static int is_same_but_for_kernels(const search_state *whole, const search_state *quick) {
     return whole->table->n_rows == quick->table->n_rows && whole->folds.n_repeats == quick->folds.n_repeats &&
            whole->race.entries[0].path.n == quick->race.entries[0].path.n;
 }
 
-/* By what the quick race took: a machine costs the square of its rows. Every row has to be left out once. */
+/* Predicted from the quick race: the cost of a machine grows with the square of its rows. Every row has to be
+ * left out once. */
 static int has_time_for(const search_state *whole, const search_state *quick) {
     double rows = (double)whole->table->n_rows / (double)quick->table->n_rows;
     double runs = (double)whole->race.n_runs / (double)quick->race.n_runs;
@@ -520,8 +527,8 @@ static size_t count_left(const karma_i_race *race) {
     return n;
 }
 
-/* Whether a race may take the place of the quick one: every row was left out once, no kernel of the quick one went
- * unseen, and for want of time there are not fewer kernels to average. */
+/* Whether a race may replace the quick one: every row was left out once, it tried all kernels of the quick
+ * one, and lack of time did not leave fewer kernels to average. */
 static int can_stand(const search_state *whole, const search_state *quick) {
     int is_cut = 0;
     for (size_t e = 0; e < whole->race.n_entries; e++) {
@@ -533,7 +540,7 @@ static int can_stand(const search_state *whole, const search_state *quick) {
            (!is_cut || count_left(&whole->race) >= count_left(&quick->race));
 }
 
-/* Kernels that a quick search leaves out, on its folds. They count if all folds were judged in time. */
+/* Tries kernels that a quick search leaves out, on its folds. They count if all folds were judged in time. */
 static karma_status try_more(search_state *s, karma_error *err) {
     karma_i_race quick = s->race, *more = &s->race;
     s->has_floor = 1;
@@ -553,12 +560,12 @@ static karma_status try_more(search_state *s, karma_error *err) {
     return st;
 }
 
-/* The race that the effort would have without a limit, or as much of it as there is time for. *best: the one that the
- * choice is made from. */
+/* Runs the race that the effort would have without a limit, or as much of it as time allows. *best: the race
+ * that the choice is made from. */
 static karma_status go_on(search_state **best, search_state *whole, search_state *quick, size_t most,
                           const karma_table *rows, const karma_fit_options *fit, karma_error *err) {
     KARMA_TRY(prepare(whole, (karma_effort)quick->options->effort, most, rows, fit, quick->options, NULL, err));
-    whole->hooks = quick->hooks; /* what there is to say of the table was said */
+    whole->hooks = quick->hooks; /* the notices on the table were already given */
     whole->began = quick->began;
     whole->deadline = quick->deadline;
     double now = karma_i_now();
