@@ -12,8 +12,9 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Numbers back into the target's units. Quantiles that cross are put in order, which never makes them worse
- * (Chernozhukov, Fernández-Val and Galichon, Quantile and probability curves without crossing, 2010). */
+/* Converts numbers back to the target's units. Quantiles that cross are put in order, which never makes them
+ * worse (Chernozhukov, Fernández-Val and Galichon, Quantile and probability curves without crossing,
+ * 2010). */
 static void finish_numbers(double *scores, const karma_i_head *head) {
     for (size_t o = 0; o < head->n_outputs; o++) scores[o] = scores[o] / head->labels.factor + head->labels.shift;
     if (head->n_outputs > 1) qsort(scores, head->n_outputs, sizeof *scores, by_value);

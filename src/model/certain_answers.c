@@ -1,9 +1,10 @@
 /* Intervals, sets and confidence of new rows, from the errors of rows that were left out (model/certainty_rows.h).
  *
- * With E = y - q the errors of an output on rows that were left out, the upper end of an interval is q + E', E' the
- * conformal quantile of E at 1 - alpha/2, and its lower end likewise: conformalised quantile regression with both tails
- * apart (Romano, Patterson and Candès, 2019), or of the prediction itself where there are no quantiles. A class is in a
- * set if 1 - p is at most the conformal quantile of 1 - p of the true classes (Sadinle, Lei and Wasserman, 2019). */
+ * Let E = y - q be the errors of an output on left-out rows. The upper end of an interval is q + E', where E'
+ * is the conformal quantile of E at 1 - alpha/2, and the lower end is found likewise: conformalised quantile
+ * regression with separate tails (Romano, Patterson and Candès, 2019), or with the prediction itself as q if
+ * there are no quantiles. A class is in a set if 1 - p is at most the conformal quantile of 1 - p of the true
+ * classes (Sadinle, Lei and Wasserman, 2019). */
 #include "karma/certainty.h"
 
 #include <math.h>
@@ -98,8 +99,8 @@ static size_t n_groups_of(const karma_i_certainty *c) {
     return c->n_groups ? c->n_groups : 1;
 }
 
-/* What is added to quantile q of a group: so that a number lies at or below it with the probability tau, from above the
- * median on at least, below it at most. With few rows the bound is their largest or smallest value. */
+/* The shift of quantile q of a group, such that a number lies at or below it with probability at least tau
+ * above the median, and at most tau below it. With few rows the bound is their largest or smallest value. */
 static karma_status quantile_shift(double *out, const karma_i_head *head, size_t group, size_t q, karma_error *err) {
     const karma_i_certainty *c = &head->certainty;
     double tau = head->quantiles[q], least = INFINITY, most = -INFINITY;

@@ -1,4 +1,4 @@
-/* Model + table -> the table without missing cells. Rows are encoded as for the kernel and completed there,
+/* Model + table -> the table without missing cells. Rows are encoded as for the kernel, completed,
  *
  *     x̂ = mean + W ẑ,
  *
@@ -25,11 +25,11 @@ void karma_completion_clear(karma_completion *completion) {
 
 /* --- columns ------------------------------------------------------------------------------------------- */
 
-/* A column of the completed table. The levels of a category are those of the model and of the table together. */
+/* A column of the completed table. A category has the levels of both the model and the table. */
 typedef struct column_plan {
     const karma_i_column *known, *own; /* the model's; the table's, or NULL */
     karma_i_column out;
-    int is_ordered; /* numbers that are places in the order of known->levels; written as levels */
+    int is_ordered; /* numbers are places in the order of known->levels, written as levels */
 } column_plan;
 
 typedef struct plan {
@@ -49,7 +49,7 @@ static size_t level_index(const karma_i_column *column, const char *level) {
     return karma_i_column_find_level(column, level, strlen(level));
 }
 
-/* The levels of `from` that `out` does not have yet, which stays in order. `out` has room. */
+/* Adds the levels of `from` that `out` lacks and keeps `out` sorted. `out` has room. */
 static karma_status add_levels(karma_i_column *out, const karma_i_column *from, karma_error *err) {
     size_t n_before = out->n_levels;
     karma_i_column before = *out; /* the part that is in order */
@@ -91,7 +91,7 @@ static karma_status make_plan(plan *p, const karma_i_recipe *recipe, const karma
 
 /* --- cells --------------------------------------------------------------------------------------------- */
 
-/* What is known of one row. */
+/* The data of one row. */
 typedef struct row_view {
     const double *observed;           /* by attribute of the model: as in the table; NaN: missing */
     const double *x, *standard_error; /* by feature; errors may be NULL */
@@ -218,7 +218,7 @@ static void list_observed(const work *w, size_t row) {
     }
 }
 
-/* Missing cells of the row whose group shows nothing in it. */
+/* Missing cells of the row whose group has no observed cell in it. */
 static size_t count_undetermined(const work *w) {
     const karma_i_linkage *linkage = linkage_of(w);
     size_t n = 0;
@@ -230,7 +230,7 @@ static size_t count_undetermined(const work *w) {
     return n;
 }
 
-/* Row `row` of the table, number `place` of those whose completions were computed. */
+/* Writes row `row` of the table, number `place` among the computed completions. */
 static karma_status write_row(work *w, size_t row, size_t place, karma_error *err) {
     const plan *p = &w->plan;
     size_t n = p->recipe->n_attributes, first = place * p->recipe->feature_start[n];
@@ -274,9 +274,9 @@ static karma_status complete_group(work *w, karma_i_view batch, size_t group, un
     return st;
 }
 
-/* Where the training rows determine groups of attributes only, how one group depends on another is not known from the
- * data. A cell whose group shows nothing in its row becomes the column's mean, with the column's own spread as its
- * error. */
+/* If the training rows determine only groups of attributes, the data do not show how one group depends on
+ * another. A missing cell whose group has no observed cell in its row gets the column's mean, with the
+ * column's own spread as its error. */
 static karma_status complete_batch(work *w, karma_i_view batch, int threads, karma_error *err) {
     const karma_i_recipe *recipe = w->plan.recipe;
     if (!linkage_of(w)->group)
@@ -299,7 +299,7 @@ static karma_status write_rows(work *w, int threads, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Of the first encoding that has a subspace; NULL: none has. */
+/* The first encoding with a subspace; NULL: none has one. */
 static const karma_i_recipe *subspace_recipe(const karma_model *model) {
     for (size_t e = 0; e < model->encoder.n; e++)
         if (model->encoder.recipes[e]->latent) return model->encoder.recipes[e];

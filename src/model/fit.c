@@ -8,7 +8,7 @@
 #include "model/splittable.h"
 #include "table/table_split.h"
 
-/* Copies of rows with more missing cells would have to be scored in the process of their row. */
+/* Masked copies of rows would have to be scored in the process of their row. */
 static karma_status check_copies(const karma_i_task *task, const karma_table *rows, karma_error *err) {
     if (karma_i_table_ranks(rows)->size == 1 || !karma_i_wants_copies(task, 0)) return KARMA_OK;
     return karma_i_fail(err, KARMA_ERR_OPTION,

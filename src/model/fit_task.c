@@ -17,7 +17,7 @@
 /* Up to this number of rows members are learned in parallel: each has its kernel matrix in memory. */
 enum { SIDE_BY_SIDE_ROWS = 4000 };
 
-/* The values of boosted trees as they are: a machine of C = 0 on their leaves, and no other. */
+/* Boosted trees unchanged: a single machine with C = 0 on their leaves. */
 static int is_boosted_alone(const karma_i_plan_member *member) {
     return member->machines.n == 1 && member->machines.factors[0] == 0.0 && member->kernel.n_factors == 1 &&
            member->kernel.factors[0].map.kind == KARMA_OUTER_IDENTITY;
@@ -60,7 +60,7 @@ static int is_used(const karma_model *model, size_t row) {
     return 0;
 }
 
-/* Coefficients of more support rows, those of the leaves of this member's trees at `first_leaf`. */
+/* Adds coefficients for more support rows: the leaves of this member's trees, starting at `first_leaf`. */
 static karma_status lengthen(karma_i_member *member, size_t kept, size_t n_support, size_t first_leaf, size_t n_leaves,
                              size_t n_outputs, karma_error *err) {
     double *longer = karma_i_zalloc(n_support, n_outputs * sizeof *longer);
@@ -75,7 +75,7 @@ static karma_status lengthen(karma_i_member *member, size_t kept, size_t n_suppo
     return KARMA_OK;
 }
 
-/* Members that have weights of leaves have a support row for each of these, behind those that were kept. */
+/* Members with weights of leaves have one support row per leaf, after the support rows that were kept. */
 static karma_status keep_leaves(karma_model *model, size_t kept, karma_error *err) {
     size_t first = kept;
     for (size_t m = 0; m < model->n_members; m++) {
@@ -96,8 +96,8 @@ static karma_status keep_leaves(karma_model *model, size_t kept, karma_error *er
     return KARMA_OK;
 }
 
-/* Boosted trees have values of their own: where they are not weighed again, the leaves of the training rows are not
- * needed. The first encoding is, unless it is the only one, since solvers count its rows. */
+/* Boosted trees have their own values: unless they are weighed again, the leaves of the training rows are not
+ * needed. The first encoding is needed unless it is the only one, because solvers count its rows. */
 static void mark_needed(unsigned char *is_needed, const karma_i_plan *plan) {
     memset(is_needed, 0, plan->n_kinds);
     is_needed[0] = plan->n_kinds > 1;
@@ -108,8 +108,8 @@ static void mark_needed(unsigned char *is_needed, const karma_i_plan *plan) {
     }
 }
 
-/* Keeps the rows that any output of any member uses: the members' coefficients are of all rows before, and of the
- * support rows after. */
+/* Keeps the rows that any output of any member uses: before, the members' coefficients are for all rows;
+ * afterwards, for the support rows. */
 static karma_status keep_support(karma_model *model, const karma_i_rows *rows, karma_error *err) {
     size_t n_outputs = model->task.n_outputs, kept = 0;
     KARMA_TRY(karma_i_rows_new_like(&model->support, rows, 0, err));
@@ -205,8 +205,9 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
     return st;
 }
 
-/* All members. Where they are several and rows are few, a thread learns one member at a time: their solvers are too
- * small for several. Which thread learns which changes nothing; the hooks are asked from the caller's thread only. */
+/* Learns all members. With several members and few rows, each thread learns one member at a time, because
+ * their problems are too small for several threads. The result does not depend on the assignment; the hooks
+ * are asked from the caller's thread only. */
 static karma_status learn_all_members(karma_model *model, const karma_i_outputs *outputs, const lesson_rows *from,
                                       const karma_hooks *hooks, karma_error *err) {
     size_t n = model->n_members;

@@ -14,7 +14,7 @@ void karma_i_folds_clear(karma_i_folds *folds) {
     *folds = (karma_i_folds){0};
 }
 
-/* The strata that are spread evenly: classes, or bins of n_folds neighbouring numbers. */
+/* The strata to spread evenly over folds: classes, or bins of n_folds neighbouring numbers. */
 static karma_status find_strata(size_t *stratum, size_t *n_strata, const karma_i_head *head,
                                 const karma_i_target *target, size_t n_rows, size_t n_folds, karma_error *err) {
     if (head->labels.task == KARMA_TASK_CLASSIFY) {
@@ -25,7 +25,7 @@ static karma_status find_strata(size_t *stratum, size_t *n_strata, const karma_i
     return karma_i_folds_bins(stratum, target->value, n_rows, *n_strata, err);
 }
 
-/* The labels of all rows, which are dealt together; those of other processes come from there. */
+/* The labels of all rows, including those of other processes, since all are dealt together. */
 static karma_status gather_labels(karma_i_gathered *all, karma_i_target *target, const karma_i_partition *split,
                                   karma_error *err) {
     if (split->ranks->size == 1) return KARMA_OK;

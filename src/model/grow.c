@@ -7,7 +7,7 @@
 #include "prep/leaves.h"
 #include "solve/solver.h"
 
-/* The loss that trees are grown on: that of the machine or, of those that jump or are flat, a relative. */
+/* The loss for growing trees: that of the machine or, if its slope jumps or is flat, a related one. */
 static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
     if (loss->task == KARMA_TASK_CLASSIFY) return (karma_i_forest_loss){KARMA_I_FOREST_LOGISTIC, 0.0};
     if (loss->kind == KARMA_LOSS_SQUARED) return (karma_i_forest_loss){KARMA_I_FOREST_SQUARED, 0.0};
@@ -16,11 +16,13 @@ static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
     return (karma_i_forest_loss){KARMA_I_FOREST_PINBALL, 0.5};
 }
 
-/* From this many rows on, trees are large and few, as many as rows that are held out ask for; fewer rows have small
- * trees, whose leaves a machine weighs once more. Of very many rows half are enough for a tree. */
+/* From this many rows on, trees are large and few, and held-out rows decide their number; with fewer rows
+ * trees are small, and a machine weighs their leaves again. If there are very many rows, half of them are
+ * enough for a tree. */
 enum { MOST_FEW_ROWS = 2000, MOST_WHOLE_ROWS = 200000 };
 
-/* Rows × outputs × trees: of very many outputs and rows there are fewer trees, with longer steps. */
+/* Limit of rows × outputs × trees: with very many outputs and rows there are fewer trees, with longer
+ * steps. */
 static const double MOST_TREE_WORK = 5e8, MOST_RATE = 0.3;
 
 static void grow_large(karma_i_forest_options *options, size_t n_rows, size_t n_outputs) {

@@ -58,7 +58,7 @@ karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fi
         at += length;
         if (!*at) break;
     }
-    if (n > 1 && !has_median) values[n++] = 0.5; /* the prediction: an outer quantile would be a bad one */
+    if (n > 1 && !has_median) values[n++] = 0.5; /* the prediction: an outer quantile would be a poor one */
     qsort(values, n, sizeof *values, by_value);
     for (size_t i = 1; i < n; i++)
         if (values[i] == values[i - 1]) return fail_quantiles(text, err);
@@ -72,7 +72,7 @@ karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fi
 
 /* --- learning ------------------------------------------------------------------------------------------ */
 
-/* The sum of the labels, and how many there are. */
+/* The sum and the number of the labels. */
 static void add_labels(double *sums, const void *payload, size_t first, size_t end) {
     const double *value = payload;
     for (size_t i = first; i < end; i++)
@@ -84,7 +84,7 @@ typedef struct large_labels {
     double n;
 } large_labels;
 
-/* The sum of labels that are too large to be added. */
+/* The mean of labels whose sum would overflow. */
 static void add_shares(double *mean, const void *payload, size_t first, size_t end) {
     const large_labels *labels = payload;
     for (size_t i = first; i < end; i++)

@@ -10,14 +10,16 @@
 #include "base/number.h"
 #include "table/table_split.h"
 
-/* A column of numbers is a set of classes rather than a quantity when it has few distinct values: at most this
- * many whole numbers, or this many others, and each of them three times on average (two values always are). */
+/* A column of numbers counts as classes, not as a quantity, if it has few distinct values: at most this many
+ * whole numbers, or this many others, each occurring three times on average. Two values are always
+ * classes. */
 enum { MOST_WHOLE_CLASSES = 30, MOST_FRACTION_CLASSES = 20, LEAST_ROWS_PER_CLASS = 3 };
 
 /* One score per row and class is computed, and one machine per class. */
 enum { MOST_CLASSES = 10000 };
 
-/* Of a quantity from its mean: squares of errors are then ordinary numbers, and so are their inverses. */
+/* The largest deviation of a quantity from its mean, such that squares of errors and their inverses stay in
+ * range. */
 static const double MOST_DEVIATION = 1e150;
 
 void karma_i_labels_clear(karma_i_labels *labels) {
@@ -59,7 +61,8 @@ static size_t keep_distinct(double *values, size_t n) {
     return kept;
 }
 
-/* The distinct labels of a column of numbers in ascending order, a new array, and how many rows have one. */
+/* A new array of the distinct labels of a column of numbers, ascending, and the number of rows with a
+ * label. */
 static karma_status distinct_values(double **out, size_t *n_out, size_t *n_labelled, const karma_i_target *target,
                                     const karma_i_partition *split, karma_error *err) {
     karma_i_gathered all;
@@ -254,7 +257,7 @@ karma_status karma_i_labels_learn(karma_i_labels *out, const karma_i_target *tar
     return st;
 }
 
-/* Classes in the order of what they are looked up by. */
+/* Classes sorted by their lookup key. */
 typedef struct class_entry {
     const char *text;
     double value;
@@ -271,7 +274,7 @@ static int by_value_then_index(const void *a, const void *b) {
     return (x->class_index > y->class_index) - (x->class_index < y->class_index);
 }
 
-/* By their texts or, with `by_number`, those that are numbers by their values. NULL: out of memory. */
+/* Sorts classes by text or, with `by_number`, those that are numbers by value. NULL: out of memory. */
 static class_entry *index_classes(size_t *n_out, const karma_i_labels *labels, int by_number) {
     class_entry *entries = karma_i_alloc(labels->n_classes, sizeof *entries);
     size_t n = 0;

@@ -9,13 +9,13 @@
 #include "model/solve_grid.h"
 #include "solve/primal.h"
 
-/* Up to this many rows a kernel matrix is as fast, and support rows are fewer than leaves. */
+/* Up to this many rows a kernel matrix is as fast, and there are fewer support rows than leaves. */
 enum { MOST_MATRIX_ROWS = 4000, PASSES_BY_DEFAULT = 2000 };
 /* Predictions cost a comparison for each tree and leaf; with more leaves, landmarks are faster. */
 enum { MOST_LEAVES = 20000 };
 
-/* Bytes that the sums of a pass may take; outputs go side by side as far as they allow. A pass has up to 32 of them for
- * each output, and machines some vectors more. */
+/* Limit in bytes for the sums of a pass, which bounds the number of outputs solved side by side. A pass has
+ * up to 32 sums for each output, and machines need some more vectors. */
 static const double SUM_BYTES = 4e8, SUMS_PER_OUTPUT = 48.0;
 
 const karma_i_forest *karma_i_leaf_forest(const karma_model *model, size_t member, size_t n_rows,
@@ -29,7 +29,7 @@ const karma_i_forest *karma_i_leaf_forest(const karma_model *model, size_t membe
     return forest && (is_primal || is_boosted || forest->leaf_start[forest->n_trees] <= MOST_LEAVES) ? forest : NULL;
 }
 
-/* Where each row has its ones among the leaves of all trees. */
+/* For each row, the indices of its leaves among the leaves of all trees. */
 static karma_status number_leaves(uint32_t **out, const karma_i_forest *forest, const karma_i_rows *rows,
                                   karma_error *err) {
     size_t T = forest->n_trees;

@@ -18,8 +18,8 @@ static int has_classes(const karma_i_task *task) {
     return 0;
 }
 
-/* A class of fewer rows is missing from some folds: scores of the others say nothing of it, and a decision by such
- * probabilities can be worse than one by scores. */
+/* A class with fewer rows is missing from some folds: their scores carry no information about it, and
+ * decisions by such probabilities can be worse than decisions by scores. */
 enum { LEAST_CLASS_ROWS = 5 };
 
 static int is_every_class_frequent(const karma_i_task *task) {
@@ -123,7 +123,7 @@ static karma_status fill_certainty(karma_i_head *head, const scored *rows, const
     if (n_copies) fill_rows(&c, head, copies, n);
     scale_weights(&c);
     karma_status st = by_missing ? form_groups(&c, err) : KARMA_OK;
-    if (st != KARMA_OK || !all_finite(&c)) { /* labels near the largest number: errors have no place in a file */
+    if (st != KARMA_OK || !all_finite(&c)) { /* labels near the largest number: their errors overflow */
         karma_i_certainty_clear(&c);
         return st;
     }

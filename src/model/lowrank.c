@@ -1,4 +1,4 @@
-/* The check of the low-rank assumption: a subspace is found as for training, and rows are compared with it. */
+/* Checks the low-rank assumption: finds a subspace as in training, and compares the rows with it. */
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void describe_subspace(karma_lowrank *out, const karma_i_latent *latent) 
     memcpy(out->spectrum, latent->basis->s, out->n_directions * sizeof *out->spectrum);
 }
 
-/* The recipe leaves out attributes that are never observed: they are never critical, and in no group of their own. */
+/* The recipe leaves out attributes that are never observed: they are never critical and form no group. */
 static karma_status describe_critical(karma_lowrank *out, const karma_i_regularity *regularity,
                                       const karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
     karma_i_matching match;
@@ -91,7 +91,7 @@ static size_t count_undetermined(const karma_i_linkage *linkage, const karma_i_r
     return n;
 }
 
-/* What rows show together, and which of the missing cells the data cannot determine. */
+/* Which attributes rows observe together, and which missing cells the data cannot determine. */
 static karma_status describe_linkage(karma_lowrank *out, const karma_i_linkage *linkage, const karma_i_rows *rows,
                                      karma_error *err) {
     karma_i_pair_count pairs;
@@ -115,7 +115,7 @@ static karma_status describe_linkage(karma_lowrank *out, const karma_i_linkage *
     return st;
 }
 
-/* Other cells are hidden than those that the rank was chosen by. */
+/* Hides other cells than those used for choosing the rank. */
 static karma_status describe_explained(karma_lowrank *out, const karma_i_rows *rows, const karma_fit_options *options,
                                        karma_i_ppca_options *ppca, karma_error *err) {
     ppca->rank = out->rank;

@@ -50,7 +50,7 @@ static size_t count_copies(const grouping *g) {
     return n;
 }
 
-/* The cells of a row that the donor observes too. */
+/* Keeps the cells of a row that the donor observes too. */
 static karma_status copy_shared_cells(karma_i_builder *builder, const karma_table *table, size_t row, size_t donor,
                                       karma_error *err) {
     karma_i_row_cells own = karma_i_table_cells(table, row), mask = karma_i_table_cells(table, donor);
@@ -63,7 +63,7 @@ static karma_status copy_shared_cells(karma_i_builder *builder, const karma_tabl
     return karma_i_builder_end_row_like(builder, table, row, err);
 }
 
-/* A row of the group, drawn. */
+/* A random row of the group. */
 static size_t draw_donor(const grouping *g, size_t n_rows, size_t group, karma_i_rng *rng) {
     size_t left = karma_i_rng_below(rng, g->count[group]), i = 0;
     for (; i < n_rows; i++)

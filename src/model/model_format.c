@@ -14,7 +14,8 @@ static const double LARGEST_COEFFICIENT = 1e250;
 
 /* --- options ------------------------------------------------------------------------------------------- */
 
-/* How a model is computed is not part of it: the same data, options and seed give the same bytes. */
+/* Options about how a model is computed (threads, memory) are not stored: the same data, options and seed
+ * give the same bytes. */
 static int is_kept(const karma_option *option) {
     return strcmp(option->name, "threads") != 0;
 }

@@ -1,4 +1,4 @@
-/* Learning from a stream: a model whose learner goes on (karma/stream.h). */
+/* Learning from a stream: a model that continues to learn (karma/stream.h). */
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +16,14 @@
 #include "table/table_split.h"
 
 static const char DEFAULT_KERNEL[] = "rank";
-/* k(x, x) from which sums over a block of rows could leave the range of doubles or of single precision. */
+/* From this k(x, x) on, sums over a block of rows could leave the range of doubles or of single precision. */
 static const double LARGEST_KERNEL_VALUE = 1e30;
 
 struct karma_online {
     karma_model *model;   /* its stream part is the learner's state */
     karma_i_loss *losses; /* one per output */
     int threads;
-    int has_noted; /* what the first table lacks */
+    int has_noted; /* attributes that the first table lacks */
 };
 
 void karma_online_free(karma_online *online) {
@@ -35,7 +35,7 @@ void karma_online_free(karma_online *online) {
 
 /* --- a new learner ------------------------------------------------------------------------------------- */
 
-/* The loss of auto is one that Newton's method can use. */
+/* For auto, chooses a loss that Newton's method can use. */
 static karma_status learn_task(karma_i_task *out, const karma_table *table, karma_fit_options *options,
                                const karma_hooks *hooks, karma_error *err) {
     KARMA_TRY(karma_i_task_learn(out, table, options, hooks, err));
@@ -72,8 +72,8 @@ static karma_status learn_kernel(karma_i_kernel *kernel, const karma_i_plan_kern
     return st;
 }
 
-/* λ = mean k(x, x) / 10, the same as ten times the C of the other solvers, whatever the number of rows: landmarks
- * already limit what can be fitted. */
+/* λ = mean k(x, x) / 10, which equals ten times the C of the other solvers, for any number of rows: landmarks
+ * already limit the fit. */
 static const double RIDGE_SHARE = 0.1;
 
 static karma_status choose_ridge(double *ridge, const karma_i_kernel *kernel, const karma_i_rows *rows,
@@ -130,7 +130,7 @@ static karma_status prepare(karma_online *online, karma_error *err) {
     if (!online->losses) return karma_i_fail_memory(err);
     for (size_t t = 0; t < task->n_heads; t++) {
         karma_fit_options options = task->options; /* borrows its texts */
-        options.loss = (int)task->heads[t].loss;   /* what auto was for the first rows */
+        options.loss = (int)task->heads[t].loss;   /* the value of auto for the first rows */
         KARMA_TRY(karma_i_head_losses(online->losses + task->heads[t].first_output, &task->heads[t], &options, err));
     }
     for (size_t k = 0; k < task->n_outputs; k++)
@@ -266,7 +266,7 @@ static karma_status learn_waiting(karma_i_stream_state *out, const karma_online 
     return karma_i_stream_state_learn(out, &p->state, &task, p->waiting, p->targets, p->weights, err);
 }
 
-/* The rows that wait are a full block. */
+/* Learns the waiting rows, which are a full block. */
 static karma_status end_block(karma_online *online, karma_error *err) {
     karma_i_stream_part *p = online->model->stream;
     karma_i_stream_state next;
@@ -343,7 +343,7 @@ static karma_status check_labels(const karma_i_task *task, const karma_i_outputs
     return KARMA_OK;
 }
 
-/* *n_good: rows before the first that cannot be learned. */
+/* *n_good: the number of rows before the first that cannot be learned. */
 static karma_status check_rows(size_t *n_good, const karma_online *online, const karma_i_rows *rows,
                                const karma_i_outputs *outputs, karma_error *err) {
     const karma_model *model = online->model;
@@ -398,7 +398,7 @@ karma_status karma_online_learn(karma_online *online, const karma_table *table, 
     size_t n_good = 0;
     karma_status checked = karma_i_outputs_fill(&outputs, &model->task, table, err);
     if (checked == KARMA_OK) checked = check_rows(&n_good, online, rows, &outputs, err);
-    karma_error *other = checked == KARMA_OK ? err : NULL; /* the row that is refused is what the caller hears of */
+    karma_error *other = checked == KARMA_OK ? err : NULL; /* report only the refused row */
     karma_status st = count_labels(model->stream, &model->task.heads[0], &table->targets[0], n_good, hooks, other);
     for (size_t i = 0; st == KARMA_OK && i < n_good; i++) st = take_row(online, rows, &outputs, i, other);
     if (checked != KARMA_OK) st = checked;
@@ -456,7 +456,7 @@ static karma_status show_state(karma_model *model, const karma_i_stream_state *s
     return KARMA_OK;
 }
 
-/* Class weights that go by the counts of classes stay those of the first rows, and so do the counts. */
+/* Class weights that depend on the class counts stay those of the first rows, and so do the counts. */
 static void fill_info(karma_model *model, const karma_online_account *account) {
     const karma_i_stream_part *p = model->stream;
     if (!model->task.options.class_weight)

@@ -1,4 +1,4 @@
-/* Model + table -> scores, and what scores predict. */
+/* Model + table -> scores, and predictions from scores. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "model/certain_answers.h"
 #include "model/model.h"
 
-/* Kernel values beyond single precision make scores that are not numbers, and nothing can be decided by them. */
+/* Kernel values beyond single precision give scores that are NaN, which cannot be used for decisions. */
 static karma_status check_scores(const double *scores, size_t n_rows, size_t n_outputs, karma_error *err) {
     for (size_t i = 0; i < n_rows * n_outputs; i++)
         if (!isfinite(scores[i]))

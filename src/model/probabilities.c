@@ -8,8 +8,8 @@
 #include "solve/calibrate_choice.h"
 #include "table/table_split.h"
 
-/* The head's own scores, side by side, and its classes; weights as in learning, so that probabilities are those of the
- * population that was learned. */
+/* The head's own scores, side by side, and its classes; weights are those of learning, so that probabilities
+ * refer to the same population. */
 static karma_status calibrate_head(karma_i_head *head, karma_calibration kind, const double *scores, size_t stride,
                                    const karma_table *table, const karma_i_target *target,
                                    const karma_fit_options *options, karma_error *err) {
@@ -92,7 +92,7 @@ karma_status karma_i_calibrate_by_folds(karma_i_task *task, int *cancelled, cons
     return st;
 }
 
-/* Whether the options name what rows that are left out are for. */
+/* Whether the options ask for anything that needs left-out rows. */
 static int is_asked_for(const karma_i_task *task) {
     return karma_i_wanted_calibration(task, 0) != KARMA_CALIBRATE_OFF ||
            task->options.certainty == KARMA_CERTAINTY_ON || task->options.intervals > 0.0;

@@ -2,15 +2,17 @@
  *
  *     a_j = root of the mean over rows of |f(x) - f(x without j)|²
  *
- * and Σ_j a_j κ_j instead of Σ_j κ_j in the next machine; a few rounds of that, from a_j = 1. Irrelevant columns, which
- * add noise to all distances, get small weights; if all matter equally, little changes. The idea of recursive feature
- * machines (Radhakrishnan, Beaglehole, Pandit, Belkin: Mechanism for feature learning in neural networks and
- * backpropagation-free machine learning models, 2024), with hidden cells instead of gradients: κ need not be
- * differentiable, and these kernels handle hidden cells well.
+ * and the next machine uses Σ_j a_j κ_j instead of Σ_j κ_j; this is repeated a few times, starting from a_j =
+ * 1. Irrelevant columns, which add noise to all distances, get small weights; if all matter equally, little
+ * changes. This is the idea of recursive feature machines (Radhakrishnan, Beaglehole, Pandit, Belkin:
+ * Mechanism for feature learning in neural networks and backpropagation-free machine learning models, 2024),
+ * with hidden cells instead of gradients: κ need not be differentiable, and these kernels handle hidden cells
+ * well.
  *
  * The machine is kernel ridge regression on exp(-D/s), D the squared distance under Σ_j a_j κ_j:
- * f = K α, (K + λS⁻¹) α = y - mean y with the weights S of the rows, which the means over rows have too; a row's is the
- * largest of its labels. Hiding j in x takes a_j κ_j off the products of x with all others and itself. */
+ * f = K α, (K + λS⁻¹) α = y - mean y with the weights S of the rows, which also weight the means over rows;
+ * the weight of a row is the largest of those of its labels. Hiding j in x takes a_j κ_j off the products of
+ * x with all others and itself. */
 #include "model/relevance.h"
 
 #include <math.h>
@@ -87,7 +89,7 @@ static karma_status init_machine(machine *m, const karma_i_rows *rows, size_t n_
     return KARMA_OK;
 }
 
-/* Labels without weight are taken for average ones. */
+/* Labels without weight count as average labels. */
 static void centre_targets(machine *m, const double *targets, const double *label_weights) {
     size_t n = m->n, K = m->n_outputs;
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
-/* Rows for a model from cells in memory. They become delimited text and are read like files: a cell means the same
- * wherever it comes from. */
+/* Rows for a model from cells in memory. They are turned into delimited text and read like files, so that a
+ * cell means the same wherever it comes from. */
 #include <string.h>
 
 #include "base/error.h"
@@ -12,9 +12,9 @@
 struct karma_row_reader {
     karma_i_model_stream stream;
     karma_read_options options;
-    karma_i_cell_text text; /* what the stream has not taken yet: from `given` on */
+    karma_i_cell_text text; /* text from `given` on has not been read by the stream */
     size_t given;
-    size_t n_rows; /* that were added and not given out as a table */
+    size_t n_rows; /* rows added but not returned in a table yet */
     int failed;
 };
 
@@ -29,7 +29,7 @@ static karma_status take_text(void *self, size_t *got, char *to, size_t room, ka
     return KARMA_OK;
 }
 
-/* The next row comes when the caller has one. */
+/* There is nothing to read until the caller adds a row. */
 static int has_no_text(void *self) {
     const karma_row_reader *r = self;
     return r->given == r->text.length;
@@ -128,7 +128,7 @@ karma_status karma_row_reader_read(karma_table **out, karma_row_reader *reader, 
 
 /* --- names --------------------------------------------------------------------------------------------- */
 
-/* Whether the attribute is this part of the column that `first`, "visit.year", is a part of. */
+/* Whether the attribute is this part of the same column as `first` ("visit.year"). */
 static int is_part(const karma_i_recipe *recipe, size_t attribute, const char *first, karma_i_date_part part) {
     char ending[KARMA_I_PART_NAME_EXTRA];
     size_t length = strlen(first) - strlen(karma_i_date_part_name(ending, "", KARMA_I_PART_YEAR));
@@ -137,7 +137,8 @@ static int is_part(const karma_i_recipe *recipe, size_t attribute, const char *f
     return strncmp(name, first, length) == 0 && strcmp(name + length, karma_i_date_part_name(ending, "", part)) == 0;
 }
 
-/* Attributes that were made of one column: of dates their parts, in their order, with or without the hour. */
+/* The number of attributes made from one column: for dates their parts, in order, with or without the
+ * hour. */
 static size_t count_parts(const karma_i_recipe *recipe, size_t attribute) {
     const char *first = recipe->columns[attribute].name;
     char ending[KARMA_I_PART_NAME_EXTRA];

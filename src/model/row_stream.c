@@ -7,7 +7,7 @@
 struct karma_row_stream {
     karma_i_model_stream own;
     karma_table *matrix;      /* a matrix of kernel values is one part */
-    karma_i_first_rows *text; /* where rows come from, if it was opened before; NULL: it was not */
+    karma_i_first_rows *text; /* the source of rows, if already open; otherwise NULL */
 };
 
 karma_status karma_i_model_expect(karma_i_model_stream *out, const karma_model *model, karma_error *err) {

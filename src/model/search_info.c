@@ -27,7 +27,7 @@ void karma_i_search_info_free(karma_search_info *info) {
 
 static const char *const end_words[KARMA_N_SEARCH_ENDS] = {"complete", "out of time", "interrupted"};
 
-/* The words of goals are those of the option. */
+/* Goals have the same words as in the option. */
 static karma_status archive_goal(karma_i_archive *a, karma_goal *value) {
     const karma_option *option = karma_option_find(karma_search_option_table(), "goal");
     const char *words[KARMA_N_GOALS] = {0};
@@ -57,7 +57,7 @@ static karma_status archive_target(karma_i_archive *a, void *item) {
     return karma_i_archive_measure(a, "zero_error", &own->zero_error);
 }
 
-/* Files that were written before it was kept do not have it. */
+/* Older files do not have it. */
 static karma_status archive_targets(karma_i_archive *a, karma_search_info *info) {
     int is_there = info->n_targets > 0;
     karma_i_archive_find(a, "targets", &is_there);
@@ -65,7 +65,7 @@ static karma_status archive_targets(karma_i_archive *a, karma_search_info *info)
     return karma_i_archive_list(a, "targets", &info->targets, &info->n_targets, sizeof *info->targets, archive_target);
 }
 
-/* How long the search took is not kept: it differs from run to run. */
+/* The duration of the search is not stored: it differs from run to run. */
 static karma_status archive_numbers(karma_i_archive *a, karma_search_info *info) {
     const struct {
         const char *name;

@@ -34,7 +34,8 @@ static void add_values(double *sum, const void *values, size_t first, size_t end
     for (size_t i = first; i < end; i++) *sum += ((const double *)values)[i];
 }
 
-/* C of the options; for auto, what weighs the average row like a unit vector in the objective: m / mean k(x,x). */
+/* The C of the options; for auto, the value that gives the average row the weight of a unit vector in the
+ * objective: m / mean k(x,x). */
 static karma_status choose_C(double *C, const karma_fit_options *options, const karma_i_problem *problem,
                              karma_error *err) {
     *C = options->C;
@@ -49,7 +50,8 @@ static karma_status choose_C(double *C, const karma_fit_options *options, const 
     return st;
 }
 
-/* The machines one after the other, over a problem that has its kernel. `reduction` NULL: by the solver itself. */
+/* Solves the machines one after the other, for a problem with its kernel. `reduction` NULL: by the solver
+ * itself. */
 static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_reduction *reduction,
                          const karma_i_C_grid *path, karma_i_problem *problem, karma_fit_options *options,
                          const karma_hooks *hooks, karma_error *err) {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "linalg/packed.h"
 
-/* Beyond it squares of features are not numbers. */
+/* Beyond it squares of features would be infinite. */
 static const double LARGEST = 1e150;
 enum { MOST_BUDGET = 10000 };
 

@@ -12,12 +12,13 @@
 #include "solve/solver.h"
 #include "table/table_split.h"
 
-/* One of this number of folds is held out to decide whether refining helps; fewer rows have none to hold out. */
+/* One of this many folds is held out to decide whether refining helps; with fewer rows nothing is held
+ * out. */
 enum { REFINE_FOLDS = 4 };
 /* Up to this many rows, recipes are learned at the same time. */
 enum { SIDE_BY_SIDE_ROWS = 4000 };
 
-/* What refining a subspace looks at: the outputs as the solver has them, and a hold-out. */
+/* The data for refining a subspace: the outputs as the solver has them, and held-out rows. */
 typedef struct supervision {
     karma_i_supervision labels;
     karma_i_task_loss *losses;
@@ -48,7 +49,7 @@ static karma_status supervise(supervision *s, const karma_i_task *task, const ka
 
 /* ---- relevance ---- */
 
-/* Some rows of the table, drawn, and their outputs. */
+/* A random sample of the table's rows, and their outputs. */
 typedef struct labelled_sample {
     karma_table *table;
     double *targets, *weights;
@@ -104,7 +105,8 @@ static karma_status weigh_recipe(karma_i_recipe *recipe, const karma_i_task *tas
 
 /* ---- all recipes ---- */
 
-/* What the kinds that need labels (kernel_kind.c) learn from them, after what they learn from the table alone. */
+/* The second step of kinds that use labels (kernel_kind.c): learning from labels, after learning from the
+ * table alone. */
 typedef karma_status (*supervised_learn_fn)(karma_i_recipe *recipe, const karma_i_task *task,
                                             const karma_i_outputs *outputs, const karma_table *table,
                                             const karma_hooks *hooks, karma_error *err);
@@ -125,13 +127,14 @@ static karma_status learn_recipe(karma_i_encoder *encoder, double *seconds, size
     return st;
 }
 
-/* The first has notices, and slow ones can be stopped: they ask the hooks, which only the caller's thread may. */
+/* The first recipe gives notices, and slow ones can be stopped: these use the hooks, which only the caller's
+ * thread may do. */
 static int asks_hooks(size_t which, karma_kernel_kind kind) {
     return which == 0 || karma_i_kind_of(kind)->is_slow;
 }
 
-/* Several at once: a subspace is estimated while columns are weighted. A thread has one recipe, since OpenMP makes new
- * threads for every loop inside a loop. */
+/* Learns several recipes at once: a subspace is estimated while columns are weighted. Each thread learns one
+ * recipe, since OpenMP makes new threads for every loop inside a loop. */
 static void learn_side_by_side(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
                                const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                                const karma_i_forest *grown, const karma_hooks *hooks, karma_error *errors) {
@@ -149,8 +152,8 @@ static void learn_side_by_side(karma_i_encoder *encoder, double *seconds, const 
     }
 }
 
-/* Recipes do not depend on one another. Few rows: side by side. Many rows keep all threads busy with one recipe; and
- * only one thread at a time talks to other processes. */
+/* Recipes are independent. With few rows they are learned in parallel. Many rows keep all threads busy with
+ * one recipe; and only one thread at a time may communicate with other processes. */
 static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
                               const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
                               const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {

@@ -20,7 +20,7 @@ karma_i_task karma_i_task_with(const karma_i_task *task, const karma_fit_options
     return view;
 }
 
-/* One more head, whose outputs come after those of the others. */
+/* Adds a head, whose outputs come after those of the others. */
 static void place_head(karma_i_task *task) {
     karma_i_head *head = &task->heads[task->n_heads++];
     head->first_output = task->n_outputs;
@@ -64,7 +64,7 @@ static int is_level(double value) {
     return isfinite(value) && value > 0.0;
 }
 
-/* Levels need rows that were left out. */
+/* Levels require left-out rows. */
 static karma_status check_certainty(const karma_fit_options *o, int any_numbers, int any_classes, karma_error *err) {
     if (is_level(o->intervals) && !any_numbers)
         return karma_i_fail(err, KARMA_ERR_OPTION, "option 'intervals' is for numbers, but no target is a number");
@@ -99,7 +99,7 @@ static karma_status check_settings(const karma_i_task *task, karma_error *err) {
     return karma_i_check_class_weights(task->heads, task->n_heads, &task->options, err);
 }
 
-/* Kernel values that came with the table are the kernel. */
+/* If the table has kernel values, they are the kernel. */
 static karma_status take_given_kernel(karma_fit_options *options, karma_error *err) {
     karma_i_plan plan;
     if (!options->kernel) {
