@@ -11,7 +11,7 @@ void karma_i_encoder_clear(karma_i_encoder *encoder) {
     *encoder = (karma_i_encoder){0};
 }
 
-/* The other recipes would repeat the notices of the first; only the subspace has others. */
+/* The other recipes would repeat the notices of the first; only the subspace has its own. */
 static void report_subspace(const karma_i_recipe *recipe, const karma_fit_options *options, const karma_hooks *hooks) {
     if (recipe->latent && recipe->latent->subspace->rank == 0 && options->subspace_rank == (int64_t)KARMA_AUTO)
         karma_i_notice(hooks, "no subspace was found: the columns do not predict one another");

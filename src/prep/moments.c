@@ -42,7 +42,7 @@ static karma_status make_room(karma_i_moments *m, const karma_table *table, karm
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* Cells of the rows that a sum is about. */
+/* The cells of the summed rows. */
 typedef struct cell_sums {
     const karma_i_moments *m;
     const karma_table *table;

@@ -30,7 +30,7 @@ static karma_status new_scores(karma_i_normal_scores *out, size_t n, karma_error
     return KARMA_OK;
 }
 
-/* Φ is convex below 0: Newton's steps from 0 come down to the root and never pass it. */
+/* Φ is convex below 0: Newton's steps from 0 descend to the root and never pass it. */
 static double lower_quantile(double p) {
     const double root_half = sqrt(0.5), root_2pi = 2.50662827463100050242;
     double z = 0.0;
@@ -121,8 +121,8 @@ double karma_i_normal_score_value(const karma_i_normal_scores *s, double score) 
     return interpolate(s->score, s->value, s->n, score);
 }
 
-/* ∫ q(centre + spread t) φ(t) dt by the sum over t = -5, -4.875, ..., 5. Of a smooth q it would be exact to six digits;
- * on a line of knots the sum for the mean is within a hundredth of the standard deviation. */
+/* ∫ q(centre + spread t) φ(t) dt by the sum over t = -5, -4.875, ..., 5. For a smooth q this is exact to six
+ * digits; for a piecewise linear q the sum for the mean is within a hundredth of the standard deviation. */
 void karma_i_normal_scores_moments(double *mean, double *sd, const karma_i_normal_scores *s, double centre,
                                    double spread) {
     enum { REACH = 40 };

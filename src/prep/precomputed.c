@@ -7,10 +7,10 @@
 #include "linalg/linalg.h"
 #include "table/rows_matrix.h"
 
-/* Rows up to which eigenvalues are computed; for more, they would cost more than learning. */
+/* Up to this many rows eigenvalues are computed; with more rows they would cost more than learning. */
 enum { MOST_CHECKED = 1500 };
 
-/* Against the largest entry: what single precision and a few printed digits leave. */
+/* Rounding errors relative to the largest entry, from single precision and few printed digits. */
 static const double ROUNDING = 1e-4;
 
 static double entry(const karma_table *t, size_t i, size_t j) {

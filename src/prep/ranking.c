@@ -54,7 +54,7 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
     return KARMA_OK;
 }
 
-/* Quantiles of this many cells are accurate enough. */
+/* Quantiles from this many cells are accurate enough. */
 enum { MOST_BINNED_CELLS = 200000 };
 
 static size_t thin_out(double *cells, size_t n) {

@@ -1,4 +1,4 @@
-/* A recipe's life, and what follows from its columns. */
+/* Creating and freeing recipes, and properties derived from their columns. */
 #include "prep/recipe.h"
 
 #include "base/mem.h"

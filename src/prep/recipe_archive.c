@@ -1,4 +1,4 @@
-/* Recipes in model files, and what must hold of one for its rows to be sound. */
+/* Recipes in model files, and the conditions that make their rows valid. */
 #include <float.h>
 #include <math.h>
 
@@ -36,7 +36,7 @@ static karma_status check_column(karma_i_archive *a, const karma_i_recipe *r, si
     return KARMA_OK;
 }
 
-/* Ranks are all centred or all plain; only features can be lists of cells, shrunk, or completed. */
+/* Either all ranks are centred or none; only features can be lists of cells, shrunk, or completed. */
 static karma_status check_columns(karma_i_archive *a, const karma_i_recipe *r) {
     size_t n_ranked = 0, n_centred = 0, n_coded = 0, n_numbers = 0;
     for (size_t j = 0; j < r->n_attributes; j++) {

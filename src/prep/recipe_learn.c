@@ -10,9 +10,9 @@
 #include "prep/precomputed.h"
 #include "table/table_split.h"
 
-/* A category of at most this number of levels becomes indicator columns, one of more a code, which is faster. A column
- * costs a multiplication per pair of rows; a code a comparison and, centred, the two columns of its term. Measured on
- * one core, all pairs of 8192 rows, 16 attributes, half missing, in ms:
+/* A category with at most this many levels becomes indicator columns; one with more levels becomes a code,
+ * which is faster. A column costs a multiplication per pair of rows; a code a comparison and, centred, the
+ * two columns of its term. Measured on one core, all pairs of 8192 rows, 16 attributes, half missing, in ms:
  *
  *     levels              2     3     4     5     8    16   codes
  *     AVX-512            53    70    83   103   153   282      69
@@ -259,7 +259,8 @@ static karma_status learn_number(karma_i_recipe *r, size_t to, const karma_i_col
     return KARMA_OK;
 }
 
-/* Under the rank kernel: the attribute's observed cells, which get sorted, are used instead of its moments. */
+/* For the rank kernel: learns from the attribute's observed cells, which get sorted, instead of its
+ * moments. */
 static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells, size_t n,
                                   const style *s, karma_error *err) {
     KARMA_TRY(s->bins_numbers ? karma_i_ranking_learn_bins(&r->rankings[to], cells, n, err)
@@ -276,7 +277,7 @@ static karma_status learn_ranking(karma_i_recipe *r, size_t to, const karma_i_co
     return KARMA_OK;
 }
 
-/* In a subspace of ranks: the same, and the scores are standardised as values are. */
+/* For a subspace of ranks: the same, and the scores are standardised like values. */
 static karma_status learn_scores(karma_i_recipe *r, size_t to, const karma_i_column *column, double *cells, size_t n,
                                  const style *s, karma_error *err) {
     karma_i_normal_scores *scores = &r->scores[to];
@@ -434,7 +435,8 @@ karma_status karma_i_recipe_learn_indicators(karma_i_recipe **out, const karma_t
     return learn_encoding(out, table, &(style){.is_centred = 1, .standardise = 1}, NULL, err);
 }
 
-/* --- what follows from the encoded training rows ------------------------------------------------------- */
+/* --- values computed from the encoded training rows
+ * ------------------------------------------------------- */
 
 static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *table, karma_error *err) {
     karma_i_rows *rows = NULL;

@@ -149,7 +149,7 @@ static int reserve_targets(karma_i_builder *builder, size_t rows) {
     return 1;
 }
 
-/* Of what is always in memory. */
+/* The bytes that are always in memory. */
 static int reserve_beside(karma_i_builder *builder, size_t rows) {
     karma_table *t = builder->table;
     return reserve_targets(builder, rows) &&

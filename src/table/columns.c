@@ -1,5 +1,5 @@
-/* A table built column by column, from a caller's arrays. Columns wait as one number per row, NaN for a missing cell,
- * and become compressed rows at the end. */
+/* A table built column by column, from a caller's arrays. Columns are stored as one number per row, NaN for a
+ * missing cell, and become compressed rows at the end. */
 #include "table/columns.h"
 
 #include <math.h>
@@ -89,7 +89,7 @@ karma_status karma_columns_add_numbers(karma_columns *columns, const char *name,
     return karma_i_columns_take_numbers(columns, name, own, err);
 }
 
-/* Which level of the sorted list each given level is; SIZE_MAX: missing. */
+/* The index of each given level in the sorted list; SIZE_MAX: missing. */
 static karma_status sort_levels(karma_i_column *out, size_t *place, const karma_i_text *levels, size_t n_levels,
                                 const unsigned char *is_used, karma_error *err) {
     char **texts = karma_i_zalloc(n_levels, sizeof *texts);
@@ -213,7 +213,7 @@ static karma_status check_column_names(const karma_columns *columns, karma_error
     return st;
 }
 
-/* Moves levels out of the waiting columns. */
+/* Moves levels out of the stored columns. */
 static karma_status make_columns(karma_i_builder *b, karma_columns *columns, karma_error *err) {
     for (size_t j = 0; j < columns->n_columns; j++) {
         karma_i_column *column = &columns->columns[j].column;

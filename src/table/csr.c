@@ -44,7 +44,7 @@ static karma_status add_row(karma_i_builder *b, const sparse_matrix *m, size_t r
     return karma_i_builder_end_row(b, NULL, 1.0, NULL, err);
 }
 
-/* All starts before any cell is read: the cells end where the last row does. */
+/* Checks all starts before any cell is read: the last start is the number of cells. */
 static karma_status check_starts(const sparse_matrix *m, karma_error *err) {
     if (m->n_rows && m->row_start[0] < 0)
         return karma_i_fail(err, KARMA_ERR_DATA, "row 1 starts at cell %" PRId64, m->row_start[0]);

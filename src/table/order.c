@@ -50,7 +50,8 @@ static karma_status remember_dropped(karma_table *table, size_t attribute, const
     return KARMA_OK;
 }
 
-/* Gives the cells of an attribute their places in the order, counted from 1; cells whose level has none (place 0) go.
+/* Replaces the cells of an attribute by their places in the order, counted from 1; cells whose level has none
+ * (place 0) are removed.
  */
 static void renumber(karma_table *table, size_t attribute, const size_t *place_of_level) {
     size_t to = 0, from = 0;
@@ -93,7 +94,7 @@ static karma_status order_attribute(karma_table *table, size_t attribute, char *
     return KARMA_OK;
 }
 
-/* The texts between '<', each once, at least two. A new array. */
+/* A new array of the texts between '<': distinct, at least two. */
 static karma_status split_order(char ***out, size_t *n_out, const char *text, const char *whole, karma_error *err) {
     char **order = karma_i_zalloc(MOST_LEVELS, sizeof *order);
     size_t n = 0;
@@ -155,7 +156,7 @@ karma_status karma_i_table_order_like(karma_table *table, const karma_i_column *
     return st;
 }
 
-/* Copies of the texts, each once, at least two. A new array; *err names the column. */
+/* A new array with copies of the texts: distinct, at least two. *err names the column. */
 static karma_status copy_order(char ***out, const char *name, const char *const *levels, size_t n, karma_error *err) {
     char **order = karma_i_zalloc(n, sizeof *order);
     karma_status st = order ? KARMA_OK : karma_i_fail_memory(err);

@@ -26,7 +26,8 @@ void karma_table_summarise(const karma_table *table, karma_column_summary *summa
     }
 }
 
-/* A row by its set of observed attributes. Two rows have the same pattern iff their lists are equal. */
+/* A row represented by its list of observed attributes. Two rows have the same pattern iff their lists are
+ * equal. */
 typedef struct row_pattern {
     size_t row;
     size_t count;

@@ -22,7 +22,7 @@ static const karma_names *names_of(const karma_option *option, const void *optio
     return (const karma_names *)(const void *)((const char *)options + option->offset);
 }
 
-/* Sets an option of `to` to what it is in `from`. */
+/* Copies the value of an option from `from` to `to`. */
 static karma_status copy_option(const karma_option *option, karma_read_options *to, const karma_read_options *from,
                                 karma_error *err) {
     if (option->kind == KARMA_OPTION_NAMES) {
@@ -81,7 +81,7 @@ static int is_given(const karma_read_options *o, const char *name) {
            (o->row_weight && strcmp(o->row_weight, name) == 0);
 }
 
-/* Roles of columns, but for those that now have another one. */
+/* Roles of columns, except for columns that now have another role. */
 static karma_status remember_roles(const karma_option *option, karma_read_options *out, const karma_names *names,
                                    karma_error *err) {
     for (size_t i = 0; i < names->count; i++)
@@ -136,7 +136,7 @@ void karma_i_reading_free(karma_read_options *reading) {
     karma_i_free(reading);
 }
 
-/* A list of names is stored as such: names may have commas. */
+/* A list of names is stored as a list, because names may contain commas. */
 static karma_status archive_names(karma_i_archive *a, const karma_option *option, karma_read_options *reading) {
     karma_names *names = (karma_names *)(void *)((char *)reading + option->offset);
     return karma_i_archive_texts(a, option->name, &names->items, &names->count);

@@ -11,19 +11,20 @@
 #include "table/review_levels.h"
 
 enum {
-    LEAST_ROWS = 20,                /* fewer rows prove nothing */
+    LEAST_ROWS = 20,                /* fewer rows are not enough evidence */
     LEAST_CODES = 3,                /* rows with the same number, if it is a code */
     MANY_CLASSES = 20,              /* more than most tables have */
-    LONG_TEXT = 25,                 /* letters on average from which levels are free text */
+    LONG_TEXT = 25,                 /* levels of this average length or more are free text */
     MOST_SPELLINGS = 500,           /* more levels are not compared with each other */
-    SAMPLE_ROWS = 256,              /* in which pairs of columns are compared first */
+    SAMPLE_ROWS = 256,              /* rows in which pairs of columns are compared first */
     MOST_PAIRED_COLUMNS = 4000,     /* more are not compared with each other */
-    MOST_PAIRED_CELLS = 20000000,   /* of pairs that look alike in the sample: rare indicators are all alike there */
+    MOST_PAIRED_CELLS = 20000000,   /* of pairs that agree in the sample, as all rare indicators do */
     MOST_REVIEWED_CELLS = 200000000 /* a larger table is not examined */
 };
-/* Of tables with more rows than this, some rows are looked at first. */
+/* In tables with more rows than this, a sample of rows is examined first. */
 enum { MANY_ROWS = 200000, LEAK_SAMPLE = 20000 };
-/* Two rates of missing cells differ if the difference is as large as this, and as many standard errors. */
+/* Two rates of missing cells differ if their difference is at least this large, and at least this many
+ * standard errors. */
 static const double HOLE_DIFFERENCE = 0.1, HOLE_ERRORS = 5.0;
 
 typedef struct review_state {
@@ -51,7 +52,8 @@ static void fetch_column(double *values, const karma_table *table, size_t column
         if (!karma_table_cell(table, i, column, &values[i])) values[i] = NAN;
 }
 
-/* Observed cells, distinct neighbours, and whether values only rise: what constants and counters look like. */
+/* Counts observed cells and changes between neighbours, and whether values only rise, to detect constants and
+ * counters. */
 typedef struct column_facts {
     size_t n_observed;
     int is_constant, is_rising, is_whole, is_huge; /* huge: doubles do not hold all whole numbers there */
@@ -108,7 +110,7 @@ static karma_status review_marks(review_state *s, size_t j, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Numbers that surveys and instruments write for a value that is missing. */
+/* Numbers that surveys and instruments write for a missing value. */
 static const double codes[] = {9, 88, 98, 99, 888, 998, 999, 9998, 9999, 99999, -9, -88, -98, -99, -999, -9999, -99999};
 
 static int is_code(double value) {
@@ -135,7 +137,8 @@ static karma_status review_codes(review_state *s, size_t j, karma_error *err) {
     return KARMA_OK;
 }
 
-/* Whether an attribute is the year, month or weekday of dates; what dates of one year have in common is no finding. */
+/* Whether an attribute is the year, month or weekday of dates; that all dates are in one year is not a
+ * finding. */
 static int is_part_of_dates(const karma_table *table, size_t j) {
     const char *name = table->attributes[j].name, *part = strrchr(name, '.');
     int is_part = part && (!strcmp(part, ".year") || !strcmp(part, ".month") || !strcmp(part, ".weekday"));
@@ -202,7 +205,7 @@ static int same_values(const review_state *s) {
     return 1;
 }
 
-/* Columns with the same cells and, for categories, as many levels. */
+/* Columns with the same cells and, for categories, the same number of levels. */
 static karma_status find_copies(review_state *s, karma_error *err) {
     size_t d = s->table->n_attributes;
     digest_place *places = karma_i_alloc(d, sizeof *places);
@@ -277,8 +280,9 @@ static size_t count_mode(double *values, size_t n) {
     return most;
 }
 
-/* Columns of few values are equal by chance: enough common rows must have another value than the most common. The rows
- * must be half of those of one of the columns at least; columns without missing cells were compared before. */
+/* Columns with few values can be equal by chance, so enough common rows must have a value other than the most
+ * common one. The common rows must be at least half of the rows of one column; columns without missing cells
+ * were compared before. */
 static karma_status compare_columns(review_state *s, size_t a, size_t b, karma_error *err) {
     const karma_i_column *x = &s->table->attributes[a], *y = &s->table->attributes[b];
     size_t both = 0, n_x = 0, n_y = 0;
@@ -330,7 +334,7 @@ static int by_value(const void *a, const void *b) {
     return (x->label > y->label) - (x->label < y->label);
 }
 
-/* Rows whose label is the most common one among the rows with the same value; pairs are sorted. */
+/* The number of rows whose label is the most common one among rows with the same value; pairs are sorted. */
 static size_t count_explained(size_t *n_values, const label_pair *pairs, size_t n) {
     size_t explained = 0, most = 0, run = 0;
     *n_values = 0;
@@ -355,9 +359,9 @@ static size_t count_commonest(label_pair *pairs, size_t n) {
     return most;
 }
 
-/* A column of very many rows cannot be a leak if some of its rows already show that: too many exceptions, or so few
- * values twice among n drawn of N that there are more than N/5 (drawn from D values, n²/2D come twice). It saves the
- * sorting of all rows. */
+/* A sample can show that a column with very many rows is not a leak: it has too many exceptions, or so few
+ * repeated values among n of N rows that there must be more than N/5 values (with D values, about n²/2D
+ * repeats are expected). This saves sorting all rows. */
 static int may_be_leak(label_pair *pairs, const double *column, const double *labels, size_t n_rows) {
     size_t used = 0, n_values = 0;
     int is_equal = 1;
@@ -375,9 +379,10 @@ static int may_be_leak(label_pair *pairs, const double *column, const double *la
     return (double)(used - explained) <= 0.05 * drawn && repeated >= 0.5 * expected;
 }
 
-/* Almost every value of the column goes with one label, and values are few enough for that to mean something. A column
- * with many missing cells must show it in enough rows that have another label than the most common. Of the rows that
- * the most common label is not that of, at most a tenth are exceptions, and of all rows at most a hundredth. */
+/* Almost every value of the column has a single label, and there are few enough values for this to be
+ * evidence. A column with many missing cells must show it in enough rows without the most common label. At
+ * most a tenth of the rows without the most common label are exceptions, and at most a hundredth of all
+ * rows. */
 static karma_status find_leak(review_state *s, size_t j, const double *labels, karma_error *err) {
     size_t n = s->table->n_rows, used = 0, n_values = 0, n_labels = 0;
     label_pair *pairs = karma_i_alloc(n, sizeof *pairs);
@@ -402,7 +407,8 @@ static karma_status find_leak(review_state *s, size_t j, const double *labels, k
     return is_leak ? find(s, KARMA_FINDING_LEAK, j, 0, (double)explained / (double)used, err) : KARMA_OK;
 }
 
-/* Missing rates: of the rows of each class against all others, or of the upper half of numbers against the lower. */
+/* Compares missing rates: each class against all others, or the upper half of numbers against the lower
+ * half. */
 static int holes_differ(double *difference, const double *values, const unsigned char *in_group, const double *labels,
                         size_t n) {
     double rows[2] = {0, 0}, holes[2] = {0, 0};
@@ -435,7 +441,7 @@ static karma_status find_informative_holes(review_state *s, size_t j, const karm
     return largest != 0.0 ? find(s, KARMA_FINDING_TELLING_HOLES, j, 0, fabs(largest), err) : KARMA_OK;
 }
 
-/* Many classes that begin with a digit are rather a quantity: 58/100, 12 kg. */
+/* Many classes that begin with a digit are probably a quantity: 58/100, 12 kg. */
 static karma_status review_class_numbers(review_state *s, size_t t, karma_error *err) {
     const karma_i_column *column = &s->table->targets[t].column;
     size_t n_numbers = 0, first = 0;
@@ -490,7 +496,7 @@ const char *karma_i_table_total(const karma_table *table) {
     return NULL;
 }
 
-/* Columns of numbers but for a text in the first row. */
+/* Columns of numbers, except for a text in the first row. */
 static size_t count_titles(const karma_table *table) {
     size_t n = 0;
     double value;
@@ -509,7 +515,7 @@ static int repeats_name(const karma_i_column *column, double value) {
            strcmp(column->levels[(size_t)value], column->name) == 0;
 }
 
-/* Rows whose cells are names of their columns, as in files that were put together; *first is the first of them. */
+/* Rows whose cells are the names of their columns, as in concatenated files; *first is the first such row. */
 static size_t count_headers(size_t *first, const karma_table *table) {
     size_t n = 0;
     for (size_t i = 0; i < table->n_rows; i++) {
@@ -525,7 +531,7 @@ static size_t count_headers(size_t *first, const karma_table *table) {
     return n;
 }
 
-/* Rows of nothing but delimiters, as spreadsheets write them below a table. */
+/* Rows with only delimiters, as spreadsheets write them below a table. */
 static size_t count_empty_rows(const karma_table *table) {
     size_t n = 0;
     for (size_t i = 0; i < table->n_rows; i++) {

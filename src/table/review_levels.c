@@ -27,7 +27,7 @@ typedef struct surroundings {
     size_t n_before, n_after;
 } surroundings;
 
-/* Signs, or the code of a currency and a blank. Letters before a number make a name: P0501, Room 12. */
+/* Signs, or a currency code and a blank. Other letters before a number make it a name: P0501, Room 12. */
 static int may_stand_before(const char *text, size_t length) {
     size_t n_letters = 0;
     for (size_t i = 0; i < length; i++) n_letters += isalpha((unsigned char)text[i]) ? 1 : 0;

@@ -1,4 +1,4 @@
-/* Chains of encodings, and what all representations have in common. */
+/* Chains of encodings, and functions common to all representations. */
 #include "table/rows.h"
 
 #include <string.h>

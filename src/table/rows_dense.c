@@ -149,7 +149,7 @@ static karma_status append_dense(karma_i_rows *rows, const karma_i_rows *source,
     return KARMA_OK;
 }
 
-/* What breaks the invariants at an attribute of a row; NULL: nothing does. */
+/* How an attribute of a row violates the invariants; NULL: it does not. */
 static const char *cell_fault(const karma_i_rows *rows, size_t i, size_t j) {
     const karma_i_dense *d = rows->data;
     int observed = karma_i_mask_get(karma_i_rows_mask(rows, i), j);
@@ -267,7 +267,8 @@ static double kappa_dense(const karma_i_rows *a, size_t i, const karma_i_rows *b
     return sum;
 }
 
-/* Σ κ_j(x, x) of what a row has apart from features: a rank and a code are 0 away from and equal to themselves. */
+/* Σ κ_j(x, x) over the ranks and codes of a row: a rank has distance 0 from itself, and a code equals
+ * itself. */
 static double square_of_traits(const karma_i_rows *rows, size_t row) {
     const karma_i_dense *d = rows->data;
     const float *q = karma_i_rows_values(rows, row) + d->n_features;

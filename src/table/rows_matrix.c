@@ -169,7 +169,7 @@ static void tile_matrix(float *out, size_t ld, karma_i_view a, karma_i_view b, c
 
 /* --- model files ---------------------------------------------------------------------------------------------- */
 
-/* The rows of the matrix are not kept: others are multiplied with these rows by the columns alone. */
+/* The rows of the matrix are not stored: products of other rows with these need the columns only. */
 static karma_status archive_matrix(karma_i_archive *a, karma_i_rows *rows, size_t n, double limit) {
     karma_i_places *places = &karma_i_matrix_of(rows)->places;
     (void)limit;

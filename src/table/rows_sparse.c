@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Rows that are indexed at a time. Tiles are wide: a row of b costs a step for each of its cells however few rows of a
- * there are. */
+/* Rows indexed at a time. Tiles are wide, because a row of b costs a step for each of its cells however few
+ * rows of a there are. */
 enum { TILE_ROWS = 256, TILE_COLUMNS = 4096 };
 
 static const karma_i_rows_ops sparse_ops;
@@ -217,9 +217,9 @@ static double square_sparse(const karma_i_rows *rows, size_t row) {
 }
 
 /* --- tiles ---------------------------------------------------------------------------------------------------
- * The cost goes with the observed cells and never with the number of attributes. The cells of a tile's rows a are
+ * The cost depends on the observed cells, never on the number of attributes. The cells of a tile's rows a are
  * sorted by attribute. Each row of b then goes through its own cells and meets exactly the rows of a that share the
- * attribute: as many steps as there are common cells, plus one per cell. Pairs without a common attribute all have the
+ * attribute: one step per common cell, plus one per cell. Pairs without a common attribute all have the
  * same value, which is filled in beforehand. */
 
 typedef struct indexed_cell {
@@ -229,10 +229,10 @@ typedef struct indexed_cell {
 
 /* One thread's scratch: the cells of the indexed rows by attribute. Between tiles all numbers are 0. */
 typedef struct tile_index {
-    float sums[TILE_ROWS]; /* of the row of b at work */
+    float sums[TILE_ROWS]; /* of the current row of b */
     uint32_t counts[TILE_ROWS];
     uint32_t met[TILE_ROWS]; /* the rows of a it has met */
-    uint32_t *begin, *end;   /* by attribute: where its cells are; equal: it has none */
+    uint32_t *begin, *end;   /* by attribute: start and end of its cells; equal if it has none */
     uint32_t *seen;          /* the attributes that occur */
     size_t n_seen;
     indexed_cell *cells;
@@ -247,7 +247,7 @@ static size_t tile_scratch_sparse(karma_i_view a, const karma_i_weighting *weigh
         size_t cells = most_cells_sparse(a.rows, a.first + i, count).cells;
         if (cells > most) most = cells;
     }
-    if (most >= UINT32_MAX) return SIZE_MAX; /* more than can be indexed, and than memory can hold */
+    if (most >= UINT32_MAX) return SIZE_MAX; /* more than can be indexed or held in memory */
     return sizeof(tile_index) + most * sizeof(indexed_cell) + 3 * s->n_attributes * sizeof(uint32_t);
 }
 

@@ -4,9 +4,9 @@
  *
  *     d  dim      r  rank      z  latent      U/√r  basis      K  classes
  *
- * Labels are functions of z, which is the row before the noise: see draw_functionals and label_of.
+ * Labels are functions of z, that is, of the row without noise: see draw_functionals and label_of.
  *
- * Holes. The share p of hidden cells is right in expectation, because the distribution of what decides on a
+ * Missing cells. The share p is exact in expectation, because the distribution of the variable that hides a
  * cell is known: x_j given U is normal with mean 0 and variance |U_j|²/r + noise².
  * - mcar: every cell at the rate p.
  * - mar: a third of the columns (the drivers, at least one) is never hidden. Every other column follows one
@@ -29,7 +29,7 @@
 #include "base/rng.h"
 #include "table/builder.h"
 
-#define STRENGTH 2.0 /* of mar and mnar: what one standard deviation adds to the log-odds of a missing cell */
+#define STRENGTH 2.0 /* mar and mnar: added to the log-odds of a missing cell per standard deviation */
 
 enum { FEWEST_BLOCKS = 3 };
 
@@ -57,7 +57,7 @@ typedef struct generators {
     karma_i_rng structure, latent, noise, holes;
 } generators;
 
-/* The row at work. */
+/* The current row. */
 typedef struct row_buffer {
     double *z, *x;
     unsigned char *is_hole;
@@ -131,8 +131,8 @@ static karma_status hidden_init(hidden *h, const karma_synth_options *options, k
     return KARMA_OK;
 }
 
-/* Which of the K classes. Of one latent number linear functions can tell two classes apart; more are then
- * slices of equal chance, ⌊K Φ(z)⌋, Φ the normal distribution function. */
+/* Which of the K classes. With one latent number, linear functions can separate only two classes; more
+ * classes are then slices of equal probability, ⌊K Φ(z)⌋, Φ the normal distribution function. */
 static size_t class_of(const hidden *h, const double *z) {
     size_t classes = (size_t)h->options->classes, best = 0;
     if (classes == 2) return dot(h->functionals, z, h->rank) >= 0.0;
@@ -182,7 +182,7 @@ static double mean_chance(double b, const void *unused) {
     return sum / weights;
 }
 
-/* The place where an increasing function has the value `wanted`, by bisection until rounding ends it. */
+/* The argument at which an increasing function has the value `wanted`, by bisection down to rounding. */
 static double solve_increasing(double (*f)(double, const void *), const void *context, double low, double high,
                                double wanted) {
     for (int step = 0; step < 80; step++) {
@@ -201,7 +201,7 @@ static void holes_clear(holes *o) {
     karma_i_free(o->driver);
 }
 
-/* Column j is hidden as the cells of column `driver` decide, at the rate that `offset` was solved for. */
+/* Hides column j depending on the cells of column `driver`, at the rate that `offset` was solved for. */
 static void follow(holes *o, size_t j, size_t driver, double offset, const hidden *h, karma_i_rng *rng) {
     double sign = karma_i_rng_below(rng, 2) ? 1.0 : -1.0;
     o->driver[j] = driver;
@@ -236,7 +236,8 @@ static karma_status plan_mar(holes *o, const hidden *h, double rate, karma_i_rng
 }
 
 static karma_status plan_blocks(holes *o, const hidden *h, double rate, karma_error *err) {
-    size_t wanted = (size_t)ceil(1.0 / (1.0 - rate)) + 1; /* so that one seen block is no more than the rate leaves */
+    size_t wanted =
+        (size_t)ceil(1.0 / (1.0 - rate)) + 1; /* so that one visible block is not more than the rate allows */
     o->n_blocks = wanted > FEWEST_BLOCKS ? wanted : FEWEST_BLOCKS;
     if (o->n_blocks > h->dim) o->n_blocks = h->dim;
     o->seen = (double)o->n_blocks * (1.0 - rate);
@@ -278,7 +279,7 @@ static karma_status holes_init(holes *o, const hidden *h, karma_i_rng *rng, karm
     return KARMA_OK;
 }
 
-/* One uniform number per cell whatever the rate; so a higher rate only adds missing cells, except for blocks. */
+/* One uniform number per cell for any rate, so a higher rate only adds missing cells, except for blocks. */
 static void draw_holes(row_buffer *row, const holes *o, size_t dim, karma_i_rng *rng) {
     if (o->n_blocks == 0) {
         for (size_t j = 0; j < dim; j++) {

@@ -80,7 +80,7 @@ static karma_status copy_row(karma_i_builder *b, const karma_table *table, size_
     return karma_i_builder_end_row_like(b, table, row, err);
 }
 
-/* The cells of the selected rows lie where those of the table are. */
+/* The cells of the selected rows are stored like those of the table. */
 static karma_status store_like(karma_i_builder *b, const karma_table *table, const size_t *rows, size_t count,
                                karma_error *err) {
     size_t n_cells = 0;

@@ -100,7 +100,7 @@ static karma_status read_ids(karma_i_archive *a, karma_table *t) {
     return st;
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------------------------------------- */
 
 static karma_status archive_cells(karma_i_archive *a, karma_table *t, size_t *n_cells) {
     KARMA_TRY(karma_i_archive_size(a, "cells", n_cells, 0, MOST));
@@ -126,7 +126,8 @@ karma_status karma_i_table_archive(karma_i_archive *a, const karma_table *table)
     return table->n_ids ? write_ids(a, table) : KARMA_OK;
 }
 
-/* That the cells of all rows are among those of the file; then that they are cells of their columns. */
+/* Checks that the cells of all rows are within those of the file, then that they are valid for their
+ * columns. */
 static karma_status check_table(const karma_i_archive *a, const karma_table *t, size_t n_cells) {
     karma_error fault = {0};
     int is_sound = t->row_start[0] == 0 && t->row_start[t->n_rows] == n_cells;

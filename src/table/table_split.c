@@ -66,7 +66,7 @@ static karma_status take_row(const char **next, karma_i_builder *builder, double
     return karma_i_builder_end_row(builder, labels, weight, NULL, err);
 }
 
-/* A table in the making that has the columns of another. */
+/* A builder with the columns of another table. */
 typedef struct making {
     karma_i_builder builder;
     double *labels;
@@ -105,7 +105,7 @@ static karma_status take_rows(making *m, const char *from, const char *end, karm
 
 /* --- whole granules ------------------------------------------------------------------------------------ */
 
-/* The present and the wanted places of the rows of all processes. */
+/* The present and the target places of the rows of all processes. */
 typedef struct move {
     const karma_table *table;
     const karma_ranks *ranks;
@@ -130,7 +130,7 @@ static karma_status pack_for(parcel *p, const move *m, size_t to, karma_error *e
     return KARMA_OK;
 }
 
-/* Rows from one process to another: all processes go through all pairs in the same order. */
+/* Moves rows from one process to another: all processes go through all pairs in the same order. */
 static karma_status move_rows(making *to, const move *m, size_t from, size_t receiver, karma_error *err) {
     const karma_ranks *r = m->ranks;
     size_t first, end, bytes = 0;
@@ -217,7 +217,8 @@ static size_t rank_of_row(const karma_i_partition *s, size_t row) {
     return low;
 }
 
-/* Every process sends its rows in the order in which they are wanted, so that the next one of each is at hand. */
+/* Every process sends its rows in the order in which they are needed, so that the next row of each process is
+ * available. */
 static karma_status unpack_all(making *to, const karma_i_gathered *all, const karma_i_partition *s, const size_t *index,
                                size_t count, karma_error *err) {
     const char **next = karma_i_alloc(s->ranks->size, sizeof *next);
