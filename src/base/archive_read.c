@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* A larger header is refused: it would be that of a table with some ten million texts. */
+/* A larger header is refused; this is enough for a table with some ten million texts. */
 static const uint64_t MOST_HEADER = UINT64_C(1) << 30;
 /* Bytes that are requested at once, so that memory grows with the input only. */
 enum { READ_STEP = 1 << 20 };

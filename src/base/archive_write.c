@@ -56,7 +56,8 @@ static int by_item_size(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Arrays of the largest items come first, so that every array is aligned; otherwise in the order of the description. */
+/* Arrays with the largest items come first, so that every array is aligned; otherwise they keep the order of
+ * the description. */
 static void place_arrays(karma_i_archive *a) {
     if (a->n_arrays > 1) qsort(a->arrays, a->n_arrays, sizeof *a->arrays, by_item_size);
     for (size_t i = 0, end = 0; i < a->n_arrays; i++) {

@@ -1,9 +1,9 @@
 /* From a decimal w 10^q to the nearest double.
  *
  * Small cases need one exact multiplication or division of doubles (Clinger 1990). Otherwise 5^q is in a table to 128
- * bits, cut off below: with w < 2^64 shifted to its top bit the product P of 192 bits lies at most w below the true
- * one. Both ends of that interval nearly always round to the same double; if they might not, this fails and the caller
- * uses a slower method. 5^q is exact for 0 <= q <= 55, and only there a tie is decided here. */
+ * bits, cut off below: with w < 2^64 shifted to its top bit, the 192-bit product P is at most w below the
+ * true one. Both ends of that interval nearly always round to the same double; if they might not, this fails
+ * and the caller uses a slower method. 5^q is exact for 0 <= q <= 55, and ties are decided here only then. */
 #include "base/decimal.h"
 
 #include <string.h>

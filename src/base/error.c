@@ -34,14 +34,15 @@ const char *karma_status_name(karma_status status) {
     return "unknown";
 }
 
-/* A message is one line, whatever it quotes. */
+/* A message is a single line, whatever text it quotes. */
 static void flatten(char *text) {
     for (; *text; text++)
         if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
 }
 
-/* word://user:password@place becomes word://user@place. A name in a sentence ends at ": "; rather too much goes than a
- * part of a password, so the first : and the last @ count, and what was cut before an @ goes too. */
+/* word://user:password@place becomes word://user@place. A name in a sentence ends at ": ". To be safe, too
+ * much is removed rather than too little: from the first : to the last @, also if the text was cut before an
+ * @. */
 void karma_i_hide_passwords(char *text, size_t size) {
     int is_cut = strlen(text) + 1 >= size;
     for (char *start = text; (start = strstr(start, "://")) != NULL;) {

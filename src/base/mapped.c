@@ -17,7 +17,7 @@ static karma_status fail_io(const char *name, const char *what, int code, karma_
     return karma_i_fail(err, KARMA_ERR_IO, "%s: cannot %s: %s", name, what, strerror(code));
 }
 
-/* All `size` bytes of a file. */
+/* Maps all `size` bytes of a file. */
 static karma_status map(karma_i_mapped *m, int file, size_t size, int protection, const char *name, karma_error *err) {
     void *memory = mmap(NULL, size, protection, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) return fail_io(name, "map the file into memory", errno, err);
@@ -43,7 +43,7 @@ karma_status karma_i_mapped_open(karma_i_mapped *out, const char *path, karma_er
     return st;
 }
 
-/* A file without a name; where the system has no such files, one that loses its name at once. */
+/* A file without a name; if the system has no such files, one whose name is removed at once. */
 static karma_status open_unnamed(int *file, const char *folder, karma_error *err) {
 #ifdef O_TMPFILE
     *file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -65,7 +65,7 @@ karma_status karma_i_mapped_reserve(karma_i_mapped *m, const char *folder, void 
     if (grown > PTRDIFF_MAX / size) return karma_i_fail_memory(err);
     karma_i_mapped larger = {.file = m->file};
     if (!m->memory) KARMA_TRY(open_unnamed(&larger.file, folder, err));
-    /* a page of a file that has no room on the disk would end the process when it is written */
+    /* writing to a page without space on the disk would kill the process */
     int code = posix_fallocate(larger.file, (off_t)m->size, (off_t)(grown * size - m->size));
     karma_status st = code ? fail_io(folder, "keep rows in a temporary file", code, err)
                            : map(&larger, larger.file, grown * size, PROT_READ | PROT_WRITE, folder, err);

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* The states that processes compare: nothing, a wish, or a failure, which is WISH plus at least 1 and more for lower
- * ranks, so that the first process that failed is heard. */
+/* The states that processes compare: nothing, a request to stop, or a failure. A failure is WISH plus at
+ * least 1, and more for lower ranks, so that the failed process of lowest rank is reported. */
 #define NOTHING 0.0
 #define WISH    1.0
 
@@ -23,14 +23,14 @@ static void keep_bytes(void *payload, size_t from, void *bytes, size_t n) {
     (void)payload, (void)from, (void)bytes, (void)n;
 }
 
-/* No function sends a message to itself. */
+/* No process sends a message to itself. */
 const karma_ranks karma_i_one_rank = {.size = 1, .broadcast = keep_bytes, .gather = take_own, .largest = own_value};
 
 static double failure_of(const karma_ranks *r) {
     return WISH + (double)(r->size - r->rank);
 }
 
-/* The message of the process that showed `shown` becomes that of all. */
+/* All processes get the message of the process whose state is `shown`. */
 static karma_status share_failure(const karma_ranks *r, double shown, const karma_error *own, karma_error *err) {
     size_t from = r->size - (size_t)(shown - WISH);
     karma_error message = own ? *own : (karma_error){0};

@@ -31,8 +31,8 @@ static int is_digit(char c) {
 }
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* True if all eight bytes are digits; *digits is then continued by them. The pairs, then the fours, then the eight are
- * put together by one multiplication each. */
+/* True if all eight bytes are digits, which are then appended to *digits. One multiplication each joins
+ * pairs, then fours, then all eight. */
 static inline int take_eight(uint64_t *digits, const char *text) {
     uint64_t word;
     memcpy(&word, text, sizeof word);
@@ -52,7 +52,7 @@ static inline int take_eight(uint64_t *digits, const char *text) {
 }
 #endif
 
-/* Continues *digits (modulo 2^64) by all digits from `p` on; returns the byte after them. */
+/* Appends all digits from `p` on to *digits (modulo 2^64); returns the byte after them. */
 static inline const char *take_digits(uint64_t *digits, const char *p, const char *end) {
     while (end - p >= 8 && take_eight(digits, p)) p += 8;
     for (; p < end && is_digit(*p); p++) *digits = *digits * 10 + (uint64_t)(*p - '0');

@@ -1,8 +1,9 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 /* Output files that are complete or absent. If the system supports it, the file has no name while it is written, so it
- * vanishes if the process dies. To commit it is flushed and synced, gets a temporary name in the directory, is renamed,
- * and the directory synced too, so that a crash leaves the old file or the new one. Elsewhere it has the temporary name
- * from the start. A file that a killed process left under such a name is removed when the output is written again. */
+ * vanishes if the process dies. To commit, the file is flushed and synced, gets a temporary name in the
+ * directory and is renamed, and the directory is synced, so that a crash leaves either the old file or the
+ * new one. On other systems it has the temporary name from the start. A file that a killed process left under
+ * such a name is removed when the output is written again. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +60,8 @@ static char *link_target(const char *path) {
 /* Links to follow before the path counts as a circle. */
 enum { MOST_LINKS = 40 };
 
-/* The file a symbolic link points to, which need not exist, so that the rename replaces the file and not the link. One
- * file has one such path, however it is spelt. */
+/* The file that a symbolic link points to, which need not exist, so that the rename replaces the file and not
+ * the link. Every spelling of a file's path gives the same result. */
 static char *resolved_path(const char *path) {
     char *real = realpath(path, NULL), *at = karma_i_strdup(real ? real : path), *next;
     for (int links = 0; !real && at && links < MOST_LINKS && (next = link_target(at)) != NULL; links++) {
@@ -128,7 +129,7 @@ static int open_unnamed(const char *path) {
 #endif
 }
 
-/* ---- what dead processes left ---- */
+/* ---- files of dead processes ---- */
 
 /* The process in "NAME.PID.N.part", a temporary name of this file; 0 if it is not one. */
 static long owner_of(const char *entry, const char *name) {
@@ -143,8 +144,8 @@ static long owner_of(const char *entry, const char *name) {
     return end != digits && strcmp(end, ".part") == 0 ? pid : 0;
 }
 
-/* No process of this number here, and none elsewhere (another container) that has the file open for writing: writers
- * hold a lock. */
+/* Whether there is no process with this number here, and none elsewhere (in another container) with the file
+ * open for writing: writers hold a lock. */
 static int is_left_behind(const char *path, long pid) {
     if (kill((pid_t)pid, 0) == 0 || errno != ESRCH) return 0;
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -249,7 +250,7 @@ static void sync_directory(const char *path) {
     karma_i_free(directory);
 }
 
-/* A file that will be removed, or a device: one more byte is harmless. */
+/* The file will be removed, or is a device: one more byte is harmless. */
 static int takes_another_byte(const karma_output *output) {
     struct stat info;
     return output->final_path || (fstat(fileno(output->stream), &info) == 0 && S_ISCHR(info.st_mode));
@@ -267,7 +268,7 @@ static int earlier_failure(const karma_output *output) {
     return errno ? errno : EIO;
 }
 
-/* Puts all bytes on the disk under a temporary name. Lack of space or permissions shows here. */
+/* Puts all bytes on the disk under a temporary name. Lack of space or permission is detected here. */
 static karma_status prepare(karma_output *output, karma_error *err) {
     FILE *stream = output->stream;
     int code = 0;

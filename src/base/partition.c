@@ -49,8 +49,8 @@ static unsigned top_level(size_t n_granules) {
     return top;
 }
 
-/* From the first granule on, one node of each level waits; from another, first larger and larger ones wait for their
- * left neighbours. One more is open, and one may come from another process. */
+/* In a process that starts at the first granule, one node of each level waits; otherwise nodes of increasing
+ * size wait for their left neighbours first. One more is open, and one may come from another process. */
 static size_t most_nodes(size_t n_granules, size_t first) {
     return (first ? 2 : 1) * (size_t)top_level(n_granules) + 3;
 }
@@ -84,7 +84,7 @@ static void add(double *to, const double *from, size_t n) {
     for (size_t i = 0; i < n; i++) to[i] += from[i];
 }
 
-/* The last node becomes one with its left neighbour, if both are there; their sums are still to be added. */
+/* Joins the last node with its left neighbour if both are here; their sums must still be added. */
 static int join_last(karma_i_tree *tree) {
     if (tree->n_nodes < 2) return 0;
     karma_i_tree_node *left = &tree->nodes[tree->n_nodes - 2], *right = left + 1;
@@ -94,7 +94,7 @@ static int join_last(karma_i_tree *tree) {
     return 1;
 }
 
-/* Adds the last node to its left neighbour, as long as both are there. */
+/* Adds the last node to its left neighbour while both are here. */
 static void merge(karma_i_tree *tree) {
     while (join_last(tree)) add(sums_of(tree, tree->n_nodes - 1), sums_of(tree, tree->n_nodes), tree->width);
 }
@@ -117,7 +117,7 @@ double *karma_i_tree_pass(karma_i_tree *tree, size_t *n_additions) {
     return sums;
 }
 
-/* The last node is as high as `level` where no granule is left that could be its neighbour. */
+/* Raises the last node to `level` if no remaining granule could be its neighbour. */
 static void raise_last(karma_i_tree *tree, unsigned level) {
     while (tree->n_nodes) {
         karma_i_tree_node *last = &tree->nodes[tree->n_nodes - 1];
@@ -167,7 +167,8 @@ static void receive_last(karma_i_tree *tree, const karma_ranks *r) {
     merge(tree);
 }
 
-/* Level by level. Sums go to lower ranks only, so that rank 0 never waits for a receiver, and there is no deadlock. */
+/* Goes level by level. Sums are sent to lower ranks only, so that rank 0 never waits for a receiver and there
+ * is no deadlock. */
 static void climb(karma_i_tree *tree, unsigned top, const karma_ranks *r) {
     for (unsigned level = 0; level < top; level++) {
         if (tree->n_nodes && tree->nodes[0].level == level && is_right(&tree->nodes[0])) send_first(tree, r);

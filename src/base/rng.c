@@ -40,7 +40,7 @@ double karma_i_rng_uniform(karma_i_rng *rng) {
 
 size_t karma_i_rng_below(karma_i_rng *rng, size_t n) {
     uint64_t bound = (uint64_t)n;
-    uint64_t reject = (0 - bound) % bound; /* 2^64 mod n: the draws below it would be favoured */
+    uint64_t reject = (0 - bound) % bound; /* 2^64 mod n: smaller draws are rejected, to avoid a bias */
     uint64_t draw;
     do draw = karma_i_rng_next(rng);
     while (draw < reject);
@@ -74,7 +74,7 @@ void karma_i_rng_shuffle(karma_i_rng *rng, size_t *items, size_t n) {
     }
 }
 
-/* Numbers that have been drawn already are drawn again: less than once on average. */
+/* Repeats are drawn again: less than once on average. */
 int karma_i_rng_draw(karma_i_rng *rng, size_t *out, size_t count, size_t n) {
     size_t size = 4;
     while (size < 2 * count) size *= 2;

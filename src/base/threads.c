@@ -4,8 +4,9 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-/* The first process that used several threads; 0: none so far. OpenMP keeps its threads for the next loop. They do not
- * exist in a child made by fork, whose first loop would wait for them forever, so the child works on one thread. */
+/* The first process that used several threads; 0: none so far. OpenMP keeps its threads for the next loop.
+ * They do not exist in a child made by fork, whose first loop would wait for them forever, so the child uses
+ * one thread. */
 static _Atomic long first_process;
 
 int karma_i_threads(int64_t wanted) {
