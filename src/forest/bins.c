@@ -56,7 +56,8 @@ static int by_count(const void *a, const void *b) {
     return x->code < y->code ? -1 : 1;
 }
 
-/* `counts` has the level of every code from 1 on, and is reordered. Bins follow the order of codes. Gives their number.
+/* `counts` has the level of every code from 1 on, and is reordered. Bins follow the order of codes. Returns
+ * their number.
  */
 static uint16_t bin_levels(uint8_t *bin, level_count *counts, size_t n_levels) {
     size_t n_present = 0, n_own;

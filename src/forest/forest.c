@@ -158,8 +158,8 @@ static karma_status validate_split(const karma_i_forest *f, const karma_i_forest
                                                           : fail_format(err, "an unknown set of levels", tree);
 }
 
-/* Walks through the nodes in preorder: `pending` has the right children that are still to come, and each must come
- * right after its left sibling's subtree. So every node is reached once, and there are no cycles. */
+/* Walks through the nodes in preorder: `pending` has the right children still expected, and each must follow
+ * its left sibling's subtree directly. So every node is reached once, and there are no cycles. */
 static karma_status validate_tree(const karma_i_forest *f, size_t tree, karma_error *err) {
     const karma_i_forest_node *nodes = f->nodes + f->tree_start[tree];
     size_t n = f->tree_start[tree + 1] - f->tree_start[tree], n_pending = 0, n_leaves = 0;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What grows one tree; as many as there are threads. */
+/* The state for growing one tree; one per thread. */
 typedef struct worker {
     karma_i_grower *grower;
     karma_i_row_sums sums;
@@ -47,7 +47,7 @@ static karma_status init_worker(worker *w, const karma_i_forest_learner *l, karm
     return w->times && w->rows && w->columns && w->values ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* The mean of an output's targets, in its units: 0 where they were standardised. */
+/* The mean of an output's targets, in its units; 0 if they were standardised. */
 static double mean_target(const karma_i_forest_output *o, size_t n) {
     double sum = 0.0, total = 0.0;
     for (size_t i = 0; i < n; i++) sum += o->weight[i] * o->y[i], total += o->weight[i];
@@ -91,7 +91,7 @@ static void fill_sums(worker *w, const bagger *b, size_t n_rows, karma_i_rng *rn
         karma_i_row_sums_set_hessian(&w->sums, d, l->outputs[outputs[d]].weight, w->rows, n_rows, w->times);
 }
 
-/* The mean of the targets of a leaf's rows, beyond that of all rows; divided by the number of trees. */
+/* The mean of the targets of a leaf's rows minus that of all rows, divided by the number of trees. */
 static void fill_values(worker *w, const bagger *b) {
     const karma_i_forest_learner *l = b->learner;
     const karma_i_grown_node *nodes = karma_i_grown_nodes(w->grower);

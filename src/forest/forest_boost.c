@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "forest/forest_learner.h"
 
-/* Rows of one piece of work for a thread; rows that are drawn from at once. */
+/* Rows of one piece of work for a thread; rows from which one piece of a sample is drawn. */
 enum { ROWS = 4096, DRAWN_ROWS = 32768 };
 
 typedef struct booster {
@@ -19,7 +19,7 @@ typedef struct booster {
     size_t first_output, n_outputs; /* that the tree has values for */
     double *values;                 /* by node and output */
     double *room;                   /* two numbers per row */
-    uint32_t *learned, *held_out;   /* the labelled rows: what trees draw from, and what judges their number */
+    uint32_t *learned, *held_out;   /* the labelled rows: for trees, and for choosing their number */
     size_t n_learned, n_held_out;
     double *piece_loss; /* of ROWS held-out rows each */
     size_t round;       /* trees after which every output has one more */
@@ -55,7 +55,7 @@ static void hold_out(booster *b) {
     }
 }
 
-/* Pieces are added up in their order, so that the sum does not depend on the number of threads. */
+/* Pieces are summed in order, so that the sum does not depend on the number of threads. */
 static double held_out_loss(const booster *b) {
     const karma_i_forest_learner *l = b->learner;
     size_t n = l->bins.n_rows, pieces = (b->n_held_out + ROWS - 1) / ROWS;
@@ -100,7 +100,7 @@ static karma_status init_booster(booster *b, karma_i_forest_learner *l, karma_er
     return KARMA_OK;
 }
 
-/* Draws the tree's rows. Very many of them are drawn piece by piece, each with random numbers of its own. */
+/* Draws the tree's rows. Very many rows are drawn piece by piece, each piece with its own random numbers. */
 static void draw_rows(booster *b, karma_i_rng *rng) {
     const karma_i_forest_options *o = b->learner->options;
     size_t pieces = b->n_learned / DRAWN_ROWS;
@@ -132,7 +132,7 @@ static void derive(booster *b) {
         }
 }
 
-/* The sums of the outputs that splits are looked for in. */
+/* The sums of the outputs by which splits are chosen. */
 static void fill_sums(booster *b, karma_i_rng *rng) {
     const karma_i_forest_learner *l = b->learner;
     uint32_t outputs[KARMA_I_MOST_TREE_OUTPUTS] = {(uint32_t)b->first_output};
@@ -179,7 +179,7 @@ static void update_scores(booster *b) {
     }
 }
 
-/* From the units of the scores to those of the targets. */
+/* Converts from the units of the scores to those of the targets. */
 static void rescale_values(booster *b) {
     size_t n_nodes = karma_i_grown_n_nodes(b->grower), K = b->n_outputs;
     for (size_t i = 0; i < n_nodes; i++)

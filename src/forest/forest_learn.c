@@ -87,9 +87,9 @@ size_t karma_i_draw_outputs(uint32_t *drawn, const karma_i_forest_learner *l, ka
     return count;
 }
 
-/* ---- a tree's way into the forest ---- */
+/* ---- copying a tree into the forest ---- */
 
-/* Room for a tree, so that nothing fails half-way. */
+/* Reserves room for a tree, so that copying cannot fail half-way. */
 static karma_status reserve_tree(karma_i_forest *f, size_t n_nodes, karma_error *err) {
     size_t n_leaves = (n_nodes + 1) / 2, n_splits = n_nodes - n_leaves;
     int ok =

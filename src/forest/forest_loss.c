@@ -27,7 +27,7 @@ static int by_value(const void *a, const void *b) {
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* The smallest value with at least this share of the weight at or below it. 0 where nothing has weight. */
+/* The smallest value with at least this share of the weight at or below it; 0 if nothing has weight. */
 static double quantile(weighted *items, size_t n, double share) {
     double total = 0.0, below = 0.0;
     qsort(items, n, sizeof *items, by_value);
@@ -127,8 +127,8 @@ static double slope(const karma_i_forest_loss *loss, double y, double score) {
     return 0.0;
 }
 
-/* Of Huber's loss, which has none beyond the parameter, that of the parabola that touches it from above; steps are then
- * weighted means of residuals and never too long. */
+/* For Huber's loss, which has no curvature beyond the parameter, the curvature of the parabola that touches
+ * it from above; steps are then weighted means of residuals and never too long. */
 static double curvature(const karma_i_forest_loss *loss, double y, double score, double g) {
     switch (loss->kind) {
     case KARMA_I_FOREST_LOGISTIC: {

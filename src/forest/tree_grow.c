@@ -9,7 +9,7 @@
 
 /* Bytes of the histograms that a grower keeps for the children of their nodes. */
 static const size_t MOST_KEPT = (size_t)64 << 20;
-/* With fewer cells than this, other threads are not worth their start. */
+/* With fewer cells than this, starting other threads does not pay. */
 static const size_t LEAST_SHARED_CELLS = 1 << 16;
 
 enum { BLOCK = KARMA_I_HISTOGRAM_COLUMNS };
@@ -26,7 +26,7 @@ struct karma_i_grower {
     uint64_t *node_words;       /* by node: the sums of its rows */
     uint64_t **node_histograms; /* by node, for nodes that are still to be split; NULL: not kept */
     uint32_t *rows, *moved;     /* the rows by node; room for one side of a split */
-    uint64_t *in_order;         /* words of the rows that are looked at; only for one gradient and one hessian */
+    uint64_t *in_order;         /* words of the rows being examined; only for one gradient and one hessian */
     uint32_t *heap;             /* leaves that can be split, the one with the largest gain first */
     size_t n_heap;
     /* its columns */
@@ -48,7 +48,8 @@ static size_t n_blocks(size_t n_columns) {
     return (n_columns + BLOCK - 1) / BLOCK;
 }
 
-/* As many histograms as the memory allows; none where splits draw columns, for siblings then have different ones. */
+/* As many histograms as the memory allows; none if splits draw columns, because siblings then have different
+ * columns. */
 static size_t count_kept(const karma_i_grower *g, size_t most_leaves) {
     size_t bins = 0;
     if (g->rules->split_columns > 0) return 0;
@@ -117,7 +118,7 @@ void karma_i_grower_free(karma_i_grower *g) {
     karma_i_free(g);
 }
 
-/* Room for a histogram, or NULL if there is none left: then it is not kept. */
+/* Room for a histogram; NULL if none is left, and then it is not kept. */
 static uint64_t *take_histogram(karma_i_grower *g) {
     if (g->n_unused > 0) return g->unused[--g->n_unused];
     if (g->n_kept == g->most_kept) return NULL;
@@ -180,7 +181,7 @@ static void add_in_order(uint64_t *total, uint64_t *in_order, const uint64_t *wo
     total[1] = second;
 }
 
-/* Adds them up, and puts pairs in order. */
+/* Sums them and reorders the pairs. */
 static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
     const karma_i_row_sums *sums = g->sums;
     const karma_i_grown_node *n = &g->nodes[node];
@@ -202,8 +203,8 @@ static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
 
 /* ---- the best split of a node ---- */
 
-/* A node whose histogram is computed from its rows, and its sibling, whose histogram is the parent's minus that one;
- * either may be unwanted. */
+/* A node whose histogram is computed from its rows, and its sibling, whose histogram is the parent's minus
+ * that one; either may be unneeded. */
 typedef struct search {
     const uint32_t *columns;
     size_t n_columns;
@@ -265,7 +266,7 @@ static void search_columns(karma_i_grower *g, const search *s) {
     if (s->sibling_histogram) keep_best(&g->nodes[s->sibling].split, g->found[1], n);
 }
 
-/* Draws columns until one of them can be split by. */
+/* Draws columns until one gives a split. */
 static void search_drawn_columns(karma_i_grower *g, search *s, karma_i_rng *rng) {
     size_t n_drawn = 0;
     memcpy(g->drawn, g->columns, g->n_columns * sizeof *g->drawn);
@@ -291,7 +292,8 @@ static int can_split(const karma_i_grower *g, uint32_t node) {
     return n->depth < g->rules->most_depth && n->count >= 2 * g->rules->split.least_rows && n->count >= 2;
 }
 
-/* A histogram is worth keeping if subtracting from it is less work than adding up the rows of the larger child. */
+/* A histogram is worth keeping if subtracting from it is less work than summing the rows of the larger
+ * child. */
 static int is_worth_keeping(const karma_i_grower *g, uint32_t node) {
     return (size_t)g->nodes[node].count * g->n_columns / 2 > g->cell_start[g->n_columns];
 }
@@ -419,7 +421,7 @@ const uint32_t *karma_i_grown_rows(const karma_i_grower *g) {
     return g->rows;
 }
 
-/* Rows of a block that are on their way to a leaf: a range of their order. */
+/* Rows of a block at some node: a range of their order. */
 typedef struct descent {
     uint32_t node, first, count;
 } descent;

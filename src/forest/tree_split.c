@@ -6,7 +6,7 @@
 
 /* Gains below this share of the node's score are rounding errors. */
 static const double LEAST_GAIN = 1e-10;
-/* So that nothing is divided by 0 where a side has no hessian, and so no gradient either. */
+/* Avoids a division by 0 if a side has no hessian, and therefore no gradient. */
 static const double TINY = 1e-100;
 enum { POWER_STEPS = 4 };
 
@@ -20,7 +20,7 @@ double karma_i_node_score(const karma_i_row_sums *sums, const uint64_t *words, d
     return score;
 }
 
-/* What the splits of a node by an attribute have in common. */
+/* The data common to the splits of a node by an attribute. */
 typedef struct trial {
     const karma_i_row_sums *sums;
     const karma_i_split_rules *rules;
@@ -37,7 +37,7 @@ static double least_score(const karma_i_split *best, const karma_i_node_sums *no
     return own_score + fmax(best->gain, LEAST_GAIN * node->score);
 }
 
-/* Where cells go that do not occur in the node: to the side with more rows. */
+/* The side for cells that do not occur in the node: the one with more rows. */
 static int left_is_heavier(const trial *t, size_t n_left) {
     return 2 * n_left > karma_i_sum_count(t->sums, t->node->words);
 }
@@ -199,7 +199,7 @@ static void power_step(double *v, const trial *t, const uint64_t *cells, const l
         for (size_t k = 0; k < D; k++) v[k] = next[k] / sqrt(square);
 }
 
-/* The output whose gradients the bins differ most in starts the power method. v: zeros. */
+/* Starts the power method with the output whose gradients differ most between bins. v: zeros. */
 static void main_direction(double *v, const trial *t, const uint64_t *cells, const level *levels, size_t n) {
     size_t D = t->sums->n_gradients, first = 0;
     double most = -1.0;
@@ -216,7 +216,7 @@ static void main_direction(double *v, const trial *t, const uint64_t *cells, con
     for (int step = 0; D > 1 && step < POWER_STEPS; step++) power_step(v, t, cells, levels, n);
 }
 
-/* The present bins in their order; gives their number. */
+/* The present bins in order; returns their number. */
 static size_t order_levels(level *levels, const trial *t, const uint64_t *cells, size_t n_bins) {
     double v[KARMA_I_MOST_TREE_OUTPUTS] = {0.0};
     size_t n = 0;

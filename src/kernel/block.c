@@ -61,14 +61,15 @@ karma_status karma_i_kernel_block(float *out, size_t ld, const karma_i_kernel *k
     return KARMA_OK;
 }
 
-/* A finished tile is copied to its place at (i, j) and, transposed, to (j, i). It was computed in a buffer of its own:
- * rows of a large matrix are often a power of two apart, and reading a column of it would use few of the cache's lines.
+/* Copies a finished tile to its place at (i, j) and, transposed, to (j, i). It was computed in a separate
+ * buffer: rows of a large matrix are often a power of two apart, and reading one of its columns would use few
+ * cache lines.
  */
 static void place_tile(float *out, size_t ld, const float *tile, size_t tile_ld, size_t i, size_t n_rows, size_t j,
                        size_t n_columns) {
     for (size_t r = 0; r < n_rows; r++) memcpy(out + (i + r) * ld + j, tile + r * tile_ld, n_columns * sizeof *out);
     for (size_t c = 0; c < n_columns; c++) {
-        /* on the diagonal only what is below it: what is above was just written */
+        /* on the diagonal only the part below it: the part above was just written */
         size_t end = min_size(n_rows, j + c > i ? j + c - i : 0);
         float *to = out + (j + c) * ld + i;
         for (size_t r = 0; r < end; r++) to[r] = tile[r * tile_ld + c];
@@ -95,7 +96,8 @@ karma_status karma_i_kernel_gram(float *out, size_t ld, const karma_i_kernel *ke
             size_t i = tile / tiles_across * n_rows, j = tile % tiles_across * n_columns;
             if (j + n_columns <= i) continue; /* wholly below the diagonal */
             karma_i_view rows = part_of(a, i, n_rows), columns = part_of(a, j, n_columns);
-            /* a tile on the diagonal starts at its own first row: what is left of it comes from another tile */
+            /* a tile on the diagonal starts at its own first row: the part to its left comes from another
+             * tile */
             size_t skip = i > j ? i - j : 0;
             columns.first += skip;
             columns.count -= skip;

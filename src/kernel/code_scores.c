@@ -1,8 +1,8 @@
-/* Scores of rows that have nothing but codes, as leaves of trees are. The kernel is then a sum over attributes,
+/* Scores of rows that have only codes, such as leaves of trees. The kernel is then a sum over attributes,
  *
  *     Σ_j α_j k(a, b_j) = Σ_t s_t(code_t(a)),   s_t(c) = weight · Σ_j α_j [code_t(b_j) = c]
  *
- * so the rows b are added up once, code by code. Then every row a costs an addition per attribute, whatever the
+ * so the rows b are summed once, code by code. Then every row a costs one addition per attribute for any
  * number of rows b. */
 #include "kernel/code_scores.h"
 
@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* The codes of a kernel's rows; NULL where they have more than codes, or the kernel is more than a sum of them. */
+/* The codes of a kernel's rows; NULL if the rows have more than codes, or the kernel is not just their
+ * sum. */
 static const uint16_t *codes_of(size_t *n_codes, const karma_i_kernel *kernel, karma_i_view view) {
     const karma_i_rows *rows = karma_i_rows_encoding(view.rows, kernel->factors[0].encoding);
     const uint16_t *codes = rows->ops->only_codes ? rows->ops->only_codes(n_codes, rows) : NULL;

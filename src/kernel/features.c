@@ -12,7 +12,7 @@
 #include "linalg/cholesky.h"
 
 enum {
-    UNITS = 32,        /* of work, at least, where there are as many granules */
+    UNITS = 32,        /* pieces of work, at least, if there are as many granules */
     PANEL_ROWS = 1024, /* whose products are added at a time */
     TILE = 256         /* features by features of a product that one thread adds to */
 };
@@ -57,7 +57,7 @@ typedef struct features_pass {
     karma_i_tree_node
         *units; /* nodes of the tree, each the work of one thread; granules count from the first one here */
     size_t n_units;
-    size_t first_granule; /* among those of all processes, and how many these are */
+    size_t first_granule; /* the first one among those of all processes, and their number */
     size_t all_granules;
     int wants_sums;
     double *unit_sums; /* n × n_features of each, if they are wanted */
@@ -97,7 +97,7 @@ static void do_unit(const features_pass *pass, size_t unit, void *worker, double
 static karma_status find_granules(features_pass *pass, karma_error *err) {
     const karma_i_features *f = pass->features;
     size_t rows = karma_i_partition_granule_rows(&f->split), at = 0;
-    /* without sums any cut will do, and rows may be in any order */
+    /* without sums any split will do, and rows may be in any order */
     int plain = !f->selected || !pass->wants_sums;
     pass->n_granules = plain ? divide_up(f->n_rows, rows) : karma_i_partition_n_granules(&f->split);
     pass->first_granule = f->split.first / rows;
@@ -111,7 +111,7 @@ static karma_status find_granules(features_pass *pass, karma_error *err) {
     return KARMA_OK;
 }
 
-/* The largest nodes that are all here, but not so large that threads would have too few of them. */
+/* Finds the largest nodes that are entirely here, but not so large that there are too few for the threads. */
 static karma_status find_units(features_pass *pass, karma_error *err) {
     unsigned most = 0;
     while (pass->n_granules >> (most + 1) >= UNITS) most++;
@@ -200,7 +200,7 @@ karma_status karma_i_features_pass(double *sums, const karma_i_features *feature
 
 /* --- products of features ------------------------------------------------------------------------------ */
 
-/* Some rows of all processes: each fills in its own, and then all have them. */
+/* Some rows of all processes: each process fills in its own, then all get them. */
 typedef struct panel {
     const karma_i_features *features;
     const karma_ranks *ranks;
@@ -239,7 +239,7 @@ static karma_status start_panel(panel *p, const karma_i_features *features, size
     return p->rows && p->own ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* Rows of the panel that a process has: how many, and the first of them. */
+/* The number of panel rows in a process, and the first of them. */
 static size_t rows_of_rank(size_t *first, const panel *p, size_t rank) {
     size_t from = p->rank_start[rank] > p->first ? p->rank_start[rank] : p->first;
     size_t end = min_size(p->rank_start[rank + 1], p->first + p->count);

@@ -1,7 +1,7 @@
 /* Cholesky's factorisation with pivots. The first landmarks come from a sample of the rows, each time the row with the
  * largest residual k(x, x) - |φ(x)|². Then all rows are visited in blocks, and a row whose residual is more than a
- * rounding error becomes one more landmark. Rows that were looked at before are orthogonal to its direction, so their
- * new feature is 0, and one pass is enough. Kernel values are those of the formula in double precision. */
+ * rounding error becomes one more landmark. Rows visited before are orthogonal to its direction, so their new
+ * feature is 0, and one pass is enough. Kernel values are computed by the formula in double precision. */
 #include "kernel/features_exact.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { BLOCK = 256, SAMPLE = 1024 };
 
-/* Residuals below this share of the largest k(x, x) are those of a row that is spanned. */
+/* A row whose residual is below this share of the largest k(x, x) is in the span of the landmarks. */
 static const double SPANNED = 1e-10;
 
 /* --- how many dimensions a kernel can have ------------------------------------------------------------------ */
@@ -51,7 +51,7 @@ static int look_at_cells(occurrence *out, const karma_i_rows *rows) {
     return ok;
 }
 
-/* Of sums of products of up to `degree` functions of r dimensions. */
+/* The dimension of sums of products of up to `degree` functions of r dimensions. */
 static double power_rank(double r, size_t degree) {
     double rank = 1.0;
     for (size_t l = 1; l <= degree; l++) rank *= (r + (double)l) / (double)l;

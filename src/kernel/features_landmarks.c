@@ -8,7 +8,8 @@
 
 enum { MOST_BLOCK_ROWS = 256 };
 
-/* Kernel values of the first rows, as many as there is memory for. A block is computed when it is first asked for. */
+/* Stored kernel values of the first rows, as many as fit in memory. A block is computed when it is first
+ * needed. */
 typedef struct value_store {
     float *values;            /* n_rows × n_columns */
     unsigned char *is_filled; /* by block */
@@ -166,7 +167,7 @@ static karma_status copy_rows(landmark_features *to, const karma_i_rows *rows, k
     return KARMA_OK;
 }
 
-/* They share the store. Rows of selected rows are not asked for. */
+/* The selected rows share the store. No rows are selected from them again. */
 static karma_status select_rows(karma_i_features **out, const karma_i_features *features, const size_t *index,
                                 size_t count, karma_error *err) {
     const landmark_features *from = (const landmark_features *)features;

@@ -8,7 +8,7 @@
 
 static const double SMALLEST_SPREAD = 1e-26;
 
-/* The data that the facts of a kernel are learned from. */
+/* The data from which the parameters of a kernel are learned. */
 typedef struct lesson {
     const karma_i_rows *rows, *sample; /* in the encoding of the factor; sample NULL: taken from the rows */
     karma_i_partition split;
@@ -21,7 +21,7 @@ static void add_observed(double *sum, const void *payload, size_t first, size_t 
     for (size_t i = first; i < end; i++) *sum += (double)karma_i_rows_n_observed(l->rows, i);
 }
 
-/* ν: the mean number of observed attributes of these rows, the bias among them, or the number that was given. */
+/* ν: the given number, or the mean number of observed attributes of these rows, counting the bias. */
 static karma_status learn_scale(double *out, const karma_i_plan_factor *plan, const lesson *l, karma_error *err) {
     double observed = 0.0;
     *out = plan->scale;
@@ -45,7 +45,7 @@ karma_i_factor_facts karma_i_factor_known(const karma_i_factor *factor) {
     return (karma_i_factor_facts){factor->scale, factor->map.spread, factor->largest_overlap};
 }
 
-/* Everything but what an outer map must learn. */
+/* Everything except what an outer map must learn. */
 static karma_status make_factor(karma_i_factor *factor, const karma_i_plan_factor *plan,
                                 const karma_i_factor_facts *facts, karma_error *err) {
     *factor = (karma_i_factor){.encoding = plan->encoding,
@@ -87,8 +87,8 @@ static karma_status mean_square(double *out, const lesson *l, karma_error *err) 
     return KARMA_OK;
 }
 
-/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over all pairs of the sample. Pairs of a row with itself, which are 0, count: so a
- * table with every row twice has the same mean. */
+/* Mean of k(x,x) + k(y,y) - 2 k(x,y) over all pairs of the sample. Pairs of a row with itself count, as 0, so
+ * that a table with every row twice has the same mean. */
 static karma_status mean_squared_distance(double *out, const lesson *l, karma_error *err) {
     size_t index[KARMA_I_DISTANCE_ROWS], n = karma_i_distance_rows(index, l->split.n_rows);
     karma_i_rows *own = NULL;

@@ -15,7 +15,7 @@ static const karma_i_kind kinds[KARMA_N_KERNELS] = {
     [KARMA_KERNEL_SUBSPACE] = {.name = "subspace", .settings = SUBSPACE_SETTINGS, .is_slow = 1, .is_subspace = 1},
     [KARMA_KERNEL_SUBSPACE_RANKS] =
         {.name = "subspace", .settings = SUBSPACE_SETTINGS, .is_slow = 1, .is_subspace = 1, .has_scores = 1},
-    /* the matrix is the kernel: how it was computed is not known here */
+    /* the matrix is the kernel; how it was computed is unknown */
     [KARMA_KERNEL_PRECOMPUTED] = {.name = "precomputed", .settings = 0, .stands_alone = 1},
     [KARMA_KERNEL_RELEVANCE] =
         {.name = "relevance", .settings = PLAIN_SETTINGS, .is_ranked = 1, .needs_labels = 1, .is_costly = 1},

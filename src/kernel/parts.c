@@ -167,7 +167,7 @@ static void tile_part(float *out, size_t ld, karma_i_view a, karma_i_view b, con
     }
 }
 
-/* They exist only during a search. */
+/* Parts exist only during a search. */
 static karma_status archive_part(karma_i_archive *a, karma_i_rows *rows, size_t n_rows, double limit) {
     (void)rows, (void)n_rows, (void)limit;
     return karma_i_archive_fail(a, "rows of precomputed parts are not kept in files");

@@ -58,7 +58,7 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
             sums[g] = _mm512_add_epi64(sums[g], sad);
         }
     }
-    for (size_t g = 0; g < PANEL / 8; g += 2) /* not one by one: narrowing straight into memory is slow */
+    for (size_t g = 0; g < PANEL / 8; g += 2) /* in registers: narrowing directly into memory is slow */
         _mm512_storeu_si512(out + 8 * g, narrow(sums[g], sums[g + 1]));
 }
 

@@ -175,7 +175,7 @@ double karma_i_plan_total_weight(const karma_i_plan *plan) {
     return sum;
 }
 
-/* --- questions ----------------------------------------------------------------------------------------- */
+/* --- queries ----------------------------------------------------------------------------------------- */
 
 static int are_equal_maps(const karma_i_map *a, const karma_i_map *b) {
     if (a->kind != b->kind || a->offset != b->offset || a->width != b->width || a->degree != b->degree) return 0;

@@ -175,7 +175,7 @@ static int read_positive(double *out, const char *text, size_t length) {
     return read_number(out, text, length) && *out >= 1e-12 && *out <= 1e12;
 }
 
-/* C = 0: trees as boosting left them. */
+/* C = 0: trees with the values of boosting. */
 static int read_zero(double *out, const char *text, size_t length) {
     return read_number(out, text, length) && *out == 0.0;
 }

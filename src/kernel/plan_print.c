@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "kernel/plan.h"
 
-/* Text that may be longer than its memory: what does not fit is counted. */
+/* Text that may be longer than its buffer: characters that do not fit are only counted. */
 typedef struct printer {
     char *text;
     size_t size, used;
@@ -97,7 +97,7 @@ static void add_member(printer *p, const karma_i_plan_member *member, int has_we
 }
 
 static void add_plan(printer *p, const karma_i_plan *plan) {
-    int has_weights = karma_i_plan_n_machines(plan) > 1; /* a single one has all the weight */
+    int has_weights = karma_i_plan_n_machines(plan) > 1; /* a single machine has all the weight */
     for (size_t m = 0; m < plan->n_members; m++) {
         if (m) add(p, " | ");
         add_member(p, &plan->members[m], has_weights);

@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* Rows computed at a time when their slots do not lie side by side. */
+/* Rows computed at a time if their slots are not adjacent. */
 enum { SCRATCH_ROWS = 64 };
 
 struct karma_i_row_cache {
-    int is_given; /* the kernel's values lie in memory, row by row in order: they are returned as they are */
+    int is_given; /* the kernel's values are in memory, row by row in order, and are returned directly */
     const karma_i_kernel *kernel;
     const karma_i_rows *rows;
     int threads;
@@ -22,7 +22,7 @@ struct karma_i_row_cache {
     uint64_t n_calls;
     size_t *missing;        /* rows to compute in this call */
     karma_i_rows *gathered; /* copies of them, side by side */
-    size_t hand;            /* where the search for a slot to reuse goes on */
+    size_t hand;            /* where the next search for a reusable slot starts */
     double evaluations;
 };
 
@@ -38,7 +38,7 @@ void karma_i_row_cache_free(karma_i_row_cache *c) {
     karma_i_free(c);
 }
 
-/* Whether the kernel rows lie in memory already, column j belonging to row j. */
+/* Whether the kernel rows are in memory already, with column j for row j. */
 static int is_given_in_order(const karma_i_kernel *kernel, const karma_i_rows *rows) {
     if (rows->next || kernel->n_factors != 1 || kernel->terms[0].weight != 1.0 ||
         kernel->factors[0].map.kind != KARMA_OUTER_IDENTITY || rows->n_rows == 0)
@@ -80,10 +80,10 @@ karma_status karma_i_row_cache_new(karma_i_row_cache **out, const karma_i_kernel
     return KARMA_OK;
 }
 
-/* A slot that this call does not need: of those used longest ago an arbitrary but reproducible one. The clock hand
- * takes slots that no recent call used, and accepts more recent ones with every round. */
+/* A slot that this call does not need: an arbitrary but reproducible one of those used longest ago. The clock
+ * hand takes slots that no recent call used, and accepts more recently used ones with every round. */
 static size_t reuse_slot(karma_i_row_cache *c) {
-    for (uint64_t age = 16;; age /= 2) /* ends at age 0: fewer slots are in this call than there are */
+    for (uint64_t age = 16;; age /= 2) /* ends at age 0, because this call uses fewer slots than there are */
         for (size_t looked = 0; looked < c->n_slots; looked++) {
             size_t slot = c->hand;
             c->hand = (c->hand + 1) % c->n_slots;
@@ -99,7 +99,8 @@ static void assign_slot(karma_i_row_cache *c, size_t row, size_t slot) {
     c->last_use[slot] = c->n_calls;
 }
 
-/* New rows straight into neighbouring fresh slots, as many as there are; returns how many were computed. */
+/* Computes new rows directly into adjacent unused slots, as many as there are; returns how many were
+ * computed. */
 static karma_status fill_fresh(size_t *done, karma_i_row_cache *c, size_t n_missing, karma_error *err) {
     size_t fresh = c->n_slots - c->n_used;
     *done = n_missing < fresh ? n_missing : fresh;

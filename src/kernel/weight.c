@@ -6,7 +6,7 @@
 #include "kernel/kernel.h"
 
 /* Single precision ends at 3e38. The recipe bounds encoded values by 1e9, so sums of up to 1e4 squared values
- * stay in range while w <= 1e16. */
+ * stay in range as long as w <= 1e16. */
 static const double LOG_WEIGHT_LIMIT = 36.84; /* ln 1e16 */
 
 /* ln w(c). For r > 1, w = r^(γ-1) · (1 + q + ... + q^(γ-1)) with q = 1/r < 1: the bracket is between 1 and γ
