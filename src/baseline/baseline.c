@@ -17,7 +17,7 @@ void karma_i_baseline_options_init(karma_i_baseline_options *options) {
     karma_i_impute_options_init(&options->impute);
 }
 
-/* --- what all do --------------------------------------------------------------------------------------- */
+/* --- common steps --------------------------------------------------------------------------------------- */
 
 karma_status karma_i_baseline_fit(karma_model **out, const karma_i_learner *learner, const karma_table *rows,
                                   const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {

@@ -2,10 +2,10 @@
  *
  * complete-case     learns from the complete training rows.
  * horvitz-thompson  weights each of them by 1/p, p the probability of being complete (Horvitz and Thompson, A
- *                   generalization of sampling without replacement from a finite universe, 1952). p is a logistic
- *                   regression on the attributes that all training rows have and on the label: whether a row is
- * complete may depend on what is always seen, and if that includes the label, unweighted complete rows are a biased
- * sample of it.
+ *                   generalization of sampling without replacement from a finite universe, 1952). p is a
+ *                   logistic regression on the attributes that all training rows have and on the label:
+ *                   whether a row is complete may depend on values that are always observed, and if these
+ *                   include the label, unweighted complete rows are a biased sample of it.
  *
  * Neither defines the score of an incomplete row. Here its missing cells count 0 after standardising, that
  * is, they get the mean of the complete rows. */

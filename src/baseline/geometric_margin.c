@@ -5,15 +5,16 @@
  *     max(0, 1 - y_i (w·x_i + b)/s_i),   s_i = |w_o(i)|/|w|,  w_o(i) the part of w that row i sees.
  *
  * As s depends on w the problem is not convex. Their iteration: solve the support vector machine for given s, starting
- * from s = 1 (which is 0-imputation); take s from its w; again. It need not converge. It stops when s does or after
- * MOST_ROUNDS, and the w is kept for which
+ * from s = 1 (which is 0-imputation); take s from its w; again. It need not converge. It stops when s no
+ * longer changes or after MOST_ROUNDS, and keeps the w for which
  *
  *     J(w) = ½(|w|² + b²) + C/m Σ_i weight_i max(0, 1 - y_i (w·x_i + b)/s_i(w))
  *
- * was least, so the answer is never worse in their own sense than 0-imputation. The machine for given s is an ordinary
- * one of the rows (x_i, 1)/s_i; the batch solver does it. C: as karma_fit would choose it for s = 1. A new row scores
- * w·x + b over what it has: dividing by s > 0 would not change the class. More than two classes: one against the
- * others. Rows without any cell are left out of training, for they have no margin. */
+ * was smallest, so by their own criterion the answer is never worse than 0-imputation. For given s the
+ * machine is an ordinary one on the rows (x_i, 1)/s_i, solved by the batch solver. C is chosen as by
+ * karma_fit for s = 1. The score of a new row is w·x + b over its observed attributes: dividing by s > 0
+ * would not change the class. More than two classes: one against the others. Rows without any cell have no
+ * margin and are left out of training. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@
 #include "baseline/baseline.h"
 
 enum { MOST_ROUNDS = 20 };
-static const double LEAST_PART = 1e-3; /* lower bound of s: a row on which w hardly depends has hardly any margin */
-static const double STEADY = 1e-3;     /* change of every s at which the iteration has ended */
+static const double LEAST_PART = 1e-3; /* lower bound of s, for rows that observe almost none of w */
+static const double STEADY = 1e-3;     /* the iteration ends when no s changes by more than this */
 static const double LEAST_TOLERANCE = 1e-4;
 
 /* One classifier per output: the weights of all features, then the bias. */

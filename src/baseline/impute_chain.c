@@ -1,13 +1,13 @@
 /* Regression imputation: chained ridge regressions (van Buuren and Groothuis-Oudshoorn, mice, 2011, with the
  * conditional mean in place of a draw; Buck 1960 for one round). Missing cells start at the mean. Then, for some
  * rounds, every attribute in turn, from the one with the fewest missing cells to the one with the most (ties: the
- * first), is regressed on the features of all others as they stand, over the training rows that have it,
+ * first), is regressed on the current features of all others, over the training rows that have it,
  *
  *     min over w, b of Σ_i (y_i - w·x_i - b)² + α|w|²,
  *
- * and its missing cells get the regression's predictions. Indicators of a category are regressed one by one. New rows
- * go through the same regressions in the same order, so nothing is learned from them, and training rows get what they
- * got before.
+ * and its missing cells get the regression's predictions. Indicators of a category are regressed one by one.
+ * New rows go through the same regressions in the same order, so nothing is learned from them, and training
+ * rows get the same values as before.
  *
  * Cost of a round: for each attribute n p² + p³/3 for n rows that have it and p features of the others, or n² p + n³/3
  * where there are fewer rows. All regressions are kept: rounds · p² numbers. */
@@ -27,7 +27,7 @@ typedef struct chain {
 
 /* Room for one attribute's regression. */
 typedef struct work {
-    double *x;        /* the features, as they stand, of the rows that have the attribute; centred, own columns 0 */
+    double *x;        /* the current features of the rows that have the attribute; centred, own columns 0 */
     double *y;        /* own features of these rows, centred */
     double *mean;     /* of all features */
     double *products; /* of columns or of rows */

@@ -1,6 +1,6 @@
-/* Hot deck with random donors: a missing cell gets the value of a training row, drawn from those that have the cell,
- * all with the same chance. The missing cells of a row have donors of their own. Every call starts the generator from
- * the seed, so the same rows in the same order get the same values. */
+/* Hot deck with random donors: a missing cell gets the value of a training row, drawn with equal probability
+ * from the rows that have the cell. Each missing cell of a row has its own donor. Every call starts the
+ * generator from the seed, so the same rows in the same order get the same values. */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,12 +1,12 @@
 /* Neighbours: a missing cell gets the mean over the k training rows that are nearest among those that have the cell
  * (Troyanskaya et al., Missing value estimation methods for DNA microarrays, 2001); with k = 1 that is a hot deck with
- * the nearest donor. Distances are over what two rows share, scaled up to all d attributes (Dixon, Pattern recognition
- * with partly missing data, 1979):
+ * the nearest donor. Distances are computed over the attributes that two rows share, scaled up to all d
+ * attributes (Dixon, Pattern recognition with partly missing data, 1979):
  *
  *     D(x, x')² = d/|o ∩ o'| · Σ over j in o ∩ o' of |x_j - x'_j|²,   x_j the standardised features of an attribute.
  *
- * A row that shares nothing with any donor gets the mean. Equal distances: the first row. Cost: the product of both
- * numbers of rows and the number of features. */
+ * A row that shares no attribute with any donor gets the mean. Ties in distance go to the first row. Cost:
+ * the product of both numbers of rows and the number of features. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,7 +29,8 @@ static int by_distance(const void *a, const void *b) {
     return (p->row > q->row) - (p->row < q->row);
 }
 
-/* Which features rows have, as 0 and 1, and which attributes, as bits: distances are then sums without a branch. */
+/* The features that rows have, as 0 and 1, and their attributes, as bits, so that distances are sums without
+ * branches. */
 typedef struct held {
     double *feature;
     uint64_t *mask;
@@ -78,7 +79,7 @@ typedef struct search {
     neighbour *near; /* room for all training rows */
 } search;
 
-/* D²; NaN where the rows share nothing. */
+/* D²; NaN if the rows share no attribute. */
 static double distance_between(const search *s, size_t row, size_t other) {
     size_t p = s->train->n_features, n_words = s->train_held.n_words;
     size_t n_shared =

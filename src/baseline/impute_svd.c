@@ -4,21 +4,23 @@
  *
  *     min over Z of ½ Σ over Ω of (X_ij - Z_ij)² + λ‖Z‖_*,
  *
- * by Z ← S_λ(X on Ω, Z elsewhere), from the largest λ of interest down, each from the last one's Z. That is a proximal
- * gradient step of length 1, and where few cells are observed it takes hundreds of them. So the step is taken from
+ * by Z ← S_λ(X on Ω, Z elsewhere), from the largest λ of interest down, each starting from the previous Z.
+ * That is a proximal gradient step of length 1, and with few observed cells it takes hundreds of steps. So
+ * the step is taken from
  *
  *     Y = Z + (t' - 1)/t (Z - Z'),    t = (1 + sqrt(1 + 4t'²))/2,    Z' and t' those of the step before,
  *
- * in place of Z (Beck and Teboulle 2009), t being 1 again where Y led back (O'Donoghue and Candès 2015): the same
- * minimum in fewer steps.
+ * in place of Z (Beck and Teboulle 2009), with t reset to 1 when Y leads backwards (O'Donoghue and Candès
+ * 2015): the same minimum in fewer steps.
  *
- * λ = λ₀/2^k, where λ₀ is the largest singular value of X with zeros in its missing cells (from there on Z = 0). Which
- * k: a tenth of the observed cells is hidden, and the k that predicts them best is taken for all cells, at the same
- * share of their λ₀. Once two in a row predict worse than the best before them, smaller λ are not tried.
+ * λ = λ₀/2^k, where λ₀ is the largest singular value of X with zeros in its missing cells (from there on Z =
+ * 0). To choose k, a tenth of the observed cells is hidden; the k that predicts them best is used for all
+ * cells, at the same share of their λ₀. When two values in a row predict worse than the best before, smaller
+ * λ are not tried.
  *
- * New rows. λ‖Z‖_* is the least λ/2 (|A|² + |B|²) over Z = ABᵀ, reached by B = V D^½ for Z = U D Vᵀ (Srebro,
- * Rennie and Jaakkola 2005). With this B held fixed, a row's best coordinates are a ridge regression of its observed
- * cells,
+ * New rows. λ‖Z‖_* is the minimum of λ/2 (|A|² + |B|²) over Z = ABᵀ, reached at B = V D^½ for Z = U D Vᵀ
+ * (Srebro, Rennie and Jaakkola 2005). With this B held fixed, a row's best coordinates are a ridge regression
+ * of its observed cells,
  *
  *     a = argmin ½|x_o - B_o a|² + λ/2 |a|²,    z = B a.
  *
@@ -74,7 +76,7 @@ static karma_status init_work(work *w, const karma_i_imputer *imputer, karma_err
     return w->hidden && w->z && w->filled ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* Each cell with the same chance, but of every row one cell stays. */
+/* Hides each cell with the same probability, but every row keeps one cell. */
 static void hide_cells(work *w, uint64_t seed) {
     const karma_i_grid *g = w->train;
     karma_i_rng rng;
@@ -112,7 +114,8 @@ static void measure(double *change, double *size, const double *a, const double 
     }
 }
 
-/* y, from which a step went from z to `next`, becomes the point from which the next one goes; t as above. */
+/* Moves y, the starting point of the step from z to `next`, to the starting point of the next step; t as
+ * above. */
 static void carry_on(double *y, double *t, const double *next, const double *z, size_t n) {
     double back = 0.0, before = *t;
     for (size_t k = 0; k < n; k++) back += (y[k] - next[k]) * (next[k] - z[k]);
@@ -160,7 +163,7 @@ static double hidden_error(const work *w) {
     return sum;
 }
 
-/* λ₀ of what is shown; leaves z = 0. */
+/* λ₀ of the shown cells; leaves z = 0. */
 static karma_status largest_lambda(double *out, work *w, karma_error *err) {
     size_t n = w->train->n_rows, p = w->train->n_features;
     memset(w->z, 0, n * p * sizeof *w->z);
@@ -171,7 +174,7 @@ static karma_status largest_lambda(double *out, work *w, karma_error *err) {
 /* The share of λ₀ that predicts the hidden cells best. */
 static karma_status choose_share(double *share, work *w, uint64_t seed, const karma_hooks *hooks, karma_error *err) {
     double most = 0.0, best = INFINITY;
-    *share = 0.25; /* where nothing can be hidden */
+    *share = 0.25; /* if nothing can be hidden */
     hide_cells(w, seed);
     if (w->n_hidden == 0) return KARMA_OK;
     KARMA_TRY(largest_lambda(&most, w, err));
@@ -185,7 +188,7 @@ static karma_status choose_share(double *share, work *w, uint64_t seed, const ka
     return KARMA_OK;
 }
 
-/* Down to `share` of λ₀ by halves: each minimum is near the one before. */
+/* Halves λ down to `share` of λ₀: each minimum is close to the previous one. */
 static karma_status descend(double *lambda, work *w, double share, const karma_hooks *hooks, karma_error *err) {
     double most = 0.0;
     KARMA_TRY(largest_lambda(&most, w, err));

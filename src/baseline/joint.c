@@ -1,11 +1,13 @@
-/* With Z the completed matrix [labels | features] (and a last column of ones), Ω_Y and Ω_X what is known of both,
+/* Let Z be the completed matrix [labels | features] (and a last column of ones), and Ω_Y and Ω_X the known
+ * labels and cells.
  *
  *     f(Z, b) = λ/|Ω_Y| Σ over Ω_Y of log(1 + exp(-y (z + b))) + 1/|Ω_X| Σ over Ω_X of ½(z - x)²,
  *
  *     MC-b    min over Z, b of μ‖Z‖_* + f(Z, b)
  *     MC-1    min over Z    of μ‖Z‖_* + f(Z, 0), the last column 1
  *
- * by fixed-point continuation (Ma, Goldfarb and Chen 2008), as they do: for each μ of a descending list repeat
+ * Solved by fixed-point continuation (Ma, Goldfarb and Chen 2008), as in their paper: for each μ of a
+ * descending list repeat
  *
  *     b ← b - τ_b ∂f/∂b,    Z ← S_τμ(Z - τ ∂f/∂Z),    MC-1: the last column is set to 1 again.
  *
@@ -17,8 +19,8 @@
  * Setting the column after shrinking is not the proximal step of both at once, so MC-1 ends at a fixed point of the
  * iteration rather than at the minimum.
  *
- * The list: μ₀, the spectral norm of ∂f/∂Z at 0, beyond which Z = 0; then a quarter of it, and so on down to the μ that
- * is asked for. Weighted labels: |Ω_Y| is the sum of weights, and τ is smaller by the largest weight. */
+ * The list: μ₀, the spectral norm of ∂f/∂Z at 0, beyond which Z = 0; then a quarter of it, and so on down to
+ * the requested μ. Weighted labels: |Ω_Y| is the sum of weights, and τ is smaller by the largest weight. */
 #include "baseline/joint.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Goldberg et al.'s MC-1 and MC-b as baselines: labels of the rows to be scored are missing cells of one matrix with
- * the training rows (baseline/joint.h). Transductive: all the work is done when rows are to be scored, their features
- * take part in it, and scores depend on the other rows that are scored with them. Features are standardised on the
- * training rows. More than two classes: a column of labels each, as their several tasks.
+ * the training rows (baseline/joint.h). The method is transductive: all work is done when rows are scored,
+ * using their features, and scores depend on the other rows scored with them. Features are standardised on
+ * the training rows. More than two classes: a column of labels each, as their several tasks.
  *
  * Weights of the objective: λ = 0.1, about as good as 1 and 0.01 or better on synthetic low-rank rows, at the best
  * strength of each; μ a tenth of the largest of interest, divided by the strength. */

@@ -1,4 +1,4 @@
-/* With AᵀA = V Σ² Vᵀ the answer is A V diag((1 - t/σ)_+) Vᵀ, a product with a small matrix; the other way round for
+/* With AᵀA = V Σ² Vᵀ the answer is A V diag((1 - t/σ)_+) Vᵀ, a product with a small matrix; transposed for
  * wide matrices. */
 #include "baseline/shrink.h"
 

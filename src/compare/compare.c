@@ -1,4 +1,5 @@
-/* Fold by fold, method by method: so that an interrupted comparison has judged all methods on the same rows. */
+/* Goes fold by fold and method by method, so that an interrupted comparison has judged all methods on the
+ * same rows. */
 #include "karma/compare.h"
 
 #include <math.h>
@@ -17,8 +18,8 @@
 /* The probability of a false positive, over all methods together. */
 static const double LEVEL = 0.05;
 
-/* Over the rows, for one fit, where the user does not say: as in a search. The last digits of the optimum for a large
- * strength would take thousands of passes and do not change the scores. */
+/* Passes over the rows for one fit, unless the user sets them; as in a search. The last digits of the optimum
+ * for a large strength would take thousands of passes and do not change the scores. */
 enum { MOST_PASSES = 300 };
 
 void karma_comparison_clear(karma_comparison *c) {
@@ -35,7 +36,7 @@ void karma_comparison_clear(karma_comparison *c) {
 
 /* --- which methods ------------------------------------------------------------------------------------- */
 
-/* The names of all methods, as far as they fit into a message. */
+/* The names of all methods, as many as fit into a message. */
 static void list_names(char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
@@ -63,7 +64,7 @@ static karma_status take_name(unsigned char *wanted, const char *name, size_t le
     return KARMA_OK;
 }
 
-/* wanted[method]: whether it is named; all are where none is. */
+/* wanted[method]: whether it is named; all are wanted if none is named. */
 static karma_status choose_methods(unsigned char *wanted, const karma_names *names, karma_error *err) {
     memset(wanted, names->count == 0, karma_n_methods());
     for (size_t i = 0; i < names->count; i++)
@@ -126,9 +127,9 @@ static double spent_by(const karma_compare_method *m, size_t n_folds) {
     return seconds;
 }
 
-/* The seconds of all folds, and of what is left of them, from what every method took on the finished folds: methods
- * differ too much to count runs, so nothing is known before the first fold is finished. A method that takes longer than
- * expected stops the countdown. */
+/* The seconds of all folds and of the remaining ones, predicted from the times of every method on the
+ * finished folds: methods differ too much to count runs, so there is no estimate before the first fold is
+ * finished. A method that takes longer than expected stops the countdown. */
 static void estimate_seconds(double *all, double *left, const watch *w) {
     const karma_comparison *c = w->comparison;
     double folds = (double)(c->n_folds * c->n_rounds), done = (double)c->n_done;
@@ -219,7 +220,7 @@ static karma_status run_fold(karma_comparison *c, const karma_i_contest *contest
                              const karma_hooks *hooks, karma_error *err) {
     size_t n = fold->train->n_rows, n_inner = c->n_inner < n ? c->n_inner : n;
     karma_i_folds inner;
-    /* the seed is the user's: the inner folds are those that karma_search will take */
+    /* with the user's seed, the inner folds are those that karma_search will take */
     KARMA_TRY(karma_i_folds_init(&inner, contest->task, fold->train, n_inner, 1, (uint64_t)contest->fit->seed, 0, err));
     karma_i_outer_fold outer = {.train = fold->train, .test = fold->test, .inner = &inner};
     karma_status st = karma_i_contest_constant(&c->constant[c->n_done], contest, &outer, err);
@@ -229,7 +230,7 @@ static karma_status run_fold(karma_comparison *c, const karma_i_contest *contest
     return st;
 }
 
-/* --- what it comes to ---------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 static void summarise(karma_compare_method *m, const karma_comparison *c) {
     double n = (double)c->n_done, squares = 0.0, folds = fmin(n, (double)c->n_folds);
@@ -306,7 +307,7 @@ static karma_status finish(karma_comparison *c, double ratio, karma_error *err) 
     return ok ? KARMA_OK : karma_i_fail_memory(err);
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------------------------------------- */
 
 /* Fixes the task for all folds, and the loss that suits the goal unless the user chose one. */
 static karma_status settle_task(karma_i_task *task, karma_goal *goal, karma_fit_options *fit, const karma_table *rows,

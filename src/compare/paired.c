@@ -1,19 +1,20 @@
 /* Nadeau and Bengio, Inference for the generalization error, 2003. Training rows of cross-validation folds overlap, so
- * the differences d_1, ..., d_J of two methods are not independent, and their variance over J is too small an estimate
- * of that of their mean. They put
+ * the differences d_1, ..., d_J of two methods are not independent, and their variance divided by J
+ * underestimates the variance of their mean. They compare
  *
  *     t = mean(d) / sqrt((1/J + n_test/n_train) s²),    s² the sample variance of d,
  *
- * against Student's distribution with J - 1 degrees of freedom.
+ * with Student's distribution with J - 1 degrees of freedom.
  *
- * Where the values are shares of n_test rows, few folds often have nearly the same difference by chance, and s² is next
- * to 0. But two methods that differ by d in a share give other answers on at least |d| of the rows, so a row's
- * difference, -1, 0 or 1, has at least the variance |d| - d², and the mean over a fold at least that over n_test. The
- * same mean over this known error, against the normal distribution, is a second test, and the larger p-value counts.
+ * If the values are shares of n_test rows, few folds often have nearly the same difference by chance, and s²
+ * is close to 0. But two methods whose shares differ by d give different answers on at least |d| of the rows,
+ * so a row's difference, -1, 0 or 1, has a variance of at least |d| - d², and the mean over a fold a variance
+ * of at least that divided by n_test. The mean divided by this known error, compared with the normal
+ * distribution, is a second test, and the larger p-value counts.
  *
- * Holm, A simple sequentially rejective multiple test procedure, 1979: of m p-values in ascending order the i-th (from
- * 0) is multiplied by m - i, and is no less than those before it. All that is at most 0.05 then is significant, and the
- * chance that any of it is a mistake is at most 5 %. */
+ * Holm, A simple sequentially rejective multiple test procedure, 1979: of m p-values in ascending order the
+ * i-th (from 0) is multiplied by m - i, and raised to at least those before it. Results of at most 0.05 are
+ * significant, and the probability that any of these is a mistake is at most 5 %. */
 #include "compare/paired.h"
 
 #include <math.h>
@@ -36,7 +37,7 @@ double karma_i_student_tail(double t, size_t degrees) {
     return fmin(1.0, fmax(0.0, 1.0 - inside));
 }
 
-/* Of sums of numbers that are not exact. */
+/* Rounding errors of sums. */
 static const double ROUNDING = 1e-12;
 
 karma_i_paired karma_i_paired_test(const double *differences, size_t n, double ratio, size_t n_counted) {

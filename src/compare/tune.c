@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "search/choose.h"
 
-/* In the order in which equals are preferred: the method's default, then the smaller ones. */
+/* Ties go to the first in this order: the method's default, then the smaller strengths. */
 static const double strengths[] = {1.0, 0.1, 10.0, 100.0};
 enum { N_STRENGTHS = sizeof strengths / sizeof strengths[0] };
 
@@ -52,7 +52,8 @@ static karma_status add_values(double *sums, const karma_i_baseline *baseline, c
     return st;
 }
 
-/* Imputation does not depend on the strength, so it is done once; what follows is the plain kernel of complete rows. */
+/* Imputation does not depend on the strength, so it is done once; then comes the plain kernel of complete
+ * rows. */
 static karma_status add_filled(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
                                karma_goal goal, const karma_table *train, const karma_table *test,
                                const karma_hooks *hooks, karma_error *err) {

@@ -24,8 +24,8 @@ void karma_explanations_clear(karma_explanations *explanations) {
     *explanations = (karma_explanations){0};
 }
 
-/* Whether the member's scores are sums over attributes. Coordinates in a subspace have sums of their own, but each is
- * made of all attributes, and so is a leaf. */
+/* Whether the member's scores are sums over attributes. Scores from coordinates in a subspace are sums too,
+ * but each coordinate depends on all attributes, and so does a leaf. */
 static int is_split(const karma_model *model, const karma_i_member *member) {
     return karma_i_kernel_is_plain(&member->kernel) &&
            !karma_i_recipe_is_placed(model->encoder.recipes[member->kernel.factors[0].encoding]);
@@ -74,7 +74,8 @@ static karma_status split_row(double *parts, const karma_i_game *game, size_t ro
     return st;
 }
 
-/* Orders for a row of n columns: the work of wide rows grows with their columns, not with the square of them. */
+/* The number of orders for a row with n columns, such that the work grows with the number of columns and not
+ * with its square. */
 static size_t choose_samples(const karma_explain_options *options, size_t n) {
     if (options->samples != (int64_t)KARMA_AUTO) return (size_t)options->samples;
     size_t most = n ? MOST_AUTO_SETS / n : AUTO_SAMPLES;
@@ -137,7 +138,7 @@ static karma_status explain_rows(karma_explanations *e, karma_i_game *game, cons
     return st;
 }
 
-/* Numbers back into the target's units: y = score/factor + shift, and the shift belongs to no column. */
+/* Converts numbers back to the target's units: y = score/factor + shift; the shift belongs to no column. */
 static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
     size_t K = e->n_outputs;
     for (size_t o = head->first_output; o < head->first_output + head->n_outputs; o++) {
@@ -150,8 +151,8 @@ static void finish_numbers(karma_explanations *e, const karma_i_head *head) {
     }
 }
 
-/* Quantiles are corrected in their order (model/certain_answers.h): the correction of a place goes to the output that
- * has this place in this row, and is part of the bias. */
+/* Quantiles are corrected in sorted order (model/certain_answers.h): the correction of a place goes to the
+ * output at this place in this row, and is part of the bias. */
 static void correct_row(double *bias, const double *totals, const double *corrections, const karma_i_head *head) {
     for (size_t o = 0; o < head->n_outputs; o++) {
         size_t place = 0;

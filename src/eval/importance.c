@@ -31,7 +31,7 @@ typedef struct trial {
     double *changed; /* of the table with one attribute permuted */
 } trial;
 
-/* The rows that observe an attribute, alone, and what is in their cells. */
+/* Only the rows that observe an attribute, and the values of their cells. */
 typedef struct column {
     size_t n;
     size_t *rows;       /* of the trial's table */
@@ -142,7 +142,7 @@ static karma_status measure_attribute(karma_importances *out, trial *t, size_t a
 
 /* --- all of them --------------------------------------------------------------------------------------- */
 
-/* Of equal ones the first. */
+/* Ties go to the first. */
 static int by_importance(const void *a, const void *b) {
     const karma_importance *x = a, *y = b;
     if (x->importance != y->importance) return x->importance < y->importance ? 1 : -1;

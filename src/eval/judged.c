@@ -49,7 +49,7 @@ static karma_status weigh_rows(karma_i_judged *j, const karma_table *table, karm
     return KARMA_OK;
 }
 
-/* Sorting by scores that are not numbers has no order, and no end. */
+/* Scores that are NaN have no order, and sorting by them might not end. */
 static karma_status check_scores(const karma_i_judged *j, karma_error *err) {
     for (size_t i = 0; i < j->n_rows; i++)
         for (size_t k = 0; k < j->head->n_outputs; k++)

@@ -1,13 +1,14 @@
-/* What to measure next. For a row with observed cells x_o and a missing cell j, with U the uncertainty of a prediction,
+/* Which cell to measure next. For a row with observed cells x_o and a missing cell j, and with the
+ * uncertainty U of a prediction,
  *
  *     gain(j) = U(E[p | x_o]) - E[U(p) | x_o],   p = p(x_o, x_j),   x_j | x_o as the subspace has it
  *                                                                   (subspace/completion.h)
  *
- * for classes with p their probabilities and U the entropy: the mutual information of class and cell, as the model's
- * own probabilities have it. For numbers it is Var[f(x_o, x_j) | x_o], by how much the variance of the label falls if f
- * is its conditional mean. Neither is below 0. U(p(x_o)) in place of U(E[p | x_o]) would
- * also count how far the mean of the probabilities with this cell is off those of the row as it is, which is no
- * information about the class. The expectation is a sum over a few values of x_j. */
+ * For classes p are the probabilities and U is the entropy, so the gain is the mutual information of class
+ * and cell under the model's probabilities. For numbers it is Var[f(x_o, x_j) | x_o], the decrease of the
+ * label's variance if f is its conditional mean. Neither is below 0. U(p(x_o)) instead of U(E[p | x_o]) would
+ * also count the distance between the mean probabilities with this cell and those of the row without it,
+ * which is no information about the class. The expectation is a sum over a few values of x_j. */
 #include "karma/next.h"
 
 #include <math.h>

@@ -231,7 +231,7 @@ static double r2_of_mean(const karma_i_judged *j) {
     return 1.0 - constant * constant * (1.0 - r2(j)) / (own * own);
 }
 
-/* In standard deviations of the training labels, so that targets can be added up. */
+/* In standard deviations of the training labels, so that targets can be summed. */
 static double scaled_error(const karma_i_head *head, double label, const double *scores) {
     return head->labels.factor * (karma_i_head_number(head, scores) - label);
 }

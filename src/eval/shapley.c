@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "kernel/reveal.h"
 
-/* Parts of the kernel that are kept for one row, at most. */
+/* Most parts of the kernel kept for one row. */
 #define MOST_PART_BYTES 536870912.0
 /* This many sets are scored at a time, if orders are short enough: work for all threads, little memory. */
 enum { SETS_AT_A_TIME = 1024 };
@@ -73,8 +73,8 @@ static karma_status score_placed_members(double *scores, const karma_i_game *gam
     return st;
 }
 
-/* v of all sets that were added; scores[set * n_outputs + output]. `all`: of all members, otherwise of those alone that
- * are placed in a subspace. */
+/* v of all sets that were added; scores[set * n_outputs + output]. `all`: of all members, otherwise only of
+ * those placed in a subspace. */
 static karma_status score_sets(karma_i_game *game, int all, karma_error *err) {
     size_t needed = game->work->n_rows * game->model->task.n_outputs;
     if (!karma_i_reserve(&game->scores, &game->score_capacity, needed, sizeof *game->scores))
@@ -94,8 +94,8 @@ static karma_status score_sets(karma_i_game *game, int all, karma_error *err) {
 
 /* --- all sets ------------------------------------------------------------------------------------------ */
 
-/* Sets are bits of a number, and come in descending order: set m stands at place all - m, and each is the set before it
- * that has one more attribute, the first that m lacks. */
+/* Sets are the bits of a number, in descending order: set m is at place all - m and is made from an earlier
+ * set, which has one more attribute, the first that m lacks. */
 static karma_status add_all_sets(karma_i_game *game, size_t row, const size_t *attributes, size_t n, karma_error *err) {
     size_t all = ((size_t)1 << n) - 1;
     KARMA_TRY(start_sets(game, row, err));
@@ -253,7 +253,7 @@ static karma_status make_parts(part_tables *p, const karma_i_game *game, size_t 
     return st;
 }
 
-/* v(all) and v(∅) by the parts: the other sets differ from those of the fast kernel in the last digits of single
+/* v(all) and v(∅) from the parts: the parts and the fast kernel differ in the last digits of single
  * precision, which must not count as contributions. */
 static karma_status grow_ends(sampling *s, karma_i_game *game, const part_tables *parts, size_t row,
                               const size_t *attributes, karma_error *err) {
@@ -337,7 +337,7 @@ static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, cons
     return KARMA_OK;
 }
 
-/* The means, which add up to values[0] except for single precision: every one takes an equal share of the difference.
+/* The means, which sum to values[0] up to single precision; each takes an equal share of the difference.
  */
 static void spread_rest(double *values, const double *mean, size_t n, size_t K) {
     double rest = values[0];
