@@ -1,4 +1,5 @@
-/* By OpenBLAS and LAPACK. What is lower in a row-major matrix is upper to LAPACK, which reads by columns. */
+/* By OpenBLAS and LAPACK. The lower triangle of a row-major matrix is the upper one for LAPACK, which reads
+ * by columns. */
 #include "linalg/cholesky.h"
 
 #include <string.h>

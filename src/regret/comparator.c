@@ -3,8 +3,8 @@
  *     F(w) = Σ_i max(0, m_i),   m_i = 1 - y_i w·ξ_i,   |w| <= 1
  *     F(w) >= D(α) = Σ_i α_i - |Σ_i α_i y_i ξ_i|,      0 <= α_i <= 1        (max(0, m) >= α m, and w·s >= -|s|)
  *
- * so that every w of the ball and every α of the cube enclose the minimum, however they were found. They are found by
- * following the central path: for μ → 0, Newton's method on
+ * so any w in the ball and any α in the cube enclose the minimum. They are found by following the central
+ * path: for μ → 0, Newton's method on
  *
  *     Ψ(w) = Σ_i h(m_i) - μ ln(1 - |w|²),   h(m) = max over α in (0, 1) of α m + μ (ln α + ln(1 - α))
  *
@@ -12,9 +12,10 @@
  *
  *     α = 2μ/(R + 2μ - m),   R = √(m² + 4μ²),   1 - α(m) = α(-m),   h'' = 1/(μ (α^-2 + (1-α)^-2))
  *
- * Near the minimum of Ψ the interval is some 2μ(n + 1) wide. α is taken at the end of the Newton step, linearised
- * there, α + h''·(change of m): the equation of the step then makes |Σ αyξ| right to rounding, where α(w) itself would
- * need more digits of w than there are. The work of a step is of order n·dim². */
+ * Near the minimum of Ψ the interval is some 2μ(n + 1) wide. α is taken at the end of the Newton step,
+ * linearised there, α + h''·(change of m): the equation of the step then makes |Σ αyξ| accurate to rounding,
+ * whereas α(w) itself would need more digits of w than a double has. The work of a step is of order
+ * n·dim². */
 #include "regret/comparator.h"
 
 #include <math.h>
@@ -122,17 +123,17 @@ static double dual_of(search *s) {
     return sum - sqrt(dot(s->pull, s->pull, s->dim));
 }
 
-/* Narrows what is known; `best` becomes w if it attains less. */
+/* Narrows the interval; `best` becomes w if its value is smaller. */
 static void narrow(karma_i_interval *known, double *best, const search *s, double low, double high) {
-    known->low = fmin(fmax(known->low, low), known->high); /* past each other they are equal except for rounding */
+    known->low = fmin(fmax(known->low, low), known->high); /* bounds that cross are equal up to rounding */
     if (high < known->high) {
         known->high = fmax(high, known->low);
         memcpy(best, s->w, s->dim * sizeof *best);
     }
 }
 
-/* w moves along `step`, halved until Ψ falls by a quarter of what its slope (the decrement) promises. False where
- * rounding leaves nothing to gain. */
+/* w moves along `step`, halved until Ψ falls by a quarter of what its slope (the decrement) promises. False
+ * if only rounding is left to gain. */
 static int move(search *s, double decrement) {
     double before = potential(s, s->w), share = 1.0;
     for (int halving = 0; halving < MOST_HALVINGS; halving++) {

@@ -24,7 +24,7 @@
 #include "regret/sequence.h"
 #include "solve/online.h"
 
-/* exp of less is 0 or has lost digits. */
+/* Below this, exp is 0 or has lost digits. */
 #define LEAST_LOG (-700.0)
 
 /* Losses of the learner. */

@@ -2,12 +2,14 @@
  *
  *     d  dim      r  rank      U  basis, d × r      E = span U      Q* = UUᵀ      o  observed attributes
  *
- * x is uniform in the unit ball of E, y = sign(w*·x) for a random w* in E, turned with chance label_noise.
+ * x is uniform in the unit ball of E, y = sign(w*·x) for a random w* in E, flipped with probability
+ * label_noise.
  *
- * Holes. The positive eigenvalues of Q_oo = U_oU_oᵀ are those of the r × r matrix G_o = U_oᵀU_o, and the row is
- * reconstructible, ker(P_oP_E) = ker(P_E), if G_o has rank r. So (x, o) is λ-regular if the smallest eigenvalue of
- * G_o is at least λ > 0. A complete row has G = I; attributes are then hidden in random order, up to a random number
- * of them, and a missing cell that would take the smallest eigenvalue below λ is not made.
+ * Missing cells. The positive eigenvalues of Q_oo = U_oU_oᵀ are those of the r × r matrix G_o = U_oᵀU_o, and
+ * the row is reconstructible, ker(P_oP_E) = ker(P_E), if G_o has rank r. So (x, o) is λ-regular if the
+ * smallest eigenvalue of G_o is at least λ > 0. A complete row has G = I; attributes are then hidden in
+ * random order, up to a random number of them, and a cell stays if hiding it would make the smallest
+ * eigenvalue less than λ.
  *
  * f_{w,Q}(x_o) = (P_o w)·Q_oo^† P_o x (definition F0) is linear in w: f = w·ξ, ξ = P_oᵀQ_oo^†P_o x. With G_o = V
  * diag(g) Vᵀ, Q_oo^† = U_o V diag(g^-2) Vᵀ U_oᵀ. The projection of ξ on E is x, |ξ|² <= |x|²/λ. */
@@ -25,7 +27,7 @@
 /* Keeps a row inside the unit ball when its cells are rounded to single precision. */
 #define INSIDE (1.0 - 0x1p-20)
 
-/* The row at work. */
+/* The current row. */
 typedef struct draft {
     double *x;           /* d */
     unsigned char *seen; /* d */
@@ -40,14 +42,14 @@ static double dot(const double *a, const double *b, size_t n) {
     return sum;
 }
 
-/* Direction uniform, length 1; zero has no chance. */
+/* A uniform direction of length 1; zero has probability 0. */
 static void draw_direction(double *out, size_t n, karma_i_rng *rng) {
     for (size_t i = 0; i < n; i++) out[i] = karma_i_rng_normal(rng);
     double length = sqrt(dot(out, out, n));
     for (size_t i = 0; i < n; i++) out[i] /= length;
 }
 
-/* Takes the columns before number k out of it and makes its length 1. */
+/* Makes column k orthogonal to the columns before it, and its length 1. */
 static void orthonormalise(double *basis, size_t d, size_t r, size_t k) {
     double square = 0.0;
     for (size_t other = 0; other < k; other++) {
@@ -59,7 +61,8 @@ static void orthonormalise(double *basis, size_t d, size_t r, size_t k) {
     for (size_t j = 0; j < d; j++) basis[j * r + k] /= sqrt(square);
 }
 
-/* A uniformly random subspace. Gram-Schmidt, twice: the second time takes out the rounding errors of the first. */
+/* A uniformly random subspace. Gram-Schmidt, twice: the second pass removes the rounding errors of the
+ * first. */
 static void draw_basis(double *basis, size_t d, size_t r, karma_i_rng *rng) {
     for (size_t i = 0; i < d * r; i++) basis[i] = karma_i_rng_normal(rng);
     for (size_t k = 0; k < r; k++)

@@ -1,4 +1,4 @@
-/* The paper's numbers: γ(ε), Γ, the sample size, the approximation bound and the regret bound.
+/* The paper's quantities: γ(ε), Γ, the sample size, the approximation bound and the regret bound.
  *
  *     d  dim          L  lipschitz    λ  lambda    Γ  given by its logarithm, log_big_gamma
  *     γ  gamma        X  magnitude    ε  epsilon   ρ  given by its logarithm, log_rho
@@ -51,7 +51,7 @@ double karma_theory_log_sample_size(double log_big_gamma, double log_B, double e
     return 2.0 * (log(lipschitz) - log(epsilon)) + log_big_gamma + log_B + log(-log(delta));
 }
 
-/* (1-λ)^γ/λ (lemma approximation). Where 1-λ must be rounded a large γ would magnify that: hence log1p. */
+/* (1-λ)^γ/λ (lemma approximation). A large γ would magnify the rounding error of 1-λ: hence log1p. */
 double karma_theory_approximation_bound(double lambda, double gamma) {
     if (!(lambda > 0.0 && lambda <= 1.0 && gamma >= 0.0)) return NAN;
     double rest = 1.0 - lambda;

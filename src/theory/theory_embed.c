@@ -164,7 +164,7 @@ static karma_status check_symmetric(double *norm, const double *Q, size_t dim, k
     return KARMA_OK;
 }
 
-/* Overflow is the only way to a result that is not finite. */
+/* A result that is not finite can only come from overflow. */
 static karma_status deliver(double *out, double value, karma_error *err) {
     if (!isfinite(value)) return karma_i_fail(err, KARMA_ERR_DATA, "the result is too large for a double");
     *out = value;
@@ -232,7 +232,7 @@ static karma_status spectrum(double *smallest, size_t *rank, const double *Q, co
     return st;
 }
 
-/* rank Q_oo = rank Q is what claim technical1 makes of ker(P_o P_E) = ker(P_E). */
+/* rank Q_oo = rank Q is equivalent to ker(P_o P_E) = ker(P_E), by claim technical1. */
 karma_status karma_theory_regularity(double *lambda, int *reconstructible, const double *Q,
                                      const unsigned char *observed, size_t dim, karma_error *err) {
     double row_lambda = 0.0, full_lambda = 0.0;

@@ -24,19 +24,19 @@ typedef struct tool_options {
     int with_trees;     /* compare */
     char *python;       /* compare: the command for them */
     int json, quiet, verbose;
-    int importance, overlap; /* explain: its report, instead of single rows */
+    int importance, overlap; /* explain: the report instead of single rows */
     int64_t top;             /* explain: number of parts to show; 0: all */
     int64_t rounds;          /* cv */
-    int compact;             /* train: a model of few training rows */
-    int flags;               /* predict: a column with the cells that the model could not use as they are */
+    int compact;             /* train: learns a model with few training rows */
+    int flags;               /* predict: adds a column with cells that the model could not use unchanged */
     int replace;             /* predict, complete: a table of a database that exists already */
     karma_names cost;        /* next: COL=NUMBER each */
-    char *abstain;           /* predict, eval: from which rows; NULL: none */
+    char *abstain;           /* predict, eval: which rows to abstain from; NULL: none */
 } tool_options;
 
 typedef struct tool tool;
 
-/* Options of one table that a command takes: those named, or all that no group before it has. */
+/* Options of one table that a command takes: those named, or all that no earlier group has. */
 typedef struct option_group {
     const char *heading;
     const karma_option_table *(*table)(void);
@@ -55,7 +55,8 @@ typedef struct tool_command {
     size_t n_groups;
     void (*prepare)(tool *t); /* defaults that differ in this command; may be NULL */
     int stops_gently;         /* Ctrl-C asks it to stop; otherwise it ends the program */
-    /* Of several processes (karma-mpi): NULL if all of them work on this, or why one does it alone. NULL: always one */
+    /* For several processes (karma-mpi): returns NULL if all of them work on this, or why one does it alone.
+     * NULL: always one */
     const char *(*alone)(tool *t);
     int (*run)(tool *t);
 } tool_command;
@@ -87,11 +88,11 @@ COMMAND_LIST(DECLARE)
 extern const tool_command *const commands[];
 extern const size_t n_commands;
 
-/* main.c: the whole program, by one process (NULL) or several. */
+/* main.c: the whole program, in one process (NULL) or several. */
 int run_tool(int argc, char **argv, const karma_ranks *ranks);
 
 /* together.c: several processes. */
-/* Whether others share the work; whether this process is the one that writes files and results. */
+/* Whether other processes share the work; whether this process writes files and results. */
 int is_together(const tool *t);
 int is_first_process(const tool *t);
 /* The code of the first process that failed, with its message from rank 0, or EXIT_DONE if none has. Called by all. */
@@ -101,7 +102,7 @@ double sum_of_all(const tool *t, double value);
 /* Rows that each process has written for itself, rank 0 to the output. */
 typedef struct joint_text {
     FILE *stream;
-    size_t head; /* bytes in front of the first row, which are left out behind the rows of others */
+    size_t head; /* bytes before the first row, which are omitted after the rows of others */
     int has_rows;
     const char *joint; /* what is written in their place */
 } joint_text;
@@ -120,23 +121,23 @@ int check_threads(tool *t);
  * search, and shows it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is
  * below it. */
 int check_memory(tool *t, const karma_table *table, double more_copies);
-/* The most memory this process has had, in bytes. */
+/* The peak memory of this process, in bytes. */
 double peak_bytes(void);
 /* The struct inside the tool that a group's options belong to. */
 void *group_struct(const option_group *group, tool *t);
-/* Whether it is this group of the command that has the option. */
+/* Whether the option is in this group of the command. */
 int group_has(const tool_command *command, const option_group *group, const karma_option *option);
 /* Whether the command has this option. */
 int has_option(const tool *t, const char *name);
-/* Reading options that every command on tables shares: what columns are, and what the file is like. */
+/* Reading options of every command on tables: the roles of columns and the format of the file. */
 extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
-/* What train and cv read: also matrices of kernel values. */
+/* Reading options of train and cv: also matrices of kernel values. */
 extern const char *const learning_file_option_names[];
 /* Records that an option of the kernel or the solver was given, so that the search keeps it. */
 int note_given(tool *t, const char *name);
-/* Options that describe a kernel; and those of what is learned, with which it is chosen all the same. */
+/* Options that describe a kernel; and options about what is learned, which do not fix the kernel. */
 extern const char *const kernel_option_names[], *const task_option_names[];
-/* The groups of commands that learn a model: all but their own output. */
+/* The groups of commands that learn a model, without their own output options. */
 #define LEARNING_GROUPS                                                                                                \
     {"Columns", karma_read_option_table, offsetof(tool, read), column_option_names},                                   \
         {"Reading the data", karma_read_option_table, offsetof(tool, read), learning_file_option_names},               \
@@ -158,7 +159,7 @@ karma_status read_to_learn(karma_table **out, const tool *t, karma_error *err);
 
 /* terminal.c: what goes to stderr. */
 void install_hooks(tool *t);
-/* From now on SIGTERM asks to stop, like Ctrl-C. */
+/* From now on SIGTERM requests a stop, like Ctrl-C. */
 void listen_to_termination(void);
 /* Whether Ctrl-C was pressed. */
 int is_interrupted(void);
@@ -170,16 +171,16 @@ char *with_flags(char *text);
 void print_with_flags(FILE *stream, const char *sentence);
 /* Seconds since some fixed moment, on a clock that never jumps. */
 double now(void);
-/* A path as it may be shown: without a password. Valid until the next call. */
+/* A path as shown to users, without a password. Valid until the next call. */
 const char *path_text(const char *path);
 /* "once", "2 times", …: written to `out`, which it returns. */
 enum { TIMES_SIZE = 32 };
 const char *times_text(char out[TIMES_SIZE], size_t count);
 /* A word of a command line as a shell reads it back, without the password of a URI. */
 void put_shell_word(FILE *stream, const char *word);
-/* Says what failed, naming `path` unless the message already does, and gives the exit code. */
+/* Prints what failed, naming `path` unless the message already does, and returns the exit code. */
 int fail(const char *path, const karma_error *err);
-/* What the last of these said; status KARMA_OK: nothing failed. */
+/* The last failure printed by these functions; status KARMA_OK: nothing failed. */
 const karma_error *last_failure(void);
 int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 
@@ -194,19 +195,19 @@ typedef struct tree_methods {
     struct tree_process *processes[MOST_TREES];
     size_t count;
 } tree_methods;
-/* Those that there are, with a notice if there are none. An error only if --python cannot be used. */
+/* The available ones, with a notice if there are none. An error only if --python cannot be used. */
 int find_trees(tree_methods *out, const tool *t);
 void clear_trees(tree_methods *trees);
 
 int load_inputs(tool *t, karma_model **model, karma_table **table);
-/* Cells unlike the training rows, with one notice of them; `out` may be NULL. */
+/* Cells unlike the training rows, with one notice; `out` may be NULL. */
 int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table);
 /* Loads both, predicts, reports cells that are unlike the training rows, passes all to `then` and frees it. */
 int with_scores(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table, const double *scores,
                                      const karma_cell_flags *flags));
 
-/* The rows of a table that --abstain has no answer for: flags[row], and how many. flags is NULL, the count 0, if it was
- * not asked for. Freed by `free`. */
+/* The rows of a table that --abstain leaves without an answer: flags[row], and their number. Without the
+ * option flags is NULL and the count 0. Freed by `free`. */
 typedef struct abstention {
     unsigned char *flags;
     size_t count;
@@ -215,7 +216,8 @@ int find_abstention(abstention *out, const tool *t, const karma_model *model, co
                     const double *scores);
 
 /* certainty_report.c: intervals, sets and abstention. */
-/* What --abstain says: a warning level of karma explain --overlap, the share of rows to answer, or an accuracy. */
+/* The value of --abstain: a warning level of karma explain --overlap, the share of rows to answer, or an
+ * accuracy. */
 typedef enum abstention_kind { ABSTAIN_NEVER, ABSTAIN_OVERLAP, ABSTAIN_SHARE, ABSTAIN_ACCURACY } abstention_kind;
 typedef struct abstention_rule {
     abstention_kind kind;
@@ -246,31 +248,33 @@ int add_certain_json(json_t *object, const certain_columns *columns, const karma
                      size_t row);
 /* `rows`: a remark about the rows. */
 void print_coverage(const karma_coverage *coverage, karma_task task, const char *rows);
-/* Of intervals or sets on the rows that were left out of learning; nothing where the model keeps none. */
+/* Prints the coverage of intervals or sets on the rows left out of learning; nothing if the model keeps
+ * none. */
 void print_left_out_coverage(const karma_model *model, size_t target);
 json_t *coverage_json(const karma_coverage *coverage, karma_task task);
 void print_abstention(const karma_abstention_point *points, size_t n, karma_task task);
 json_t *abstention_json(const karma_abstention_point *points, size_t n, karma_task task);
 
 /* row_flags.c: cells of new rows that are unlike those of the training rows. */
-/* How many, by column of the model; all 0 at first. Rows may come in batches; the notice is printed once, at the end.
+/* Their number, by column of the model; all 0 at first. Rows may come in batches; the notice is printed once,
+ * at the end.
  */
 typedef struct flag_counts {
     size_t *unseen, *outside; /* one per column of the model */
 } flag_counts;
 int init_flag_counts(flag_counts *counts, const karma_model *model);
 void clear_flag_counts(flag_counts *counts);
-/* Finds those of a table and counts them; `flags`, unless NULL, is to be cleared by karma_cell_flags_clear. */
+/* Finds and counts those of a table; clear `flags`, unless NULL, with karma_cell_flags_clear. */
 int count_flags(flag_counts *counts, karma_cell_flags *flags, const tool *t, const karma_model *model,
                 const karma_table *table);
 /* One notice with the counts of every column, or none. */
 void note_flags(const tool *t, const flag_counts *counts, const karma_model *model);
-/* The field of one row: "colour: unseen; age: above". `next` is the first flag that is not of an earlier row, and moves
- * on. The names of the columns are JSON keys. */
+/* The field of one row: "colour: unseen; age: above". `next` is the first flag not belonging to an earlier
+ * row, and is advanced. The names of the columns are JSON keys. */
 void write_row_flags(FILE *stream, const karma_model *model, const karma_cell_flags *flags, size_t row, size_t *next);
 json_t *row_flags_json(const karma_model *model, const karma_cell_flags *flags, size_t row, size_t *next);
 
-/* explain_report.c, parts_report.c: what explain found. */
+/* explain_report.c, parts_report.c: the results of explain. */
 int report_explanations(tool *t, const karma_model *model, const karma_table *table, const karma_explanations *e);
 int report_importance(tool *t, const karma_model *model, const karma_importances *importances);
 int report_overlap(tool *t, const karma_model *model, const karma_table *table, const karma_overlap *overlaps);
@@ -284,11 +288,11 @@ int write_tables(const tool *t, const karma_table *table, const char *path, cons
 /* `columns`: names of ids, attributes and targets; `cells`: a list for every row, null where one is missing. */
 void add_cells_json(json_t *object, const karma_table *table);
 
-/* out_files.c: the files that a command writes. EXIT_DONE, or a failure after saying why: to be known before long work,
- * not after it. */
-/* No output is an input, and no two are the same file. */
+/* out_files.c: checks the files that a command will write, before long work and not after it. EXIT_DONE, or a
+ * failure after saying why. */
+/* Checks that no output is an input and no two outputs are the same file. */
 int check_names_of_outputs(const tool *t);
-/* All of them can be written, and no two need standard output. */
+/* Checks that all can be written and no two need standard output. */
 int check_outputs(const tool *t);
 
 /* report.c: results for people and for programs. */
@@ -305,12 +309,13 @@ json_t *solver_json(const karma_model *model);
 json_t *target_names_json(const karma_model *model);
 /* The kernel in words and a line feed: "linear, gamma 2, scale 12.3, bias 1". */
 void print_kernel(const karma_model *model);
-/* outcome_report.c: what matters of a search: scores, baselines, a sentence. `missing`: share of the cells. */
+/* outcome_report.c: a summary of a search: scores, baselines, a sentence. `missing`: share of missing
+ * cells. */
 void print_outcome(const karma_model *model, double missing);
 void print_target_line(const karma_model *model, size_t target);
 /* "accuracy       0.8100 +- 0.0150  a remark"; an error that is not finite is left out. */
 void print_score_line(const char *name, double score, double error, const char *remark);
-/* confusion_report.c: which classes are taken for which. */
+/* confusion_report.c: which classes are confused. */
 void print_confusion(const karma_model *model, size_t target, const karma_metrics *m);
 /* fields.c: columns of a table on the screen. A text in a given number of columns, padded on the right or left, or cut.
  */
@@ -319,20 +324,21 @@ void print_field_right(const char *text, size_t width);
 size_t screen_width(const char *text);
 /* "yes 60"; a long name is cut. */
 void print_class_count(const char *name, size_t n_rows);
-/* Columns of a terminal: those of COLUMNS, or what the terminal says; 0 if it is none, so that programs read the same
- * lines as ever. */
+/* The width of the terminal, from COLUMNS or the terminal itself; 0 without a terminal, so that lines for
+ * programs do not change. */
 size_t terminal_width(int descriptor);
-/* Columns for names of which the longest has `longest`, beside `others` columns: 24 unless standard output is a
+/* The width for names whose longest is `longest`, beside `others` columns: 24 unless standard output is a
  * terminal. */
 size_t name_width(size_t longest, size_t others);
-/* Columns for texts that usually have `usual`, beside `others`: fewer on a narrow terminal. */
+/* The width for texts of usual width `usual`, beside `others` columns: less on a narrow terminal. */
 size_t label_width(size_t usual, size_t others);
 /* A line and a line feed; on a terminal cut to its width. */
 void print_to_width(const char *line);
 /* Bytes of a text that fit `width` columns. */
 size_t cut_bytes(const char *text, size_t width);
-/* lines.c: from here on lines of standard output that are longer than the terminal is wide are broken between words;
- * they go on below their last column. For what people read, not for data. Without a terminal nothing changes. */
+/* lines.c: from now on breaks lines of standard output that are wider than the terminal between words and
+ * continues them below their last column. For text that people read, not for data. Without a terminal nothing
+ * changes. */
 void begin_text(void);
 /* A text without line feeds, broken into lines of at most `width` columns; 0: not broken. */
 void put_wrapped(FILE *stream, const char *line, size_t width);
@@ -343,14 +349,16 @@ int score_decimals(double score);
 /* How a model was chosen, for people and as the key "cv". */
 void print_search(const karma_search_info *info);
 json_t *search_json(const karma_search_info *info);
-/* What `train` and `cv` take from --effort auto: nothing is chosen where options of the kernel or the solver are given.
+/* The meaning of --effort auto for `train` and `cv`: nothing is chosen if options of the kernel or the solver
+ * are given.
  */
 void resolve_effort(tool *t);
-/* Prints the metrics of every target of the model; of n_rows rows those that were abstained from are not in them. */
+/* Prints the metrics of every target of the model, which exclude the rows, of n_rows, that were abstained
+ * from. */
 typedef struct judged_target {
     karma_metrics metrics;
-    karma_coverage coverage;           /* level 0: nothing is known of it */
-    karma_abstention_point points[10]; /* n_points of them */
+    karma_coverage coverage;           /* level 0: not known */
+    karma_abstention_point points[10]; /* n_points elements */
     size_t n_points;
 } judged_target;
 int report_metrics(tool *t, const karma_model *model, const judged_target *judged, const abstention *left_out,
@@ -365,7 +373,7 @@ int write_output(const tool *t, void (*write)(FILE *stream, const void *what), c
 const char *percent(char text[16], double share);
 /* A number given by its natural logarithm: plain if it is readable, otherwise as a power of ten. */
 const char *number_of_log(char text[64], double log_value);
-/* Flushes stdout; failing to is an error like any other. */
+/* Flushes stdout; a failure is reported like any other. */
 int finish_stdout(void);
 
 #endif
