@@ -223,6 +223,20 @@ class Report(Case):
         self.assertRegex(text, r"should cover 80% of the rows; it covers [\d.]+%")
         self.assertEqual(len(self.values(text, "Predicted and true")), 200)
 
+    def test_bias_has_a_direction(self):
+        """Labels that are 1000 less or more than learned are below or above the predictions by about as much."""
+        self.quantity()
+        self.ok("train", "price.csv", "--target", "price", "--effort", "off", "-o", "m.karma", "--quiet")
+        header, *rows = [line.split(",") for line in self.read("price.csv").decode().splitlines()]
+        at = header.index("price")
+        for shift, direction in ((-1000.0, "below"), (1000.0, "above")):
+            moved = [[*row[:at], str(float(row[at]) + shift), *row[at + 1:]] for row in rows if row[at]]
+            self.write("moved.csv", "".join(",".join(row) + "\n" for row in [header, *moved]))
+            self.ok("report", "m.karma", "moved.csv", "-o", "page.html", "--quiet")
+            found = re.search(r"the truth is on average ([\d.]+) (\w+) the prediction", self.page()[0])
+            self.close_to(float(found[1]), 1000, 0.01, "the bias")
+            self.assertEqual(found[2], direction)
+
     def test_without_data_and_without_labels(self):
         self.two_classes()
         self.ok("train", "two.csv", "--target", "answer", "--effort", "quick", "-o", "m.karma", "--quiet")

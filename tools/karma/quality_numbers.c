@@ -100,9 +100,9 @@ static void write_scores(report *r, const outcome *o, const double *residuals) {
     }
     page_paragraph(&r->page,
                    "R\xC2\xB2 %.3f; mean absolute error %s; root mean square error %s; the truth is on average %s "
-                   "above the prediction (%zu rows).",
-                   1.0 - squares / total, short_number(a, mae), short_number(b, sqrt(squares)), short_number(c, bias),
-                   o->n_rows);
+                   "%s the prediction (%zu rows).",
+                   1.0 - squares / total, short_number(a, mae), short_number(b, sqrt(squares)),
+                   short_number(c, fabs(bias)), bias < 0.0 ? "below" : "above", o->n_rows);
 }
 
 karma_status write_number_quality(report *r, const outcome *o, karma_error *err) {
