@@ -15,8 +15,8 @@ extern "C" {
 /* Number of left-out rows whose errors the model keeps for this target; 0: it has no intervals, sets or levels of
  * abstention. */
 KARMA_API size_t karma_model_n_left_out(const karma_model *model, size_t target);
-/* The level that KARMA_AUTO stands for: that of the options 'intervals' or 'sets', the share between the outer
- * quantiles, or 0.9. */
+/* The level that KARMA_AUTO stands for: the level of option 'intervals' or 'sets', the share between the
+ * outer quantiles, or 0.9. */
 KARMA_API double karma_model_level(const karma_model *model, size_t target);
 /* Whether a level was set when the model was learned, by one of these options or by several quantiles. */
 KARMA_API int karma_model_level_is_given(const karma_model *model, size_t target);
@@ -58,7 +58,7 @@ typedef enum karma_abstain_rule {
 KARMA_API karma_status karma_abstention_threshold(double *out, const karma_model *model, size_t target,
                                                   karma_abstain_rule rule, double value, karma_error *err);
 
-/* --- how well it is kept --- */
+/* --- coverage: how often labels are in their intervals or sets --- */
 
 /* Rows that were judged: those that observe from `least` to `most` of the model's columns. */
 typedef struct karma_coverage_group {

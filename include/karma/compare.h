@@ -18,9 +18,9 @@ KARMA_API const char *karma_method_help(size_t method); /* what it is, in a line
 /* The result of one method on one fold. */
 typedef struct karma_compare_fold {
     double value;    /* of the goal; NaN: the method failed */
-    double strength; /* of the loss against the regulariser, as a multiple of what the method would take itself, that
-                        was chosen on the training rows; NaN where the method chooses in its own way */
-    char *kernel; /* that was chosen, or the settings of a method of the caller's own; NULL where there is no choice */
+    double strength; /* of the loss against the regulariser, as a multiple of the method's default,
+                        chosen on the training rows; NaN if the method chooses in its own way */
+    char *kernel;    /* the chosen one, or the settings of a caller's method; NULL: no choice */
     double tune_seconds, fit_seconds, predict_seconds; /* choosing; learning with what was chosen; scoring */
     int is_cut_short;                                  /* its search was cut short by the time limit */
 } karma_compare_fold;
@@ -28,7 +28,7 @@ typedef struct karma_compare_fold {
 typedef struct karma_compare_method {
     const char *name, *help;
     int is_transductive; /* it saw the test rows, without their labels */
-    char *failure;       /* why the method failed; NULL: it did not */
+    char *failure;       /* why the method failed; NULL: no failure */
     karma_compare_fold *folds;
     double mean, error;                  /* of the values; the standard error counts rounds as one */
     double difference;                   /* mean - that of the best method */
@@ -40,7 +40,7 @@ typedef struct karma_compare_method {
 typedef struct karma_comparison {
     karma_goal goal;
     size_t n_rows, n_folds, n_rounds, n_inner;
-    size_t n_done; /* folds of all rounds that all methods were judged on: fewer than there are if it was interrupted */
+    size_t n_done;    /* folds of all rounds that all methods were judged on; fewer if it was interrupted */
     double *constant; /* the goal of a constant prediction, one per fold: the training rows' most common class, mean or
                          quantiles */
     size_t n_methods;
@@ -50,8 +50,8 @@ typedef struct karma_comparison {
 
 /* Cross-validates every method and scores it by search->goal. The folds are those of karma_cross_validate, the same for
  * all methods. On the training rows of each fold, inner folds, again the same for all methods, are left out in turn,
- * and each method takes the best of the strengths 0.1, 1, 10 and 100 (of equals the one nearest to 1, then the
- * smaller).
+ * and each method takes the best of the strengths 0.1, 1, 10 and 100 (ties go to the one nearest to 1, then
+ * to the smaller).
  *
  * `fit` sets what is learned (task, loss, weights of classes), the seed, threads and limits; each method has its own
  * kernel. `search` is for the method that uses karma_search; its goal applies to all methods. A method that fails is a
@@ -65,9 +65,9 @@ KARMA_API karma_status karma_compare(karma_comparison *out, const karma_table *t
                                      const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_comparison_clear(karma_comparison *comparison);
 
-/* One fold, as a method of the caller sees it. Everything is borrowed. */
+/* One fold, as passed to a method of the caller. Everything is borrowed. */
 typedef struct karma_contest {
-    const karma_table *train, *test; /* to learn from, and to score; the labels of `test` are not for the method */
+    const karma_table *train, *test; /* to learn from, and to score without using its labels */
     karma_goal goal;                 /* what the scores are judged by */
     size_t n_classes;                /* 0: the label is a number */
     const double *quantiles;         /* that are asked for, ascending */

@@ -187,7 +187,8 @@ KARMA_API karma_status karma_table_write_csv(const karma_table *table, FILE *str
 /* Writes one CSV field, quoted if necessary. */
 KARMA_API void karma_csv_write_field(FILE *stream, const char *text);
 
-/* What a table looks like: the count of observed cells of each attribute and the most common patterns of missing cells.
+/* A summary of a table: the count of observed cells of each attribute and the most common patterns of missing
+ * cells.
  */
 typedef struct karma_pattern {
     size_t n_rows;    /* rows with exactly this set of observed attributes */
@@ -225,7 +226,7 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_TOTAL,           /* the last row looks like a total */
     KARMA_FINDING_NO_LABEL,        /* a target, number `column`, without a label in `value` rows */
     KARMA_FINDING_CODE,   /* a column of numbers with `value`, 99 for example, in `other` rows, far from all others */
-    KARMA_FINDING_DATES,  /* a column of categories that look like dates, but not in a form that is read */
+    KARMA_FINDING_DATES,  /* a column of categories that look like dates, but not in a supported form */
     KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns; or, if
                              `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
                              from 1 */

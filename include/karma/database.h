@@ -14,7 +14,7 @@ extern "C" {
 
 /* Whether a path is the URI of a database. To open a file of such a name, write ./sqlite:NAME. */
 KARMA_API int karma_is_database(const char *path);
-/* The path as it may be shown, in one line: a URI without its password. `text` has `size` bytes; returns `text`. */
+/* The path for display, in one line: a URI without its password. `text` has `size` bytes; returns `text`. */
 KARMA_API char *karma_source_text(char *text, size_t size, const char *path);
 /* True and the name of the file, with escapes resolved, if the path is the URI of a database in a file. */
 KARMA_API int karma_database_file(char *text, size_t size, const char *path);

@@ -1,4 +1,4 @@
-/* How good predictions are, compared with a constant prediction. */
+/* Metrics of predictions, compared with a constant prediction. */
 #ifndef KARMA_EVALUATE_H
 #define KARMA_EVALUATE_H
 
@@ -27,7 +27,7 @@ typedef struct karma_metric {
     karma_task task;    /* what it applies to: classes or numbers */
     int less_is_better;
     karma_metric_unit unit;
-    /* The value that a constant prediction reaches; all NULL where reports do not show it. */
+    /* The value of a constant prediction; all NULL if reports do not show it. */
     const char *constant_key, *constant_title, *constant_remark;
 } karma_metric;
 

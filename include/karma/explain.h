@@ -62,7 +62,7 @@ typedef struct karma_importance {
 
 typedef struct karma_importances {
     size_t n_targets, n_attributes, n_rows; /* rows: those with a label */
-    double *metric;                         /* of each target as it is: accuracy of classes, R2 of numbers */
+    double *metric;                         /* of each target, not permuted: accuracy of classes, R2 of numbers */
     karma_importance *items;                /* items[target * n_attributes + k]: the largest first */
 } karma_importances;
 
@@ -75,7 +75,7 @@ KARMA_API karma_status karma_measure_importance(karma_importances *out, const ka
                                                 const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_importances_clear(karma_importances *importances);
 
-/* --- how much a model knows about a row --- */
+/* --- how much a row has in common with the training rows --- */
 
 /* A support row shares a row's attributes if it observes at least half of those the row observes. Levels of warning: */
 typedef enum karma_overlap_level {

@@ -10,14 +10,14 @@
 extern "C" {
 #endif
 
-/* Owns all it needs. Any number of threads may predict with one model at the same time. */
+/* A model owns everything it needs. Any number of threads may predict with one model at the same time. */
 typedef struct karma_model karma_model;
 
 /* How training ended. None of these is an error. */
 typedef enum karma_stop {
     KARMA_STOP_FINISHED,  /* online: all passes were made */
     KARMA_STOP_CONVERGED, /* the other solvers: the duality gap is within the tolerance */
-    KARMA_STOP_LIMIT,     /* the other solvers: out of passes before that */
+    KARMA_STOP_LIMIT,     /* the other solvers: out of passes before the gap was small enough */
     KARMA_STOP_CANCELLED  /* the progress callback asked to stop; the model is the best so far */
 } karma_stop;
 
@@ -41,31 +41,32 @@ typedef struct karma_fit_info {
     size_t n_columns; /* of the training table, including those that are never observed */
     /* nystrom */
     size_t n_landmarks;
-    /* Learned without a twentieth of the rows: the mean loss of these rows, the same with half as many landmarks, and
-     * by how much the objective is higher with these, relative. More landmarks would improve it by less than that. 0:
-     * not measured */
+    /* Learned without a twentieth of the rows: the mean loss of these rows, the same with half as many
+     * landmarks, and the relative increase of the objective with half as many. More landmarks would improve
+     * it by less than that. 0: not measured */
     double held_out_loss, half_held_out_loss, half_excess;
 } karma_fit_info;
 
 /* The word for it: "converged". */
 KARMA_API const char *karma_stop_name(karma_stop stop);
 
-/* What option task=auto takes a target as, classes or a quantity; unless NULL, *n_distinct receives the number of its
- * distinct labels. Errors: KARMA_ERR_DATA for a target that the table does not have, KARMA_ERR_MEMORY. Cost: the labels
- * are sorted. Threads: safe; inputs are only read. */
+/* How option task=auto treats a target: as classes or as a quantity. Unless NULL, *n_distinct receives the
+ * number of its distinct labels. Errors: KARMA_ERR_DATA for a target that the table does not have,
+ * KARMA_ERR_MEMORY. Cost: the labels are sorted. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_auto_task(karma_task *out, size_t *n_distinct, const karma_table *table, size_t target,
                                        karma_error *err);
 
-/* Learns from the rows of `table` that have a label, all its targets over one kernel. Cost: of the online solver T
- * times the number of kept rows kernel evaluations; of the batch solver: the number of rows times that of rows ever
- * visited; of the nystrom solver: rows times landmarks per pass. Errors: KARMA_ERR_OPTION for options out of range or
- * not for this task, KARMA_ERR_DATA if the table has no label, one class only, or values that cannot be learned from,
- * KARMA_ERR_CANCELLED before there is a model, KARMA_ERR_MEMORY. Threads: safe; inputs are only read. */
+/* Learns from the rows of `table` that have a label; all targets share one kernel. Cost: with the online
+ * solver, T times the number of kept rows kernel evaluations; with the batch solver, the number of rows times
+ * the number of rows ever visited; with the nystrom solver, rows times landmarks per pass. Errors:
+ * KARMA_ERR_OPTION for options out of range or not for this task, KARMA_ERR_DATA if the table has no label,
+ * one class only, or values that cannot be learned from, KARMA_ERR_CANCELLED before there is a model,
+ * KARMA_ERR_MEMORY. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_fit(karma_model **out, const karma_table *table, const karma_fit_options *options,
                                  const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_model_free(karma_model *model);
 
-/* Model files: docs/model-format.md. The same data, options and seed give the same bytes, whatever the number of
+/* Model files: docs/model-format.md. The same data, options and seed give the same bytes for any number of
  * threads.
  *
  * karma_model_save writes a file that appears whole or not at all. Errors: KARMA_ERR_IO if writing fails,
@@ -133,8 +134,8 @@ KARMA_API karma_status karma_predict(double *scores, const karma_model *model, c
                                      const karma_hooks *hooks, karma_error *err);
 
 /* Cells that are unlike those of the training rows. A category that no training row had and a text in a column of
- * numbers or dates count as missing. A number outside the range of the training cells is used: rank kernels take it as
- * the nearest number they know, linear ones extrapolate. */
+ * numbers or dates count as missing. A number outside the range of the training cells is used: rank kernels
+ * treat it as the nearest known number, linear kernels extrapolate. */
 typedef enum karma_cell_flag { KARMA_CELL_UNSEEN, KARMA_CELL_TEXT, KARMA_CELL_BELOW, KARMA_CELL_ABOVE } karma_cell_flag;
 typedef struct karma_flagged_cell {
     size_t row, attribute; /* attribute of the model */
@@ -145,15 +146,15 @@ typedef struct karma_cell_flags {
     size_t n_cells;
 } karma_cell_flags;
 /* Finds them; none for a precomputed kernel. Free with karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
- * the table does not fit the model, KARMA_ERR_MEMORY. Cost: that of looking at every cell. Threads: safe; inputs are
- * only read. */
+ * the table does not fit the model, KARMA_ERR_MEMORY. Cost: one pass over the cells. Threads: safe; inputs
+ * are only read. */
 KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model *model, const karma_table *table,
                                         karma_error *err);
 KARMA_API void karma_cell_flags_clear(karma_cell_flags *flags);
 
-/* What one row's scores, those of all targets, predict for one of them. The class: the most probable one where the
- * model has calibrated probabilities, else the one with the largest score; ties go to the class that comes first. The
- * number: the prediction or, of several quantiles, the one nearest to the median. */
+/* The prediction for one target, from one row's scores of all targets. The class: the most probable one if
+ * the model has calibrated probabilities, otherwise the one with the largest score; ties go to the class that
+ * comes first. The number: the prediction or, of several quantiles, the one nearest to the median. */
 KARMA_API size_t karma_model_decide(const karma_model *model, size_t target, const double *scores);
 KARMA_API double karma_model_number(const karma_model *model, size_t target, const double *scores);
 /* Probabilities of the classes; false when this model has none. */
@@ -161,8 +162,8 @@ KARMA_API int karma_model_probabilities(const karma_model *model, size_t target,
                                         double *probabilities);
 KARMA_API int karma_model_has_probabilities(const karma_model *model, size_t target);
 
-/* What a model predicts, of which columns, and how it was learned. Indices must be in range; what is returned belongs
- * to the model. */
+/* What a model predicts, from which columns, and how it was learned. Indices must be in range; what is
+ * returned belongs to the model. */
 KARMA_API size_t karma_model_n_outputs(const karma_model *model); /* of all targets */
 KARMA_API size_t karma_model_n_targets(const karma_model *model);
 KARMA_API const char *karma_model_target_name(const karma_model *model, size_t target);
@@ -180,14 +181,14 @@ KARMA_API double karma_model_quantile(const karma_model *model, size_t target, s
 KARMA_API size_t karma_model_n_attributes(const karma_model *model);
 KARMA_API const char *karma_model_attribute_name(const karma_model *model, size_t attribute);
 KARMA_API karma_column_kind karma_model_attribute_kind(const karma_model *model, size_t attribute);
-/* Levels as those of a table: a number with levels is an ordered category, 1 for the first of them. */
+/* Levels, as in a table: a number with levels is an ordered category, and 1 is its first level. */
 KARMA_API size_t karma_model_attribute_n_levels(const karma_model *model, size_t attribute);
 KARMA_API const char *karma_model_attribute_level(const karma_model *model, size_t attribute, size_t level);
 /* Smallest and largest training value of a number; false if it is not known: categories, or an older file. */
 KARMA_API int karma_model_attribute_range(const karma_model *model, size_t attribute, double *low, double *high);
 /* The columns of the training table that the attributes come from; a column of dates is one column, although its parts
- * are several attributes. karma_model_source_column writes a name, cut to `size` bytes, and returns its length. Cost:
- * that of looking at all attributes. */
+ * are several attributes. karma_model_source_column writes a name, cut to `size` bytes, and returns its
+ * length. Cost: one pass over the attributes. */
 KARMA_API size_t karma_model_n_source_columns(const karma_model *model);
 KARMA_API size_t karma_model_source_column(char *text, size_t size, const karma_model *model, size_t column);
 KARMA_API const karma_fit_options *karma_model_options(const karma_model *model);
@@ -195,10 +196,10 @@ KARMA_API const karma_fit_options *karma_model_options(const karma_model *model)
  * header, decimal mark, dates; the other options are at their defaults. NULL: the table came from memory. It belongs to
  * the model. Cost: none. Threads: safe. */
 KARMA_API const karma_read_options *karma_model_reading(const karma_model *model);
-/* Training rows that the model contains: whoever has the model has these. The other support rows are leaves of trees.
- * Cost: one look at each support row. Threads: safe. */
+/* The number of training rows that the model contains: whoever has the model has these rows. The other
+ * support rows are leaves of trees. Cost: one pass over the support rows. Threads: safe. */
 KARMA_API size_t karma_model_n_rows_kept(const karma_model *model);
-/* Whether the kernel values came with the table; nothing is then known about columns. */
+/* Whether the kernel values came with the table; the model then knows no columns. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);
 /* Whether the kernel is a single name, such as "rank": the options and karma_fit_info.scale describe all of
  * it. A formula or a committee has factors with their own settings and scales. */
@@ -228,7 +229,7 @@ KARMA_API double karma_gram_scale(const karma_gram *gram);
 typedef struct karma_norm_check {
     double largest;
     size_t n_above_one;
-    size_t n_rows; /* that were looked at */
+    size_t n_rows; /* rows examined */
 } karma_norm_check;
 /* Encodes the rows as training would and measures their norms. Errors: those of karma_gram_new. Cost: one pass over the
  * cells. Threads: safe; inputs are only read. */

@@ -14,9 +14,9 @@ extern "C" {
  * row, under the model's subspace. */
 typedef struct karma_next_cell {
     size_t attribute; /* of the model */
-    /* Expected decrease of the uncertainty, never below 0. Of classes, in bits: the entropy of the mean of their
-     * probabilities over the values, minus the mean of the entropies (the mutual information of class and cell). Of a
-     * number: the variance of the prediction over the values. */
+    /* Expected decrease of the uncertainty, never below 0. For classes, in bits: the entropy of their mean
+     * probabilities over the values, minus the mean of the entropies (the mutual information of class and
+     * cell). For a number: the variance of the prediction over the values. */
     double gain;
     double cost;     /* of measuring it */
     double per_cost; /* gain / cost: cells are in descending order of it */

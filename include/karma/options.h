@@ -1,4 +1,4 @@
-/* Options: what can be set, between which bounds, with which default. One table of records per struct drives
+/* Options: the settings, their bounds and their defaults. One table of records per struct drives
  * the defaults, the checks, the command line, the help, the manual and the header of a model file. */
 #ifndef KARMA_OPTIONS_H
 #define KARMA_OPTIONS_H
@@ -111,7 +111,7 @@ extern "C" {
     X(KARMA_ORDER_RANDOM, "random")                                                                                    \
     X(KARMA_ORDER_ADVERSARIAL, "adversarial")
 
-/* How hard to search for a model. */
+/* The effort of a search for a model. */
 #define KARMA_EFFORT_LIST(X)                                                                                           \
     X(KARMA_EFFORT_AUTO, "auto")                                                                                       \
     X(KARMA_EFFORT_OFF, "off")                                                                                         \
@@ -265,7 +265,7 @@ typedef struct karma_fit_options {
 typedef struct karma_search_options {
     size_t struct_size; /* set by karma_options_init */
     int effort;         /* karma_effort; auto: normal */
-    double time;        /* seconds that all of it may take; 0: as many as it takes */
+    double time;        /* time limit in seconds; 0: no limit */
     int goal;           /* karma_goal; auto: accuracy, R2, or pinball for quantiles */
     int rule;           /* karma_rule */
     karma_names fixed;  /* names of fit options that are kept as they are; all others may be chosen. Not on the command
@@ -289,7 +289,7 @@ typedef struct karma_compare_options {
     int64_t folds;       /* folds that methods are scored on */
     int64_t rounds;      /* number of repetitions, each with other folds */
     int64_t inner;       /* folds of the training rows, on which strengths are chosen */
-    double time;         /* seconds that one method may take; 0: as many as it takes */
+    double time;         /* time limit of one method in seconds; 0: no limit */
 } karma_compare_options;
 
 /* Low-rank rows with missing cells: x = U z + noise. */
@@ -384,7 +384,7 @@ KARMA_API const karma_option_table *karma_online_option_table(void);
  * `options` is the struct that the table belongs to. All of these functions may be called from any thread, on different
  * structs at the same time. */
 
-/* Fills in the defaults; members that no record names become 0. What was there before is ignored. */
+/* Fills in the defaults; members that no record names become 0. Previous contents are ignored. */
 #define karma_options_init(table, options) karma_options_init_size((table), (options), sizeof *(options))
 /* The same for a struct of `size` bytes. */
 KARMA_API void karma_options_init_size(const karma_option_table *table, void *options, size_t size);

@@ -13,13 +13,13 @@ extern "C" {
 #endif
 
 /* One of `size` processes, numbered from 0. All of them call the same functions of the library with the same arguments
- * in the same order, each with its own rank; only rank 0 needs hooks. The callbacks may rely on that: a message is
- * received by the process that it is sent to, and broadcast, gather and largest are called by all. A callback that
- * cannot do its work ends the process. They are called from one thread at a time. */
+ * in the same order, each with its own rank; only rank 0 needs hooks. The callbacks may rely on that: every
+ * message sent to a process is received by it, and broadcast, gather and largest are called by all. A
+ * callback that fails must end the process. They are called from one thread at a time. */
 typedef struct karma_ranks {
     size_t rank, size;
     void *payload;
-    int *is_over; /* 0 at first; the library sets it when a failure of one process has become that of all */
+    int *is_over; /* 0 at first; the library sets it when all processes have received the failure of one */
     /* n bytes to and from another process */
     void (*send)(void *payload, size_t to, const void *bytes, size_t n);
     void (*receive)(void *payload, size_t from, void *bytes, size_t n);
@@ -37,8 +37,9 @@ typedef struct karma_ranks {
  * such a table with the solver nystrom and the kernels linear, rank and subspace, and karma_search if it is given one
  * of these kernels and no time limit; the model is the same, to the last bit, for any number of processes, and every
  * process has it. `ranks` must outlive the table. Errors: those of
- * karma_table_read, KARMA_ERR_OPTION for formats and files that cannot be read in parts. An error of one process is
- * that of all. Cost: that of karma_table_read for a part of the rows. Threads: one at a time per communicator. */
+ * karma_table_read, KARMA_ERR_OPTION for formats and files that cannot be read in parts. An error of one
+ * process is returned by all. Cost: that of karma_table_read for a part of the rows. Threads: one at a time
+ * per communicator. */
 KARMA_API karma_status karma_table_read_split(karma_table **out, const char *path, const karma_read_options *options,
                                               const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err);
 
