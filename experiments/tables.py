@@ -8,7 +8,7 @@ import random
 MISSING = {"", "NA", "?"}
 ENDINGS = ".csv", ".csv.gz"
 
-# Ratings {user: {item: text}} and what is known of the users {user: {attribute: text}}.
+# Ratings {user: {item: text}} and attributes of the users {user: {attribute: text}}.
 Ratings = collections.namedtuple("Ratings", "by_user users")
 
 
