@@ -6,6 +6,7 @@ import os
 import pty
 import random
 import re
+import resource
 import select
 import shutil
 import subprocess
@@ -139,6 +140,12 @@ class Case(unittest.TestCase):
         self.assertEqual(run.out, "", str(run))
         self.assertEqual(self.contents(), before, "files changed: " + str(run))
         return run
+
+    def small_files(self, most):
+        """Options for a run that cannot write more than so many bytes into a file."""
+        if COUNTED:
+            self.skipTest("a limit on file sizes also stops the counts of a coverage build")
+        return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))}
 
     def ordinary_user(self):
         """Options for a run that file permissions apply to. Root's are not: then the tool runs as nobody, if nobody may."""

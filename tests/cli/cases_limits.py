@@ -54,7 +54,7 @@ class FileSizes(Case):
         """Beyond ulimit -f a signal would end the run silently."""
         self.run_karma(*TRAIN)
         os.remove(self.path("m.karma"))
-        limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))}
+        limits = self.small_files(2048)
         self.fails(*TRAIN, "--quiet", says="m.karma: cannot write: File too large", **limits)
         self.fails("synth", "--rows", "1000", "-o", "s.csv", says="s.csv: cannot write the table: File too large", **limits)
 

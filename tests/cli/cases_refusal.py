@@ -3,7 +3,6 @@ import csv
 import gzip
 import math
 import os
-import resource
 import signal
 import subprocess
 
@@ -194,14 +193,14 @@ class BadOutput(Case):
     def test_disk_that_fills_up(self):
         """A limit on the size of files makes writing fail in the middle: the old file must survive, and no other file be
         left."""
+        limits = self.small_files(4096)
         self.ok("synth", "--rows", "500", "-o", "big.csv")
         self.ok("train", "--effort", "off", "big.csv", "--target", "target", "-o", "big.karma", "--quiet")
         for command, output in ((["train", "--effort", "off", "big.csv", "--target", "target"], "m.karma"), (["gram", "big.csv"], "g.csv"),
                                 (["predict", "big.karma", "big.csv"], "p.csv"), (["synth", "--rows", "500"], "two.csv")):
             with self.subTest(command=command[0]):
                 self.fails(*command, "-o", output, says=f"^karma: {output}: cannot write.*: File too large",
-                           restore_signals=False,
-                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+                           restore_signals=False, **limits)
 
     def test_missing_directory(self):
         for command in self.commands:
