@@ -31,8 +31,9 @@ enum { MOST_MATRIX_ROWS = 5000 };
 static const double MOST_USABLE_GAP = 0.1;
 /* One above this may show in predictions. */
 static const double MOST_SILENT_GAP = 0.02;
-/* A difference of up to this many standard errors may be chance. */
-static const double NOISE = 2.5;
+/* A difference of up to this many standard errors may be chance, since the choice is the best of many candidates
+ * on these rows: honest models were up to 2.9 behind it. */
+static const double NOISE = 3.5;
 /* The number of rows for comparing the choice with boosted trees, which learn from all rows in less time. A
  * choice that does not improve on the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
@@ -292,8 +293,7 @@ static void record_check(karma_search_info *info, const check *c, const karma_i_
     info->check_error = isfinite(c->error) ? c->error : NAN;
 }
 
-/* --- the whole
- * --------------------------------------------------------------------------------------------- */
+/* --- the whole --------------------------------------------------------------------------------------------- */
 
 /* The first model, learned from `rest`, by the solver of the options and then, if it fails the check, by
  * landmarks. *out is NULL if none passed. */
@@ -413,12 +413,18 @@ typedef struct verdict {
     const karma_i_plan *plan;
     karma_i_plan joined;  /* the plan for the mean of both */
     karma_i_plan shorter; /* the plan if there is no time for all machines */
-    tried *best;          /* NULL: both were refused */
+    tried *best;          /* NULL: both were refused; the model until the plan is learned */
+    int is_learned;       /* the plan was learned, and `check` is its check; until then that of `best` counts */
     fit_settings how;
     check check;                       /* its scores are owned */
     double row_seconds, grown_seconds; /* for each row, and how much of it was for the trees */
     size_t n_first;                    /* rows that machines were learned from in this time */
 } verdict;
+
+/* The check of the model that there is. Its probabilities come from these scores. */
+static const check *check_of_model(const verdict *v) {
+    return v->is_learned ? &v->check : &v->best->check;
+}
 
 static void clear_verdict(verdict *v) {
     karma_i_plan_clear(&v->joined);
@@ -436,12 +442,13 @@ static karma_status decide(verdict *v, const karma_i_last_fit *f, tried *first, 
     v->best = takes_first ? first : takes_second ? second : NULL;
     if (!v->best) return KARMA_OK;
     if (takes_first && takes_second) {
-        if (second->check.value > first->check.value) v->best = second;
+        int is_second = second->check.value > first->check.value;
         if (is_all_trees(f->plan))
-            blend = (karma_i_blend){v->best == first, v->best == second};
+            blend = (karma_i_blend){!is_second, is_second};
         else
             KARMA_TRY(karma_i_blend_weigh(&blend, f->judge, race->task, race->table, first->check.scores,
                                           second->check.scores, err));
+        if (blend.second > blend.first) v->best = second;
         takes_first = blend.first > 0.0;
         takes_second = blend.second > 0.0;
         grown = boosted_trees(second->model);
@@ -517,6 +524,7 @@ static karma_status fit_verdict(karma_model **model, int *is_better, verdict *v,
         v->check = again;
         again = before;
     }
+    v->is_learned |= *is_better;
     karma_i_free(again.scores);
     karma_model_free(*is_better ? *model : last);
     if (*is_better) *model = last;
@@ -537,33 +545,27 @@ static int is_in_time(const verdict *v, const karma_i_last_fit *f, const karma_t
     return karma_i_now() + SAFE_FACTOR * each * (double)count_rows(rows) <= f->deadline;
 }
 
-/* The `most`-th largest weight among the plan's machines that are not trees. */
-static double weight_of_heaviest(const karma_i_plan *plan, size_t most) {
-    double least = INFINITY;
-    for (size_t n_taken = 0; n_taken < most;) {
-        double next = 0.0;
-        size_t n_next = 0;
-        for (size_t m = 0; m < plan->n_members; m++)
-            for (size_t c = 0; c < plan->members[m].machines.n; c++) {
-                double weight = plan->members[m].machines.weights[c];
-                if (plan->members[m].machines.factors[c] == 0.0 || weight >= least || weight < next) continue;
-                n_next = weight > next ? 1 : n_next + 1;
-                next = weight;
-            }
-        if (n_next == 0 || n_taken + n_next > most) break;
-        least = next;
-        n_taken += n_next;
-    }
-    return least;
+/* The machines of a plan, other than trees, with a larger weight than this one, or the same and earlier. */
+static size_t count_heavier(const karma_i_plan *plan, size_t member, size_t machine) {
+    double weight = plan->members[member].machines.weights[machine];
+    size_t n = 0;
+    for (size_t m = 0; m < plan->n_members; m++)
+        for (size_t c = 0; c < plan->members[m].machines.n; c++) {
+            double other = plan->members[m].machines.weights[c];
+            int is_earlier = m < member || (m == member && c < machine);
+            n += plan->members[m].machines.factors[c] != 0.0 && (other > weight || (other == weight && is_earlier));
+        }
+    return n;
 }
 
-/* The machines of a plan with at least this weight, and the trees of the contender. */
-static karma_status take_heavy(karma_i_plan *out, const karma_i_plan *plan, double least, karma_error *err) {
+/* The `most` machines of a plan with the largest weights, the earlier ones first if weights are equal, and the
+ * trees of the contender. */
+static karma_status take_heavy(karma_i_plan *out, const karma_i_plan *plan, size_t most, karma_error *err) {
     for (size_t m = 0; m < plan->n_members; m++) {
         const karma_i_C_grid *from = &plan->members[m].machines;
         karma_i_C_grid machines = {0};
         for (size_t c = 0; c < from->n; c++) {
-            if (from->weights[c] < least && from->factors[c] != 0.0) continue;
+            if (from->factors[c] != 0.0 && count_heavier(plan, m, c) >= most) continue;
             machines.factors[machines.n] = from->factors[c];
             machines.weights[machines.n++] = from->weights[c];
         }
@@ -580,10 +582,9 @@ static karma_status shorten(verdict *v, const karma_i_last_fit *f, const karma_t
     double trees = v->how.grown ? 0.0 : v->grown_seconds, each = machine_row_seconds(v, rows);
     double left = (f->deadline - karma_i_now()) / SAFE_FACTOR / (double)count_rows(rows) - trees, share = left / each;
     if (!(share < 1.0) || share * (double)n < 1.0 || v->shorter.n_members > 0) return KARMA_OK;
-    double least = weight_of_heaviest(v->plan, (size_t)(share * (double)n));
-    KARMA_TRY(take_heavy(&v->shorter, v->plan, least, err));
+    KARMA_TRY(take_heavy(&v->shorter, v->plan, (size_t)(share * (double)n), err));
     double weight = karma_i_plan_total_weight(&v->shorter), total = karma_i_plan_total_weight(v->plan);
-    if (!isfinite(least) || weight < LEAST_WEIGHT * total) return KARMA_OK;
+    if (weight < LEAST_WEIGHT * total) return KARMA_OK;
     v->plan = &v->shorter;
     v->row_seconds = v->grown_seconds + 0.99 * share * (v->row_seconds - v->grown_seconds); /* it is checked later */
     return KARMA_OK;
@@ -604,7 +605,7 @@ static karma_status finish_verdict(karma_model **out, verdict *v, const karma_i_
     if (st == KARMA_OK && is_last) st = shorten(v, f, f->rows, err);
     if (st == KARMA_OK && is_last && is_in_time(v, f, f->rows))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);
-    if (st == KARMA_OK) st = finish_model(model, f, v->check.scores, err);
+    if (st == KARMA_OK) st = finish_model(model, f, check_of_model(v)->scores, err);
     if (st == KARMA_OK)
         *out = model;
     else
@@ -628,7 +629,7 @@ static karma_status fit_checked(karma_model **out, karma_search_info *info, karm
     if (st == KARMA_OK) st = decide(&v, f, &first, &second, err);
     if (st == KARMA_OK && v.best) {
         st = finish_verdict(out, &v, f, split.train, rows, err);
-        if (st == KARMA_OK) record_check(info, &v.check, f);
+        if (st == KARMA_OK) record_check(info, check_of_model(&v), f);
     } else if (st == KARMA_OK) {
         warn_of_refusal(f, &first.check); /* no check is recorded: it was of another model */
         karma_model *of_sample = NULL;

@@ -203,11 +203,13 @@ static karma_status choose_rank(karma_i_race *race, karma_kernel_kind kind, cons
     karma_i_recipe *recipe = NULL;
     karma_i_rows *rows = NULL;
     size_t rank = 0;
+    double began = karma_i_now();
     options.subspace_rank = 0; /* only the features are needed */
     karma_status st = karma_i_recipe_learn(&recipe, train, kind, &options, hooks, err);
     if (st == KARMA_OK) st = karma_i_recipe_encode(&rows, NULL, recipe, train, NULL, err);
     if (st == KARMA_OK) st = karma_i_latent_coarse_rank(&rank, rows, &options, hooks, err);
     if (st == KARMA_OK) race->subspace_rank = (int64_t)rank;
+    race->rank_seconds = karma_i_now() - began;
     karma_i_rows_free(rows);
     karma_i_recipe_free(recipe);
     return st;
@@ -431,7 +433,7 @@ static karma_status run_stages(karma_i_race *race, karma_i_stop_fn stop, void *p
 karma_status karma_i_race_fold(karma_i_race *race, karma_i_stop_fn stop, void *payload, int *stopped,
                                karma_error *err) {
     *stopped = 0;
-    race->encoding_seconds = 0.0;
+    race->encoding_seconds = race->rank_seconds = 0.0;
     race->fold_best = -INFINITY;
     for (size_t e = 0; e < race->n_entries; e++) race->entries[e].is_judged = 0;
     karma_status st = run_stages(race, stop, payload, stopped, err);

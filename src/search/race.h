@@ -55,8 +55,8 @@ typedef struct karma_i_race {
     /* Time is limited: entries are judged in stages, early ones first and those whose recipes are costly last. */
     int is_limited;
     /* Seconds that the last fold took for all entries: to learn a recipe of each kind, on one thread, and to
-     * encode rows and compute the parts of their kernels. */
-    double recipe_seconds[KARMA_N_KERNELS], encoding_seconds;
+     * encode rows and compute the parts of their kernels; and, in the first fold, to choose the rank. */
+    double recipe_seconds[KARMA_N_KERNELS], encoding_seconds, rank_seconds;
 } karma_i_race;
 
 karma_i_race karma_i_race_start(const karma_i_task *task, const karma_i_folds *folds, karma_i_goal_fn goal,
