@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "search/average.h"
+#include "search/judged_rows.h"
 
 /* A candidate g standard errors behind the best gets the weight exp(-g²/2), and 0 from this g on. */
 static const double NO_WEIGHT = 2.5;
@@ -14,6 +16,8 @@ static const double NO_WEIGHT = 2.5;
 static const double HOPELESS = 3.0;
 /* No candidate is dropped before this many folds. */
 enum { LEAST_FOLDS = 2 };
+/* Parts of an average below these are left out: they would cost time and hardly change it. */
+static const double LEAST_STACKED = 1e-4, LEAST_PART = 1e-3;
 
 void karma_i_choice_clear(karma_i_choice *choice) {
     karma_i_free(choice->runs);
@@ -21,16 +25,10 @@ void karma_i_choice_clear(karma_i_choice *choice) {
     *choice = (karma_i_choice){0};
 }
 
-/* Folds of later repeats contain rows of the hidden fold: then only the first repeat counts. */
-static int fold_counts(const karma_i_race *race, size_t fold) {
-    if (fold >= race->n_done) return 0;
-    return !race->hidden_fold || (fold < race->folds->n_folds && fold != race->hidden_fold - 1);
-}
-
 double karma_i_run_value(const karma_i_race *race, size_t run) {
     double sum = 0.0, count = 0.0;
     for (size_t f = 0; f < race->n_done; f++) {
-        if (!fold_counts(race, f)) continue;
+        if (!karma_i_fold_counts(race, f)) continue;
         sum += race->runs[run].values[f];
         count += 1.0;
     }
@@ -43,11 +41,6 @@ static int is_running(const karma_i_race *race, size_t run, const unsigned char 
 
 /* --- losses of rows ------------------------------------------------------------------------------------ */
 
-/* Whether the row was left out so far in this repeat. */
-static int is_judged(const karma_i_race *race, size_t repeat, size_t row) {
-    return fold_counts(race, karma_i_folds_number(race->folds, repeat, row));
-}
-
 /* losses[row]: means over the repeats so far; NaN where a row was not judged. */
 static void fill_losses(double *losses, double *scores, const karma_i_race *race, size_t run,
                         karma_i_row_loss_fn row_loss, const void *payload) {
@@ -55,7 +48,7 @@ static void fill_losses(double *losses, double *scores, const karma_i_race *race
     for (size_t i = 0; i < n; i++) {
         double sum = 0.0, count = 0.0;
         for (size_t r = 0; r < race->folds->n_repeats; r++) {
-            if (!is_judged(race, r, i)) continue;
+            if (!karma_i_row_is_judged(race, r, i)) continue;
             const float *own = race->runs[run].scores + (r * n + i) * K;
             for (size_t k = 0; k < K; k++) scores[k] = (double)own[k];
             sum += row_loss(payload, race->task, race->table, i, scores);
@@ -103,7 +96,8 @@ static karma_status measure_gaps(double *gap, const karma_i_race *race, const un
         fill_losses(losses, scores, race, best, row_loss, payload);
         mean_and_error(&level, &error, losses, NULL, n);
     } else if (st == KARMA_OK) {
-        for (size_t f = 0; f < race->n_done; f++) losses[f] = fold_counts(race, f) ? race->runs[best].values[f] : NAN;
+        for (size_t f = 0; f < race->n_done; f++)
+            losses[f] = karma_i_fold_counts(race, f) ? race->runs[best].values[f] : NAN;
         mean_and_error(&level, &error, losses, NULL, race->n_done);
         if (!race->hidden_fold) error *= sqrt((double)race->folds->n_repeats); /* repeats add little information */
     }
@@ -162,67 +156,39 @@ static void take_simplest(karma_i_choice *out, const karma_i_race *race, const u
         }
 }
 
-/* --- stacking ------------------------------------------------------------------------------------------ */
+/* --- weights by the scores themselves ------------------------------------------------------------------- */
 
-/* Non-negative weights, summing to 1, for which the mean of scores is closest to the targets (±1 for classes,
- * or numbers) in mean square over the left-out rows: min ½ wᵀAw - bᵀw by coordinate descent, where A and b
- * are second moments of scores and targets. */
-static void solve_weights(double *weights, const double *A, const double *b, size_t n) {
-    for (size_t i = 0; i < n; i++) weights[i] = 0.0;
-    for (int sweep = 0; sweep < 2000; sweep++) {
-        double moved = 0.0;
-        for (size_t i = 0; i < n; i++) {
-            double slope = b[i];
-            for (size_t j = 0; j < n; j++) slope -= A[i * n + j] * weights[j];
-            if (!(A[i * n + i] > 0.0)) continue;
-            double next = fmax(0.0, weights[i] + slope / A[i * n + i]);
-            moved = fmax(moved, fabs(next - weights[i]));
-            weights[i] = next;
-        }
-        if (moved < 1e-9) break;
+/* Drops runs with a tiny part of the average. At least one stays. */
+static void drop_light(karma_i_choice *choice, double least) {
+    double sum = 0.0;
+    size_t kept = 0;
+    for (size_t i = 0; i < choice->n; i++) sum += choice->weights[i];
+    for (size_t i = 0; i < choice->n && sum > 0.0; i++) {
+        if (!(choice->weights[i] > least * sum)) continue;
+        choice->runs[kept] = choice->runs[i];
+        choice->weights[kept++] = choice->weights[i];
     }
+    choice->n = kept ? kept : 1;
+    if (!kept) choice->weights[0] = 1.0;
 }
 
 static karma_status stack(karma_i_choice *out, const karma_i_race *race, karma_error *err) {
-    size_t n = out->n, rows = race->table->n_rows, K = race->task->n_outputs;
-    double *A = karma_i_zalloc(n, n * sizeof *A), *b = karma_i_zalloc(n, sizeof *b), *s = karma_i_alloc(n, sizeof *s);
-    karma_i_outputs outputs = {0};
-    karma_status st =
-        A && b && s ? karma_i_outputs_fill(&outputs, race->task, race->table, err) : karma_i_fail_memory(err);
-    for (size_t t = 0; st == KARMA_OK && t < race->task->n_heads; t++) {
-        const karma_i_head *head = &race->task->heads[t];
-        double shift = head->labels.task == KARMA_TASK_REGRESS ? head->labels.shift : 0.0;
-        double factor = head->labels.task == KARMA_TASK_REGRESS ? head->labels.factor : 1.0;
-        for (size_t at = 0; at < race->folds->n_repeats * rows; at++)
-            for (size_t k = head->first_output; k < head->first_output + head->n_outputs; k++) {
-                double weight = outputs.weights[at % rows * K + k];
-                double target = outputs.targets[at % rows * K + k];
-                if (!is_judged(race, at / rows, at % rows) || !(weight > 0.0)) continue;
-                for (size_t i = 0; i < n; i++)
-                    s[i] = ((double)race->runs[out->runs[i]].scores[at * K + k] - shift) * factor;
-                for (size_t i = 0; i < n; i++) {
-                    b[i] += weight * s[i] * target;
-                    for (size_t j = 0; j < n; j++) A[i * n + j] += weight * s[i] * s[j];
-                }
-            }
-    }
-    if (st == KARMA_OK) {
-        double sum = 0.0;
-        size_t kept = 0;
-        solve_weights(out->weights, A, b, n);
-        for (size_t i = 0; i < n; i++) sum += out->weights[i];
-        for (size_t i = 0; i < n && sum > 0.0; i++) {
-            if (!(out->weights[i] > 1e-4 * sum)) continue;
-            out->runs[kept] = out->runs[i];
-            out->weights[kept++] = out->weights[i];
-        }
-        out->n = kept ? kept : 1;
-        if (!kept) out->weights[0] = 1.0;
-    }
-    karma_i_outputs_clear(&outputs);
-    karma_i_free(A);
-    karma_i_free(b);
-    karma_i_free(s);
+    karma_i_moments_of_scores m;
+    KARMA_TRY(karma_i_average_moments(&m, race, out->runs, out->n, err));
+    karma_i_average_stack(out->weights, &m);
+    karma_i_moments_of_scores_clear(&m);
+    drop_light(out, LEAST_STACKED);
+    return KARMA_OK;
+}
+
+/* Numbers whose goal is a mean squared error: the scores say which weights make that error small. */
+static karma_status reweigh(karma_i_choice *choice, const karma_i_race *race, karma_error *err) {
+    karma_i_moments_of_scores m;
+    if (choice->n < 2) return KARMA_OK;
+    KARMA_TRY(karma_i_average_moments(&m, race, choice->runs, choice->n, err));
+    karma_status st = karma_i_average_reweigh(choice->weights, &m, err);
+    karma_i_moments_of_scores_clear(&m);
+    if (st == KARMA_OK) drop_light(choice, LEAST_PART);
     return st;
 }
 
@@ -257,6 +223,9 @@ karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_
         choice.n = 1;
     }
     if (st == KARMA_OK && rule == KARMA_RULE_STACK) st = stack(&choice, race, err);
+    if (st == KARMA_OK && rule == KARMA_RULE_COMMITTEE && row_loss == karma_i_goal_row_loss &&
+        karma_i_goal_is_squared(((const karma_i_judge *)payload)->goal, race->task))
+        st = reweigh(&choice, race, err);
     if (st == KARMA_OK) make_sum_one(&choice);
     karma_i_free(gap);
     if (st == KARMA_OK)

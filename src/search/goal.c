@@ -108,6 +108,14 @@ int karma_i_goal_is_mean(karma_goal goal) {
     return !metric || metric->row_loss; /* the metrics that auto stands for are */
 }
 
+int karma_i_goal_is_squared(karma_goal goal, const karma_i_task *task) {
+    for (size_t t = 0; t < task->n_heads; t++) {
+        karma_goal own = karma_i_goal_of_target(goal, task, t);
+        if (own != KARMA_GOAL_R2 && own != KARMA_GOAL_RMSE) return 0;
+    }
+    return 1;
+}
+
 karma_i_row_loss_fn karma_i_judge_row_loss(const karma_i_judge *judge) {
     return karma_i_goal_is_mean(judge->goal) ? karma_i_goal_row_loss : NULL;
 }

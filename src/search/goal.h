@@ -46,6 +46,8 @@ double karma_i_goal_row_loss(const void *judge, const karma_i_task *task, const 
                              const double *scores);
 /* Whether a goal is a mean over rows, or a function of one: R2 and RMSE of the mean squared error. */
 int karma_i_goal_is_mean(karma_goal goal);
+/* Whether it is a function of the mean squared error (R2 and RMSE), for every target. */
+int karma_i_goal_is_squared(karma_goal goal, const karma_i_task *task);
 /* karma_i_goal_row_loss, or NULL if the goal is not a mean over rows. */
 karma_i_row_loss_fn karma_i_judge_row_loss(const karma_i_judge *judge);
 

@@ -657,6 +657,113 @@ static void stacking_finds_the_mix(void **state) {
     karma_table_free(table);
 }
 
+/* What a committee for squared error minimises, for given weights: n / (10 σ²) mean squared error + Σ w log(w / p),
+ * straight from the scores. Errors are in units of the label: only their ratio counts. */
+static double reweighed_objective(const racing *r, const double *w, const double *p, size_t n) {
+    size_t N = karma_table_n_rows(r->race.table);
+    double squared = 0.0, best = INFINITY, divergence = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        double own = 0.0;
+        for (size_t i = 0; i < N; i++)
+            own += pow((double)r->race.runs[k].scores[i] - r->race.table->targets[0].value[i], 2);
+        best = fmin(best, own / (double)N);
+        if (w[k] > 0.0) divergence += w[k] * log(w[k] / p[k]);
+    }
+    for (size_t i = 0; i < N; i++) {
+        double error = -r->race.table->targets[0].value[i];
+        for (size_t k = 0; k < n; k++) error += w[k] * (double)r->race.runs[k].scores[i];
+        squared += error * error / (double)N;
+    }
+    return (double)N / (10.0 * best) * squared + divergence;
+}
+
+/* exp(-g²/2), g the gap of the mean squared error in standard errors of the best's mean. */
+static void soft_weights(double *p, const racing *r, size_t n) {
+    size_t N = karma_table_n_rows(r->race.table), best = 0;
+    double mean[9] = {0.0}, spread = 0.0, sum = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        for (size_t i = 0; i < N; i++)
+            mean[k] += pow((double)r->race.runs[k].scores[i] - r->race.table->targets[0].value[i], 2) / (double)N;
+        if (mean[k] < mean[best]) best = k;
+    }
+    for (size_t i = 0; i < N; i++)
+        spread +=
+            pow(pow((double)r->race.runs[best].scores[i] - r->race.table->targets[0].value[i], 2) - mean[best], 2);
+    double error = sqrt(spread / (double)(N - 1) / (double)N);
+    for (size_t k = 0; k < n; k++) sum += p[k] = exp(-0.5 * pow((mean[k] - mean[best]) / error, 2));
+    for (size_t k = 0; k < n; k++) p[k] /= sum;
+}
+
+/* Numbers: no other weights than the committee's have a smaller objective. Two candidates whose errors cancel get more
+ * weight than by their own errors, and a copy shares its weight. */
+static void a_committee_of_numbers_fits_its_scores(void **state) {
+    (void)state;
+    enum { N = 80, RUNS = 4 };
+    static const karma_i_C_grid one = {1, {1}, {0}};
+    table_plan plan = {N, 3, 0, 0, 0.8, 0, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    for (size_t repeats = 1; repeats <= 2; repeats++) {
+        racing r;
+        karma_i_choice choice;
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 7);
+        start(&r, table, &o, repeats, NULL, 0);
+        for (size_t k = 0; k < RUNS; k++) add(&r, KERNELS[k], &one);
+        r.race.n_done = repeats * FOLDS;
+        for (size_t i = 0; i < N; i++) {
+            double y = table->targets[0].value[i], a = karma_i_rng_normal(&rng), b = karma_i_rng_normal(&rng);
+            for (size_t rep = 0; rep < repeats; rep++) {
+                r.race.runs[0].scores[rep * N + i] = (float)(y + 3.0 * a);
+                r.race.runs[1].scores[rep * N + i] = (float)(y - 3.0 * a + b);
+                r.race.runs[2].scores[rep * N + i] = (float)(y + 3.0 * a);
+                r.race.runs[3].scores[rep * N + i] = (float)(y + 2.0 * a + 2.0 * b);
+            }
+        }
+        for (size_t k = 0; k < RUNS; k++)
+            for (size_t f = 0; f < r.race.n_done; f++) {
+                karma_i_fold fold;
+                double own[N];
+                assert_int_equal(karma_i_fold_test(&fold, &r.folds, f, NULL), KARMA_OK);
+                for (size_t i = 0; i < fold.test->n_rows; i++)
+                    own[i] = (double)r.race.runs[k].scores[fold.test_rows[i]];
+                assert_int_equal(karma_i_goal_value(&r.race.runs[k].values[f], &r.judge, &r.task, fold.test, own, NULL),
+                                 KARMA_OK);
+                karma_i_fold_clear(&fold);
+            }
+        assert_int_equal(
+            karma_i_choose(&choice, KARMA_RULE_COMMITTEE, &r.race, NULL, karma_i_goal_row_loss, &r.judge, 9, NULL),
+            KARMA_OK);
+        double w[RUNS] = {0.0}, p[RUNS], sum = 0.0;
+        soft_weights(p, &r, RUNS);
+        for (size_t m = 0; m < choice.n; m++) sum += w[choice.runs[m]] = choice.weights[m];
+        assert_true(fabs(sum - 1.0) < 1e-12);
+        assert_true(w[1] > p[1] + 0.1);
+        assert_true(fabs(w[0] - w[2]) < 1e-6);
+        double least = reweighed_objective(&r, w, p, RUNS);
+        for (int trial = 0; trial < 2000; trial++) {
+            double other[RUNS], total = 0.0, size = pow(10.0, -4.0 * karma_i_rng_uniform(&rng));
+            for (size_t k = 0; k < RUNS; k++)
+                total += other[k] = fmax(w[k], 1e-9) * exp(size * karma_i_rng_normal(&rng));
+            for (size_t k = 0; k < RUNS; k++) other[k] /= total;
+            assert_true(reweighed_objective(&r, other, p, RUNS) > least - 1e-4);
+        }
+        assert_true(reweighed_objective(&r, p, p, RUNS) > least + 1.0);
+        karma_i_choice_clear(&choice);
+        /* by absolute error the weights stay soft */
+        karma_i_judge absolute = r.judge;
+        absolute.goal = KARMA_GOAL_MAE;
+        assert_int_equal(
+            karma_i_choose(&choice, KARMA_RULE_COMMITTEE, &r.race, NULL, karma_i_goal_row_loss, &absolute, 9, NULL),
+            KARMA_OK);
+        for (size_t m = 0; m < choice.n; m++) w[choice.runs[m]] = choice.weights[m];
+        assert_true(fabs(w[0] - w[2]) < 1e-12 && w[1] < 0.5);
+        karma_i_choice_clear(&choice);
+        finish(&r);
+    }
+    karma_table_free(table);
+}
+
 /* A candidate that is worse on nearly all rows is dropped after two folds, except for the one that all are compared
  * with. */
 static void hopeless_candidates_are_dropped(void **state) {
@@ -748,6 +855,7 @@ int main(void) {
         cmocka_unit_test(a_committee_is_not_searched),
         cmocka_unit_test(rules_choose_by_their_definition),
         cmocka_unit_test(stacking_finds_the_mix),
+        cmocka_unit_test(a_committee_of_numbers_fits_its_scores),
         cmocka_unit_test(hopeless_candidates_are_dropped),
         cmocka_unit_test(rows_are_scored_by_the_choice_of_other_folds),
     };
