@@ -36,12 +36,12 @@ karma_status karma_i_baseline_targets(double **targets, double **weights, const 
     const karma_fit_options *options = &learner->task->options;
     size_t n = train->n_rows, n_outputs = learner->task->n_outputs;
     double *y = karma_i_alloc(n, n_outputs * sizeof *y), *w = karma_i_alloc(n, n_outputs * sizeof *w);
+    const karma_i_labelled rows = {&train->targets[0], train->row_weight, n};
     karma_i_head head = {0}; /* the task's, as these rows have it */
     karma_i_partition split = karma_i_partition_whole(n);
     karma_status st = y && w ? karma_i_head_copy(&head, &learner->task->heads[0], err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_head_relearn(&head, &train->targets[0], &split, options, err);
-    if (st == KARMA_OK)
-        st = karma_i_head_targets(y, w, n_outputs, &head, &train->targets[0], train->row_weight, n, options, err);
+    if (st == KARMA_OK) st = karma_i_head_targets(y, w, n_outputs, &head, &rows, options, err);
     karma_i_head_clear(&head);
     if (st == KARMA_OK) {
         *targets = y;

@@ -19,32 +19,37 @@ static size_t best_of(const double *sums) {
 
 /* --- fit by fit ---------------------------------------------------------------------------------------- */
 
-static karma_status add_value(double *sum, double strength, double *scores, const karma_i_baseline *baseline,
-                              const karma_i_task *task, karma_goal goal, const karma_table *train,
-                              const karma_table *test, const karma_hooks *hooks, karma_error *err) {
-    const karma_i_judge judge = {.goal = goal};
+/* What a strength is judged by: a method learns from rows and predicts others. */
+typedef struct trial {
+    const karma_i_baseline *baseline;
+    const karma_i_task *task;
+    karma_goal goal;
+    const karma_table *train, *test;
+} trial;
+
+static karma_status add_value(double *sum, double strength, double *scores, const trial *t, const karma_hooks *hooks,
+                              karma_error *err) {
+    const karma_i_judge judge = {.goal = t->goal};
     karma_i_baseline_options options;
     karma_i_learner *learner = NULL;
     double value = 0.0;
     karma_i_baseline_options_init(&options);
     options.strength = strength;
-    options.impute.seed = (uint64_t)task->options.seed;
-    KARMA_TRY(karma_i_learner_fit(&learner, baseline, task, train, &options, hooks, err));
-    karma_status st = karma_i_learner_score(scores, learner, test, hooks, err);
-    if (st == KARMA_OK) st = karma_i_goal_value(&value, &judge, task, test, scores, err);
+    options.impute.seed = (uint64_t)t->task->options.seed;
+    KARMA_TRY(karma_i_learner_fit(&learner, t->baseline, t->task, t->train, &options, hooks, err));
+    karma_status st = karma_i_learner_score(scores, learner, t->test, hooks, err);
+    if (st == KARMA_OK) st = karma_i_goal_value(&value, &judge, t->task, t->test, scores, err);
     if (st == KARMA_OK) *sum += value;
     karma_i_learner_free(learner);
     return st;
 }
 
 /* Adds the goal of each strength on the rows of `test` to sums[strength]. */
-static karma_status add_values(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
-                               karma_goal goal, const karma_table *train, const karma_table *test,
-                               const karma_hooks *hooks, karma_error *err) {
-    double *scores = karma_i_alloc(test->n_rows, task->n_outputs * sizeof *scores);
+static karma_status add_values(double *sums, const trial *t, const karma_hooks *hooks, karma_error *err) {
+    double *scores = karma_i_alloc(t->test->n_rows, t->task->n_outputs * sizeof *scores);
     karma_status st = scores ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t s = 0; st == KARMA_OK && s < N_STRENGTHS; s++) {
-        st = add_value(&sums[s], strengths[s], scores, baseline, task, goal, train, test, hooks, err);
+        st = add_value(&sums[s], strengths[s], scores, t, hooks, err);
         if (st == KARMA_OK && karma_i_progress(hooks, "tuning", s, N_STRENGTHS))
             st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
     }
@@ -54,21 +59,20 @@ static karma_status add_values(double *sums, const karma_i_baseline *baseline, c
 
 /* Imputation does not depend on the strength, so it is done once; then comes the plain kernel of complete
  * rows. */
-static karma_status add_filled(double *sums, const karma_i_baseline *baseline, const karma_i_task *task,
-                               karma_goal goal, const karma_table *train, const karma_table *test,
-                               const karma_hooks *hooks, karma_error *err) {
+static karma_status add_filled(double *sums, const trial *t, const karma_hooks *hooks, karma_error *err) {
     karma_i_imputer *imputer = NULL;
     karma_table *full_train = NULL, *full_test = NULL;
-    karma_fit_options gamma_1 = task->options; /* borrows its texts */
+    karma_fit_options gamma_1 = t->task->options; /* borrows its texts */
     karma_i_impute_options options;
     karma_i_impute_options_init(&options);
-    options.seed = (uint64_t)task->options.seed;
+    options.seed = (uint64_t)t->task->options.seed;
     gamma_1.gamma = 1;
-    karma_i_task plain = karma_i_task_with(task, &gamma_1);
-    karma_status st = karma_i_imputer_learn(&imputer, baseline->imputer, train, &options, hooks, err);
-    if (st == KARMA_OK) st = karma_i_imputer_apply(&full_train, imputer, train, hooks, err);
-    if (st == KARMA_OK) st = karma_i_imputer_apply(&full_test, imputer, test, hooks, err);
-    if (st == KARMA_OK) st = add_values(sums, &karma_i_baseline_karma, &plain, goal, full_train, full_test, hooks, err);
+    karma_i_task plain = karma_i_task_with(t->task, &gamma_1);
+    karma_status st = karma_i_imputer_learn(&imputer, t->baseline->imputer, t->train, &options, hooks, err);
+    if (st == KARMA_OK) st = karma_i_imputer_apply(&full_train, imputer, t->train, hooks, err);
+    if (st == KARMA_OK) st = karma_i_imputer_apply(&full_test, imputer, t->test, hooks, err);
+    const trial filled = {&karma_i_baseline_karma, &plain, t->goal, full_train, full_test};
+    if (st == KARMA_OK) st = add_values(sums, &filled, hooks, err);
     karma_table_free(full_train);
     karma_table_free(full_test);
     karma_i_imputer_free(imputer);
@@ -79,8 +83,8 @@ static karma_status add_fold(double *sums, const karma_i_baseline *baseline, con
                              const karma_i_folds *folds, size_t number, const karma_hooks *hooks, karma_error *err) {
     karma_i_fold fold;
     KARMA_TRY(karma_i_fold_split(&fold, folds, number, err));
-    karma_status st =
-        (baseline->imputer ? add_filled : add_values)(sums, baseline, task, goal, fold.train, fold.test, hooks, err);
+    const trial t = {baseline, task, goal, fold.train, fold.test};
+    karma_status st = (baseline->imputer ? add_filled : add_values)(sums, &t, hooks, err);
     karma_i_fold_clear(&fold);
     return st;
 }

@@ -43,34 +43,44 @@ karma_coverage karma_i_coverage_of(karma_i_covered_row *rows, size_t n, double l
 
 /* --- rows with labels ---------------------------------------------------------------------------------- */
 
-static karma_status cover_numbers(karma_i_covered_row *rows, size_t *n, const karma_i_judged *j,
-                                  const karma_model *model, size_t target, const karma_table *table, double level,
-                                  const size_t *observed, karma_error *err) {
+/* Rows whose intervals or sets are judged. */
+typedef struct covering {
+    const karma_model *model;
+    size_t target;
+    const karma_table *table;
+    double level;
+    const size_t *observed; /* cells of each row */
+} covering;
+
+static karma_status cover_numbers(karma_i_covered_row *rows, size_t *n, const covering *c, const karma_i_judged *j,
+                                  karma_error *err) {
+    const karma_table *table = c->table;
     double *low = karma_i_alloc(table->n_rows, sizeof *low), *high = karma_i_alloc(table->n_rows, sizeof *high);
-    karma_status st = low && high ? karma_predict_intervals(low, high, model, target, table, j->scores, level, err)
-                                  : karma_i_fail_memory(err);
+    karma_status st = low && high
+                          ? karma_predict_intervals(low, high, c->model, c->target, table, j->scores, c->level, err)
+                          : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++)
         if (!isnan(j->labels[i]))
-            rows[(*n)++] = (karma_i_covered_row){observed[i], j->weights[i], high[i] - low[i],
+            rows[(*n)++] = (karma_i_covered_row){c->observed[i], j->weights[i], high[i] - low[i],
                                                  low[i] <= j->labels[i] && j->labels[i] <= high[i]};
     karma_i_free(low);
     karma_i_free(high);
     return st;
 }
 
-static karma_status cover_classes(karma_i_covered_row *rows, size_t *n, const karma_i_judged *j,
-                                  const karma_model *model, size_t target, const karma_table *table, double level,
-                                  const size_t *observed, karma_error *err) {
+static karma_status cover_classes(karma_i_covered_row *rows, size_t *n, const covering *c, const karma_i_judged *j,
+                                  karma_error *err) {
+    const karma_table *table = c->table;
     size_t K = j->head->labels.n_classes;
     unsigned char *sets = karma_i_alloc(table->n_rows, K);
-    karma_status st =
-        sets ? karma_predict_sets(sets, model, target, table, j->scores, level, err) : karma_i_fail_memory(err);
+    karma_status st = sets ? karma_predict_sets(sets, c->model, c->target, table, j->scores, c->level, err)
+                           : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < table->n_rows; i++) {
         double size = 0.0;
         if (isnan(j->labels[i])) continue;
         for (size_t k = 0; k < K; k++) size += sets[i * K + k];
         rows[(*n)++] =
-            (karma_i_covered_row){observed[i], j->weights[i], size, j->truth[i] < K && sets[i * K + j->truth[i]]};
+            (karma_i_covered_row){c->observed[i], j->weights[i], size, j->truth[i] < K && sets[i * K + j->truth[i]]};
     }
     karma_i_free(sets);
     return st;
@@ -83,8 +93,8 @@ karma_status karma_i_cover_rows(karma_i_covered_row *rows, size_t *n, const karm
     size_t *observed = karma_i_alloc(table->n_rows, sizeof *observed);
     karma_status st = observed ? karma_i_count_observed(observed, model, table, err) : karma_i_fail_memory(err);
     int is_number = judged.head->labels.task == KARMA_TASK_REGRESS;
-    if (st == KARMA_OK)
-        st = (is_number ? cover_numbers : cover_classes)(rows, n, &judged, model, target, table, level, observed, err);
+    const covering c = {model, target, table, level, observed};
+    if (st == KARMA_OK) st = (is_number ? cover_numbers : cover_classes)(rows, n, &c, &judged, err);
     karma_i_free(observed);
     karma_i_judged_clear(&judged);
     return st;

@@ -104,11 +104,11 @@ static void notify_cost(const karma_explanations *e, const karma_model *model, c
 /* The parts of one row, then the bias, in the units of the solver. */
 static karma_status explain_row(double *parts, double *errors, const karma_explanations *e, karma_i_game *game,
                                 size_t row, const karma_explain_options *options, karma_error *err) {
-    const size_t *attributes = e->attribute + e->start[row];
     size_t n = e->start[row + 1] - e->start[row];
+    const karma_i_players players = {row, e->attribute + e->start[row], n};
     if (e->is_split) return split_row(parts, game, row, n, err);
-    if (n <= KARMA_EXACT_SHAPLEY) return karma_i_shapley_exact(parts, errors, game, row, attributes, n, err);
-    return karma_i_shapley_sample(parts, errors, game, row, attributes, n, choose_samples(options, n),
+    if (n <= KARMA_EXACT_SHAPLEY) return karma_i_shapley_exact(parts, errors, game, &players, err);
+    return karma_i_shapley_sample(parts, errors, game, &players, choose_samples(options, n),
                                   row_seed((uint64_t)options->seed, row), err);
 }
 

@@ -96,13 +96,13 @@ static karma_status score_sets(karma_i_game *game, int all, karma_error *err) {
 
 /* Sets are the bits of a number, in descending order: set m is at place all - m and is made from an earlier
  * set, which has one more attribute, the first that m lacks. */
-static karma_status add_all_sets(karma_i_game *game, size_t row, const size_t *attributes, size_t n, karma_error *err) {
-    size_t all = ((size_t)1 << n) - 1;
-    KARMA_TRY(start_sets(game, row, err));
+static karma_status add_all_sets(karma_i_game *game, const karma_i_players *players, karma_error *err) {
+    size_t all = ((size_t)1 << players->n) - 1;
+    KARMA_TRY(start_sets(game, players->row, err));
     for (size_t m = all; m-- > 0;) {
         size_t lacks = 0;
         while (m >> lacks & 1) lacks++;
-        KARMA_TRY(add_set_without(game, all - (m | (size_t)1 << lacks), attributes[lacks], err));
+        KARMA_TRY(add_set_without(game, all - (m | (size_t)1 << lacks), players->attributes[lacks], err));
     }
     return KARMA_OK;
 }
@@ -114,10 +114,10 @@ static double set_weight(size_t n, size_t size) {
     return 1.0 / ((double)n * choices);
 }
 
-karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game *game, size_t row,
-                                   const size_t *attributes, size_t n, karma_error *err) {
-    size_t K = game->model->task.n_outputs, all = ((size_t)1 << n) - 1;
-    KARMA_TRY(add_all_sets(game, row, attributes, n, err));
+karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game *game, const karma_i_players *players,
+                                   karma_error *err) {
+    size_t K = game->model->task.n_outputs, n = players->n, all = ((size_t)1 << n) - 1;
+    KARMA_TRY(add_all_sets(game, players, err));
     KARMA_TRY(score_sets(game, 1, err));
     memset(values, 0, n * K * sizeof *values);
     memset(errors, 0, n * K * sizeof *errors);
@@ -168,11 +168,11 @@ static karma_status new_sampling(sampling *s, size_t n, size_t n_outputs, size_t
 }
 
 /* `all`: of all members, otherwise of those alone that are placed in a subspace. */
-static karma_status score_ends(sampling *s, karma_i_game *game, size_t row, const size_t *attributes, int all,
+static karma_status score_ends(sampling *s, karma_i_game *game, const karma_i_players *players, int all,
                                karma_error *err) {
-    KARMA_TRY(start_sets(game, row, err));
+    KARMA_TRY(start_sets(game, players->row, err));
     KARMA_TRY(karma_i_rows_append(game->work, game->work, 0, err));
-    for (size_t k = 0; k < s->n; k++) karma_i_rows_hide(game->work, 1, attributes[k]);
+    for (size_t k = 0; k < s->n; k++) karma_i_rows_hide(game->work, 1, players->attributes[k]);
     KARMA_TRY(score_sets(game, all, err));
     memcpy(s->ends, game->scores, 2 * s->n_outputs * sizeof *s->ends);
     return KARMA_OK;
@@ -240,24 +240,25 @@ static double bytes_of_parts(const karma_model *model, size_t n) {
     return bytes;
 }
 
-static karma_status make_parts(part_tables *p, const karma_i_game *game, size_t row, const size_t *attributes, size_t n,
+static karma_status make_parts(part_tables *p, const karma_i_game *game, const karma_i_players *players,
                                karma_error *err) {
     const karma_model *model = game->model;
     *p = (part_tables){karma_i_zalloc(model->n_members, sizeof *p->tables), model->n_members};
     karma_status st = p->tables ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t m = 0; st == KARMA_OK && m < p->n; m++)
         if (!karma_i_member_is_placed(model, m))
-            st = karma_i_reveal_table_init(&p->tables[m], &model->members[m].kernel, game->rows, row, attributes, n,
-                                           karma_i_rows_all(model->support), game->threads, err);
+            st = karma_i_reveal_table_init(&p->tables[m], &model->members[m].kernel, game->rows, players->row,
+                                           players->attributes, players->n, karma_i_rows_all(model->support),
+                                           game->threads, err);
     if (st != KARMA_OK) free_parts(p);
     return st;
 }
 
 /* v(all) and v(∅) from the parts: the parts and the fast kernel differ in the last digits of single
  * precision, which must not count as contributions. */
-static karma_status grow_ends(sampling *s, karma_i_game *game, const part_tables *parts, size_t row,
-                              const size_t *attributes, karma_error *err) {
-    karma_status st = score_ends(s, game, row, attributes, 0, err);
+static karma_status grow_ends(sampling *s, karma_i_game *game, const part_tables *parts, const karma_i_players *players,
+                              karma_error *err) {
+    karma_status st = score_ends(s, game, players, 0, err);
     for (size_t m = 0; st == KARMA_OK && m < parts->n; m++) {
         const karma_i_reveal_table *table = &parts->tables[m];
         const double *coefficients = game->model->members[m].coefficients;
@@ -306,14 +307,14 @@ static karma_status grow_orders(double *sets, const karma_i_game *game, const pa
 }
 
 /* Scores of all sets of a batch of orders into game->scores, behind those of the whole row. */
-static karma_status score_orders(karma_i_game *game, const sampling *s, size_t row, const size_t *attributes,
+static karma_status score_orders(karma_i_game *game, const sampling *s, const karma_i_players *players,
                                  const part_tables *parts, size_t n_pairs, karma_error *err) {
     size_t n = s->n, n_sets = 1 + n_pairs * 2 * (n - 1), K = s->n_outputs;
     if (!parts->tables || needs_sets(game)) {
-        KARMA_TRY(start_sets(game, row, err));
+        KARMA_TRY(start_sets(game, players->row, err));
         for (size_t pair = 0; pair < n_pairs; pair++)
             for (int reversed = 0; reversed < 2; reversed++)
-                KARMA_TRY(add_order(game, attributes, s->order + pair * n, n, reversed, err));
+                KARMA_TRY(add_order(game, players->attributes, s->order + pair * n, n, reversed, err));
         KARMA_TRY(score_sets(game, !parts->tables, err));
     } else {
         if (!karma_i_reserve(&game->scores, &game->score_capacity, n_sets * K, sizeof *game->scores))
@@ -323,7 +324,7 @@ static karma_status score_orders(karma_i_game *game, const sampling *s, size_t r
     return parts->tables ? grow_orders(game->scores + K, game, parts, s, n_pairs, err) : KARMA_OK;
 }
 
-static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, const size_t *attributes,
+static karma_status play_batch(sampling *s, karma_i_game *game, const karma_i_players *players,
                                const part_tables *parts, size_t n_pairs, karma_i_rng *rng, karma_error *err) {
     size_t n = s->n, sets_a_pair = 2 * (n - 1);
     for (size_t pair = 0; pair < n_pairs; pair++) {
@@ -331,7 +332,7 @@ static karma_status play_batch(sampling *s, karma_i_game *game, size_t row, cons
         for (size_t k = 0; k < n; k++) order[k] = k;
         karma_i_rng_shuffle(rng, order, n);
     }
-    KARMA_TRY(score_orders(game, s, row, attributes, parts, n_pairs, err));
+    KARMA_TRY(score_orders(game, s, players, parts, n_pairs, err));
     for (size_t pair = 0; pair < n_pairs; pair++) /* behind the whole row */
         take_pair(s, game->scores + (1 + pair * sets_a_pair) * s->n_outputs, s->order + pair * n);
     return KARMA_OK;
@@ -345,10 +346,10 @@ static void spread_rest(double *values, const double *mean, size_t n, size_t K) 
     for (size_t k = 0; k < n; k++) values[k * K] = mean[k * K] + rest / (double)n;
 }
 
-karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, size_t row,
-                                    const size_t *attributes, size_t n, size_t samples, uint64_t seed,
-                                    karma_error *err) {
-    size_t n_pairs = (samples + 1) / 2, batch = SETS_AT_A_TIME / (2 * n), K = game->model->task.n_outputs;
+karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, const karma_i_players *players,
+                                    size_t samples, uint64_t seed, karma_error *err) {
+    size_t n_pairs = (samples + 1) / 2, n = players->n, batch = SETS_AT_A_TIME / (2 * n),
+           K = game->model->task.n_outputs;
     if (batch == 0) batch = 1;
     if (batch > n_pairs) batch = n_pairs;
     karma_i_rng rng;
@@ -356,16 +357,16 @@ karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game
     karma_i_rng_init(&rng, seed);
     part_tables parts = {NULL, 0};
     karma_status st = new_sampling(&s, n, K, batch, err);
-    if (st == KARMA_OK) st = score_ends(&s, game, row, attributes, 1, err);
+    if (st == KARMA_OK) st = score_ends(&s, game, players, 1, err);
     for (size_t o = 0; st == KARMA_OK && o < K; o++) { /* v(∅); the first value holds the sum until the end */
         values[n * K + o] = s.ends[K + o];
         values[o] = s.ends[o] - s.ends[K + o];
     }
     if (st == KARMA_OK && game->reuses_parts && bytes_of_parts(game->model, n) <= MOST_PART_BYTES)
-        st = make_parts(&parts, game, row, attributes, n, err);
-    if (st == KARMA_OK && parts.tables) st = grow_ends(&s, game, &parts, row, attributes, err);
+        st = make_parts(&parts, game, players, err);
+    if (st == KARMA_OK && parts.tables) st = grow_ends(&s, game, &parts, players, err);
     for (size_t done = 0; st == KARMA_OK && done < n_pairs; done += batch)
-        st = play_batch(&s, game, row, attributes, &parts, n_pairs - done < batch ? n_pairs - done : batch, &rng, err);
+        st = play_batch(&s, game, players, &parts, n_pairs - done < batch ? n_pairs - done : batch, &rng, err);
     if (st == KARMA_OK) {
         for (size_t o = 0; o < K; o++) spread_rest(values + o, s.mean + o, n, K);
         for (size_t k = 0; k < n * K; k++) errors[k] = sqrt(s.m2[k] / ((double)(n_pairs - 1) * (double)n_pairs));

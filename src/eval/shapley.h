@@ -30,17 +30,23 @@ int karma_i_member_is_placed(const karma_model *model, size_t member);
 karma_status karma_i_game_init(karma_i_game *game, karma_error *err);
 void karma_i_game_clear(karma_i_game *game);
 
-/* values[k * n_outputs + o] of the k-th of the n attributes that the row observes, and v(∅) behind the last of them;
+/* The attributes that a row observes. */
+typedef struct karma_i_players {
+    size_t row; /* of the game's rows */
+    const size_t *attributes;
+    size_t n;
+} karma_i_players;
+
+/* values[k * n_outputs + o] of the k-th of the n players, and v(∅) behind the last of them;
  * errors[k * n_outputs + o] likewise, without it. */
 
 /* By all 2^n sets; errors become 0. */
-karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game *game, size_t row,
-                                   const size_t *attributes, size_t n, karma_error *err);
+karma_status karma_i_shapley_exact(double *values, double *errors, karma_i_game *game, const karma_i_players *players,
+                                   karma_error *err);
 /* The mean over `samples` orders (rounded up to even), drawn in pairs: an order and its reverse, whose errors tend to
  * cancel. Pairs are independent, so that standard errors are those of their means. Every order adds up to v(all) -
  * v(∅), and so do the means. n >= 1, samples >= 4. */
-karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, size_t row,
-                                    const size_t *attributes, size_t n, size_t samples, uint64_t seed,
-                                    karma_error *err);
+karma_status karma_i_shapley_sample(double *values, double *errors, karma_i_game *game, const karma_i_players *players,
+                                    size_t samples, uint64_t seed, karma_error *err);
 
 #endif

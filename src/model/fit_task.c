@@ -186,9 +186,10 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
     const karma_i_forest *forest = karma_i_leaf_forest(model, which, rows->n_rows, options);
     if (st == KARMA_OK && forest) {
+        const karma_i_leaf_problem leaves = {forest, planned->kernel.factors[0].encoding, path, total_weight, &problem,
+                                             options};
         karma_i_free(all);
-        return karma_i_leaf_machine_learn(&member->leaf_coefficients, info, forest, planned->kernel.factors[0].encoding,
-                                          path, total_weight, &problem, options, hooks, err);
+        return karma_i_leaf_machine_learn(&member->leaf_coefficients, info, &leaves, hooks, err);
     }
     *info = (karma_fit_info){.solver = karma_i_choose_solver(options, &problem)};
     if (options->solver == KARMA_SOLVER_AUTO && info->solver == KARMA_SOLVER_NYSTROM && which == 0)
@@ -264,9 +265,9 @@ karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, cons
     model->info.n_rows = karma_i_table_split(table).n_rows;
     model->info.n_columns = table->n_attributes;
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
+    const karma_i_lesson lesson = {&model->task, table, &outputs, grown};
     if (st == KARMA_OK)
-        st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &model->task, &outputs, table,
-                                   grown, hooks, err);
+        st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &lesson, hooks, err);
     int is_split = karma_i_table_ranks(table)->size > 1; /* a process may have no first row */
     if (st == KARMA_OK)
         st = is_split ? karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err)

@@ -231,41 +231,45 @@ karma_status karma_i_head_class_weights(double *class_weights, const karma_i_hea
 
 /* --- targets ------------------------------------------------------------------------------------------- */
 
+static double weight_of_row(const karma_i_labelled *rows, size_t i) {
+    return rows->weights ? rows->weights[i] : 1.0;
+}
+
 static void number_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
-                           const karma_i_target *target, const double *row_weights, size_t n_rows) {
-    for (size_t i = 0; i < n_rows; i++)
+                           const karma_i_labelled *rows) {
+    const double *value = rows->target->value;
+    for (size_t i = 0; i < rows->n; i++)
         for (size_t o = head->first_output; o < head->first_output + head->n_outputs; o++) {
-            int known = !isnan(target->value[i]);
-            targets[i * stride + o] = known ? (target->value[i] - head->labels.shift) * head->labels.factor : 0.0;
-            weights[i * stride + o] = !known ? 0.0 : row_weights ? row_weights[i] : 1.0;
+            int known = !isnan(value[i]);
+            targets[i * stride + o] = known ? (value[i] - head->labels.shift) * head->labels.factor : 0.0;
+            weights[i * stride + o] = known ? weight_of_row(rows, i) : 0.0;
         }
 }
 
 static void class_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
-                          const size_t *classes, const double *class_weights, const double *row_weights,
-                          size_t n_rows) {
-    for (size_t i = 0; i < n_rows; i++)
+                          const size_t *classes, const double *class_weights, const karma_i_labelled *rows) {
+    for (size_t i = 0; i < rows->n; i++)
         for (size_t k = 0; k < head->n_outputs; k++) {
             size_t at = i * stride + head->first_output + k;
             int known = classes[i] < head->labels.n_classes;
             targets[at] = classes[i] == (head->n_outputs == 1 ? 1 : k) ? 1.0 : -1.0;
-            weights[at] = known ? class_weights[classes[i]] * (row_weights ? row_weights[i] : 1.0) : 0.0;
+            weights[at] = known ? class_weights[classes[i]] * weight_of_row(rows, i) : 0.0;
         }
 }
 
 karma_status karma_i_head_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
-                                  const karma_i_target *target, const double *row_weights, size_t n_rows,
-                                  const karma_fit_options *options, karma_error *err) {
+                                  const karma_i_labelled *rows, const karma_fit_options *options, karma_error *err) {
     if (head->labels.task == KARMA_TASK_REGRESS) {
-        number_targets(targets, weights, stride, head, target, row_weights, n_rows);
+        number_targets(targets, weights, stride, head, rows);
         return KARMA_OK;
     }
-    size_t *classes = karma_i_alloc(n_rows, sizeof *classes);
+    size_t *classes = karma_i_alloc(rows->n, sizeof *classes);
     double *class_weights = karma_i_alloc(head->labels.n_classes, sizeof *class_weights);
-    karma_status st = classes && class_weights ? karma_i_labels_classes(classes, &head->labels, target, n_rows, err)
-                                               : karma_i_fail_memory(err);
+    karma_status st = classes && class_weights
+                          ? karma_i_labels_classes(classes, &head->labels, rows->target, rows->n, err)
+                          : karma_i_fail_memory(err);
     if (st == KARMA_OK) st = karma_i_head_class_weights(class_weights, head, options, err);
-    if (st == KARMA_OK) class_targets(targets, weights, stride, head, classes, class_weights, row_weights, n_rows);
+    if (st == KARMA_OK) class_targets(targets, weights, stride, head, classes, class_weights, rows);
     karma_i_free(classes);
     karma_i_free(class_weights);
     return st;

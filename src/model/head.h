@@ -45,11 +45,17 @@ karma_status karma_i_quantiles_parse(double **out, size_t *n_out, const karma_fi
 /* losses[0..n_outputs) of the head's outputs. */
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
                                  karma_error *err);
+/* The labels of rows for one target. */
+typedef struct karma_i_labelled {
+    const karma_i_target *target;
+    const double *weights; /* of the rows, or NULL: all are 1 */
+    size_t n;
+} karma_i_labelled;
+
 /* Fills the head's columns of targets[row * stride + output] and weights[row * stride + output]: the weight is that of
  * the row times that of its class, and 0 where there is not a label. */
 karma_status karma_i_head_targets(double *targets, double *weights, size_t stride, const karma_i_head *head,
-                                  const karma_i_target *target, const double *row_weights, size_t n_rows,
-                                  const karma_fit_options *options, karma_error *err);
+                                  const karma_i_labelled *rows, const karma_fit_options *options, karma_error *err);
 /* Fails if --class-weight names a class that no target has. */
 karma_status karma_i_check_class_weights(const karma_i_head *heads, size_t n_heads, const karma_fit_options *options,
                                          karma_error *err);

@@ -62,8 +62,10 @@ static void add_boosted(double *coefficients, const karma_i_forest *forest, doub
 
 /* One C after the other, each from the solution of the one before. */
 static karma_status walk(double *coefficients, karma_fit_info *info, const karma_i_features *features, double value,
-                         const karma_i_C_grid *path, double total_weight, const karma_i_problem *problem,
-                         const karma_fit_options *options, const karma_hooks *hooks, karma_error *err) {
+                         const karma_i_leaf_problem *leaves, const karma_hooks *hooks, karma_error *err) {
+    const karma_i_C_grid *path = leaves->path;
+    const karma_i_problem *problem = leaves->problem;
+    const karma_fit_options *options = leaves->options;
     size_t p = features->n_features, K = problem->n_outputs, n = features->n_rows;
     double C = options->C == KARMA_AUTO ? (double)n / problem->kernel->terms[0].weight : options->C;
     double side_by_side = fmax(1.0, SUM_BYTES / ((double)p * SUMS_PER_OUTPUT * sizeof(double)));
@@ -88,16 +90,17 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
         fill_info(info, &result, primal.C, n);
         for (size_t k = 0; k < K; k++)
             for (size_t f = 0; f < p; f++)
-                coefficients[f * K + k] += path->weights[c] / total_weight * weights[k * p + f] / value;
+                coefficients[f * K + k] += path->weights[c] / leaves->total_weight * weights[k * p + f] / value;
     }
     karma_i_free(weights);
     return st;
 }
 
-karma_status karma_i_leaf_machine_learn(double **out, karma_fit_info *info, const karma_i_forest *forest,
-                                        size_t encoding, const karma_i_C_grid *path, double total_weight,
-                                        const karma_i_problem *problem, const karma_fit_options *options,
+karma_status karma_i_leaf_machine_learn(double **out, karma_fit_info *info, const karma_i_leaf_problem *leaves,
                                         const karma_hooks *hooks, karma_error *err) {
+    const karma_i_forest *forest = leaves->forest;
+    const karma_i_C_grid *path = leaves->path;
+    const karma_i_problem *problem = leaves->problem;
     size_t T = forest->n_trees, p = forest->leaf_start[T], n = problem->rows->n_rows;
     double value = sqrt(problem->kernel->terms[0].weight / (double)T);
     uint32_t *codes = NULL;
@@ -106,15 +109,14 @@ karma_status karma_i_leaf_machine_learn(double **out, karma_fit_info *info, cons
     karma_status st = coefficients ? KARMA_OK : karma_i_fail_memory(err);
     *info = (karma_fit_info){.solver = KARMA_SOLVER_PRIMAL};
     if (st == KARMA_OK && path->factors[0] == 0.0) {
-        add_boosted(coefficients, forest, path->weights[0] / total_weight, value);
+        add_boosted(coefficients, forest, path->weights[0] / leaves->total_weight, value);
         karma_i_info_add(info, &(karma_fit_info){.solver = KARMA_SOLVER_PRIMAL, .rounds = T});
     }
     int is_solved = path->n == 1 && path->factors[0] == 0.0; /* then nothing is needed of the rows */
     if (st == KARMA_OK && !is_solved)
-        st = number_leaves(&codes, forest, karma_i_rows_encoding(problem->rows, encoding), err);
+        st = number_leaves(&codes, forest, karma_i_rows_encoding(problem->rows, leaves->encoding), err);
     if (st == KARMA_OK && !is_solved) st = karma_i_features_codes(&features, codes, n, T, p, value, err);
-    if (st == KARMA_OK && !is_solved)
-        st = walk(coefficients, info, features, value, path, total_weight, problem, options, hooks, err);
+    if (st == KARMA_OK && !is_solved) st = walk(coefficients, info, features, value, leaves, hooks, err);
     karma_i_features_free(features);
     karma_i_free(codes);
     if (st == KARMA_OK)

@@ -14,11 +14,18 @@
 const karma_i_forest *karma_i_leaf_forest(const karma_model *model, size_t member, size_t n_rows,
                                           const karma_fit_options *options);
 
-/* coefficients[leaf * n_outputs + output], leaves tree by tree: the weighted sum of the machines of `path`, whose
- * weights are divided by total_weight. The problem's rows have the forest's encoding `encoding`. */
-karma_status karma_i_leaf_machine_learn(double **coefficients, karma_fit_info *info, const karma_i_forest *forest,
-                                        size_t encoding, const karma_i_C_grid *path, double total_weight,
-                                        const karma_i_problem *problem, const karma_fit_options *options,
+/* What machines are learned from. */
+typedef struct karma_i_leaf_problem {
+    const karma_i_forest *forest;
+    size_t encoding;            /* the forest's among those of the problem's rows */
+    const karma_i_C_grid *path; /* the machines */
+    double total_weight;        /* their weights are divided by it */
+    const karma_i_problem *problem;
+    const karma_fit_options *options;
+} karma_i_leaf_problem;
+
+/* coefficients[leaf * n_outputs + output], leaves tree by tree: the weighted sum of the machines. */
+karma_status karma_i_leaf_machine_learn(double **coefficients, karma_fit_info *info, const karma_i_leaf_problem *leaves,
                                         const karma_hooks *hooks, karma_error *err);
 
 /* Appends one row per leaf to `support`; in all other encodings nothing of these rows is observed. */

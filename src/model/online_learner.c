@@ -112,9 +112,9 @@ static karma_status learn_columns(karma_model *model, const karma_table *first, 
     if (!model->members) return karma_i_fail_memory(err);
     model->n_members = 1;
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, first, err);
+    const karma_i_lesson lesson = {&model->task, first, &outputs, NULL};
     if (st == KARMA_OK)
-        st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &model->task, &outputs, first,
-                                   NULL, hooks, err);
+        st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &lesson, hooks, err);
     if (st == KARMA_OK) st = karma_i_encoder_apply(&rows, &model->encoder, first, NULL, err);
     if (st == KARMA_OK) st = learn_kernel(&model->members[0].kernel, &plan->members[0].kernel, rows, threads, err);
     if (st == KARMA_OK) st = start_part(model, rows, budget, err);

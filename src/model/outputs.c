@@ -52,10 +52,9 @@ karma_status karma_i_outputs_fill(karma_i_outputs *out, const karma_i_task *task
     karma_status st = out->targets && out->weights && out->losses ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t t = 0; st == KARMA_OK && t < task->n_heads; t++) {
         const karma_i_head *head = &task->heads[t];
+        const karma_i_labelled rows = {&table->targets[t], row_weights, table->n_rows};
         st = karma_i_head_losses(out->losses + head->first_output, head, &task->options, err);
-        if (st == KARMA_OK)
-            st = karma_i_head_targets(out->targets, out->weights, n, head, &table->targets[t], row_weights,
-                                      table->n_rows, &task->options, err);
+        if (st == KARMA_OK) st = karma_i_head_targets(out->targets, out->weights, n, head, &rows, &task->options, err);
     }
     karma_i_free(row_weights);
     return st;

@@ -30,13 +30,14 @@ static void clear_supervision(supervision *s) {
     karma_i_free(s->is_held_out);
 }
 
-static karma_status supervise(supervision *s, const karma_i_task *task, const karma_i_outputs *o,
-                              const karma_table *table, karma_error *err) {
-    size_t n = table->n_rows, K = task->n_outputs;
+static karma_status supervise(supervision *s, const karma_i_lesson *lesson, karma_error *err) {
+    const karma_i_task *task = lesson->task;
+    const karma_i_outputs *o = lesson->outputs;
+    size_t n = lesson->table->n_rows, K = task->n_outputs;
     karma_i_folds folds = {0};
     s->losses = karma_i_alloc(K, sizeof *s->losses);
     s->is_held_out = karma_i_alloc(n, sizeof *s->is_held_out);
-    karma_status st = s->losses && s->is_held_out ? karma_i_folds_init(&folds, task, table, REFINE_FOLDS, 1,
+    karma_status st = s->losses && s->is_held_out ? karma_i_folds_init(&folds, task, lesson->table, REFINE_FOLDS, 1,
                                                                        (uint64_t)task->options.seed, 0, err)
                                                   : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) s->is_held_out[i] = karma_i_folds_number(&folds, 0, i) == 0;
@@ -115,14 +116,14 @@ static const supervised_learn_fn supervised_learners[KARMA_N_KERNELS] = {[KARMA_
                                                                          [KARMA_KERNEL_FOREST] = karma_i_grow_bagged};
 
 static karma_status learn_recipe(karma_i_encoder *encoder, double *seconds, size_t which, karma_kernel_kind kind,
-                                 const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                                 const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
+                                 const karma_i_lesson *lesson, const karma_hooks *hooks, karma_error *err) {
+    const karma_i_task *task = lesson->task;
     double began = karma_i_now();
-    karma_status st = karma_i_encoder_learn_kind(encoder, which, kind, table, &task->options, hooks, err);
-    if (st == KARMA_OK && kind == KARMA_KERNEL_BOOST && grown)
-        st = karma_i_forest_copy(&encoder->recipes[which]->forest, grown, err);
+    karma_status st = karma_i_encoder_learn_kind(encoder, which, kind, lesson->table, &task->options, hooks, err);
+    if (st == KARMA_OK && kind == KARMA_KERNEL_BOOST && lesson->grown)
+        st = karma_i_forest_copy(&encoder->recipes[which]->forest, lesson->grown, err);
     else if (st == KARMA_OK && supervised_learners[kind])
-        st = supervised_learners[kind](encoder->recipes[which], task, outputs, table, hooks, err);
+        st = supervised_learners[kind](encoder->recipes[which], task, lesson->outputs, lesson->table, hooks, err);
     if (seconds) seconds[which] = karma_i_now() - began;
     return st;
 }
@@ -136,35 +137,31 @@ static int asks_hooks(size_t which, karma_kernel_kind kind) {
 /* Learns several recipes at once: a subspace is estimated while columns are weighted. Each thread learns one
  * recipe, since OpenMP makes new threads for every loop inside a loop. */
 static void learn_side_by_side(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
-                               const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                               const karma_i_forest *grown, const karma_hooks *hooks, karma_error *errors) {
+                               const karma_i_lesson *lesson, const karma_hooks *hooks, karma_error *errors) {
     size_t n = encoder->n;
-#pragma omp parallel num_threads(karma_i_threads(task->options.threads))
+#pragma omp parallel num_threads(karma_i_threads(lesson->task->options.threads))
     {
 #pragma omp master
         for (size_t e = 0; e < n; e++)
-            if (asks_hooks(e, kinds[e]))
-                (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown, hooks, &errors[e]);
+            if (asks_hooks(e, kinds[e])) (void)learn_recipe(encoder, seconds, e, kinds[e], lesson, hooks, &errors[e]);
 #pragma omp for schedule(dynamic)
         for (size_t e = 0; e < n; e++)
-            if (!asks_hooks(e, kinds[e]))
-                (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown, NULL, &errors[e]);
+            if (!asks_hooks(e, kinds[e])) (void)learn_recipe(encoder, seconds, e, kinds[e], lesson, NULL, &errors[e]);
     }
 }
 
 /* Recipes are independent. With few rows they are learned in parallel. Many rows keep all threads busy with
  * one recipe; and only one thread at a time may communicate with other processes. */
 static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const karma_kernel_kind *kinds,
-                              const karma_i_task *task, const karma_i_outputs *outputs, const karma_table *table,
-                              const karma_i_forest *grown, const karma_hooks *hooks, karma_error *err) {
+                              const karma_i_lesson *lesson, const karma_hooks *hooks, karma_error *err) {
     karma_error errors[KARMA_N_KERNELS] = {0};
     size_t n = encoder->n;
-    if (n > 1 && table->n_rows <= SIDE_BY_SIDE_ROWS && karma_i_table_ranks(table)->size == 1)
-        learn_side_by_side(encoder, seconds, kinds, task, outputs, table, grown, hooks, errors);
+    if (n > 1 && lesson->table->n_rows <= SIDE_BY_SIDE_ROWS && karma_i_table_ranks(lesson->table)->size == 1)
+        learn_side_by_side(encoder, seconds, kinds, lesson, hooks, errors);
     else
         for (size_t e = 0; e < n; e++)
-            (void)learn_recipe(encoder, seconds, e, kinds[e], task, outputs, table, grown,
-                               asks_hooks(e, kinds[e]) ? hooks : NULL, &errors[e]);
+            (void)learn_recipe(encoder, seconds, e, kinds[e], lesson, asks_hooks(e, kinds[e]) ? hooks : NULL,
+                               &errors[e]);
     for (size_t e = 0; e < n; e++) {
         if (errors[e].status == KARMA_OK) continue;
         if (err) *err = errors[e];
@@ -174,16 +171,17 @@ static karma_status learn_all(karma_i_encoder *encoder, double *seconds, const k
 }
 
 karma_status karma_i_learn_recipes(karma_i_encoder *out, double *seconds, const karma_kernel_kind *kinds,
-                                   size_t n_kinds, const karma_i_task *task, const karma_i_outputs *outputs,
-                                   const karma_table *table, const karma_i_forest *grown, const karma_hooks *hooks,
+                                   size_t n_kinds, const karma_i_lesson *lesson, const karma_hooks *hooks,
                                    karma_error *err) {
+    const karma_table *table = lesson->table;
+    const karma_fit_options *options = &lesson->task->options;
     karma_i_encoder encoder = {0};
     supervision s = {0};
     karma_status st = karma_i_encoder_new(&encoder, n_kinds, err);
-    if (st == KARMA_OK) st = learn_all(&encoder, seconds, kinds, task, outputs, table, grown, hooks, err);
-    if (st == KARMA_OK && task->options.refine > 0 && table->n_rows >= REFINE_FOLDS) {
-        st = supervise(&s, task, outputs, table, err);
-        if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, &task->options, hooks, err);
+    if (st == KARMA_OK) st = learn_all(&encoder, seconds, kinds, lesson, hooks, err);
+    if (st == KARMA_OK && options->refine > 0 && table->n_rows >= REFINE_FOLDS) {
+        st = supervise(&s, lesson, err);
+        if (st == KARMA_OK) st = karma_i_encoder_refine(&encoder, table, &s.labels, options, hooks, err);
     }
     clear_supervision(&s);
     if (st == KARMA_OK)

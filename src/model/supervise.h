@@ -6,12 +6,17 @@
 #include "model/outputs.h"
 #include "prep/encoder.h"
 
-/* One recipe for each of the kinds, from the rows of `table`, whose outputs these are. seconds (or NULL): what each of
- * them took, on one thread. grown (or NULL): boosted trees that these rows and options have given before; they are
- * copied. */
+/* What recipes are learned from. */
+typedef struct karma_i_lesson {
+    const karma_i_task *task;
+    const karma_table *table;
+    const karma_i_outputs *outputs; /* of the table's rows */
+    const karma_i_forest *grown;    /* boosted trees that these rows and options have given before, or NULL */
+} karma_i_lesson;
+
+/* One recipe for each of the kinds. seconds (or NULL): what each of them took, on one thread. */
 karma_status karma_i_learn_recipes(karma_i_encoder *out, double *seconds, const karma_kernel_kind *kinds,
-                                   size_t n_kinds, const karma_i_task *task, const karma_i_outputs *outputs,
-                                   const karma_table *table, const karma_i_forest *grown, const karma_hooks *hooks,
+                                   size_t n_kinds, const karma_i_lesson *lesson, const karma_hooks *hooks,
                                    karma_error *err);
 
 #endif

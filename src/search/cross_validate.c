@@ -230,18 +230,18 @@ static void finish_sums(karma_cv *cv) {
     }
 }
 
-static karma_status new_cv(karma_cv *cv, const karma_i_task *task, size_t n_folds, size_t n_repeats, karma_error *err) {
-    cv->n_folds = n_folds;
-    cv->n_repeats = n_repeats;
+/* The arrays; the numbers of folds and repeats are set. */
+static karma_status new_cv(karma_cv *cv, const karma_i_task *task, karma_error *err) {
+    size_t n_values = cv->n_folds * cv->n_repeats;
     cv->n_targets = task->n_heads;
     cv->targets = karma_i_zalloc(cv->n_targets, sizeof *cv->targets);
-    cv->kernels = karma_i_zalloc(n_folds * n_repeats, sizeof *cv->kernels);
+    cv->kernels = karma_i_zalloc(n_values, sizeof *cv->kernels);
     cv->coverages = karma_i_zalloc(cv->n_targets, sizeof *cv->coverages);
     if (!cv->targets || !cv->kernels || !cv->coverages) return karma_i_fail_memory(err);
     for (size_t t = 0; t < cv->n_targets; t++) {
         cv->targets[t].goal = karma_i_goal_of_target(cv->goal, task, t);
-        cv->targets[t].values = karma_i_alloc(n_folds * n_repeats, sizeof(double));
-        cv->targets[t].majority = karma_i_alloc(n_folds * n_repeats, sizeof(double));
+        cv->targets[t].values = karma_i_alloc(n_values, sizeof(double));
+        cv->targets[t].majority = karma_i_alloc(n_values, sizeof(double));
         if (!cv->targets[t].values || !cv->targets[t].majority) return karma_i_fail_memory(err);
     }
     return KARMA_OK;
@@ -285,16 +285,15 @@ static karma_status run_repeats(karma_cv *cv, const fold_visitor *visitor, const
 }
 
 static karma_status validate_rows(karma_cv *cv, const fold_visitor *visitor, const karma_table *rows,
-                                  const karma_fit_options *fit, const karma_search_options *search, size_t n_folds,
-                                  size_t n_repeats, const karma_hooks *hooks, karma_error *err) {
+                                  const karma_fit_options *fit, const karma_search_options *search,
+                                  const karma_hooks *hooks, karma_error *err) {
     karma_i_task task;
     karma_fit_options own = *fit; /* borrows its texts; the kind of the labels is fixed for all folds */
-    if (n_folds > rows->n_rows) n_folds = rows->n_rows;
     KARMA_TRY(karma_i_task_learn(&task, rows, fit, hooks, err));
     cv->n_rows = rows->n_rows;
     if (own.task == KARMA_TASK_AUTO && task.n_heads == 1) own.task = (int)task.heads[0].labels.task;
     karma_status st = karma_i_goal_resolve(&cv->goal, (karma_goal)search->goal, &task, err);
-    if (st == KARMA_OK) st = new_cv(cv, &task, n_folds, n_repeats, err);
+    if (st == KARMA_OK) st = new_cv(cv, &task, err);
     if (st == KARMA_OK) st = run_repeats(cv, visitor, &task, rows, &own, search, hooks, err);
     karma_i_task_clear(&task);
     return st;
@@ -330,11 +329,13 @@ karma_status karma_cross_validate_with(karma_cv *out, const karma_table *table, 
         return karma_i_fail(err, KARMA_ERR_OPTION, "cross-validation takes at least 2 folds and 1 repeat");
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;
+    cv.n_folds = folds < rows->n_rows ? folds : rows->n_rows;
+    cv.n_repeats = repeats;
     karma_status st = start_visits(&visitor, table, err);
     if (st == KARMA_OK && rows->n_rows < 2)
         st = karma_i_fail(err, KARMA_ERR_DATA, "cross-validation needs at least two labelled rows");
     else if (st == KARMA_OK)
-        st = validate_rows(&cv, &visitor, rows, &own_fit, &own_search, folds, repeats, hooks, err);
+        st = validate_rows(&cv, &visitor, rows, &own_fit, &own_search, hooks, err);
     karma_i_free(visitor.numbers);
     karma_table_free(labelled);
     if (st == KARMA_OK)

@@ -235,9 +235,8 @@ static karma_status learn_encoder(fold_data *f, karma_i_race *race, encoding_wat
         race->is_rank_cut_short |= watch->has_stopped && race->is_choosing_rank;
         race->is_choosing_rank = watch->has_stopped = 0;
         f->task.options.subspace_rank = race->subspace_rank;
-        if (st == KARMA_OK)
-            st = karma_i_learn_recipes(&f->encoder, seconds, kinds, n_kinds, &f->task, &f->outputs, f->tables.train,
-                                       NULL, &hooks, err);
+        const karma_i_lesson lesson = {&f->task, f->tables.train, &f->outputs, NULL};
+        if (st == KARMA_OK) st = karma_i_learn_recipes(&f->encoder, seconds, kinds, n_kinds, &lesson, &hooks, err);
         for (size_t k = 0; k < n_kinds; k++) race->recipe_seconds[kinds[k]] = seconds[k];
         if (st == KARMA_OK && watch->has_stopped) { /* a subspace after one step says nothing about its kernels */
             karma_i_encoder_clear(&f->encoder);

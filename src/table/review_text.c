@@ -59,15 +59,9 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                     table->n_rows, finding->value == 1.0 ? "has" : "have");
 }
 
-static int is_of_target_or_rows(karma_finding_kind kind) {
-    return kind == KARMA_FINDING_SINGLE_CLASS || kind == KARMA_FINDING_CLASS_SPELLINGS || kind == KARMA_FINDING_TOTAL ||
-           kind == KARMA_FINDING_NO_LABEL || kind == KARMA_FINDING_HEADER || kind == KARMA_FINDING_ONE_CLASS ||
-           kind == KARMA_FINDING_EMPTY_ROWS || kind == KARMA_FINDING_CLASS_NUMBERS;
-}
-
 /* Categories that have the form of dates, durations or numbers with units. */
-static int form_text(char *text, size_t size, const karma_finding *finding, const karma_table *table,
-                     const char *name) {
+static int form_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    const char *name = karma_table_attribute_name(table, finding->column);
     if (finding->kind == KARMA_FINDING_DATES)
         return snprintf(
             text, size,
@@ -97,57 +91,94 @@ static int form_text(char *text, size_t size, const karma_finding *finding, cons
                     name, karma_table_level(table, finding->column, 0));
 }
 
-int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
-    if (is_of_target_or_rows(finding->kind)) return target_text(text, size, finding, table);
+/* Categories that may be spellings of one another, marks for missing values, or numbers. */
+static int level_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
     const char *name = karma_table_attribute_name(table, finding->column);
-    switch (finding->kind) {
-    case KARMA_FINDING_EMPTY:
-        return snprintf(text, size, "column '%.60s' has no observed cell", name);
-    case KARMA_FINDING_CONSTANT:
-        return snprintf(text, size, "column '%.60s' has the same value in all rows", name);
-    case KARMA_FINDING_ID:
-        return snprintf(text, size,
-                        "column '%.60s' looks like an identifier: it is different in almost every row. Use option 'id' "
-                        "'%.60s' to leave it out of the model",
-                        name, name);
-    case KARMA_FINDING_TEXT:
-        return snprintf(text, size,
-                        "column '%.60s' looks like free text, which is not learned from well. Use option 'ignore' "
-                        "'%.60s' to leave it out",
-                        name, name);
-    case KARMA_FINDING_COPY:
-        return snprintf(text, size, "column '%.60s' is a copy of column '%.60s'", name,
-                        karma_table_attribute_name(table, finding->other));
-    case KARMA_FINDING_LEAK:
-        return snprintf(text, size,
-                        "column '%.60s' determines the target '%.60s' %s. If it is not known when you predict, use "
-                        "option 'ignore' '%.60s'",
-                        name, karma_table_target_name(table, 0),
-                        finding->value < 1.0 ? "in almost all rows" : "exactly", name);
-    case KARMA_FINDING_TELLING_HOLES:
-        return snprintf(
-            text, size,
-            "missing values in column '%.60s' go with the target: missing rates differ by %.0f percentage points", name,
-            100.0 * finding->value);
-    case KARMA_FINDING_PART_COPY:
-        return snprintf(text, size,
-                        "column '%.60s' is a copy of column '%.60s' except for missing values: they are equal in all "
-                        "%.0f rows that have both",
-                        name, karma_table_attribute_name(table, finding->other), finding->value);
-    case KARMA_FINDING_SPELLINGS:
+    if (finding->kind == KARMA_FINDING_SPELLINGS)
         return spelling_text(text, size, "column", name, karma_table_level(table, finding->column, finding->other),
                              karma_table_level(table, finding->column, (size_t)finding->value), "categories");
-    case KARMA_FINDING_MARK:
+    if (finding->kind == KARMA_FINDING_MARK)
         return snprintf(text, size,
                         "column '%.60s': '%.30s' is read as a category. If it stands for a missing value, use option "
                         "'missing' '%.30s'",
                         name, karma_table_level(table, finding->column, finding->other),
                         karma_table_level(table, finding->column, finding->other));
+    return snprintf(text, size,
+                    "column '%.60s' is read as categories, which have no order, but %.0f%% of its values are numbers",
+                    name, floor(100.0 * finding->value));
+}
+
+/* Columns that equal another column. */
+static int copy_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    const char *name = karma_table_attribute_name(table, finding->column);
+    const char *other = karma_table_attribute_name(table, finding->other);
+    if (finding->kind == KARMA_FINDING_COPY)
+        return snprintf(text, size, "column '%.60s' is a copy of column '%.60s'", name, other);
+    return snprintf(text, size,
+                    "column '%.60s' is a copy of column '%.60s' except for missing values: they are equal in all "
+                    "%.0f rows that have both",
+                    name, other, finding->value);
+}
+
+/* Columns that have to do with the first target. */
+static int label_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    const char *name = karma_table_attribute_name(table, finding->column);
+    if (finding->kind == KARMA_FINDING_LEAK)
+        return snprintf(text, size,
+                        "column '%.60s' determines the target '%.60s' %s. If it is not known when you predict, use "
+                        "option 'ignore' '%.60s'",
+                        name, karma_table_target_name(table, 0),
+                        finding->value < 1.0 ? "in almost all rows" : "exactly", name);
+    return snprintf(
+        text, size,
+        "missing values in column '%.60s' go with the target: missing rates differ by %.0f percentage points", name,
+        100.0 * finding->value);
+}
+
+/* The values of a column by itself. */
+static int value_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    const char *name = karma_table_attribute_name(table, finding->column);
+    if (finding->kind == KARMA_FINDING_EMPTY) return snprintf(text, size, "column '%.60s' has no observed cell", name);
+    if (finding->kind == KARMA_FINDING_CONSTANT)
+        return snprintf(text, size, "column '%.60s' has the same value in all rows", name);
+    if (finding->kind == KARMA_FINDING_ID)
+        return snprintf(text, size,
+                        "column '%.60s' looks like an identifier: it is different in almost every row. Use option 'id' "
+                        "'%.60s' to leave it out of the model",
+                        name, name);
+    if (finding->kind == KARMA_FINDING_TEXT)
+        return snprintf(text, size,
+                        "column '%.60s' looks like free text, which is not learned from well. Use option 'ignore' "
+                        "'%.60s' to leave it out",
+                        name, name);
+    return snprintf(text, size,
+                    "column '%.60s' has %g in %zu rows, far from all its other values. If it stands for a missing "
+                    "value, use option 'missing' '%g', which counts in all columns",
+                    name, finding->value, finding->other, finding->value);
+}
+
+int karma_finding_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
+    switch (finding->kind) {
+    case KARMA_FINDING_EMPTY:
+    case KARMA_FINDING_CONSTANT:
+    case KARMA_FINDING_ID:
+    case KARMA_FINDING_TEXT:
+    case KARMA_FINDING_CODE:
+        return value_text(text, size, finding, table);
+    case KARMA_FINDING_COPY:
+    case KARMA_FINDING_PART_COPY:
+        return copy_text(text, size, finding, table);
+    case KARMA_FINDING_LEAK:
+    case KARMA_FINDING_TELLING_HOLES:
+        return label_text(text, size, finding, table);
+    case KARMA_FINDING_SPELLINGS:
+    case KARMA_FINDING_MARK:
     case KARMA_FINDING_NUMBERS:
-        return snprintf(
-            text, size,
-            "column '%.60s' is read as categories, which have no order, but %.0f%% of its values are numbers", name,
-            floor(100.0 * finding->value));
+        return level_text(text, size, finding, table);
+    case KARMA_FINDING_DATES:
+    case KARMA_FINDING_DURATIONS:
+    case KARMA_FINDING_UNITS:
+        return form_text(text, size, finding, table);
     case KARMA_FINDING_SINGLE_CLASS:
     case KARMA_FINDING_CLASS_SPELLINGS:
     case KARMA_FINDING_TOTAL:
@@ -156,16 +187,7 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_ONE_CLASS:
     case KARMA_FINDING_EMPTY_ROWS:
     case KARMA_FINDING_CLASS_NUMBERS:
-        break;
-    case KARMA_FINDING_CODE:
-        return snprintf(text, size,
-                        "column '%.60s' has %g in %zu rows, far from all its other values. If it stands for a missing "
-                        "value, use option 'missing' '%g', which counts in all columns",
-                        name, finding->value, finding->other, finding->value);
-    case KARMA_FINDING_DATES:
-    case KARMA_FINDING_DURATIONS:
-    case KARMA_FINDING_UNITS:
-        return form_text(text, size, finding, table, name);
+        return target_text(text, size, finding, table);
     }
     return 0;
 }

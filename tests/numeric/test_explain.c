@@ -517,7 +517,8 @@ static void check_game(karma_i_game *game, const char *text, size_t row, const s
         size_t n_hidden = 0;
         for (size_t k = 0; k < n; k++)
             if (!(m >> k & 1)) hidden[n_hidden++] = observed[k];
-        assert_int_equal(karma_i_shapley_exact(values, errors, game, row, hidden, n_hidden, NULL), KARMA_OK);
+        assert_int_equal(karma_i_shapley_exact(values, errors, game, &(karma_i_players){row, hidden, n_hidden}, NULL),
+                         KARMA_OK);
         for (size_t o = 0; o < K; o++)
             close_to(values[n_hidden * K + o], wanted[(s->n_rows + m) * K + o], size, 2e-6, "v of a set");
     }
@@ -637,12 +638,12 @@ static void an_additive_game_gives_the_exact_split(void **state) {
         for (size_t i = 0; i < 10; i++) {
             size_t n = e.start[i + 1] - e.start[i], K = m->task.n_outputs;
             const double *wanted = e.contribution + e.start[i] * K;
-            const size_t *attributes = e.attribute + e.start[i];
+            const karma_i_players players = {i, e.attribute + e.start[i], n};
             assert_true(n > 0 && (n + 1) * K <= 200);
             for (int exact = 0; exact < 2; exact++) {
                 if (exact && n > 12) continue;
-                karma_status st = exact ? karma_i_shapley_exact(values, errors, &game, i, attributes, n, NULL)
-                                        : karma_i_shapley_sample(values, errors, &game, i, attributes, n, 9, 3, NULL);
+                karma_status st = exact ? karma_i_shapley_exact(values, errors, &game, &players, NULL)
+                                        : karma_i_shapley_sample(values, errors, &game, &players, 9, 3, NULL);
                 assert_int_equal(st, KARMA_OK);
                 for (size_t v = 0; v < n * K; v++) close_to(values[v], wanted[v], 1.0, 2e-5, "value");
                 for (size_t v = 0; v < n * K; v++) close_to(errors[v], 0.0, 1.0, 1e-5, "error");
@@ -671,10 +672,11 @@ static void an_order_and_its_reverse_cancel(void **state) {
     assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
     size_t attributes[10];
     double wanted[11], values[11], errors[10];
+    const karma_i_players players = {0, attributes, 10};
     karma_i_rows_list_observed(attributes, rows, 0);
     assert_int_equal(karma_i_rows_n_observed(rows, 0), 10);
-    assert_int_equal(karma_i_shapley_exact(wanted, errors, &game, 0, attributes, 10, NULL), KARMA_OK);
-    assert_int_equal(karma_i_shapley_sample(values, errors, &game, 0, attributes, 10, 4, 1, NULL), KARMA_OK);
+    assert_int_equal(karma_i_shapley_exact(wanted, errors, &game, &players, NULL), KARMA_OK);
+    assert_int_equal(karma_i_shapley_sample(values, errors, &game, &players, 4, 1, NULL), KARMA_OK);
     for (size_t k = 0; k < 10; k++) {
         close_to(values[k], wanted[k], 1.0, 1e-5, "value");
         close_to(errors[k], 0.0, 1.0, 1e-5, "error");
@@ -738,8 +740,9 @@ static void check_reuse(const recipe *r, const char *target) {
             karma_i_game game = {.model = m, .threads = 1 + reuses, .rows = rows};
             assert_int_equal(karma_i_game_init(&game, NULL), KARMA_OK);
             game.reuses_parts = reuses;
-            assert_int_equal(
-                karma_i_shapley_sample(values[reuses], errors[reuses], &game, i, attributes, n, 12, 7, NULL), KARMA_OK);
+            assert_int_equal(karma_i_shapley_sample(values[reuses], errors[reuses], &game,
+                                                    &(karma_i_players){i, attributes, n}, 12, 7, NULL),
+                             KARMA_OK);
             karma_i_game_clear(&game);
         }
         for (size_t k = 0; k < n * K; k++) scale = fmax(scale, fabs(values[0][k]));
