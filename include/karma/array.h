@@ -1,4 +1,4 @@
-/* The shortest way: learn from one array, predict for another. Cells are row-major, NaN is missing.
+/* The shortest program: learn from one array, predict for another. Cells are row-major, NaN is missing.
  *
  *     karma_model *model = NULL;
  *     if (karma_fit_array(&model, cells, n_rows, n_columns, labels, NULL, NULL, &err) == KARMA_OK)
@@ -17,8 +17,8 @@ extern "C" {
 /* Learns from n_rows rows of n_columns cells and one label per row (NaN: the row has none). Without options the kernel
  * and its settings are chosen by the default search (karma_search); with `fit` alone there is no search; with both,
  * karma_search is called with both. Labels with few distinct values are classes, others are numbers, unless fit->task
- * is set. Errors: those of karma_search and karma_fit, and KARMA_ERR_DATA for an infinite cell. Cost: that of these.
- * Threads: safe; inputs are only read. */
+ * is set. Errors: those of karma_search and karma_fit, and KARMA_ERR_DATA for an infinite cell. Cost: that of these
+ * functions. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_fit_array(karma_model **out, const double *cells, size_t n_rows, size_t n_columns,
                                        const double *labels, const karma_fit_options *fit,
                                        const karma_search_options *search, karma_error *err);

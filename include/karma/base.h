@@ -36,9 +36,9 @@ typedef struct karma_error {
     char message[480];
 } karma_error;
 
-/* Called from time to time during long work. A non-zero return value asks the work to stop early.
- * `done` of `total` counts the units that `stage` names; where no total is known it is 0 and `stage` is the whole
- * message ("gap 0.03, goal 0.001"). Always called from the caller's thread. */
+/* Called from time to time during long work. A non-zero return value asks the work to stop early. `done` of `total`
+ * counts the units that `stage` names; where no total is known it is 0 and `stage` is the whole message ("gap 0.03,
+ * goal 0.001"). Always called from the caller's thread. */
 typedef int (*karma_progress_fn)(void *payload, const char *stage, size_t done, size_t total);
 
 /* Called with one sentence that the user should know but that is not an error ("3 rows have no label"). */

@@ -40,7 +40,7 @@ KARMA_API karma_status karma_predict_sets(unsigned char *sets, const karma_model
                                           karma_error *err);
 
 /* The confidence of each row's prediction: the probability of its most likely class; for numbers with several
- * quantiles, minus the distance of the outer ones as learned. Errors: KARMA_ERR_DATA if the target has neither, or
+ * quantiles, minus the distance between the outer ones as learned. Errors: KARMA_ERR_DATA if the target has neither, or
  * nothing was left out, KARMA_ERR_MEMORY. Cost: one pass over the rows. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_predict_confidence(double *confidence, const karma_model *model, size_t target,
                                                 const karma_table *table, const double *scores, karma_error *err);

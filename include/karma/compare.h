@@ -55,11 +55,12 @@ typedef struct karma_comparison {
  *
  * `fit` sets what is learned (task, loss, weights of classes), the seed, threads and limits; each method has its own
  * kernel. `search` is for the method that uses karma_search; its goal applies to all methods. A method that fails is a
- * result like any other. A hook that asks to stop ends it after the last fold that all methods were judged on; if there
- * is none it is an error. Free with karma_comparison_clear. Docs: docs/compare.md. Errors: KARMA_ERR_OPTION for options
- * out of range or an unknown method, KARMA_ERR_DATA if the table has no label or fewer than two labelled rows,
- * KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY; the failure of a single method is part of its result. Cost: rounds times folds
- * fits of each method, each with its own tuning on the inner folds. Threads: safe; inputs are only read. */
+ * result like any other. If the progress hook asks to stop, the result has the folds that all methods were judged
+ * on; without such a fold it is KARMA_ERR_CANCELLED. Free with karma_comparison_clear. Docs: docs/compare.md. Errors:
+ * KARMA_ERR_OPTION for options out of range or an unknown method, KARMA_ERR_DATA if the table has no label or fewer
+ * than two labelled rows, KARMA_ERR_CANCELLED, KARMA_ERR_MEMORY; the failure of a single method is part of its result.
+ * Cost: rounds times folds fits of each method, each with its own tuning on the inner folds. Threads: safe; inputs are
+ * only read. */
 KARMA_API karma_status karma_compare(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
                                      const karma_search_options *search, const karma_compare_options *compare,
                                      const karma_hooks *hooks, karma_error *err);
@@ -75,7 +76,7 @@ typedef struct karma_contest {
     size_t n_outputs;      /* scores per row: 1 for two classes and a number, else one per class or quantile */
     const double *labels;  /* of the training rows: the number, or that of the class from 0 */
     const double *weights; /* of the training rows: that of the row times that of its class */
-    const size_t *inner;   /* of the training rows: the part in which each is left out to tune methods */
+    const size_t *inner;   /* of the training rows: the inner fold in which each is a test row */
     size_t n_inner;
     int64_t seed, threads;
 } karma_contest;

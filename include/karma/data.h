@@ -60,7 +60,7 @@ KARMA_API karma_status karma_table_from_strided(karma_table **out, const void *c
 /* A table of numbers from compressed sparse rows: the cells of row i are those from row_start[i] to before
  * row_start[i + 1], columns[k] is the column of a cell, ascending within a row, and values[k] its value; NaN is
  * missing. `absent` says what a cell that is not listed means: KARMA_ABSENT_ZERO or KARMA_ABSENT_MISSING. `names` as
- * above. Errors: KARMA_ERR_OPTION for another `absent`, with KARMA_ERR_DATA for a column that is out of range or out
+ * above. Errors: KARMA_ERR_OPTION for another `absent`, KARMA_ERR_DATA for a column that is out of range or out
  * of order and for an infinite value; the message names the row. Cost: one pass over the listed cells, or over all
  * cells if absent ones are zeros. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_from_csr(karma_table **out, const double *values, const int64_t *columns,
@@ -212,8 +212,7 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_ID,       /* a column that is different in almost every row */
     KARMA_FINDING_TEXT,     /* a column of long texts, most of them different */
     KARMA_FINDING_COPY,     /* a column with the cells of column `other` */
-    KARMA_FINDING_LEAK, /* a column whose values determine the label of the first target, in a share `value` of the rows
-                         */
+    KARMA_FINDING_LEAK,     /* a column that determines the label of the first target in a share `value` of the rows */
     KARMA_FINDING_TELLING_HOLES, /* missing rates that differ between labels by `value` */
     KARMA_FINDING_SINGLE_CLASS,  /* a target, number `column`, with `value` classes of one row */
     KARMA_FINDING_UNITS,     /* a column of categories that are numbers with units, "12 kg": the same, or that of level
@@ -225,14 +224,15 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_NUMBERS,         /* a column of categories most of which are numbers, a share of `value` */
     KARMA_FINDING_TOTAL,           /* the last row looks like a total */
     KARMA_FINDING_NO_LABEL,        /* a target, number `column`, without a label in `value` rows */
-    KARMA_FINDING_CODE,   /* a column of numbers with `value`, 99 for example, in `other` rows, far from all others */
-    KARMA_FINDING_DATES,  /* a column of categories that look like dates, but not in a supported form */
-    KARMA_FINDING_HEADER, /* the first row has texts where all other rows have numbers, in `value` columns; or, if
-                             `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
-                             from 1 */
-    KARMA_FINDING_ONE_CLASS,     /* a target, number `column`, with the same class in all rows */
-    KARMA_FINDING_DURATIONS,     /* a column of categories that are durations: 30:05:20 */
-    KARMA_FINDING_EMPTY_ROWS,    /* `value` rows without a cell and without a label */
+    KARMA_FINDING_CODE,  /* a column of numbers with `value`, 99 for example, in `other` rows, far from all other values
+                          */
+    KARMA_FINDING_DATES, /* a column of categories that look like dates, but not in a supported form */
+    KARMA_FINDING_HEADER,     /* the first row has texts where all other rows have numbers, in `value` columns; or, if
+                                 `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
+                                 from 1 */
+    KARMA_FINDING_ONE_CLASS,  /* a target, number `column`, with the same class in all rows */
+    KARMA_FINDING_DURATIONS,  /* a column of categories that are durations: 30:05:20 */
+    KARMA_FINDING_EMPTY_ROWS, /* `value` rows without a cell and without a label */
     KARMA_FINDING_CLASS_NUMBERS, /* a target, number `column`, with `value` classes most of which have the form of
                                     numbers, as that of level `other` */
     KARMA_FINDING_MARK           /* a column of categories one of which, level `other`, is a mark such as - or . */

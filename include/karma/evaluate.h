@@ -69,7 +69,7 @@ KARMA_API void karma_metrics_clear(karma_metrics *metrics);
 
 /* The labels of a table in the terms of one of the model's targets, found as karma_evaluate does: labels[row] is the
  * number of the class in the model, its number of classes for a class that training never saw, or the number of a
- * regression; NaN where there is not a label. Errors: KARMA_ERR_DATA if the table has no such labels, KARMA_ERR_MEMORY.
+ * regression; NaN where there is no label. Errors: KARMA_ERR_DATA if the table has no such labels, KARMA_ERR_MEMORY.
  * Cost: one pass over the rows. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_model_labels(double *labels, const karma_model *model, size_t target,
                                           const karma_table *table, karma_error *err);

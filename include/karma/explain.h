@@ -23,7 +23,7 @@ extern "C" {
  * here and in single precision there, and quantiles that cross are not sorted.
  *
  * If all kernels of the model are plain (one factor, no outer map, no subspace), a contribution is the attribute's own
- * sum of the score: exact. Otherwise it is the attribute's Shapley value in the game in which the value of a set of
+ * part of the sum, and exact. Otherwise it is the attribute's Shapley value in the game in which the value of a set of
  * attributes is the score of the row with all others missing: exact if the row observes at most KARMA_EXACT_SHAPLEY of
  * them, otherwise the mean over permutations drawn in pairs, one the reverse of the other, by the seed and the row's
  * number.

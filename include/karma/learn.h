@@ -103,8 +103,8 @@ KARMA_API karma_status karma_row_stream_open(karma_row_stream **out, const karma
 KARMA_API karma_status karma_row_stream_next(karma_table **out, karma_row_stream *stream, karma_error *err);
 KARMA_API void karma_row_stream_free(karma_row_stream *stream);
 
-/* Rows of cells in memory, one after the other. A cell means what the same cell of a
- * CSV file would mean: a text may be a number or a date, and "NA" is missing. Columns are matched by name.
+/* Rows of cells in memory, one after the other. A cell means the same as in a CSV file: a text may be a number or a
+ * date, and "NA" is missing. Columns are matched by name.
  *
  * karma_row_reader_add_...: the cells of a row in the order of the columns; a row ends with its last cell. Errors:
  * KARMA_ERR_DATA for a text that is not UTF-8 or has a NUL byte, KARMA_ERR_MEMORY.
@@ -145,7 +145,7 @@ typedef struct karma_cell_flags {
     karma_flagged_cell *cells; /* in the order of rows */
     size_t n_cells;
 } karma_cell_flags;
-/* Finds them; none for a precomputed kernel. Free with karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
+/* Finds these cells; none for a precomputed kernel. Free with karma_cell_flags_clear. Errors: KARMA_ERR_DATA if
  * the table does not fit the model, KARMA_ERR_MEMORY. Cost: one pass over the cells. Threads: safe; inputs
  * are only read. */
 KARMA_API karma_status karma_flag_cells(karma_cell_flags *out, const karma_model *model, const karma_table *table,
@@ -196,8 +196,8 @@ KARMA_API const karma_fit_options *karma_model_options(const karma_model *model)
  * header, decimal mark, dates; the other options are at their defaults. NULL: the table came from memory. It belongs to
  * the model. Cost: none. Threads: safe. */
 KARMA_API const karma_read_options *karma_model_reading(const karma_model *model);
-/* The number of training rows that the model contains: whoever has the model has these rows. The other
- * support rows are leaves of trees. Cost: one pass over the support rows. Threads: safe. */
+/* The number of training rows that the model contains; they can be read from it. The other support rows are leaves of
+ * trees. Cost: one pass over the support rows. Threads: safe. */
 KARMA_API size_t karma_model_n_rows_kept(const karma_model *model);
 /* Whether the kernel values came with the table; the model then knows no columns. */
 KARMA_API int karma_model_is_precomputed(const karma_model *model);
@@ -218,8 +218,8 @@ KARMA_API void karma_gram_free(karma_gram *gram);
 KARMA_API size_t karma_gram_n_rows(const karma_gram *gram);
 KARMA_API size_t karma_gram_n_columns(const karma_gram *gram);
 /* out[i * n_columns + j] = k(row first + i, row j of the others) for i < count. Errors: KARMA_ERR_DATA for rows that
- * are out of range, KARMA_ERR_MEMORY. Cost: count
- * times n_columns kernel evaluations. Threads: safe; inputs are only read. */
+ * are out of range, KARMA_ERR_MEMORY. Cost: count times n_columns kernel evaluations. Threads: safe; inputs are only
+ * read. */
 KARMA_API karma_status karma_gram_rows(float *out, const karma_gram *gram, size_t first, size_t count,
                                        karma_error *err);
 KARMA_API double karma_gram_log_norm(const karma_gram *gram);

@@ -1,5 +1,5 @@
-/* Options: the settings, their bounds and their defaults. One table of records per struct drives
- * the defaults, the checks, the command line, the help, the manual and the header of a model file. */
+/* Options: the settings, their bounds and their defaults. One table of records per struct drives the defaults, the
+ * checks, the command line, the help, the manual and the header of a model file. */
 #ifndef KARMA_OPTIONS_H
 #define KARMA_OPTIONS_H
 
@@ -61,7 +61,7 @@ extern "C" {
     X(KARMA_FORMAT_RATINGS, "ratings")
 
 #define KARMA_ABSENT_LIST(X)                                                                                           \
-    X(KARMA_ABSENT_UNSAID, "unsaid")                                                                                   \
+    X(KARMA_ABSENT_UNSET, "unset")                                                                                     \
     X(KARMA_ABSENT_ZERO, "zero")                                                                                       \
     X(KARMA_ABSENT_MISSING, "missing")
 
@@ -93,7 +93,7 @@ extern "C" {
     X(KARMA_CERTAINTY_ON, "on")                                                                                        \
     X(KARMA_CERTAINTY_OFF, "off")
 
-/* For which rows intervals and sets reach their level. */
+/* The variance around a subspace: one for all columns, or one per column. */
 #define KARMA_NOISE_LIST(X)                                                                                            \
     X(KARMA_NOISE_AUTO, "auto")                                                                                        \
     X(KARMA_NOISE_EQUAL, "equal")                                                                                      \
@@ -103,6 +103,7 @@ extern "C" {
     X(KARMA_SPACE_VALUES, "values")                                                                                    \
     X(KARMA_SPACE_RANKS, "ranks")
 
+/* The rows for which intervals and sets reach their level: all together, or each group by missing cells. */
 #define KARMA_COVERAGE_BY_LIST(X)                                                                                      \
     X(KARMA_COVERAGE_BY_ALL, "all")                                                                                    \
     X(KARMA_COVERAGE_BY_MISSING, "missing")
@@ -169,8 +170,8 @@ typedef struct karma_names {
     size_t count;
 } karma_names;
 
-#define KARMA_COLONS      0x3a3a   /* the delimiter "::", as in MovieLens: the bytes of its two characters */
-#define KARMA_LIKE_UNSAID (-1e308) /* beyond every threshold */
+#define KARMA_COLONS     0x3a3a   /* the delimiter "::", as in MovieLens: the bytes of its two characters */
+#define KARMA_LIKE_UNSET (-1e308) /* beyond every threshold */
 
 /* How a file becomes a table. */
 typedef struct karma_read_options {
@@ -188,7 +189,7 @@ typedef struct karma_read_options {
     char *row_weight; /* column with the weights of the rows; NULL: all weigh 1 */
     char *users;      /* rating data: the file of users; NULL: none */
     char *item;       /* rating data: the item whose liking is the label; NULL: none */
-    double like;      /* the lowest rating that counts as liking it, or KARMA_LIKE_UNSAID */
+    double like;      /* the lowest rating that counts as liking it, or KARMA_LIKE_UNSET */
     int decimal;      /* karma_decimal: the mark before the fraction of a number */
     int dates;        /* columns of dates become numbers: year, month, weekday, hour, days */
     int date_order;   /* karma_date_order: of 3/1/2024 */
@@ -200,8 +201,8 @@ typedef struct karma_read_options {
 /* eta_t of Algorithm 1 for round t = 1, 2, ... */
 typedef double (*karma_step_fn)(void *payload, size_t t);
 
-#define KARMA_AUTO                                                                                                     \
-    (-1.0) /* for C, rho, memory, passes, B of the theory and the regret experiment's gamma: chosen by the library */
+/* A value that the library chooses; the comments of the options that take it say how. */
+#define KARMA_AUTO        (-1.0)
 #define KARMA_SCALE_MEAN  (-1.0) /* nu is the mean number of observed attributes of the training rows */
 #define KARMA_SCALE_PAPER 1.0
 

@@ -19,7 +19,7 @@ extern "C" {
 typedef struct karma_ranks {
     size_t rank, size;
     void *payload;
-    int *is_over; /* 0 at first; the library sets it when all processes have received the failure of one */
+    int *is_over; /* 0 at first; the library sets it when all processes know of the failure of one */
     /* n bytes to and from another process */
     void (*send)(void *payload, size_t to, const void *bytes, size_t n);
     void (*receive)(void *payload, size_t from, void *bytes, size_t n);
@@ -36,10 +36,9 @@ typedef struct karma_ranks {
  * between neighbours until each process has whole granules (docs/scale.md). Ids are not kept. karma_fit learns from
  * such a table with the solver nystrom and the kernels linear, rank and subspace, and karma_search if it is given one
  * of these kernels and no time limit; the model is the same, to the last bit, for any number of processes, and every
- * process has it. `ranks` must outlive the table. Errors: those of
- * karma_table_read, KARMA_ERR_OPTION for formats and files that cannot be read in parts. An error of one
- * process is returned by all. Cost: that of karma_table_read for a part of the rows. Threads: one at a time
- * per communicator. */
+ * process has it. `ranks` must outlive the table. Errors: those of karma_table_read, KARMA_ERR_OPTION for formats and
+ * files that cannot be read in parts. An error of one process is returned by all. Cost: that of karma_table_read for a
+ * part of the rows. Threads: one at a time per communicator. */
 KARMA_API karma_status karma_table_read_split(karma_table **out, const char *path, const karma_read_options *options,
                                               const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err);
 
@@ -52,9 +51,9 @@ KARMA_API karma_status karma_row_stream_open_split(karma_row_stream **out, const
                                                    const karma_read_options *options, const karma_ranks *ranks,
                                                    const karma_hooks *hooks, karma_error *err);
 
-/* Whether all processes have done their work: KARMA_OK, or the failure of the first that has not, with its message, on
- * all of them. Nothing can be exchanged after that. Errors: those of another process. Cost: one message. Threads: one
- * at a time per communicator. */
+/* Called by every process with the status of its own work. All of them return KARMA_OK, or the status and the message
+ * of the first process that failed; no messages can be exchanged after a failure. Errors: those of another process.
+ * Cost: one message. Threads: one at a time per communicator. */
 KARMA_API karma_status karma_ranks_agree(const karma_ranks *ranks, karma_status status, karma_error *err);
 
 #ifdef __cplusplus

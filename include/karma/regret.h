@@ -14,9 +14,9 @@ extern "C" {
 typedef struct karma_regret_point {
     size_t rounds;        /* t */
     double learner;       /* Σ ℓ(v_τ·φ(x_τ), y_τ), τ <= t, ℓ the hinge loss */
-    double best;          /* Σ ℓ(f_{w,Q*}(x_τ), y_τ) of a w with |w| <= 1, the best but for */
-    double best_at_least; /* the distance to this: no such w has less (by duality) */
-    double regret;        /* learner - best_at_least: the true regret is not above it */
+    double best;          /* Σ ℓ(f_{w,Q*}(x_τ), y_τ) of the best w that was found with |w| <= 1 */
+    double best_at_least; /* a lower bound, by duality, on this sum for every such w */
+    double regret;        /* learner - best_at_least: an upper bound on the regret */
     double log_bound;     /* natural logarithm of the theorem's bound for T = t and the ρ of the run */
 } karma_regret_point;
 
@@ -24,9 +24,9 @@ typedef struct karma_regret {
     size_t gamma;
     double log_big_gamma; /* ln Γ */
     double log_rho;       /* ln ρ */
-    double lambda;        /* smallest λ of the rows: at least that of the options, which the bound has */
+    double lambda;        /* smallest λ of the rows; at least that of the options, which the bound uses */
     double magnitude;     /* X: largest absolute value of an observed cell */
-    double missing;       /* share of cells */
+    double missing;       /* share of missing cells */
     size_t n_points;
     karma_regret_point *points; /* t = 1, 2, 5, 10, 20, 50, ... and the last round */
 } karma_regret;

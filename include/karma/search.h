@@ -21,9 +21,9 @@ KARMA_API double karma_estimate_memory(const karma_table *table, const karma_fit
 /* Tries kernels and values of C by cross-validation within the rows of `table`, then combines the best by the rule and
  * learns the result from all rows. Options of `fit` that `search->fixed` names are kept; the others are chosen. With
  * effort off this is karma_fit. A progress hook that asks to stop ends the search; the model is then the best found so
- * far, and it is an error if there is none. Docs: docs/search.md. Errors: those of karma_fit, and KARMA_ERR_DATA if
- * there are too few rows for a search. Cost: about candidates times folds fits; options->time limits it. Threads: safe;
- * inputs are only read. */
+ * far, or KARMA_ERR_CANCELLED if there is none yet. Docs: docs/search.md. Errors: those of karma_fit, and
+ * KARMA_ERR_DATA if there are too few rows for a search. Cost: about candidates times folds fits; options->time limits
+ * it. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_search(karma_model **out, const karma_table *table, const karma_fit_options *fit,
                                     const karma_search_options *search, const karma_hooks *hooks, karma_error *err);
 
@@ -43,7 +43,7 @@ typedef enum karma_search_end {
 /* A candidate: a kernel and a value of C. */
 typedef struct karma_search_candidate {
     char *kernel;    /* as the option "kernel" takes it */
-    double C_factor; /* C is this multiple of its default */
+    double C_factor; /* C as a multiple of its default */
     double score, error;
     int is_chosen;
 } karma_search_candidate;
@@ -88,20 +88,20 @@ typedef struct karma_search_info {
     double seconds;              /* seconds of the search, without the last fit. NaN in a model from a file */
     karma_search_end end;
     double constant_score;         /* of a constant prediction: the most common class, the mean or the quantile */
-    int has_zero_imputation;       /* whether 0-imputation (linear, gamma = 1) was among the candidates: */
-    double zero_score, zero_error; /* its scores at its best C, */
-    double *zero_values;           /* n_values of them; 0 without it */
+    int has_zero_imputation;       /* whether 0-imputation (linear, gamma = 1) was among the candidates */
+    double zero_score, zero_error; /* of 0-imputation at its best C; 0 without it */
+    double *zero_values;           /* its score on each of the n_values folds; NULL without it */
     size_t n_gains;
     karma_search_gain *gains;
     size_t n_candidates; /* those that were judged on all folds, the best first; at most 100 */
     karma_search_candidate *candidates;
     size_t n_members; /* of the committee, in the order of the option "kernel" */
     karma_search_member *members;
-    /* Where candidates were tried on a sample of the rows: a model of the choice that was learned from the
-     * n_check_learned other rows, judged by the n_checked rows of the sample. 0: there was no check */
+    /* If candidates were tried on a sample of the rows: the choice, learned from the n_check_learned other rows, is
+     * judged on the n_checked rows of the sample. 0: there was no check */
     size_t n_checked, n_check_learned;
     double check_score, check_error;
-    size_t n_targets; /* each by itself, if there are several; a model from an older file may have none */
+    size_t n_targets; /* 0 if there is only one target, or for a model from an older file */
     karma_search_target *targets;
 } karma_search_info;
 
@@ -109,10 +109,10 @@ typedef struct karma_search_info {
  * Model files keep it. Constant, any thread. */
 KARMA_API const karma_search_info *karma_model_search_info(const karma_model *model);
 
-/* Rows that karma_search left out in turn, or that its last check was made on: (*rows)[i] is a row's number in the
- * table that was searched, (*scores)[i * n_outputs + o] what a model that had not seen it gives. Returns how many rows;
- * 0 for a model from a file, which does not store them, and where the search ended early. They belong to the model.
- * Constant, any thread. */
+/* Out-of-fold scores of karma_search, or those of its last check: (*rows)[i] is the number of a row in the table that
+ * was searched, (*scores)[i * n_outputs + o] its score by a model that was learned without it. Returns the number of
+ * rows: 0 for a model from a file, which does not store them, and for a search that ended early. The arrays belong to
+ * the model. Constant, any thread. */
 KARMA_API size_t karma_search_left_out(const karma_model *model, const size_t **rows, const double **scores);
 
 /* Room in arrays by goal, so that goals of later versions do not change the layout of structs. */
@@ -147,8 +147,8 @@ typedef struct karma_cv {
 KARMA_API karma_status karma_cross_validate(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
                                             const karma_search_options *search, size_t folds, size_t repeats,
                                             const karma_hooks *hooks, karma_error *err);
-/* What is done with each fold once it was judged: its model, the rows that were left out, their numbers in the whole
- * table, and their scores as karma_predict gives them. All of them belong to the caller. Anything but KARMA_OK ends the
+/* A function that is called after each fold with its model, its test rows, their numbers in the whole table, and their
+ * scores as karma_predict gives them. All arguments are valid during the call only. Anything but KARMA_OK ends the
  * cross-validation. */
 typedef karma_status (*karma_cv_fold_fn)(void *payload, const karma_model *model, const karma_table *test,
                                          const size_t *rows, const double *scores, karma_error *err);

@@ -1,5 +1,5 @@
-/* Learning from rows without end: each row is predicted before it is learned, in constant memory. docs/mathematics.md
- * has the method, docs/model-format.md what a model file keeps of it. */
+/* Learning from streams: each row is predicted before it is learned, in constant memory. docs/mathematics.md describes
+ * the method, docs/model-format.md what a model file contains. */
 #ifndef KARMA_STREAM_H
 #define KARMA_STREAM_H
 
@@ -12,16 +12,16 @@ extern "C" {
 /* A learner and the model that it has learned so far. */
 typedef struct karma_online karma_online;
 
-/* A learner for rows like those of `first`, from which columns, kernel and classes are learned, but not the labels'
- * dependence on them: no row counts as seen yet. Of the fit options it takes task, loss, kernel and its settings, class
- * weights, seed and threads. No kernel: the rank kernel. Loss auto: logistic, or huber for
- * numbers. Errors: KARMA_ERR_OPTION for options out of range, a loss without a second derivative or a kernel of several
- * members, KARMA_ERR_DATA if the table has no label, one class only, or weights of rows, KARMA_ERR_MEMORY. Cost: that
- * of learning the kernel from these rows. Threads: safe; inputs are only read. */
+/* A learner for rows like those of `first`. Columns, kernel and classes are learned from `first`; its rows do not count
+ * as seen, and must be given to karma_online_learn like all others. Of the fit options it takes task, loss, kernel and
+ * its settings, class weights, seed and threads. Without a kernel it is the rank kernel. Loss auto: logistic for
+ * classes, huber for numbers. Errors: KARMA_ERR_OPTION for options out of range, a loss without a second derivative or
+ * a kernel of several members, KARMA_ERR_DATA if the table has no label, one class only, or weights of rows,
+ * KARMA_ERR_MEMORY. Cost: that of learning the kernel from these rows. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_online_new(karma_online **out, const karma_table *first, const karma_fit_options *fit,
                                         const karma_online_options *options, const karma_hooks *hooks,
                                         karma_error *err);
-/* The same with the first rows of a file or, for "-", of standard input: it waits for so many rows as the options say,
+/* The same with the first rows of a file or, for "-", of standard input: it waits for as many rows as the options say,
  * or for the end. *rows is the stream of all rows from the first one on, as karma_online_rows gives it. The path and
  * what the hooks point to must outlive it. Errors: those of karma_online_new and karma_table_read; KARMA_ERR_CANCELLED
  * if the progress hook asks to stop. Cost: that of reading these rows, and of karma_online_new. Threads: safe. */
@@ -29,10 +29,10 @@ KARMA_API karma_status karma_online_start(karma_online **out, karma_row_stream *
                                           const karma_read_options *read, const karma_fit_options *fit,
                                           const karma_online_options *options, const karma_hooks *hooks,
                                           karma_error *err);
-/* A learner that goes on where the one was from which this model file was saved: if it is given the rows that came
- * next, all files that it saves have the bytes they would have had. threads 0: all processors. Errors: those of
- * karma_model_load; KARMA_ERR_DATA if the model was not learned from a stream. Cost: in proportion to the size of the
- * file. Threads: safe. */
+/* A learner that continues the one that saved this model file. Given the rows that follow, it saves the same files,
+ * byte for byte, as a learner that was never interrupted. threads 0: all processors. Errors: those of karma_model_load;
+ * KARMA_ERR_DATA if the model was not learned from a stream. Cost: in proportion to the size of the file. Threads:
+ * safe. */
 KARMA_API karma_status karma_online_load(karma_online **out, const char *path, size_t threads, karma_error *err);
 KARMA_API void karma_online_free(karma_online *online);
 
@@ -47,35 +47,33 @@ KARMA_API karma_status karma_online_rows(karma_row_stream **out, const karma_onl
  * class that the learner does not know. The result depends on the order of the rows alone, not on how they were divided
  * into tables. Errors: KARMA_ERR_DATA if the table lacks a target, has texts as labels of a regression, weights of rows
  * or values too large to learn from (the rows before it have been taken), or if scores are not finite;
- * KARMA_ERR_MEMORY. Cost: per row the square of the number of landmarks. Threads:
- * one at a time per learner. */
+ * KARMA_ERR_MEMORY. Cost: per row the square of the number of landmarks. Threads: one at a time per learner. */
 KARMA_API karma_status karma_online_learn(karma_online *online, const karma_table *table, const karma_hooks *hooks,
                                           karma_error *err);
 
-/* What the learner has seen. Predictions were made before the row was learned; the last rows, up to 512, are judged and
- * learned together when their block is full, or by karma_online_model. */
+/* What the learner has seen. Each row was predicted before it was learned. Rows are judged and learned in blocks of
+ * 512; the last ones wait until their block is full or karma_online_model is called. */
 typedef struct karma_online_account {
-    size_t n_rows;       /* all rows that were given to it, with those that wait */
+    size_t n_rows;       /* all rows that were given to it, including those that wait */
     size_t n_judged;     /* rows with a label that were predicted and learned */
-    size_t n_unlabelled; /* rows without a label, */
-    size_t n_unknown;    /* and rows whose class is unknown: they count as errors and are not learned */
+    size_t n_unlabelled; /* rows without a label */
+    size_t n_unknown;    /* rows of a class that the learner does not know: errors that are not learned */
     size_t n_landmarks;
     double mean_loss;      /* of the judged rows */
     double error_rate;     /* of the first target; 0 for regression */
-    double majority_error; /* of always predicting the class that is most frequent among all these rows; 0 likewise */
+    double majority_error; /* of always predicting the most frequent class of all these rows; 0 for regression */
 } karma_online_account;
 /* Of the first target. */
 KARMA_API karma_task karma_online_task(const karma_online *online);
 KARMA_API void karma_online_get_account(karma_online_account *out, const karma_online *online);
 
-/* The model after all rows that were given, ready to predict and to be saved; the file keeps all that karma_online_load
- * needs. It belongs to the learner, which changes it when it is asked again. *account, unless NULL, has all rows
- * judged. Errors: KARMA_ERR_DATA if there were no rows, KARMA_ERR_MEMORY. Cost: that of learning one block. Threads:
- * one at a time per learner. */
+/* The model after all rows that were given, ready to predict and to be saved; the file contains all that
+ * karma_online_load needs. It belongs to the learner; the next call of this function changes it. *account, unless NULL,
+ * counts all rows as judged. Errors: KARMA_ERR_DATA if there were no rows, KARMA_ERR_MEMORY. Cost: that of learning one
+ * block. Threads: one at a time per learner. */
 KARMA_API karma_status karma_online_model(const karma_model **out, karma_online_account *account, karma_online *online,
                                           karma_error *err);
-/* How many rows the learner had seen that this model was saved by; 0: it was not learned from a stream. Constant, any
- * thread. */
+/* Number of rows that the learner of this model has seen; 0: it was not learned from a stream. Constant, any thread. */
 KARMA_API size_t karma_model_n_stream_rows(const karma_model *model);
 
 #ifdef __cplusplus

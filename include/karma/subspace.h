@@ -26,7 +26,7 @@ typedef struct karma_completion {
 } karma_completion;
 
 /* Completes the rows of a table by the subspace of a model whose kernel has one (of several the first). Observed cells
- * do not change, not even those with levels that are not in the training data. A missing number becomes its conditional
+ * do not change, even if their level is not in the training data. A missing number becomes its conditional
  * mean given the observed cells of the row, in the column's units; a missing category the level with the largest
  * completed share, an ordered one the nearest level.
  *
@@ -42,7 +42,8 @@ KARMA_API karma_status karma_complete(karma_completion *out, const karma_model *
                                       int with_errors, size_t threads, const karma_hooks *hooks, karma_error *err);
 KARMA_API void karma_completion_clear(karma_completion *completion);
 
-/* Does the low-rank assumption hold? By the share of the variance of hidden cells that the subspace explains. */
+/* Whether the low-rank assumption holds, judged by the share of the variance of hidden cells that the subspace
+ * explains. */
 #define KARMA_LOWRANK_HOLDS_FROM  0.5
 #define KARMA_LOWRANK_PARTLY_FROM 0.1
 typedef enum karma_lowrank_verdict {
@@ -67,7 +68,7 @@ typedef struct karma_lowrank {
     karma_rank_trial *trials; /* the ranks that were tried, in the order of trying; none if the rank was given */
     size_t n_directions;      /* at most `rank` */
     double *spectrum;         /* standard deviations along the directions, descending */
-    double noise;             /* σ, that of the cells around the subspace */
+    double noise;             /* σ, the standard deviation of the cells around the subspace */
     double explained; /* share of the variance of hidden cells, compared with the columns' means; may be below 0 */
     karma_lowrank_verdict verdict;
     double *lambda;                     /* by row; 0: the row observes nothing of the subspace */
@@ -75,10 +76,10 @@ typedef struct karma_lowrank {
     size_t *n_observed;                 /* by row: attributes */
     size_t n_reconstructible, n_blind;  /* rows; blind: λ = 0 */
     double quartile[KARMA_N_QUARTILES]; /* least, quartiles and largest λ of the rows that are not blind */
-    size_t *n_critical; /* by attribute: reconstructible rows that would not be so if it alone were hidden */
+    size_t *n_critical; /* by attribute: rows that are reconstructible, but not without this attribute */
     /* Which columns are observed together. Columns in different groups are not linked by enough pairs to know how they
      * are related: a missing cell is undetermined if its row observes no column of its group. A row with such a cell is
-     * not reconstructible. 0 pairs: there are too many to go through. */
+     * not reconstructible. 0 pairs: there are too many to examine. */
     size_t n_pairs, n_pairs_together; /* of columns; together: in some row */
     size_t n_groups;
     size_t *group;                    /* by attribute; those never observed are in group 0 */

@@ -1,6 +1,6 @@
 /* The paper's own objects: the embedding, the classes F0 and F^gamma, and its bounds. For tests, teaching and
- * diagnostics: sizes are those of small d and gamma. A row is given by d values and d flags (non-zero:
- * observed); matrices are row-major. */
+ * diagnostics, with small d and gamma. A row is given by d values and d flags (non-zero: observed); matrices are
+ * row-major. */
 #ifndef KARMA_THEORY_H
 #define KARMA_THEORY_H
 
@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* ln Γ, Γ = Σ_{k=1..γ} d^k = (d^(γ+1) - d)/(d - 1), and γ for d = 1 (theorem main2). The logarithm because Γ
- * soon passes every floating-point range. */
+/* ln Γ, Γ = Σ_{k=1..γ} d^k = (d^(γ+1) - d)/(d - 1), and γ for d = 1 (theorem main2). It is a logarithm because
+ * Γ soon exceeds the range of a double. */
 KARMA_API double karma_theory_log_big_gamma(size_t dim, double gamma);
 
 /* γ(ε) = ln(2L/(λε))/λ, rounded up to a whole number and at least 1 (theorem main). */

@@ -36,7 +36,7 @@ static const karma_option_word synth_task_words[] = {
 static const karma_option_word delimiter_words[] = {
     {"auto", 0}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '},       {",", ','},
     {";", ';'},  {"\\t", '\t'},  {"\t", '\t'},       {"|", '|'},    {" ", ' '},    {"::", KARMA_COLONS}, END_OF_WORDS};
-static const karma_option_word like_words[] = {{"unsaid", KARMA_LIKE_UNSAID}, END_OF_WORDS};
+static const karma_option_word like_words[] = {{"unset", KARMA_LIKE_UNSET}, END_OF_WORDS};
 
 #define FIELD(type, member) offsetof(type, member)
 #define INTEGER(type, member, name, initial, min, max, help)                                                           \
@@ -75,7 +75,7 @@ static const karma_option read_records[] = {
     {"delimiter", KARMA_OPTION_CHOICE, FIELD(R, delimiter), 0, 0, 0, delimiter_words,
      "auto|comma|semicolon|tab|pipe|space|::", "field separator of a CSV file", NULL},
     SWITCH(R, header, "header", 1, "the first record names the columns; off: they are called c1, c2, ..."),
-    {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSAID, 0, 0, absent_words, "zero|missing",
+    {"absent", KARMA_OPTION_CHOICE, FIELD(R, absent), KARMA_ABSENT_UNSET, 0, 0, absent_words, "zero|missing",
      "what an index that a LIBSVM line leaves out means; required for such files", NULL},
     CHOICE(R, decimal, "decimal", KARMA_DECIMAL_AUTO, decimal_words,
            "decimal mark of numbers; auto detects it in the first rows of the file"),
@@ -86,7 +86,7 @@ static const karma_option read_records[] = {
     TEXT(R, users, "users", "FILE", "rating data: a CSV file of users, whose columns may be the label or attributes"),
     TEXT(R, item, "item", "ID",
          "rating data: the label is whether a user likes this item; the item is then not an attribute"),
-    {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSAID, -1e15, 1e15, like_words, "THRESHOLD",
+    {"like", KARMA_OPTION_REAL, FIELD(R, like), KARMA_LIKE_UNSET, -1e15, 1e15, like_words, "THRESHOLD",
      "rating data: the lowest rating that counts as liking the item; required with option 'item'", NULL},
     INTEGER(R, threads, "threads", 0, 0, 4096, "number of threads; 0: one per processor"),
     SWITCH(

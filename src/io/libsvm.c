@@ -145,7 +145,7 @@ static karma_status check_target(const svm_file *file, const karma_names *target
 
 static karma_status check_options(const svm_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
-    if (o->absent == KARMA_ABSENT_UNSAID)
+    if (o->absent == KARMA_ABSENT_UNSET)
         return karma_i_fail(
             err, KARMA_ERR_OPTION,
             "%s: set option 'absent=zero' or option 'absent=missing': an index that a LIBSVM line leaves "

@@ -72,7 +72,7 @@ static karma_status fail_option(const ratings_file *file, const char *sentence, 
 
 static karma_status check_options(const ratings_file *file, karma_error *err) {
     const karma_read_options *o = file->request->options;
-    int has_threshold = o->like != KARMA_LIKE_UNSAID;
+    int has_threshold = o->like != KARMA_LIKE_UNSET;
     if (o->item && o->target.count)
         return fail_option(file, "option 'item' and option 'target' both name the label", err);
     if (o->item && !has_threshold)

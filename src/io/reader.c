@@ -62,10 +62,10 @@ static karma_status check_options_of_ratings(const karma_i_reader *chosen, const
                                              karma_error *err) {
     const karma_read_options *o = request->options;
     if (chosen->format == KARMA_FORMAT_RATINGS) return KARMA_OK;
-    const char *flag = o->users                       ? "option 'users'"
-                       : o->item                      ? "option 'item'"
-                       : o->like != KARMA_LIKE_UNSAID ? "option 'like'"
-                                                      : NULL;
+    const char *flag = o->users                      ? "option 'users'"
+                       : o->item                     ? "option 'item'"
+                       : o->like != KARMA_LIKE_UNSET ? "option 'like'"
+                                                     : NULL;
     if (!flag) return KARMA_OK;
     return karma_i_fail(err, KARMA_ERR_OPTION, "%s: %s is for rating data, which need option 'format=ratings'",
                         request->source->name, flag);
@@ -271,7 +271,7 @@ static karma_status check_given(const char *path, const karma_read_options *o, k
     const char *option = o->format != KARMA_FORMAT_AUTO      ? "format"
                          : o->delimiter                      ? "delimiter"
                          : !o->header                        ? "header"
-                         : o->absent != KARMA_ABSENT_UNSAID  ? "absent"
+                         : o->absent != KARMA_ABSENT_UNSET   ? "absent"
                          : o->decimal == KARMA_DECIMAL_COMMA ? "decimal"
                                                              : NULL;
     if (!option) return KARMA_OK;

@@ -70,7 +70,7 @@ static void broken_matrices_are_refused(void **state) {
     refuse(values, columns, far, missing, KARMA_ERR_DATA, "row 2 ends before it starts"); /* nothing is read there */
     refuse(values, columns, early, missing, KARMA_ERR_DATA, "row 1 starts at cell -4");
     refuse(infinite, columns, row_start, missing, KARMA_ERR_DATA, "row 2, column 1: the value is infinite");
-    refuse(values, columns, row_start, KARMA_ABSENT_UNSAID, KARMA_ERR_OPTION, "zero or missing");
+    refuse(values, columns, row_start, KARMA_ABSENT_UNSET, KARMA_ERR_OPTION, "zero or missing");
 }
 
 int main(void) {

@@ -240,7 +240,7 @@ static const char *const MIXED =
 static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **state) {
     (void)state;
     static const double sizes[] = {1, 2, 2, -3, 0.25, 100}; /* observed */
-    karma_table *table = read_text(".csv", MIXED, "label", KARMA_ABSENT_UNSAID);
+    karma_table *table = read_text(".csv", MIXED, "label", KARMA_ABSENT_UNSET);
     karma_fit_options o = rank_options();
     karma_i_recipe *recipe = NULL;
     karma_i_rows *rows = NULL;
@@ -272,7 +272,7 @@ static void recipes_make_bytes_of_numbers_and_indicators_of_categories(void **st
     /* new rows: outside the range, between two values, a level that is not known */
     rows = NULL;
     karma_table *more =
-        read_text(".csv", "size,colour,constant\n-99,pink,7\n1e6,red,6\n1.5,blue,\n", NULL, KARMA_ABSENT_UNSAID);
+        read_text(".csv", "size,colour,constant\n-99,pink,7\n1e6,red,6\n1.5,blue,\n", NULL, KARMA_ABSENT_UNSET);
     assert_int_equal(karma_i_recipe_apply(&rows, recipe, more, NULL, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_validate(rows, NULL), KARMA_OK);
     assert_int_equal(karma_i_rows_ranks(rows, 0)[0], counted_rank(sizes, 6, -3.0));
@@ -325,9 +325,9 @@ static void check_round_trip(const karma_table *table, const karma_table *more, 
 
 static void models_with_ranks_survive_a_file(void **state) {
     (void)state;
-    karma_table *table = read_text(".csv", MIXED, "label", KARMA_ABSENT_UNSAID);
+    karma_table *table = read_text(".csv", MIXED, "label", KARMA_ABSENT_UNSET);
     karma_table *more =
-        read_text(".csv", "colour,size,constant\nred,1.5,7\nblue,,\npink,300,1\n,-3,7\n", NULL, KARMA_ABSENT_UNSAID);
+        read_text(".csv", "colour,size,constant\nred,1.5,7\nblue,,\npink,300,1\n,-3,7\n", NULL, KARMA_ABSENT_UNSET);
     karma_fit_options o = rank_options();
     for (int solver = KARMA_SOLVER_BATCH; solver <= KARMA_SOLVER_ONLINE; solver++) {
         o.solver = solver;
