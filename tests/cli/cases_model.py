@@ -285,14 +285,21 @@ class Models(Case):
                 yield from names_of(item)
         self.lettered()
         names = set()
+        draw = random.Random(9)  # columns that no row observes together are in different groups of a subspace
+        self.write_csv("apart.csv", ["a", "b", "c", "d", "answer"], [
+            [*([draw.random(), draw.random(), None, None] if i % 2 else [None, None, draw.random(), draw.random()]),
+             draw.choice(["no", "yes"])] for i in range(60)])
         for options in (["--kernel", "union | rank", "--probabilities", "sigmoid"], ["--probabilities", "isotonic"],
-                        ["--effort", "quick"],
-                        ["--target", "a", "--loss", "pinball", "--task", "regress"]):
+                        ["--effort", "quick"], ["--effort", "quick", "--target", "answer,a"],
+                        ["--kernel", "relevance | boost | subspace(space=ranks)", "--trees", "3", "--certainty", "on"],
+                        ["--target", "a", "--loss", "pinball", "--task", "regress"], ["apart.csv", "--kernel", "subspace"]):
             target = [] if "--target" in options else ["--target", "answer"]
-            self.ok("train", "letters.csv", *target, *options, "--subspace-rank", "1", "-o", "d.karma", "--quiet")
+            table = [] if "apart.csv" in options else ["letters.csv"]
+            self.ok("train", *table, *target, *options, "--subspace-rank", "1", "-o", "d.karma", "--quiet")
             model = ModelFile(self.read("d.karma"))
             names |= set(names_of(model.document)) | {name.rpartition(".")[2] for name in model.header if "." in name}
-        self.assertLessEqual({"coefficients", "basis", "slope", "at", "quantiles"}, names)
+        self.assertLessEqual({"coefficients", "basis", "slope", "at", "quantiles", "zero_score", "groups", "scores",
+                              "node_threshold", "group_most"}, names)
         self.assertEqual([name for name in sorted(names) if f"`{name}`" not in document], [])
 
     def lettered(self):
