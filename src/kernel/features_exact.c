@@ -1,7 +1,7 @@
 /* Cholesky's factorisation with pivots. The first landmarks come from a sample of the rows, each time the row with the
  * largest residual k(x, x) - |φ(x)|². Then all rows are visited in blocks, and a row whose residual is more than a
  * rounding error becomes one more landmark. Rows visited before are orthogonal to its direction, so their new
- * feature is 0, and one pass is enough. Kernel values are computed by the formula in double precision. */
+ * feature is 0, and one pass is enough. Kernel values are in double precision. */
 #include "kernel/features_exact.h"
 
 #include <math.h>
@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "kernel/exact.h"
 #include "linalg/cholesky.h"
 
 enum { BLOCK = 256, SAMPLE = 1024 };
@@ -87,20 +88,17 @@ double karma_i_kernel_rank_bound(const karma_i_kernel *kernel, const karma_i_row
 /* --- landmarks ------------------------------------------------------------------------------------------------- */
 
 typedef struct spanning {
-    const karma_i_kernel *kernel;
     const karma_i_rows *rows;
-    size_t most, n; /* landmarks: allowed, there are */
+    karma_i_exact *exact; /* the kernel */
+    size_t most, n;       /* landmarks: allowed, there are */
     size_t *landmarks;
-    double *lower;    /* `most` numbers from row to row */
-    double *values;   /* φ of all rows, `most` numbers from row to row */
-    double *diagonal; /* k(x, x) */
-    double noise;     /* residuals up to this are rounding errors */
+    karma_i_rows *copies; /* of the landmarks, in order */
+    double *lower;        /* `most` numbers from row to row */
+    double *values;       /* φ of all rows, `most` numbers from row to row */
+    double *diagonal;     /* k(x, x) */
+    double noise;         /* residuals up to this are rounding errors */
     int threads;
 } spanning;
-
-static double kernel_value(const spanning *s, size_t i, size_t j) {
-    return karma_i_kernel_reference(s->kernel, s->rows, i, s->rows, j);
-}
 
 static double residual(const spanning *s, size_t row) {
     const double *phi = s->values + row * s->most;
@@ -109,71 +107,100 @@ static double residual(const spanning *s, size_t row) {
     return rest;
 }
 
-/* One more landmark, and the feature it brings, of the rows index[0..count). */
-static void add_landmark(spanning *s, size_t landmark, const size_t *index, size_t count) {
-    size_t n = s->n;
-    const double *own = s->values + landmark * s->most;
-    double pivot = sqrt(residual(s, landmark));
-    memcpy(s->lower + n * s->most, own, n * sizeof *own);
-    s->lower[n * s->most + n] = pivot;
-#pragma omp parallel for schedule(static) num_threads(count < BLOCK ? 1 : s->threads)
-    for (size_t i = 0; i < count; i++) {
-        double *phi = s->values + index[i] * s->most, rest = kernel_value(s, index[i], landmark);
-        if (index[i] == landmark) continue;
-        for (size_t f = 0; f < n; f++) rest -= phi[f] * own[f];
-        phi[n] = rest / pivot;
+/* The pivots of a sample of the rows are the first landmarks. *fits: there are not too many. */
+static karma_status span_sample(int *fits, spanning *s, karma_error *err) {
+    size_t n = s->rows->n_rows, count = n < SAMPLE ? n : SAMPLE, rank = 0;
+    karma_i_rows *sample = NULL;
+    size_t *index = karma_i_alloc(count, sizeof *index), *pivots = karma_i_alloc(count, sizeof *pivots);
+    double *gram = karma_i_alloc_large(count, count * sizeof *gram);
+    karma_status st =
+        index && pivots && gram ? karma_i_rows_new_like(&sample, s->rows, count, err) : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++) index[i] = (size_t)((double)i * (double)n / (double)count);
+    if (st == KARMA_OK) st = karma_i_rows_gather(sample, s->rows, index, count, err);
+    if (st == KARMA_OK) {
+        karma_i_exact_block(gram, s->exact, karma_i_rows_all(sample), karma_i_rows_all(sample));
+        st = karma_i_cholesky_pivots(&rank, pivots, gram, count, s->noise, err);
     }
-    s->values[landmark * s->most + n] = pivot;
-    s->landmarks[s->n++] = landmark;
+    *fits = rank <= s->most;
+    for (size_t k = 0; st == KARMA_OK && *fits && k < rank; k++) {
+        s->landmarks[k] = index[pivots[k]];
+        st = karma_i_rows_append(s->copies, s->rows, s->landmarks[k], err);
+    }
+    if (*fits) s->n = rank;
+    karma_i_rows_free(sample);
+    karma_i_free(index);
+    karma_i_free(pivots);
+    karma_i_free(gram);
+    return st;
 }
 
-/* Adds landmarks from index[0..count), whose features are known, until all these rows are spanned. False: too many. */
-static int span(spanning *s, const size_t *index, size_t count) {
-    for (;;) {
+/* L of the landmarks of the sample. False: rounding left a pivot that is not positive. */
+static int factor_sample(spanning *s, double *scratch) {
+    karma_i_exact_block(scratch, s->exact, karma_i_rows_all(s->copies), karma_i_rows_all(s->copies));
+    if (!karma_i_cholesky(scratch, s->n)) return 0;
+    for (size_t j = 0; j < s->n; j++) memcpy(s->lower + j * s->most, scratch + j * s->n, (j + 1) * sizeof *scratch);
+    return 1;
+}
+
+/* One more landmark, and the feature it brings, of the rows from `first` on. */
+static karma_status add_landmark(spanning *s, size_t landmark, size_t first, size_t count, karma_error *err) {
+    size_t n = s->n;
+    double column[BLOCK], pivot = sqrt(residual(s, landmark));
+    const double *own = s->values + landmark * s->most;
+    KARMA_TRY(karma_i_rows_append(s->copies, s->rows, landmark, err));
+    karma_i_exact_block(column, s->exact, (karma_i_view){s->copies, n, 1}, (karma_i_view){s->rows, first, count});
+    memcpy(s->lower + n * s->most, own, n * sizeof *own);
+    s->lower[n * s->most + n] = pivot;
+    for (size_t i = 0; i < count; i++) {
+        double *phi = s->values + (first + i) * s->most, rest = column[i];
+        for (size_t f = 0; f < n; f++) rest -= phi[f] * own[f];
+        phi[n] = first + i == landmark ? pivot : rest / pivot;
+    }
+    s->landmarks[s->n++] = landmark;
+    return KARMA_OK;
+}
+
+/* Adds landmarks from a block of rows, whose features are known, until all of them are spanned. *fits: there are not
+ * too many. */
+static karma_status span_block(int *fits, spanning *s, size_t first, size_t count, karma_error *err) {
+    for (*fits = 1;;) {
         size_t best = 0;
         double most = s->noise;
-        for (size_t i = 0; i < count; i++) {
-            double rest = residual(s, index[i]);
+        for (size_t i = first; i < first + count; i++) {
+            double rest = residual(s, i);
             if (!(rest > most)) continue;
             most = rest;
             best = i;
         }
-        if (!(most > s->noise)) return 1;
-        if (s->n == s->most) return 0;
-        add_landmark(s, index[best], index, count);
+        if (!(most > s->noise)) return KARMA_OK;
+        if (s->n == s->most) {
+            *fits = 0;
+            return KARMA_OK;
+        }
+        KARMA_TRY(add_landmark(s, best, first, count, err));
     }
 }
 
-static int span_sample(spanning *s, size_t *index) {
-    size_t n = s->rows->n_rows, count = n < SAMPLE ? n : SAMPLE;
-    for (size_t i = 0; i < count; i++) index[i] = (size_t)((double)i * (double)n / (double)count);
-    return span(s, index, count);
-}
-
-/* Features of a block by the landmarks so far: L φ = k(Z, x). Its rows in order into `index`. */
-static void fill_block(spanning *s, size_t *index, double *scratch, size_t first, size_t count) {
+/* Features of a block by the landmarks so far: L φ = k(Z, x). */
+static void fill_block(spanning *s, double *scratch, size_t first, size_t count) {
     size_t n = s->n;
-#pragma omp parallel for schedule(static) num_threads(s->threads)
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < n; j++) scratch[i * n + j] = kernel_value(s, first + i, s->landmarks[j]);
+    karma_i_exact_block(scratch, s->exact, (karma_i_view){s->rows, first, count}, karma_i_rows_all(s->copies));
     karma_i_solve_lower_rows(scratch, count, s->lower, s->most, n);
-    for (size_t i = 0; i < count; i++) {
-        index[i] = first + i;
-        memcpy(s->values + (first + i) * s->most, scratch + i * n, n * sizeof *scratch);
-    }
+    for (size_t i = 0; i < count; i++) memcpy(s->values + (first + i) * s->most, scratch + i * n, n * sizeof *scratch);
 }
 
-static karma_status span_all(int *spanned, spanning *s, size_t *index, karma_error *err) {
-    double *scratch = karma_i_alloc(BLOCK, s->most * sizeof *scratch);
-    if (!scratch) return karma_i_fail_memory(err);
-    *spanned = span_sample(s, index);
-    for (size_t first = 0; *spanned && first < s->rows->n_rows; first += BLOCK) {
-        size_t count = s->rows->n_rows - first < BLOCK ? s->rows->n_rows - first : BLOCK;
-        fill_block(s, index, scratch, first, count);
-        *spanned = span(s, index, count);
+static karma_status span_all(int *fits, spanning *s, karma_error *err) {
+    size_t n = s->rows->n_rows, least = s->most > BLOCK ? s->most : BLOCK;
+    double *scratch = karma_i_alloc_large(least, s->most * sizeof *scratch);
+    karma_status st = scratch ? span_sample(fits, s, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK && *fits) *fits = factor_sample(s, scratch);
+    for (size_t first = 0; st == KARMA_OK && *fits && first < n; first += BLOCK) {
+        size_t count = n - first < BLOCK ? n - first : BLOCK;
+        fill_block(s, scratch, first, count);
+        st = span_block(fits, s, first, count, err);
     }
     karma_i_free(scratch);
-    return KARMA_OK;
+    return st;
 }
 
 /* Features and L without unused memory. */
@@ -190,25 +217,33 @@ static karma_status keep(karma_i_exact_features *out, spanning *s, karma_error *
     return karma_i_features_dense(&out->features, values, n_rows, n, err);
 }
 
+static karma_status init_spanning(spanning *s, const karma_i_kernel *kernel, const karma_i_rows *rows, size_t most,
+                                  int threads, karma_error *err) {
+    size_t n = rows->n_rows;
+    *s = (spanning){.rows = rows, .most = most, .threads = threads};
+    s->landmarks = karma_i_alloc(most, sizeof *s->landmarks);
+    s->lower = karma_i_zalloc(most, most * sizeof *s->lower);
+    s->values = karma_i_zalloc(n, most * sizeof *s->values);
+    s->diagonal = karma_i_alloc(n, sizeof *s->diagonal);
+    if (!s->landmarks || !s->lower || !s->values || !s->diagonal) return karma_i_fail_memory(err);
+    KARMA_TRY(karma_i_rows_new_like(&s->copies, rows, most, err));
+    KARMA_TRY(karma_i_exact_new(&s->exact, kernel, rows, threads, err));
+    karma_i_exact_diagonal(s->diagonal, s->exact, karma_i_rows_all(rows));
+    for (size_t i = 0; i < n; i++) s->noise = fmax(s->noise, SPANNED * s->diagonal[i]);
+    return KARMA_OK;
+}
+
 karma_status karma_i_features_exact(karma_i_exact_features *out, const karma_i_kernel *kernel, const karma_i_rows *rows,
                                     size_t most_rank, int threads, karma_error *err) {
-    size_t n = rows->n_rows, most = most_rank < n ? most_rank : n;
-    spanning s = {.kernel = kernel, .rows = rows, .most = most, .threads = threads};
-    int spanned = 0;
+    spanning s;
+    int fits = 0;
     *out = (karma_i_exact_features){0};
-    size_t *index = karma_i_alloc(SAMPLE, sizeof *index);
-    s.landmarks = karma_i_alloc(most, sizeof *s.landmarks);
-    s.lower = karma_i_zalloc(most, most * sizeof *s.lower);
-    s.values = karma_i_zalloc(n, most * sizeof *s.values);
-    s.diagonal = karma_i_alloc(n, sizeof *s.diagonal);
-    karma_status st = index && s.landmarks && s.lower && s.values && s.diagonal ? KARMA_OK : karma_i_fail_memory(err);
-    for (size_t i = 0; st == KARMA_OK && i < n; i++) {
-        s.diagonal[i] = kernel_value(&s, i, i);
-        s.noise = fmax(s.noise, SPANNED * s.diagonal[i]);
-    }
-    if (st == KARMA_OK) st = span_all(&spanned, &s, index, err);
-    if (st == KARMA_OK && spanned) st = keep(out, &s, err);
-    karma_i_free(index);
+    karma_status st =
+        init_spanning(&s, kernel, rows, most_rank < rows->n_rows ? most_rank : rows->n_rows, threads, err);
+    if (st == KARMA_OK) st = span_all(&fits, &s, err);
+    if (st == KARMA_OK && fits) st = keep(out, &s, err);
+    karma_i_exact_free(s.exact);
+    karma_i_rows_free(s.copies);
     karma_i_free(s.landmarks);
     karma_i_free(s.lower);
     karma_i_free(s.values);

@@ -87,17 +87,14 @@ karma_status karma_i_kernel_split(double *parts, const karma_i_kernel *kernel, c
                                   karma_i_view b, const double *coefficients, size_t n_outputs, int threads,
                                   karma_error *err);
 
-/* scores[k] = Σ_j k(row index[k], row j) coefficients[j] for k < count, all in double precision. Slow: one pair at a
- * time. */
-karma_status karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                                         const size_t *index, size_t count, const double *coefficients, int threads,
-                                         karma_error *err);
-
 /* An outer map of the kernel values of two rows with each other and with themselves. */
 double karma_i_map_value(const karma_i_map *map, double xy, double xx, double yy);
 
 /* The slow reference: one pair, straight from the formula in double precision. The oracle of tests. */
 double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows *a, size_t i, const karma_i_rows *b,
+                                size_t j);
+/* One factor without its outer map: w(c) (Σκ + b²), or what is given. Only this encoding of the rows counts. */
+double karma_i_factor_reference(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
                                 size_t j);
 
 #endif

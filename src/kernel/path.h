@@ -44,6 +44,8 @@ typedef struct karma_i_path {
     /* Puts a tile of values through an outer map; k(x,x) of its rows and columns are in diagonal_a and diagonal_b. */
     void (*map)(float *tile, size_t ld, size_t n_a, size_t n_b, const karma_i_map *map, const float *diagonal_a,
                 const float *diagonal_b);
+    /* The same in double precision for n values of one row, whose k(x,x) is `own`. */
+    void (*map_exact)(double *cells, size_t n, const karma_i_map *map, double own, const double *other);
     /* Σ_j x[j] y[j] in double precision, in an order that depends on n only */
     double (*dot)(const float *x, const double *y, size_t n);
     /* y[j] += a · x[j] */

@@ -1,6 +1,7 @@
 /* AVX2: bits of four words are counted at a time by looking up half bytes; weights are gathered. */
 #define VECTOR_BYTES 32
 #define STRIP        6
+#include "kernel/path_exact.h"
 #include "kernel/path_vector.h"
 
 #include <immintrin.h>
@@ -71,5 +72,12 @@ static code_vector count_equal(code_vector counts, code_vector codes, uint32_t t
     return (code_vector)_mm256_sub_epi16((__m256i)counts, equal);
 }
 
-const karma_i_path karma_i_path_avx2 = {"avx2",   {tile_scratch, tile}, map_tile, dot, axpy, gather,
-                                        best_row, best_partner};
+const karma_i_path karma_i_path_avx2 = {.name = "avx2",
+                                        .pairs = {tile_scratch, tile, exact_scratch, exact_tile},
+                                        .map = map_tile,
+                                        .map_exact = map_exact,
+                                        .dot = dot,
+                                        .axpy = axpy,
+                                        .gather = gather,
+                                        .best_row = best_row,
+                                        .best_partner = best_partner};

@@ -1,6 +1,7 @@
 /* AVX-512 with its own population count: sixteen cells at a time. */
 #define VECTOR_BYTES 64
 #define STRIP        8
+#include "kernel/path_exact.h"
 #include "kernel/path_vector.h"
 
 #include <immintrin.h>
@@ -67,5 +68,12 @@ static code_vector count_equal(code_vector counts, code_vector codes, uint32_t t
     return (code_vector)_mm512_mask_add_epi16((__m512i)counts, equal, (__m512i)counts, _mm512_set1_epi16(1));
 }
 
-const karma_i_path karma_i_path_avx512 = {"avx512", {tile_scratch, tile}, map_tile, dot, axpy, gather,
-                                          best_row, best_partner};
+const karma_i_path karma_i_path_avx512 = {.name = "avx512",
+                                          .pairs = {tile_scratch, tile, exact_scratch, exact_tile},
+                                          .map = map_tile,
+                                          .map_exact = map_exact,
+                                          .dot = dot,
+                                          .axpy = axpy,
+                                          .gather = gather,
+                                          .best_row = best_row,
+                                          .best_partner = best_partner};

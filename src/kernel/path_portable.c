@@ -1,5 +1,6 @@
 /* Plain C for any machine: OpenBLAS for the product, and bits counted by adding them in parallel. */
 #include "kernel/path_body.h"
+#include "kernel/path_exact.h"
 
 #include "kernel/path_list.h"
 #include "linalg/linalg.h"
@@ -21,7 +22,7 @@ static float rank_part(const karma_i_pairs *p, size_t i, size_t j) {
         unsigned difference = u[k] > v[k] ? (unsigned)(u[k] - v[k]) : (unsigned)(v[k] - u[k]);
         sum += u[k] && v[k] ? difference : 0;
     }
-    return p->rank_base * (float)count - p->rank_step * (float)sum;
+    return (float)p->rank_base * (float)count - (float)p->rank_step * (float)sum;
 }
 
 /* Features, Q·O' and O·Q'. */
@@ -77,5 +78,12 @@ static void tile(float *out, size_t ld, const karma_i_pairs *p, void *scratch) {
         }
 }
 
-const karma_i_path karma_i_path_portable = {"portable", {tile_scratch, tile}, map_tile, dot, axpy, gather,
-                                            best_row,   best_partner};
+const karma_i_path karma_i_path_portable = {.name = "portable",
+                                            .pairs = {tile_scratch, tile, exact_scratch, exact_tile},
+                                            .map = map_tile,
+                                            .map_exact = map_exact,
+                                            .dot = dot,
+                                            .axpy = axpy,
+                                            .gather = gather,
+                                            .best_row = best_row,
+                                            .best_partner = best_partner};

@@ -176,10 +176,10 @@ static void add_ranks(float *cells, const panel *p, const karma_i_pairs *pairs, 
     uint64_t mask[WORDS];
     uint32_t counts[PANEL] = {0}, differences[PANEL];
     for (size_t w = 0; w < pairs->n_words; w++) mask[w] = pairs->masks_a[i * pairs->n_words + w] & pairs->ranked[w];
-    if (pairs->rank_base != 0.0F) counts_of(counts, mask, p, pairs->n_words);
+    if (pairs->rank_base != 0.0) counts_of(counts, mask, p, pairs->n_words);
     differences_of(differences, pairs->ranks_a + i * pairs->rank_stride, p, pairs->rank_stride / 8);
     for (size_t r = 0; r < PANEL; r++)
-        cells[r] += pairs->rank_base * (float)counts[r] - pairs->rank_step * (float)differences[r];
+        cells[r] += (float)pairs->rank_base * (float)counts[r] - (float)pairs->rank_step * (float)differences[r];
 }
 
 /* The same for rows that are too long to be packed. */
@@ -194,7 +194,7 @@ static void add_long_ranks(float *cells, const karma_i_pairs *pairs, size_t i, s
             count += both;
             sum += both * (u[k] > v[k] ? (uint32_t)(u[k] - v[k]) : (uint32_t)(v[k] - u[k]));
         }
-        cells[r] += pairs->rank_base * (float)count - pairs->rank_step * (float)sum;
+        cells[r] += (float)pairs->rank_base * (float)count - (float)pairs->rank_step * (float)sum;
     }
 }
 

@@ -6,9 +6,8 @@
 #include "kernel/kernel.h"
 #include "kernel/plan.h"
 
-/* w(c) (Σκ + b²), or what is given */
-static double factor_value(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
-                           size_t j) {
+double karma_i_factor_reference(const karma_i_factor *factor, const karma_i_rows *a, size_t i, const karma_i_rows *b,
+                                size_t j) {
     double c = 0.0, sum = 0.0;
     karma_i_cell own, other;
     const float *given = karma_i_rows_given(a, i, b, j);
@@ -58,8 +57,8 @@ static double kernel_value(const karma_i_kernel *kernel, const karma_i_rows *a, 
         for (size_t n = 0; n < kernel->terms[t].n_factors; n++) {
             size_t at = kernel->terms[t].first_factor + n;
             const karma_i_factor *f = &kernel->factors[at];
-            double xy =
-                factor_value(f, karma_i_rows_encoding(a, f->encoding), i, karma_i_rows_encoding(b, f->encoding), j);
+            double xy = karma_i_factor_reference(f, karma_i_rows_encoding(a, f->encoding), i,
+                                                 karma_i_rows_encoding(b, f->encoding), j);
             product *= karma_i_map_value(&f->map, xy, squares_a[at], squares_b[at]);
         }
         sum += product;
@@ -72,7 +71,7 @@ static void fill_squares(double *squares, const karma_i_kernel *kernel, const ka
     for (size_t at = 0; at < kernel->n_factors; at++) {
         const karma_i_factor *f = &kernel->factors[at];
         const karma_i_rows *own = karma_i_rows_encoding(a, f->encoding);
-        squares[at] = f->map.kind == KARMA_OUTER_IDENTITY ? 0.0 : factor_value(f, own, i, own, i);
+        squares[at] = f->map.kind == KARMA_OUTER_IDENTITY ? 0.0 : karma_i_factor_reference(f, own, i, own, i);
     }
 }
 
@@ -82,24 +81,4 @@ double karma_i_kernel_reference(const karma_i_kernel *kernel, const karma_i_rows
     fill_squares(squares_a, kernel, a, i);
     fill_squares(squares_b, kernel, b, j);
     return kernel_value(kernel, a, i, b, j, squares_a, squares_b);
-}
-
-karma_status karma_i_kernel_exact_scores(double *scores, const karma_i_kernel *kernel, const karma_i_rows *rows,
-                                         const size_t *index, size_t count, const double *coefficients, int threads,
-                                         karma_error *err) {
-    size_t n_factors = kernel->n_factors;
-    double *squares = karma_i_alloc(rows->n_rows, n_factors * sizeof *squares);
-    if (!squares) return karma_i_fail_memory(err);
-    for (size_t j = 0; j < rows->n_rows; j++) fill_squares(squares + j * n_factors, kernel, rows, j);
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (size_t k = 0; k < count; k++) {
-        double sum = 0.0;
-        for (size_t j = 0; j < rows->n_rows; j++)
-            if (coefficients[j] != 0.0)
-                sum += coefficients[j] * kernel_value(kernel, rows, index[k], rows, j, squares + index[k] * n_factors,
-                                                      squares + j * n_factors);
-        scores[k] = sum;
-    }
-    karma_i_free(squares);
-    return KARMA_OK;
 }

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "kernel/exact.h"
 #include "kernel/row_cache.h"
 #include "solve/dual_block.h"
 #include "solve/dual_pairs.h"
@@ -445,8 +446,8 @@ static karma_status make_certain(int *is_certain, dual_problem *d, double tolera
     double rest = find_uncertain(d, UNCERTAIN_SHARE * tolerance * d->primal / sqrt((double)d->n), &count);
     for (size_t j = 0; j < d->n; j++) n_support += d->beta[j] != 0.0;
     if (count > 0 && (double)count * (double)n_support <= MOST_EXACT_VALUES) {
-        KARMA_TRY(karma_i_kernel_exact_scores(d->excess, d->problem->kernel, d->problem->rows, d->block, count, d->beta,
-                                              d->threads, err));
+        KARMA_TRY(karma_i_exact_scores(d->excess, d->problem->kernel, d->problem->rows, d->block, count, d->beta,
+                                       d->threads, err));
         for (size_t k = 0; k < count; k++) d->z[d->block[k]] = d->excess[k];
         look(d);
     } else if (count > 0) {

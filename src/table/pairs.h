@@ -8,6 +8,8 @@
 
 /* Small tables of weights are kept in registers, which are loaded whole. */
 enum { KARMA_I_LEAST_WEIGHTS = 64 };
+/* The largest tile in double precision. */
+enum { KARMA_I_EXACT_ROWS = 64, KARMA_I_EXACT_COLUMNS = 256 };
 
 /* The value of a pair is
  *
@@ -25,7 +27,7 @@ typedef struct karma_i_pairs {
     const uint8_t *ranks_a, *ranks_b; /* row-major, rank_stride per row; a multiple of 8, and 0: no ranks */
     size_t rank_stride;
     const uint64_t *ranked; /* n_words */
-    float rank_base, rank_step;
+    double rank_base, rank_step;
     size_t n_a, n_b;
     float add;
     const float *weight; /* n_weights, and at least KARMA_I_LEAST_WEIGHTS can be read */
@@ -43,6 +45,10 @@ typedef struct karma_i_pair_loops {
     size_t (*scratch)(const karma_i_pairs *pairs);
     /* out[i * ld + j] for all i < n_a, j < n_b. `scratch` is aligned to a cache line. */
     void (*tile)(float *out, size_t ld, const karma_i_pairs *pairs, void *scratch);
+    /* The sums over features, terms, codes and ranks in double precision, and |o ∩ o'|, n_b numbers from row to row;
+     * n_b is at most KARMA_I_EXACT_COLUMNS. Scratch depends on the numbers of rows too. */
+    size_t (*exact_scratch)(const karma_i_pairs *pairs);
+    void (*exact_tile)(double *sums, uint32_t *overlaps, const karma_i_pairs *pairs, void *scratch);
 } karma_i_pair_loops;
 
 #endif

@@ -97,6 +97,12 @@ struct karma_i_rows_ops {
     void (*tile)(float *out, size_t ld, karma_i_view a, karma_i_view b, const karma_i_weighting *weighting,
                  void *scratch);
 
+    /* Σκ and |o ∩ o'| in double precision, b.count numbers from row to row, of a tile of at most KARMA_I_EXACT_ROWS x
+     * KARMA_I_EXACT_COLUMNS; and the bytes that takes. NULL: cell by cell, by the functions above. */
+    size_t (*exact_scratch)(karma_i_view a, karma_i_view b, const karma_i_pair_loops *loops);
+    void (*exact)(double *sums, uint32_t *overlaps, karma_i_view a, karma_i_view b, const karma_i_pair_loops *loops,
+                  void *scratch);
+
     karma_status (*archive)(karma_i_archive *archive, karma_i_rows *rows, size_t n_rows, double limit);
 };
 

@@ -307,8 +307,8 @@ static karma_i_pairs pairs_of(karma_i_view a, karma_i_view b, const karma_i_weig
         .ranks_b = karma_i_rows_ranks(b.rows, b.first),
         .rank_stride = d->rank_stride,
         .ranked = d->ranked,
-        .rank_base = (float)d->rank_base,
-        .rank_step = (float)d->rank_step,
+        .rank_base = d->rank_base,
+        .rank_step = d->rank_step,
         .n_a = a.count,
         .n_b = b.count,
         .add = weighting->add,
@@ -326,6 +326,17 @@ static void tile_dense(float *out, size_t ld, karma_i_view a, karma_i_view b, co
                        void *scratch) {
     karma_i_pairs pairs = pairs_of(a, b, weighting);
     weighting->loops->tile(out, ld, &pairs, scratch);
+}
+
+static size_t exact_scratch_dense(karma_i_view a, karma_i_view b, const karma_i_pair_loops *loops) {
+    karma_i_pairs pairs = pairs_of(a, b, &(karma_i_weighting){0});
+    return loops->exact_scratch(&pairs);
+}
+
+static void exact_dense(double *sums, uint32_t *overlaps, karma_i_view a, karma_i_view b,
+                        const karma_i_pair_loops *loops, void *scratch) {
+    karma_i_pairs pairs = pairs_of(a, b, &(karma_i_weighting){0});
+    loops->exact_tile(sums, overlaps, &pairs, scratch);
 }
 
 /* --- model files ---------------------------------------------------------------------------------------------- */
@@ -366,5 +377,7 @@ static const karma_i_rows_ops dense_ops = {.name = "dense",
                                            .square = square_dense,
                                            .tile_scratch = tile_scratch_dense,
                                            .tile = tile_dense,
+                                           .exact_scratch = exact_scratch_dense,
+                                           .exact = exact_dense,
                                            .only_codes = only_codes,
                                            .archive = archive_dense};

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernel/exact.h"
 #include "kernel/kernel_build.h"
 #include "linalg/linalg.h"
 #include "blocks.h"
@@ -265,6 +266,31 @@ static void check_gram(const world *w, karma_i_view a) {
     free(gram);
 }
 
+/* In double precision: errors are those of single precision times the ratio of the two; the root in `laplace` takes the
+ * root of that. */
+static void check_exact(const world *w, karma_i_view a, karma_i_view b) {
+    double *out = malloc((a.count * b.count + 1) * sizeof *out);
+    double share = strstr(w->text, "laplace") ? 1e-3 : 1e-6;
+    karma_i_exact *exact = NULL;
+    assert_int_equal(karma_i_exact_new(&exact, &w->kernel, a.rows, 1, NULL), KARMA_OK);
+    karma_i_exact_block(out, exact, a, b);
+    for (size_t p = 0; p < a.count * b.count; p += a.count * b.count / 40 + 1) {
+        size_t i = a.first + p / b.count, j = b.first + p % b.count;
+        double wanted = karma_i_kernel_reference(&w->kernel, a.rows, i, b.rows, j);
+        double radius = kernel_number(&w->kernel, a.rows, i, b.rows, j).radius;
+        if (!(fabs(out[p] - wanted) <= share * radius + 1e-300))
+            fail_msg("%s, exact value of '%s', rows %zu and %zu: %.17g, wanted %.17g", w->kernel.path->name, w->text, i,
+                     j, out[p], wanted);
+    }
+    karma_i_exact_diagonal(out, exact, a);
+    for (size_t i = 0; i < a.count; i++) {
+        double wanted = karma_i_kernel_reference(&w->kernel, a.rows, a.first + i, a.rows, a.first + i);
+        assert_true(fabs(out[i] - wanted) <= 1e-12 * (1.0 + fabs(wanted)));
+    }
+    karma_i_exact_free(exact);
+    free(out);
+}
+
 static void check_diagonal(const world *w, karma_i_view a) {
     double *diagonal = malloc((a.count + 1) * sizeof *diagonal);
     karma_i_kernel_diagonal(diagonal, &w->kernel, a);
@@ -305,6 +331,8 @@ static void check_world(world *w, karma_i_rng *rng) {
         check_block(w, rows, later);
         check_block(w, later, rows);
         check_gram(w, rows);
+        check_exact(w, rows, later);
+        check_exact(w, rows, rows);
         check_diagonal(w, rows);
         check_diagonal(w, later);
         check_scores(w, later, rows, rng);

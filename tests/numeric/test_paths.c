@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernel/kernel.h"
+#include "kernel/exact.h"
 #include "blocks.h"
 #include "randomrows.h"
 #include "rounding.h"
@@ -130,6 +130,58 @@ static void check_block(const karma_i_kernel *k, karma_i_view a, karma_i_view b)
     free(again);
 }
 
+/* The same in double precision, and scores of some rows. */
+static void check_exact(const karma_i_kernel *k, karma_i_view a, karma_i_view b) {
+    size_t n = a.count * b.count;
+    double *out = malloc((n + 1) * sizeof *out), *again = malloc((n + 1) * sizeof *again);
+    double *own = malloc((a.count + 1) * sizeof *own);
+    assert_true(out && again && own);
+    for (int more = 0; more < 2; more++) {
+        karma_i_exact *exact = NULL;
+        assert_int_equal(karma_i_exact_new(&exact, k, a.rows, more ? other_threads() : 1, NULL), KARMA_OK);
+        karma_i_exact_block(more ? again : out, exact, a, b);
+        karma_i_exact_diagonal(own, exact, a);
+        karma_i_exact_free(exact);
+    }
+    assert_memory_equal(out, again, n * sizeof *out);
+    for (size_t p = 0; p < n; p += n / 1000 + 1) {
+        size_t i = a.first + p / b.count, j = b.first + p % b.count;
+        double wanted = karma_i_kernel_reference(k, a.rows, i, b.rows, j);
+        if (!(fabs(out[p] - wanted) <= 1e-13 * factor_size(&k->factors[0], a.rows, i, b.rows, j)))
+            fail_msg("%s, exact: rows %zu and %zu: %.17g, wanted %.17g", k->path->name, i, j, out[p], wanted);
+    }
+    for (size_t i = 0; i < a.count; i++) {
+        double wanted = karma_i_kernel_reference(k, a.rows, a.first + i, a.rows, a.first + i);
+        assert_true(fabs(own[i] - wanted) <=
+                    1e-13 * factor_size(&k->factors[0], a.rows, a.first + i, a.rows, a.first + i));
+    }
+    free(out);
+    free(again);
+    free(own);
+}
+
+/* Some rows against those whose coefficients are not 0. */
+static void check_exact_scores(const karma_i_kernel *k, const karma_i_rows *rows, karma_i_rng *rng) {
+    enum { SOME = 7 };
+    size_t n = rows->n_rows, index[SOME] = {0}, count = n < SOME ? n : SOME;
+    double *c = calloc(n + 1, sizeof *c), scores[SOME], again[SOME];
+    assert_true(c != NULL);
+    for (size_t j = 0; j < n; j++) c[j] = karma_i_rng_below(rng, 3) ? karma_i_rng_normal(rng) : 0.0;
+    for (size_t s = 0; s < count; s++) index[s] = (s * 13 + 1) % n;
+    assert_int_equal(karma_i_exact_scores(scores, k, rows, index, count, c, 1, NULL), KARMA_OK);
+    assert_int_equal(karma_i_exact_scores(again, k, rows, index, count, c, other_threads(), NULL), KARMA_OK);
+    assert_memory_equal(scores, again, count * sizeof *scores);
+    for (size_t s = 0; s < count; s++) {
+        double wanted = 0.0, size = 0.0;
+        for (size_t j = 0; j < n; j++) {
+            wanted += c[j] * karma_i_kernel_reference(k, rows, index[s], rows, j);
+            size += fabs(c[j]) * factor_size(&k->factors[0], rows, index[s], rows, j);
+        }
+        assert_true(fabs(scores[s] - wanted) <= 1e-13 * size);
+    }
+    free(c);
+}
+
 static int is_portable(const karma_i_kernel *k) {
     return strcmp(k->path->name, "portable") == 0;
 }
@@ -199,6 +251,8 @@ static void check_shape(const path_shape *shape, size_t n_b, size_t gamma, doubl
         check_block(&k, part_a, part_b);
         check_gram(&k, part_a);
         check_scores(&k, part_a, part_b, 1 + a->n_rows % 3, rng);
+        check_exact(&k, part_a, part_b);
+        check_exact_scores(&k, a, rng);
     }
     karma_i_kernel_clear(&k);
     karma_i_rows_free(a);
@@ -296,6 +350,7 @@ static void the_largest_differences_fit(void **state) {
         for (const karma_i_path *const *path = karma_i_paths(); *path; path++) {
             k.path = *path;
             check_gram(&k, karma_i_rows_all(rows));
+            check_exact(&k, karma_i_rows_all(rows), karma_i_rows_all(rows));
         }
         karma_i_kernel_clear(&k);
         karma_i_rows_free(rows);
