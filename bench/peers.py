@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The peers that live in Python: bench/run starts one process per comparison and reads the JSON it prints.
+"""Peers in Python: bench/run starts one process per comparison and reads the JSON that it prints.
 
     peers.py batch  ENGINE CSV C REPEATS          SVC(kernel="precomputed") and its Gram matrix, beside karma_fit
     peers.py sparse ENGINE DIR ROWS REPEATS THREADS   scipy's sparse product, beside the library's sparse block
@@ -7,7 +7,7 @@
     peers.py search CSV FITS THREADS              GridSearchCV over IterativeImputer + SVC, FITS of its 180 fits
     peers.py forest DIR ROWS TREES PEER_TREES LEAVES THREADS BENCH_FOREST   scikit-learn's forests beside ours
 
-Each repetition times the peer, then starts ENGINE, if there is one, for the library's side: the two take turns.
+Each repetition times the peer and then starts ENGINE, if there is one, to time the library.
 """
 import csv
 import json

@@ -1,6 +1,6 @@
 # Seconds of passes of pcaMethods' ppca, as a JSON list: Rscript ppca.R FILE ROWS DIM RANK PASSES
-# FILE holds the matrix column by column as doubles, NaN where a cell is missing. ppca does not report times; a pass is
-# the difference between runs with one more pass and with one, divided by their number.
+# FILE contains the matrix column by column as doubles, NaN for missing cells. ppca does not report times: the time of a pass
+# is the difference between a run with PASSES + 1 passes and one with a single pass, divided by PASSES.
 suppressMessages(library(pcaMethods))
 arguments <- commandArgs(trailingOnly = TRUE)
 sizes <- as.integer(arguments[2:5])

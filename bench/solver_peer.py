@@ -3,10 +3,10 @@
 
     solver_peer.py ENGINE CSV DIR KERNEL FACTOR...
 
-CSV has the label `target` with two classes. KERNEL is linear, rank or rank-rbf. For every multiple FACTOR of the
-automatic C: processor time of karma_fit (gap 1e-3) and of numpy's Gram matrix + SVC(kernel="precomputed"), which has
-LIBSVM's loosest stopping rule whose objective is at most 0.1% above ours, each with one thread. SVC is given the Gram
-matrix of the library; that of numpy is timed, and must be the same.
+CSV has a label `target` with two classes. KERNEL is linear, rank or rank-rbf. For every multiple FACTOR of the automatic
+C it measures, with one thread, the processor time of karma_fit (gap 1e-3) and that of numpy's Gram matrix followed by
+SVC(kernel="precomputed"), with the loosest tolerance of LIBSVM for which the objective is at most 0.1% above ours. SVC is
+given the Gram matrix of the library; that of numpy is timed and compared with it.
 """
 import json
 import os

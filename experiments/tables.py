@@ -1,4 +1,4 @@
-"""Reading the tables of the experiments, and cutting them: users with few ratings, rows with cells taken out."""
+"""Reads the tables of the experiments and reduces them: users with few ratings, rows with cells removed."""
 import collections
 import csv
 import gzip
