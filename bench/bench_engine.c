@@ -1,4 +1,4 @@
-/* Times the library's inner functions and prints one JSON object. bench/run calls it, a process a measurement, so that
+/* Times the library's inner functions and prints one JSON object. bench/run starts one process per measurement, so that
  * each has its own peak memory and its own OPENBLAS_CORETYPE.
  *
  *   bench_engine dense linear|rank ROWS DIM REPEATS THREADS   Gram matrix and block, beside SGEMM of the same shape
@@ -12,8 +12,8 @@
  *   bench_engine kernel CSV OUT [OPTION=VALUE]...             the Gram matrix of such a table, written as floats
  *   bench_engine sparse DIR ROWS BLOCK DIM REPEATS THREADS    a block of sparse rows against all rows
  *
- * Times are in seconds, every repetition of them; what is compared is timed in turn. One repetition before the first
- * warms up and is not counted. */
+ * Prints the seconds of every repetition. Things that are compared are timed in turn, after one repetition that is not
+ * counted. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,7 +351,7 @@ static int bench_leaves(char **arguments) {
 
 /* ---- online ---- */
 
-/* k(a_i, b_j) of one pair, as one writes it down: compiled like the rest of the library, for any processor. */
+/* k(a_i, b_j) of one pair, written in the simplest way and compiled like the rest of the library, for any processor. */
 typedef double (*pair_fn)(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j);
 
 static double weigh(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j, float sum) {
@@ -367,7 +367,7 @@ static double plain_pair(const karma_i_kernel *kernel, const karma_i_rows *rows,
     return weigh(kernel, rows, i, j, sum);
 }
 
-/* The same with sixteen sums at once, which the compiler turns into vectors; a harder peer. */
+/* The same with sixteen sums at once, which the compiler turns into vectors: a faster reference. */
 static double vector_pair(const karma_i_kernel *kernel, const karma_i_rows *rows, size_t i, size_t j) {
     const float *a = karma_i_rows_values(rows, i), *b = karma_i_rows_values(rows, j);
     float sums[16] = {0}, sum = 0.0F;

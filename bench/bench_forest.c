@@ -3,7 +3,7 @@
  *   bench_forest FILE ROWS COLUMNS GROWTH TREES LEAVES REPEATS THREADS
  *
  * FILE has the ranks of each column, one byte per cell, and then one byte per row, 1 for one class and 0 for the other.
- * GROWTH is boosted (all rows and columns for every tree) or bagged. Times are in seconds, every repetition. */
+ * GROWTH is boosted (all rows and columns for every tree) or bagged. Prints the seconds of every repetition. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* Races the candidates of one effort once, and prints how good the model of every rule is on other rows: one JSON
+/* Cross-validates the candidates of one effort once, and prints the test score of the model of every rule as one JSON
  * object.
  *
  *   bench_search TRAIN TEST EFFORT
  *
- * Both files have their labels in a column `target`. Scores are the share of right answers, or R2. */
+ * Both files have their labels in a column `target`. Scores are accuracies, or R2 for numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

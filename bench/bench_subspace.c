@@ -2,8 +2,8 @@
  *
  *   bench_subspace ROWS DIM RANK REPEATS THREADS [MISSING]
  *
- * Rows of this rank with noise, MISSING of the cells (0.5) hidden at random. Times are in seconds, every repetition;
- * one before the first warms up and is not counted. */
+ * Rows of this rank with noise, MISSING of the cells (0.5) hidden at random. Prints the seconds of every
+ * repetition, after one that is not counted. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

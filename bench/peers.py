@@ -153,7 +153,7 @@ def draw_sparse(n_rows, directory):
 
 
 def first_row_sum(a, ones):
-    """Σ_j k(a_0, a_j) in double precision: that both sides have the same rows."""
+    """Σ_j k(a_0, a_j) in double precision, to check that both sides have the same rows."""
     sums = (a[:1].astype(np.float64) @ a.T).toarray()[0]
     counts = (ones[:1] @ ones.T).toarray()[0].astype(np.float64)
     ratio = (counts + 1) / (ones.nnz / ones.shape[0] + 1)
@@ -260,7 +260,7 @@ FOREST_COLUMNS = 50
 
 
 def forest_rows(n_rows):
-    """Numbers with a fifth of the cells missing, and two classes that hang on four of the columns."""
+    """Numbers with a fifth of the cells missing, and two classes that depend on four of the columns."""
     random = np.random.default_rng(0)
     x = random.normal(size=(n_rows, FOREST_COLUMNS))
     y = x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]) + x[:, 3] + random.normal(size=n_rows) / 2 > 0

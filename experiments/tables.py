@@ -52,13 +52,13 @@ def sample(table, count, seed):
 
 
 def fill(table, value):
-    """The holes get `value`: for tables whose source wrote it there."""
+    """Writes `value` into missing cells, for tables whose source has it there."""
     header, *rows = table
     return [header, *([value if cell in MISSING else cell for cell in row[:-1]] + row[-1:] for row in rows)]
 
 
 def remove(table, share, seed):
-    """Takes this share of all attribute cells out, each with the same chance."""
+    """Removes this share of all attribute cells at random."""
     header, *rows = table
     cells = [(i, j) for i in range(len(rows)) for j in range(len(header) - 1)]
     rows = [list(row) for row in rows]
