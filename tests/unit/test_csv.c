@@ -890,6 +890,17 @@ static char *written(const karma_table *table) {
     return text;
 }
 
+/* What was written is read and written again as the same text. */
+static void reads_back(const char *text, const karma_read_options *options) {
+    reading again;
+    read_text(&again, text, options);
+    assert_read(&again);
+    char *twice = written(again.table);
+    assert_string_equal(twice, text);
+    free(twice);
+    reading_clear(&again);
+}
+
 static void test_write(void **state) {
     (void)state;
     karma_read_options o = read_defaults();
@@ -900,15 +911,9 @@ static void test_write(void **state) {
     assert_read(&r);
     char *text = written(r.table);
     assert_string_equal(text, "id,a,\"b,c\",y\nk 1,0.1,\" x\",u\n\"k\"\"2\",,\"p;q\",\n,1e-07,\"n\nl\",v\n");
-    reading again;
-    read_text(&again, text, &o);
-    assert_read(&again);
-    char *twice = written(again.table);
-    assert_string_equal(twice, text);
+    reads_back(text, &o);
     free(text);
-    free(twice);
     reading_clear(&r);
-    reading_clear(&again);
 }
 
 static void test_write_targets_and_weights(void **state) {
@@ -921,15 +926,9 @@ static void test_write_targets_and_weights(void **state) {
     assert_read(&r);
     char *text = written(r.table);
     assert_string_equal(text, "a,y,z,\"n, times\"\n1,u,1.5,2\n,v,,0.25\n2,,3,0\n");
-    reading again;
-    read_text(&again, text, &o);
-    assert_read(&again);
-    char *twice = written(again.table);
-    assert_string_equal(twice, text);
+    reads_back(text, &o);
     free(text);
-    free(twice);
     reading_clear(&r);
-    reading_clear(&again);
 }
 
 static void test_write_one_column(void **state) {

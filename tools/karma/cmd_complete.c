@@ -19,27 +19,21 @@ static int write_completion(const tool *t, const karma_completion *c) {
     return code == EXIT_DONE && t->options.json ? print_json(description_json(t, c)) : code;
 }
 
-static int complete(tool *t, const karma_model *model, const karma_table *table, const char *path) {
+static int complete(tool *t, const karma_model *model, const karma_table *table) {
     karma_completion completion;
     karma_error err;
     int with_errors = t->options.errors != NULL;
+    int code = find_flags(NULL, t, model, table);
+    if (code != EXIT_DONE) return code;
     if (karma_complete(&completion, model, table, with_errors, (size_t)t->fit.threads, &t->hooks, &err) != KARMA_OK)
-        return fail(karma_model_has_subspace(model) ? path : t->arguments[0], &err);
-    int code = write_completion(t, &completion);
+        return fail(t->arguments[karma_model_has_subspace(model) ? 1 : 0], &err);
+    code = write_completion(t, &completion);
     karma_completion_clear(&completion);
     return code;
 }
 
 static int run(tool *t) {
-    karma_model *model;
-    karma_table *table;
-    int code = load_inputs(t, &model, &table);
-    if (code != EXIT_DONE) return code;
-    code = find_flags(NULL, t, model, table);
-    if (code == EXIT_DONE) code = complete(t, model, table, t->arguments[1]);
-    karma_table_free(table);
-    karma_model_free(model);
-    return code;
+    return with_inputs(t, complete);
 }
 
 static const char *const tool_names[] = {"output", "replace", "errors", "json", "quiet", NULL};
@@ -47,9 +41,7 @@ static const char *const role_names[] = {"id", "ignore", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
-    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    MODEL_GROUPS(role_names, fit_names),
 };
 
 const tool_command command_complete = {

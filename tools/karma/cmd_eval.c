@@ -94,9 +94,7 @@ static const char *const role_names[] = {"target", "row-weight", "id", "ignore",
 static const char *const fit_names[] = {"intervals", "sets", "threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
-    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    MODEL_GROUPS(role_names, fit_names),
 };
 
 const tool_command command_eval = {

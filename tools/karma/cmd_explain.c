@@ -43,25 +43,17 @@ static int explain_overlap(tool *t, const karma_model *model, const karma_table 
     return code;
 }
 
+static int explain(tool *t, const karma_model *model, const karma_table *table) {
+    int code = find_flags(NULL, t, model, table);
+    if (code != EXIT_DONE) return code;
+    if (t->options.importance) return explain_importance(t, model, table);
+    return t->options.overlap ? explain_overlap(t, model, table) : explain_scores(t, model, table);
+}
+
 static int run(tool *t) {
     if (t->options.importance && t->options.overlap) return fail_usage(t, "use --importance or --overlap, not both");
     if (t->options.overlap && t->options.top) return fail_usage(t, "--top does not apply to --overlap");
-    karma_model *model;
-    karma_table *table;
-    int code = load_inputs(t, &model, &table);
-    if (code != EXIT_DONE) return code;
-    code = find_flags(NULL, t, model, table);
-    if (code != EXIT_DONE)
-        ; /* the notice has been shown */
-    else if (t->options.importance)
-        code = explain_importance(t, model, table);
-    else if (t->options.overlap)
-        code = explain_overlap(t, model, table);
-    else
-        code = explain_scores(t, model, table);
-    karma_table_free(table);
-    karma_model_free(model);
-    return code;
+    return with_inputs(t, explain);
 }
 
 static const char *const tool_names[] = {"output", "importance", "overlap", "top", "json", "quiet", NULL};
@@ -71,9 +63,7 @@ static const char *const fit_names[] = {"seed", "threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Explaining", karma_explain_option_table, offsetof(tool, explain), explain_names},
-    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
-    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    MODEL_GROUPS(role_names, fit_names),
 };
 
 const tool_command command_explain = {

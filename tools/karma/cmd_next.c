@@ -112,14 +112,7 @@ static int report_next(tool *t, const karma_model *model, const karma_table *tab
 }
 
 static int run(tool *t) {
-    karma_model *model;
-    karma_table *table;
-    int code = load_inputs(t, &model, &table);
-    if (code != EXIT_DONE) return code;
-    code = report_next(t, model, table);
-    karma_table_free(table);
-    karma_model_free(model);
-    return code;
+    return with_inputs(t, report_next);
 }
 
 static const char *const tool_names[] = {"output", "cost", "top", "json", "quiet", NULL};
@@ -127,9 +120,7 @@ static const char *const role_names[] = {"id", "ignore", NULL};
 static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
-    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
-    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    MODEL_GROUPS(role_names, fit_names),
 };
 
 const tool_command command_next = {

@@ -474,9 +474,7 @@ static const char *const fit_names[] = {"threads", NULL};
 static const option_group groups[] = {
     {"Output", tool_option_table, offsetof(tool, options), tool_names},
     {"Certainty", karma_fit_option_table, offsetof(tool, fit), certain_names},
-    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},
-    {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names},
-    {"Work", karma_fit_option_table, offsetof(tool, fit), fit_names},
+    MODEL_GROUPS(role_names, fit_names),
 };
 
 const tool_command command_predict = {

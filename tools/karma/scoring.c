@@ -26,6 +26,16 @@ int load_inputs(tool *t, karma_model **model, karma_table **table) {
     return fail(path, &err);
 }
 
+int with_inputs(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table)) {
+    karma_model *model;
+    karma_table *table;
+    int code = load_inputs(t, &model, &table);
+    if (code == EXIT_DONE) code = then(t, model, table);
+    karma_table_free(table);
+    karma_model_free(model);
+    return code;
+}
+
 /* One notice of the cells that are unlike the training rows. */
 int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table) {
     flag_counts counts;

@@ -133,6 +133,12 @@ int has_option(const tool *t, const char *name);
 extern const char *const column_option_names[], *const file_option_names[], *const model_file_option_names[];
 /* Reading options of train and cv: also matrices of kernel values. */
 extern const char *const learning_file_option_names[];
+/* The groups of a command with a model and data, after its own output options. */
+#define MODEL_GROUPS(role_names, fit_names)                                                                            \
+    {"Columns", karma_read_option_table, offsetof(tool, read), role_names},                                            \
+        {"Reading the data", karma_read_option_table, offsetof(tool, read), model_file_option_names}, {                \
+        "Work", karma_fit_option_table, offsetof(tool, fit), fit_names                                                 \
+    }
 /* Records that an option of the kernel or the solver was given, so that the search keeps it. */
 int note_given(tool *t, const char *name);
 /* Options that describe a kernel; and options about what is learned, which do not fix the kernel. */
@@ -187,8 +193,7 @@ int fail_usage(const tool *t, const char *format, ...) KARMA_PRINTF(2, 3);
 /* scoring.c: from the arguments to scores. */
 /* Loads the model that the first argument names; NULL after a failure, whose message it has printed. */
 int load_model(tool *t, karma_model **model);
-/* Loads the model and the data that the arguments name; both are NULL after a failure, whose message it has printed. */
-/* Gradient-boosted trees in a process of their own, for comparisons. */
+/* Gradient-boosted trees in a separate process, for comparisons. */
 enum { MOST_TREES = 2 };
 typedef struct tree_methods {
     karma_own_method items[MOST_TREES];
@@ -199,7 +204,10 @@ typedef struct tree_methods {
 int find_trees(tree_methods *out, const tool *t);
 void clear_trees(tree_methods *trees);
 
+/* Loads the model and the data that the arguments name; both are NULL after a failure, whose message it has printed. */
 int load_inputs(tool *t, karma_model **model, karma_table **table);
+/* Loads both, passes them to `then` and frees them. */
+int with_inputs(tool *t, int (*then)(tool *t, const karma_model *model, const karma_table *table));
 /* Cells unlike the training rows, with one notice; `out` may be NULL. */
 int find_flags(karma_cell_flags *out, const tool *t, const karma_model *model, const karma_table *table);
 /* Loads both, predicts, reports cells that are unlike the training rows, passes all to `then` and frees it. */

@@ -53,7 +53,19 @@ def check_columns(estimator: Any, X: Any, reset: bool) -> None:
         validation._check_feature_names(estimator, X, reset=reset)
 
 
-class KarmaEstimator(Reports, BaseEstimator):
+class AllowsMissing:
+    """Tells scikit-learn that missing cells are allowed. It comes before BaseEstimator among the base classes."""
+
+    def _more_tags(self) -> dict:
+        return {"allow_nan": True}
+
+    def __sklearn_tags__(self) -> Any:  # scikit-learn 1.6 and later
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class KarmaEstimator(AllowsMissing, Reports, BaseEstimator):
     """The parts that the classifier and the regressor share: table, model, files."""
 
     _task = ""
@@ -186,12 +198,7 @@ class KarmaEstimator(Reports, BaseEstimator):
         return self
 
     def _more_tags(self) -> dict:
-        return {"allow_nan": True, "_xfail_checks": {"check_sample_weights_invariance": ROW_ORDER}}
-
-    def __sklearn_tags__(self) -> Any:  # scikit-learn 1.6 and later
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+        return {**super()._more_tags(), "_xfail_checks": {"check_sample_weights_invariance": ROW_ORDER}}
 
 
 def _has_probabilities(estimator: Any) -> bool:

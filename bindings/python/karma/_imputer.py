@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from . import _karma
 from ._data import Data, default_names, is_frame
-from ._estimators import check_columns
+from ._estimators import AllowsMissing, check_columns
 from ._model import Model
 from ._options import FIT, pairs, with_options
 
@@ -17,7 +17,7 @@ OWN = ("subspace_rank", "space", "standardise", "seed", "threads")
 
 
 @with_options({key: FIT[key] for key in OWN}, absent=None, verbose=0)
-class SubspaceImputer(TransformerMixin, BaseEstimator):
+class SubspaceImputer(AllowsMissing, TransformerMixin, BaseEstimator):
     """Completes missing cells: a number becomes its conditional mean given the observed cells of its row, a category its most
     probable level. Rows are taken as points of a low-dimensional subspace with noise, which is learned from the incomplete
     rows themselves (factor analysis). Memory does not depend on the number of rows to fill in: there are no donors.
@@ -101,11 +101,3 @@ class SubspaceImputer(TransformerMixin, BaseEstimator):
         own = list(getattr(self, "feature_names_in_", default_names(self.n_features_in_)))
         called = dict(zip(own, given))
         return np.asarray([called.get(name, name) for name in self._names], dtype=object)
-
-    def _more_tags(self) -> dict:
-        return {"allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:  # scikit-learn 1.6 and later
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
-from ._estimators import KarmaClassifier, check_columns, classes_of
+from ._estimators import AllowsMissing, KarmaClassifier, check_columns, classes_of
 from ._kernel import karma_kernel
 from ._reports import frame
 
@@ -22,7 +22,7 @@ BLOCK = 1000  # rows whose kernel values are held at once
 DEFAULT_STRENGTH = 1000.0  # the default C in units of 1 / k(x, x)
 
 
-class OnlineKarma(ClassifierMixin, BaseEstimator):
+class OnlineKarma(AllowsMissing, ClassifierMixin, BaseEstimator):
     """A classifier that learns from a stream, row by row (Algorithm 1 of the paper), and keeps account of its losses.
 
     Each row is predicted before it is learned from. Rows are numbers with missing cells and are taken as they are, so scale
@@ -202,11 +202,3 @@ class OnlineKarma(ClassifierMixin, BaseEstimator):
         loss = float(np.maximum(0.0, 1.0 - self._targets(y) * scores).sum())
         return {"rounds": float(self.rounds_), "learner": self._loss, "best": loss, "regret": self._loss - loss,
                 "regret_per_round": (self._loss - loss) / self.rounds_}
-
-    def _more_tags(self) -> dict:
-        return {"allow_nan": True}
-
-    def __sklearn_tags__(self) -> Any:  # scikit-learn 1.6 and later
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
