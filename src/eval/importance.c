@@ -26,6 +26,7 @@ typedef struct trial {
     const karma_model *model;
     const karma_table *table; /* rows with a label */
     const karma_explain_options *options;
+    const size_t *attributes; /* those to permute; NULL: all */
     karma_i_rng rng;
     double *scores;  /* of the table as it is */
     double *changed; /* of the table with one attribute permuted */
@@ -107,10 +108,10 @@ static karma_status metric_of(double *out, const trial *t, size_t target, const 
 }
 
 /* Updates the mean and the sum of squared deviations, kept in `error`, by one more permutation (Welford). */
-static karma_status take_repeat(karma_importances *out, const trial *t, size_t attribute, size_t n_before,
+static karma_status take_repeat(karma_importances *out, const trial *t, size_t place, size_t n_before,
                                 karma_error *err) {
     for (size_t target = 0; target < out->n_targets; target++) {
-        karma_importance *item = &out->items[target * out->n_attributes + attribute];
+        karma_importance *item = &out->items[target * out->n_attributes + place];
         double metric;
         KARMA_TRY(metric_of(&metric, t, target, t->changed, err));
         double fall = out->metric[target] - metric, off = fall - item->importance;
@@ -120,7 +121,9 @@ static karma_status take_repeat(karma_importances *out, const trial *t, size_t a
     return KARMA_OK;
 }
 
-static karma_status measure_attribute(karma_importances *out, trial *t, size_t attribute, karma_error *err) {
+/* `place`: among the attributes to permute. */
+static karma_status measure_attribute(karma_importances *out, trial *t, size_t place, karma_error *err) {
+    size_t attribute = t->attributes ? t->attributes[place] : place;
     size_t own = find_attribute(t->table, karma_model_attribute_name(t->model, attribute));
     size_t repeats = (size_t)t->options->repeats;
     column c = {0};
@@ -129,11 +132,11 @@ static karma_status measure_attribute(karma_importances *out, trial *t, size_t a
     if (st == KARMA_OK && can_differ) st = take_cells(&c, t->table, own, t->model->task.n_outputs, err);
     for (size_t r = 0; st == KARMA_OK && can_differ && r < repeats; r++) {
         st = permute(t, &c, err);
-        if (st == KARMA_OK) st = take_repeat(out, t, attribute, r, err);
+        if (st == KARMA_OK) st = take_repeat(out, t, place, r, err);
     }
     free_column(&c);
     for (size_t target = 0; target < out->n_targets; target++) {
-        karma_importance *item = &out->items[target * out->n_attributes + attribute];
+        karma_importance *item = &out->items[target * out->n_attributes + place];
         item->attribute = attribute;
         item->error = sqrt(item->error / ((double)(repeats - 1) * (double)repeats));
     }
@@ -185,7 +188,6 @@ static karma_status select_labelled(karma_table **out, const karma_table *table,
 static karma_status measure(karma_importances *out, trial *t, const karma_hooks *hooks, karma_error *err) {
     size_t n = t->table->n_rows, item = t->model->task.n_outputs * sizeof(double);
     out->n_targets = t->model->task.n_heads;
-    out->n_attributes = karma_model_n_attributes(t->model);
     out->n_rows = n;
     out->metric = karma_i_zalloc(out->n_targets, sizeof *out->metric);
     out->items = karma_i_zalloc(out->n_targets, out->n_attributes * sizeof *out->items);
@@ -199,14 +201,25 @@ static karma_status measure(karma_importances *out, trial *t, const karma_hooks 
 karma_status karma_measure_importance(karma_importances *out, const karma_model *model, const karma_table *table,
                                       const karma_explain_options *options, const karma_hooks *hooks,
                                       karma_error *err) {
+    return karma_measure_importance_of(out, model, table, NULL, 0, options, hooks, err);
+}
+
+karma_status karma_measure_importance_of(karma_importances *out, const karma_model *model, const karma_table *table,
+                                         const size_t *attributes, size_t n_attributes,
+                                         const karma_explain_options *options, const karma_hooks *hooks,
+                                         karma_error *err) {
     karma_explain_options own;
     KARMA_TRY(karma_i_options_accept(karma_explain_option_table(), &own, options, err));
     options = &own;
     KARMA_TRY(karma_i_model_needs_attributes(model, err));
+    size_t n_known = karma_model_n_attributes(model);
+    for (size_t k = 0; attributes && k < n_attributes; k++)
+        if (attributes[k] >= n_known)
+            return karma_i_fail(err, KARMA_ERR_OPTION, "column %zu of a model of %zu columns", attributes[k], n_known);
     karma_table *labelled = NULL;
     KARMA_TRY(select_labelled(&labelled, table, err));
-    trial t = {.model = model, .table = labelled, .options = options};
-    karma_importances importances = {0};
+    trial t = {.model = model, .table = labelled, .options = options, .attributes = attributes};
+    karma_importances importances = {.n_attributes = attributes ? n_attributes : n_known};
     karma_i_rng_init(&t.rng, (uint64_t)options->seed);
     karma_status st = measure(&importances, &t, hooks, err);
     karma_i_free(t.scores);

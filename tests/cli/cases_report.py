@@ -296,6 +296,28 @@ class Report(Case):
         self.assertEqual(len(labels), 30)
         self.assertEqual(len(set(labels)), 30)
 
+    def test_thousands_of_columns(self):
+        """Only columns that go with the predictions are permuted, among them the one that decides, and the page says so.
+        The number of permuted columns follows from the size of the model, not from a clock."""
+        rng = random.Random(9)
+        names = [f"c{j}" for j in range(3000)]
+        for name in ("train.csv", "new.csv"):
+            rows = []
+            for _ in range(100):
+                cells = [round(rng.gauss(0, 0.3), 2) if rng.random() < 0.8 else None for _ in names]
+                cells[1234] = round(rng.gauss(0, 30), 2)
+                rows.append([*cells, "up" if cells[1234] > 0 else "down"])
+            self.write_csv(name, [*names, "y"], rows)
+        self.ok("train", "train.csv", "--target", "y", "--effort", "off", "--standardise", "off", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", "new.csv", "-o", "page.html", "--quiet")
+        text, _ = self.page()
+        permuted = re.search(r"Of the 3000 columns, the (\d+) were permuted whose values go most with the predictions", text)
+        self.assertLess(int(permuted.group(1)), 300)
+        figure = text[text.index("<figcaption><strong>Importance of the columns"):]
+        labels = re.findall(r"<text [^>]*>(c\d+)</text>", figure[:figure.index("</svg>")])
+        self.assertEqual(len(labels), min(30, int(permuted.group(1))))
+        self.assertEqual(labels[0], "c1234")
+
     def test_pages_do_not_grow_with_the_rows(self):
         """Figures show summaries: 20 times as many rows hardly make the page larger."""
         for task in ("classify", "regress"):

@@ -596,6 +596,12 @@ static karma_status run_importance(void *context) {
     karma_importances m = {.n_rows = 77};
     karma_error err = {0};
     karma_status st = karma_measure_importance(&m, f->model, f->table, &FEW, NULL, &err);
+    if (st == KARMA_OK) { /* of one attribute alone */
+        static const size_t first = 0;
+        karma_importances_clear(&m);
+        m.n_rows = 77;
+        st = karma_measure_importance_of(&m, f->model, f->table, &first, 1, &FEW, NULL, &err);
+    }
     if (st != KARMA_OK && (m.n_rows != 77 || m.items)) fail_msg("a failing call wrote importances");
     if (st == KARMA_OK) karma_importances_clear(&m);
     return judge(st, &err, NULL);

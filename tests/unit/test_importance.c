@@ -210,6 +210,37 @@ static void absent_columns_have_no_importance(void **state) {
     karma_table_free(test);
 }
 
+/* Permuting one column does not depend on which others are permuted, apart from the random numbers. */
+static void some_columns_alone(void **state) {
+    (void)state;
+    const size_t few[] = {2, 1}, wrong[] = {1, COLUMNS};
+    karma_table *train = draw(1, 2), *test = draw(2, 1);
+    karma_model *model = fit(train, KARMA_OUTER_IDENTITY);
+    karma_importances all = measure(model, test, DEFAULTS), m = {0};
+    karma_error err;
+    assert_int_equal(karma_measure_importance_of(&m, model, test, few, 2, &DEFAULTS, NULL, &err), KARMA_OK);
+    assert_int_equal(m.n_attributes, 2);
+    assert_int_equal(m.n_rows, all.n_rows);
+    for (size_t target = 0; target < 2; target++) {
+        const karma_importance *items = m.items + target * 2;
+        assert_true(m.metric[target] == all.metric[target]);
+        assert_int_equal(items[0].attribute, 1);
+        assert_int_equal(items[1].attribute, 2);
+        for (size_t k = 0; k < 2; k++) {
+            const karma_importance *same = item_of(&all, target, items[k].attribute);
+            assert_true(items[k].error > 0.0);
+            assert_true(fabs(items[k].importance - same->importance) < 4.0 * hypot(items[k].error, same->error));
+        }
+    }
+    karma_importances_clear(&m);
+    karma_importances_clear(&all);
+    assert_int_equal(karma_measure_importance_of(&m, model, test, wrong, 2, &DEFAULTS, NULL, &err), KARMA_ERR_OPTION);
+    assert_null(m.items);
+    karma_model_free(model);
+    karma_table_free(train);
+    karma_table_free(test);
+}
+
 static int stop(void *payload, const char *stage, size_t done, size_t total) {
     (void)payload, (void)stage, (void)total;
     return done == 2;
@@ -247,6 +278,7 @@ int main(void) {
         cmocka_unit_test(a_drop_by_hand),
         cmocka_unit_test(the_seed_decides_and_threads_do_not),
         cmocka_unit_test(absent_columns_have_no_importance),
+        cmocka_unit_test(some_columns_alone),
         cmocka_unit_test(bad_requests_are_refused),
     };
     return cmocka_run_group_tests_name("importance", tests, NULL, NULL);

@@ -86,6 +86,12 @@ static inline karma_status out_of_memory(karma_error *err) {
     return KARMA_ERR_MEMORY;
 }
 
+/* column_screen.c */
+/* All columns of the model, those that go most with the scores first; r->rows and r->scores are there. */
+karma_status rank_columns(size_t *order, const report *r, karma_error *err);
+/* The column of this name, looked for from column `from` on and then from the first; n_attributes: there is none. */
+size_t find_column(const karma_table *table, const char *name, size_t from);
+
 /* report_inputs.c: a model, a table or both become a page. */
 int report_model(tool *t, const karma_model *model, const karma_table *table, const char *data, const char *path);
 /* The page of --report, if it was asked for: about a model that was just learned from the table, or about a result. */

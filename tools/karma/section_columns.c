@@ -5,21 +5,51 @@
 
 #include "report_page.h"
 
-enum { MOST_ROWS = 1000, LEAST_ROWS = 40, MOST_BARS = 30, MOST_EFFECTS = 12, MOST_GRID = 12, REPEATS = 5 };
-/* Kernel values that importance and effects may take each: a few seconds. */
+enum {
+    MOST_ROWS = 1000,
+    LEAST_ROWS = 40,
+    LEAST_COLUMNS = 20,
+    MOST_BARS = 30,
+    MOST_EFFECTS = 12,
+    LEAST_EFFECTS = 4,
+    MOST_GRID = 12,
+    REPEATS = 5,
+    NARROW = 200 /* columns: all are permuted */
+};
+/* Kernel values of a narrow table that importance and effects may take each: a few seconds. */
 #define WORK 1e8
+/* A kernel value of so many columns takes twice the time of one of a few columns. */
+#define COLUMNS_OF_A_VALUE 200.0
 
 static int applies(const report *r) {
     return r->model && r->rows && !karma_model_is_precomputed(r->model) && karma_model_n_attributes(r->model) > 0;
 }
 
-/* Rows whose predictions stay within the work, if each is predicted `times` times. */
-static size_t affordable_rows(const report *r, double times) {
+/* Predictions of a row that stay within the work. */
+static double affordable_predictions(const report *r) {
     const karma_search_info *search = karma_model_search_info(r->model);
     double support = (double)karma_model_info(r->model)->n_support + 100.0;
     double members = search && search->n_members ? (double)search->n_members : 1.0;
-    double rows = WORK / (support * members * times);
-    return (size_t)fmin(MOST_ROWS, fmax(LEAST_ROWS, rows));
+    double width = 1.0 + (double)karma_model_n_attributes(r->model) / COLUMNS_OF_A_VALUE;
+    return WORK / (support * members * width);
+}
+
+/* Rows that can be predicted so many times. */
+static size_t affordable_rows(const report *r, double times) {
+    return (size_t)fmin(MOST_ROWS, fmax(LEAST_ROWS, affordable_predictions(r) / times));
+}
+
+/* Columns that can be permuted: all of them, unless there are too many for the fewest rows. */
+static size_t affordable_columns(const report *r) {
+    double d = (double)karma_model_n_attributes(r->model);
+    if (d <= NARROW) return (size_t)d;
+    return (size_t)fmin(d, fmax(LEAST_COLUMNS, affordable_predictions(r) / (LEAST_ROWS * REPEATS)));
+}
+
+static size_t affordable_effects(const report *r) {
+    double d = (double)karma_model_n_attributes(r->model), most = fmin(d, MOST_EFFECTS);
+    if (d <= NARROW) return (size_t)most;
+    return (size_t)fmin(most, fmax(LEAST_EFFECTS, affordable_predictions(r) / (LEAST_ROWS * (MOST_GRID + 1))));
 }
 
 /* --- importance ---------------------------------------------------------------------------------------- */
@@ -71,12 +101,21 @@ static karma_status write_importance(report *r, size_t *order, karma_error *err)
     karma_options_init(karma_explain_option_table(), &options);
     options.repeats = REPEATS;
     options.threads = r->t->fit.threads;
-    karma_status st = sample_rows(&sample, NULL, r->rows, affordable_rows(r, (double)(d * REPEATS)), err);
-    if (st != KARMA_OK) return st;
-    st = karma_measure_importance(&all, r->model, sample ? sample : r->rows, &options, &r->t->hooks, err);
+    size_t n = affordable_columns(r);
+    karma_status st = sample_rows(&sample, NULL, r->rows, affordable_rows(r, (double)(n * REPEATS)), err);
+    if (st == KARMA_OK && n < d) st = rank_columns(order, r, err);
+    if (st == KARMA_OK)
+        st = karma_measure_importance_of(&all, r->model, sample ? sample : r->rows, order, n, &options, &r->t->hooks,
+                                         err);
     karma_table_free(sample);
     if (st != KARMA_OK) return st;
-    for (size_t j = 0; j < d; j++) order[j] = all.items[j].attribute;
+    for (size_t j = 0; j < n; j++) order[j] = all.items[j].attribute;
+    if (n < d)
+        page_paragraph(&r->page,
+                       "Of the %zu columns, the %zu were permuted whose values go most with the predictions; a column "
+                       "that matters only together with others may not be among them. karma explain --importance "
+                       "permutes all columns, which takes longer.",
+                       d, n);
     for (size_t t = 0; t < all.n_targets; t++) {
         if (all.n_targets > 1) page_heading(&r->page, "%s", karma_model_target_name(r->model, t));
         draw_importance(r, &all, t, all.n_rows);
@@ -234,15 +273,8 @@ static void draw_effect(report *r, const karma_table *rows, size_t column, const
     figure_end(&f);
 }
 
-/* Column of the table with this name; the number of columns if there is none. */
-static size_t find_column(const karma_table *table, const char *name) {
-    size_t j = 0;
-    while (j < karma_table_n_attributes(table) && strcmp(karma_table_attribute_name(table, j), name) != 0) j++;
-    return j;
-}
-
 static karma_status write_effects(report *r, const size_t *order, karma_error *err) {
-    size_t d = karma_model_n_attributes(r->model), n = d < MOST_EFFECTS ? d : MOST_EFFECTS, total = 0;
+    size_t n = affordable_effects(r), total = 0;
     effect *effects = calloc(n + 1, sizeof *effects);
     size_t columns[MOST_EFFECTS];
     double ends[MOST_EFFECTS * (MOST_GRID + 1)], low, high;
@@ -252,7 +284,7 @@ static karma_status write_effects(report *r, const size_t *order, karma_error *e
         st = sample_rows(&sample, NULL, r->rows, affordable_rows(r, (double)(n * (MOST_GRID + 1))) / 2, err);
     const karma_table *rows = sample ? sample : r->rows;
     for (size_t i = 0; st == KARMA_OK && i < n; i++) {
-        columns[i] = find_column(rows, karma_model_attribute_name(r->model, order[i]));
+        columns[i] = find_column(rows, karma_model_attribute_name(r->model, order[i]), order[i]);
         if (columns[i] < karma_table_n_attributes(rows)) st = measure_effect(&effects[i], r, rows, columns[i], err);
         for (size_t k = 0; st == KARMA_OK && effects[i].g.n > 2 && k < effects[i].g.n; k++)
             ends[total++] = effects[i].mean[k];
