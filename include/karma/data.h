@@ -235,7 +235,8 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_EMPTY_ROWS, /* `value` rows without a cell and without a label */
     KARMA_FINDING_CLASS_NUMBERS, /* a target, number `column`, with `value` classes most of which have the form of
                                     numbers, as that of level `other` */
-    KARMA_FINDING_MARK           /* a column of categories one of which, level `other`, is a mark such as - or . */
+    KARMA_FINDING_MARK,          /* a column of categories one of which, level `other`, is a mark such as - or . */
+    KARMA_FINDING_STEPS          /* a column of categories that are ranges or places in an order: 46-55, 3rd */
 } karma_finding_kind;
 
 typedef struct karma_finding {

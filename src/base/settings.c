@@ -61,8 +61,8 @@ static const karma_option read_records[] = {
     NAMES(R, numeric, "numeric", "COL", "read this column as numbers; anything else in it is an error"),
     NAMES(R, category, "category", "COL", "read this column as categories, even if it looks like numbers"),
     NAMES(R, ordered, "ordered", "COL=A<B<C", "a category with an order: learned as numbers 1, 2, 3, linear or ranked"),
-    NAMES(R, ignore, "ignore", "COL", "leave this column out"),
-    NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions"),
+    NAMES(R, ignore, "ignore", "COL", "leave this column out; A,B,C for several"),
+    NAMES(R, id, "id", "COL", "identifies rows: not learned from, copied to the predictions; A,B for several"),
     NAMES(R, missing, "missing", "TOKEN",
           "another spelling of a missing value, besides empty, NA, N/A, NaN, null, #N/A, <NA>, ? and None; in numeric "
           "columns also - . missing unknown none"),

@@ -54,7 +54,8 @@ karma_status karma_i_csv_fail_unknown(const char *file, const char *what, const 
                             karma_i_excerpt(meant, nearest, strlen(nearest)));
     all[0] = '\0';
     if (strcmp(what, "column") == 0 && names->count) list_names(all, sizeof all, names);
-    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'%s", file, what, asked, all);
+    return karma_i_fail(err, KARMA_ERR_DATA, "%s: no %s '%s'%s%s", file, what, asked, all,
+                        strchr(name, ',') ? "; for several, give the option once for each" : "");
 }
 
 /* --- names --------------------------------------------------------------------------------------------- */

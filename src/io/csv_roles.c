@@ -16,26 +16,55 @@ karma_i_csv_column *karma_i_csv_find_column(const karma_i_csv_file *file, const 
     return karma_i_dictionary_find(&i, &file->records.names, name, strlen(name)) ? &file->columns[i] : NULL;
 }
 
-/* A column that was an identifier or ignored in training may be absent. */
-static int is_remembered(const karma_i_csv_file *file, const char *name) {
-    const karma_i_expectation *expectation = file->request->expectation;
-    const karma_read_options *reading = expectation ? expectation->reading : NULL;
-    for (size_t i = 0; reading && i < reading->id.count + reading->ignore.count; i++) {
-        const char *known = i < reading->id.count ? reading->id.items[i] : reading->ignore.items[i - reading->id.count];
-        if (strcmp(known, name) == 0) return 1;
+/* Whether a list of option values has this name, alone or among others separated by commas. */
+static int is_listed(const karma_names *names, const char *name) {
+    size_t length = strlen(name);
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->items[i], name) == 0) return 1;
+        for (const char *item = names->items[i]; item; item = strchr(item, ',')) {
+            item += *item == ',' ? 1 : 0;
+            if (strcspn(item, ",") == length && memcmp(item, name, length) == 0) return 1;
+        }
     }
     return 0;
 }
 
-static karma_status name_columns(karma_i_csv_file *file, char *const *names, size_t n_names, unsigned what,
-                                 karma_error *err) {
-    for (size_t i = 0; i < n_names; i++) {
-        karma_i_csv_column *column = karma_i_csv_find_column(file, names[i]);
-        if (!column && file->request->names_elsewhere && what >= NAMED_IGNORE) continue;
-        if (!column && is_remembered(file, names[i])) continue;
-        if (!column) return karma_i_csv_fail_unknown(file->name, "column", names[i], &file->records.names, err);
-        column->named |= 1u << what;
+/* A column that was an identifier or ignored in training may be absent. */
+static int is_remembered(const karma_i_csv_file *file, const char *name) {
+    const karma_i_expectation *expectation = file->request->expectation;
+    const karma_read_options *reading = expectation ? expectation->reading : NULL;
+    return reading && (is_listed(&reading->id, name) || is_listed(&reading->ignore, name));
+}
+
+static karma_status name_column(karma_i_csv_file *file, const char *name, unsigned what, karma_error *err) {
+    karma_i_csv_column *column = karma_i_csv_find_column(file, name);
+    if (!column && file->request->names_elsewhere && what >= NAMED_IGNORE) return KARMA_OK;
+    if (!column && is_remembered(file, name)) return KARMA_OK;
+    if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
+    column->named |= 1u << what;
+    return KARMA_OK;
+}
+
+typedef karma_status name_fn(karma_i_csv_file *file, const char *name, unsigned what, karma_error *err);
+
+/* The value of an option is a list of names only if it is not the name of a column, because names may contain
+ * commas. */
+static karma_status name_listed(karma_i_csv_file *file, const char *value, unsigned what, name_fn *take,
+                                karma_error *err) {
+    if (!strchr(value, ',') || karma_i_csv_find_column(file, value)) return take(file, value, what, err);
+    char *list = karma_i_strdup(value);
+    karma_status st = list ? KARMA_OK : karma_i_fail_memory(err);
+    for (char *name = list, *comma; st == KARMA_OK && name; name = comma ? comma + 1 : NULL) {
+        comma = strchr(name, ',');
+        if (comma) *comma = '\0';
+        st = take(file, name, what, err);
     }
+    karma_i_free(list);
+    return st;
+}
+
+static karma_status name_columns(karma_i_csv_file *file, const karma_names *names, unsigned what, karma_error *err) {
+    for (size_t i = 0; i < names->count; i++) KARMA_TRY(name_listed(file, names->items[i], what, name_column, err));
     return KARMA_OK;
 }
 
@@ -47,30 +76,15 @@ static karma_status add_target(karma_i_csv_file *file, karma_i_csv_column *colum
     return KARMA_OK;
 }
 
-static karma_status name_target(karma_i_csv_file *file, const char *name, karma_error *err) {
+static karma_status name_target(karma_i_csv_file *file, const char *name, unsigned what, karma_error *err) {
     karma_i_csv_column *column = karma_i_csv_find_column(file, name);
     char excerpt[KARMA_I_EXCERPT_SIZE];
     if (!column) return karma_i_csv_fail_unknown(file->name, "column", name, &file->records.names, err);
-    if (column->named >> NAMED_TARGET & 1)
+    if (column->named >> what & 1)
         return karma_i_fail(err, KARMA_ERR_OPTION, "%s: column '%s' is named twice by option 'target'", file->name,
                             karma_i_excerpt(excerpt, name, strlen(name)));
-    column->named |= 1u << NAMED_TARGET;
+    column->named |= 1u << what;
     return add_target(file, column, err);
-}
-
-/* The value of `target` is a list of names only if it is not the name of a column, because names may contain
- * commas. */
-static karma_status name_targets(karma_i_csv_file *file, const char *value, karma_error *err) {
-    if (karma_i_csv_find_column(file, value)) return name_target(file, value, err);
-    char *list = karma_i_strdup(value);
-    karma_status st = list ? KARMA_OK : karma_i_fail_memory(err);
-    for (char *name = list, *comma; st == KARMA_OK && name; name = comma ? comma + 1 : NULL) {
-        comma = strchr(name, ',');
-        if (comma) *comma = '\0';
-        st = name_target(file, name, err);
-    }
-    karma_i_free(list);
-    return st;
 }
 
 /* Only a target may have two options: target, and its kind. */
@@ -148,12 +162,13 @@ static karma_status apply_expectation(karma_i_csv_file *file, const karma_i_expe
 }
 
 static karma_status apply_options(karma_i_csv_file *file, const karma_read_options *o, karma_error *err) {
-    for (size_t i = 0; i < o->target.count; i++) KARMA_TRY(name_targets(file, o->target.items[i], err));
-    KARMA_TRY(name_columns(file, &o->row_weight, o->row_weight != NULL, NAMED_WEIGHT, err));
-    KARMA_TRY(name_columns(file, o->id.items, o->id.count, NAMED_ID, err));
-    KARMA_TRY(name_columns(file, o->ignore.items, o->ignore.count, NAMED_IGNORE, err));
-    KARMA_TRY(name_columns(file, o->numeric.items, o->numeric.count, NAMED_NUMERIC, err));
-    KARMA_TRY(name_columns(file, o->category.items, o->category.count, NAMED_CATEGORY, err));
+    for (size_t i = 0; i < o->target.count; i++)
+        KARMA_TRY(name_listed(file, o->target.items[i], NAMED_TARGET, name_target, err));
+    if (o->row_weight) KARMA_TRY(name_column(file, o->row_weight, NAMED_WEIGHT, err));
+    KARMA_TRY(name_columns(file, &o->id, NAMED_ID, err));
+    KARMA_TRY(name_columns(file, &o->ignore, NAMED_IGNORE, err));
+    KARMA_TRY(name_columns(file, &o->numeric, NAMED_NUMERIC, err));
+    KARMA_TRY(name_columns(file, &o->category, NAMED_CATEGORY, err));
     for (size_t i = 0; i < file->n_columns; i++) {
         KARMA_TRY(check_named(file, &file->columns[i], err));
         file->columns[i].role = named_role(file->columns[i].named);

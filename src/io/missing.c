@@ -84,8 +84,14 @@ int karma_i_missing_has_token(const karma_i_missing *missing, const char *text, 
     return 0;
 }
 
+/* .A to .Z and ._ of SAS, .a to .z of Stata: why a number is missing. */
+static int is_missing_code(karma_i_text cell) {
+    return cell.length == 2 && cell.text[0] == '.' && (isalpha((unsigned char)cell.text[1]) || cell.text[1] == '_');
+}
+
 int karma_i_is_missing_number(const char *text, size_t length) {
     karma_i_text cell = trimmed(text, length);
+    if (is_missing_code(cell)) return 1;
     for (size_t i = 0; i < COUNT(number_tokens); i++)
         if (equals_any_case(number_tokens[i], cell.text, cell.length)) return 1;
     return 0;

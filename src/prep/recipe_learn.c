@@ -93,7 +93,8 @@ static karma_status check_names(const karma_names *names, const char *flag, cons
         for (size_t j = 0; j < table->n_attributes && !found; j++)
             if (strcmp(table->attributes[j].name, names->items[i]) == 0) found = &table->attributes[j];
         if (!found)
-            return karma_i_fail(err, KARMA_ERR_DATA, "option '%s': there is no column '%s'", flag, names->items[i]);
+            return karma_i_fail(err, KARMA_ERR_DATA, "option '%s': there is no column '%s'%s", flag, names->items[i],
+                                strchr(names->items[i], ',') ? "; for several, give the option once for each" : "");
         if (found->kind != KARMA_COLUMN_NUMBER)
             return karma_i_fail(
                 err, KARMA_ERR_DATA,

@@ -101,6 +101,7 @@ karma_status karma_i_review_column(karma_i_review_state *s, size_t j, karma_erro
         if (karma_i_levels_are_dates(column)) return karma_i_review_find(s, KARMA_FINDING_DATES, j, 0, share, err);
         if (karma_i_levels_are_durations(column))
             return karma_i_review_find(s, KARMA_FINDING_DURATIONS, j, 0, share, err);
+        if (karma_i_levels_are_steps(column)) return karma_i_review_find(s, KARMA_FINDING_STEPS, j, 0, share, err);
         if (karma_i_levels_have_units(&other, column, share > 0.2))
             return karma_i_review_find(s, KARMA_FINDING_UNITS, j, other, share, err);
         double numbers = karma_i_share_of_numbers(column); /* before the length: one cell may be very long */

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 enum { LONG_UNIT = 12, MOST_UNITS = 5 }; /* bytes of a unit, and different units of a column */
+enum { LEAST_STEPS = 3 };                /* two levels have no order worth the name */
 
 static const char DIGITS[] = "0123456789";
 
@@ -155,6 +156,61 @@ int karma_i_levels_are_durations(const karma_i_column *column) {
     for (size_t l = 0; l < column->n_levels; l++)
         if (!is_duration(column->levels[l])) return 0;
     return column->n_levels >= KARMA_I_LEAST_LEVELS;
+}
+
+/* --- steps --------------------------------------------------------------------------------------------- */
+
+/* The bytes of digits with or without a fraction; *value is without it. */
+static size_t read_number(double *value, const char *text) {
+    size_t whole = count_digits(text), length = whole;
+    if (whole == 0 || whole > 9) return 0;
+    if (text[whole] == '.') length += 1 + count_digits(text + whole + 1);
+    *value = 0.0;
+    for (size_t i = 0; i < whole; i++) *value = 10.0 * *value + (double)(text[i] - '0');
+    return length;
+}
+
+/* 46-55, 46 - 55, 46 to 55, with a hyphen or a dash: the first number is not the larger one. */
+static int is_range(const char *text) {
+    static const char *const between[] = {"-", "\xe2\x80\x93", "to"};
+    double low, high;
+    size_t n = read_number(&low, text);
+    if (n == 0) return 0;
+    text += n + count_blanks(text + n);
+    for (size_t i = 0; i < sizeof between / sizeof between[0]; i++) {
+        size_t length = strlen(between[i]);
+        if (strncmp(text, between[i], length) != 0) continue;
+        text += length + count_blanks(text + length);
+        n = read_number(&high, text);
+        return n && text[n] == '\0' && low <= high;
+    }
+    return 0;
+}
+
+/* 1st, 2nd, 3rd, 4th, 11th */
+static int is_ordinal(const char *text) {
+    size_t n = count_digits(text);
+    return n > 0 && (!strcasecmp(text + n, "st") || !strcasecmp(text + n, "nd") || !strcasecmp(text + n, "rd") ||
+                     !strcasecmp(text + n, "th"));
+}
+
+/* >65, >=65, 65+; not <18, because option 'ordered' cannot name a level with < in it */
+static int is_bound(const char *text) {
+    size_t sign = strspn(text, ">="), n;
+    double value;
+    text += sign + count_blanks(text + sign);
+    n = read_number(&value, text);
+    return n && (sign ? text[n] == '\0' : strcmp(text + n, "+") == 0);
+}
+
+int karma_i_levels_are_steps(const karma_i_column *column) {
+    size_t n_steps = 0;
+    for (size_t l = 0; l < column->n_levels; l++) {
+        int is_step = is_range(column->levels[l]) || is_ordinal(column->levels[l]);
+        if (!is_step && !is_bound(column->levels[l])) return 0;
+        n_steps += is_step ? 1 : 0;
+    }
+    return column->n_levels >= LEAST_STEPS && 2 * n_steps >= column->n_levels;
 }
 
 /* --- levels that may mean the same ----------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The form of the levels of a category: numbers, numbers with units, dates, durations; words that may
+/* The form of the levels of a category: numbers, numbers with units, dates, durations, steps; words that may
  * mean the same. */
 #ifndef KARMA_I_REVIEW_LEVELS_H
 #define KARMA_I_REVIEW_LEVELS_H
@@ -17,6 +17,8 @@ int karma_i_levels_have_units(size_t *other, const karma_i_column *column, int m
 int karma_i_levels_are_dates(const karma_i_column *column);
 /* Whether all levels are hours, minutes and perhaps seconds: 30:05:20, 13h20. Times of day were read as such. */
 int karma_i_levels_are_durations(const karma_i_column *column);
+/* Whether all levels are ranges of numbers or places in an order: 46-55, 3rd; among them bounds such as 65+. */
+int karma_i_levels_are_steps(const karma_i_column *column);
 /* Whether two levels differ only in upper and lower case or in blanks at their ends, which quoted cells keep. */
 int karma_i_levels_are_alike(const char *a, const char *b);
 /* Whether all levels are words for yes and no, TRUE and N for example. */

@@ -73,6 +73,11 @@ static int form_text(char *text, size_t size, const karma_finding *finding, cons
                         "column '%.60s' looks like durations ('%.30s'), but is read as categories, which have no "
                         "order. Write them as numbers, of minutes for example",
                         name, karma_table_level(table, finding->column, 0));
+    if (finding->kind == KARMA_FINDING_STEPS)
+        return snprintf(text, size,
+                        "column '%.60s' is read as categories, which have no order, but they look like steps of one "
+                        "('%.30s'). Use option 'ordered' '%.60s=FIRST<SECOND<THIRD', with all of them, to learn it",
+                        name, karma_table_level(table, finding->column, 0), name);
     if (karma_table_level(table, finding->column, 0)[0] == '=')
         return snprintf(
             text, size,
@@ -177,6 +182,7 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
         return level_text(text, size, finding, table);
     case KARMA_FINDING_DATES:
     case KARMA_FINDING_DURATIONS:
+    case KARMA_FINDING_STEPS:
     case KARMA_FINDING_UNITS:
         return form_text(text, size, finding, table);
     case KARMA_FINDING_SINGLE_CLASS:

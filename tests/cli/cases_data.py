@@ -534,6 +534,28 @@ class Reading(Case):
         self.ok("train", "--effort", "off", "s.csv", "--target", "y", "-o", "m.karma", "--quiet", *read[2:])
         self.ok("predict", "m.karma", "s.csv", *read[:2], notes=["--missing is '-999' here, but was not set when the model was learned"])
 
+    def test_several_names_in_one_option(self):
+        """A,B names two columns as in --target, unless a column is called A,B."""
+        rows = [[f"p{i}", i % 5, i % 3, f"r{i % 2}", "yes" if i % 5 > 2 else "no"] for i in range(40)]
+        header = ["who", "a", "b", "ward", "y"]
+        self.write_csv("s.csv", header, rows)
+        train = ["train", "--effort", "off", "s.csv", "--target", "y", "--quiet", "-o"]
+        self.ok(*train, "one.karma", "--id", "who", "--id", "ward", "--ignore", "b")
+        self.ok(*train, "two.karma", "--id", "who,ward", "--ignore", "b")
+        wanted = self.ok("predict", "one.karma", "s.csv", notes=[]).rows()
+        self.assertEqual(wanted[0][:3], ["who", "ward", "prediction"])
+        self.assertEqual(self.ok("predict", "two.karma", "s.csv", notes=[]).rows(), wanted)
+        self.write_csv("few.csv", header[:3], [row[:3] for row in rows])  # one of the two may be absent
+        self.assertEqual([row[2:] for row in wanted], [row[1:] for row in self.ok("predict", "two.karma", "few.csv", notes=[]).rows()])
+        table = self.ok("inspect", "s.csv", "--target", "y", "--ignore", "who,b", "--category", "a,ward", "--json").json()
+        self.assertEqual([(c["name"], c["type"]) for c in table["columns"]], [("a", "category"), ("ward", "category")])
+        self.fails("inspect", "s.csv", "--ignore", "who,wrad", says="no column 'wrad'; did you mean 'ward'")
+        self.fails("train", "s.csv", "--target", "y", "--linear", "a,b", "-o", "x.karma",
+                   says="there is no column 'a,b'; for several, give the option once for each")
+        self.write_csv("comma.csv", ["a,b", "a", "b", "y"], [[i % 7, i % 5, i % 3, i % 2] for i in range(40)])
+        table = self.ok("inspect", "comma.csv", "--target", "y", "--ignore", "a,b", "--json").json()
+        self.assertEqual([c["name"] for c in table["columns"]], ["a", "b"])
+
     def test_decimal_commas_are_remembered(self):
         lines = ["a;b;y"] + [f"{i % 7},{i % 10};{i % 3};{'up' if i % 7 > 3 else 'down'}" for i in range(60)]
         self.write("comma.csv", "\n".join(lines) + "\n")

@@ -223,6 +223,45 @@ class Messy(Case):
         self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma",
                 notes=["columns worth a look .*: a dash or points as a category: 'colour'$"])
 
+    def test_missing_codes_of_statistics_programs(self):
+        """.A to .Z and ._ of SAS say why a number is missing; among categories they are categories."""
+        codes = [".A", ".", "._", ".z"]
+        count = iter(range(1000))
+        with_codes = lambda x: codes[k // 10 % 4] if (k := next(count)) % 10 == 3 else f"{x:.2f}"
+        text = self.text(with_codes)
+        blank = re.sub(r"^\.[A-Z_z]?,", ",", text, flags=re.M)
+        self.assertNotEqual(text, blank)
+        note = [r"'amount' is numbers: 6 cells such as '\.A' are read as missing"]
+        self.write("d.csv", text)
+        column = self.ok("inspect", "d.csv", "--target", "label", "--json", notes=note).json()["columns"][0]
+        self.assertEqual((column["type"], column["observed"]), ("number", 54))
+        self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", "--quiet")
+        answers = self.ok("predict", "m.karma", "d.csv", notes=note).out
+        self.assertEqual(self.predictions("blank.csv", blank), answers)
+        self.write("d.csv", self.plain.replace(",red,", ",.A,"))
+        colours = self.ok("inspect", "d.csv", "--target", "label", "--json").json()["columns"][2]
+        self.assertEqual((colours["type"], colours["observed"]), ("category", 60))
+
+    def test_ranges_and_ordinals(self):
+        """Categories such as 46-55 and 3rd have an order that the user must say; among numbers they get the usual notice."""
+        for steps in (["18-25", "26-45", "46-55"], ["18 to 65", "66 - 90", ">90"], ["1st", "2nd", "3rd", "11th"]):
+            count = iter(range(1000))
+            text = self.text(lambda x: f"{x:.2f}", colour=lambda c: steps[next(count) % len(steps)])
+            self.assertRegex(self.finding(text), r"'colour' is read as categories, which have no order, but they look like steps of one "
+                                                 r"\('.*'\)\. Use option 'ordered' 'colour=FIRST<SECOND<THIRD'")
+            self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma",
+                    notes=["'colour' is read as categories: 40 cells are texts"] * (steps[-1] == ">90") +
+                    [r"worth a look .*: categories that may have an order \(--ordered\): 'colour'$"])
+            self.assertNotIn("steps", self.finding(text, "--ordered", "colour=" + "<".join(steps)))
+        for names in (["R2-D2", "C-3PO", "BB-8"], ["10-5", "9-1", "8-8"], ["1st", "2nd"], ["<18", "18-65", "66-90"], ["4th floor", "3rd", "2nd"]):
+            count = iter(range(1000))
+            self.assertNotIn("steps", self.finding(self.text(lambda x: f"{x:.2f}", colour=lambda c: names[next(count) % len(names)])))
+        for odd in ("46-55", "3rd", "0x1F"):
+            count = iter(range(1000))
+            self.write("d.csv", self.text(lambda x: odd if next(count) % 10 == 3 else f"{x:.2f}"))
+            self.ok("inspect", "d.csv", "--target", "label",
+                    notes=[rf"'amount' is read as categories: 54 cells are numbers, but 6 are not \('{odd}'\)\. If these mean missing"])
+
     def test_hours_with_an_h(self):
         for form in ("{}h{:02d}", "{} h {} min", "{}H{:02d}m"):
             took = self.finding(self.text(lambda x: form.format(int(x + 3000) // 60, int(x + 3000) % 60)))

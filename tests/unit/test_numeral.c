@@ -242,7 +242,8 @@ static void texts_that_mean_missing(void **state) {
     static const char *const always[] = {"",     "NA",   "n/a",  "N/A",  "nan", "NaN",  "NULL",
                                          "null", "#N/A", "<NA>", "<na>", "?",   "None", "-999"};
     static const char *const never[] = {"none", "unknown", "missing", "-", ".", "0", "nano", "-99", "N", "#"};
-    static const char *const in_numbers[] = {"-", ".", "missing", "Unknown", "none", "--"};
+    static const char *const in_numbers[] = {"-", ".", "missing", "Unknown", "none", "--", ".A", ".Z", "._", ".a"};
+    static const char *const in_no_numbers[] = {"ok", ".5", ".AB", "A.", ".-", "_"};
     char *token = " -999 ";
     karma_names extra = {&token, 1};
     karma_i_missing missing;
@@ -253,7 +254,8 @@ static void texts_that_mean_missing(void **state) {
         if (karma_i_is_missing(&missing, never[i], strlen(never[i]))) fail_msg("'%s'", never[i]);
     for (size_t i = 0; i < sizeof in_numbers / sizeof in_numbers[0]; i++)
         if (!karma_i_is_missing_number(in_numbers[i], strlen(in_numbers[i]))) fail_msg("'%s'", in_numbers[i]);
-    assert_false(karma_i_is_missing_number("ok", 2));
+    for (size_t i = 0; i < sizeof in_no_numbers / sizeof in_no_numbers[0]; i++)
+        if (karma_i_is_missing_number(in_no_numbers[i], strlen(in_no_numbers[i]))) fail_msg("'%s'", in_no_numbers[i]);
     karma_i_missing_clear(&missing);
 }
 

@@ -33,6 +33,7 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_TELLING_HOLES:
     case KARMA_FINDING_SPELLINGS:
     case KARMA_FINDING_MARK:
+    case KARMA_FINDING_STEPS:
         break;
     }
     return 0;
@@ -65,6 +66,8 @@ static void note_rest(const tool *t, const karma_review *review, const karma_tab
                  KARMA_FINDING_SPELLINGS);
     list_columns(list, sizeof list, "a dash or points as a category:", review, table, KARMA_FINDING_MARK,
                  KARMA_FINDING_MARK);
+    list_columns(list, sizeof list, "categories that may have an order (--ordered):", review, table,
+                 KARMA_FINDING_STEPS, KARMA_FINDING_STEPS);
     if (!*list) return;
     (void)snprintf(sentence, sizeof sentence, "columns worth a look (karma inspect shows more): %s", list);
     note_beside_page(t, sentence);
