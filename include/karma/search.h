@@ -51,7 +51,9 @@ typedef struct karma_search_candidate {
 /* The gain from an ingredient of kernels: the score of the choice minus that of the choice among the candidates without
  * it. Negative if the choice without it is better, unless less is better. */
 typedef struct karma_search_gain {
-    char *ingredient; /* "gamma": gamma above 1, "rank", "subspace", "outer" */
+    /* "gamma": gamma above 1, "rank", "subspace", "outer", "trees"; groups, without all of whose parts the choice is
+     * made: "nonlinear" is rank, outer and trees, "missing" is gamma and subspace */
+    char *ingredient;
     double gain, error;
 } karma_search_gain;
 

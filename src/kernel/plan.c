@@ -232,6 +232,11 @@ int karma_i_plan_kernel_is_ranked(const karma_i_plan_kernel *kernel) {
     return 0;
 }
 
+int karma_i_plan_kernel_has_trees(const karma_i_plan_kernel *kernel) {
+    return karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_BOOST) ||
+           karma_i_plan_kernel_has_kind(kernel, KARMA_KERNEL_FOREST);
+}
+
 int karma_i_plan_kernel_is_slow(const karma_i_plan_kernel *kernel) {
     for (size_t f = 0; f < kernel->n_factors; f++)
         if (karma_i_kind_of(kernel->factors[f].kind)->is_slow) return 1;

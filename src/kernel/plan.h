@@ -110,6 +110,7 @@ int karma_i_plan_equal(const karma_i_plan *a, const karma_i_plan *b);
 int karma_i_plan_kernel_has_kind(const karma_i_plan_kernel *kernel, karma_kernel_kind kind);
 int karma_i_plan_kernel_has_subspace(const karma_i_plan_kernel *kernel);
 int karma_i_plan_kernel_is_ranked(const karma_i_plan_kernel *kernel);
+int karma_i_plan_kernel_has_trees(const karma_i_plan_kernel *kernel);
 int karma_i_plan_kernel_is_slow(const karma_i_plan_kernel *kernel);
 /* Whether a factor has a γ above 1, or an outer map, of its own. */
 int karma_i_plan_kernel_sets_gamma(const karma_i_plan_kernel *kernel);

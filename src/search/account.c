@@ -17,15 +17,26 @@ typedef struct ingredient {
     int (*is_used)(const karma_i_plan_kernel *kernel);
 } ingredient;
 
-static int uses_subspace(const karma_i_plan_kernel *kernel) {
-    return karma_i_plan_kernel_has_subspace(kernel);
+/* More than a linear function of the values, or of their completions. */
+static int is_nonlinear(const karma_i_plan_kernel *kernel) {
+    return karma_i_plan_kernel_is_ranked(kernel) || karma_i_plan_kernel_sets_outer(kernel) ||
+           karma_i_plan_kernel_has_trees(kernel);
 }
 
+static int treats_missing(const karma_i_plan_kernel *kernel) {
+    return karma_i_plan_kernel_sets_gamma(kernel) || karma_i_plan_kernel_has_subspace(kernel);
+}
+
+/* The last two stand for groups: ranks, maps and trees often replace each other, so that none of them has a gain of
+ * its own even if together they are what matters. */
 static const ingredient ingredients[] = {
     {"gamma", karma_i_plan_kernel_sets_gamma},
     {"rank", karma_i_plan_kernel_is_ranked},
-    {"subspace", uses_subspace},
+    {"subspace", karma_i_plan_kernel_has_subspace},
     {"outer", karma_i_plan_kernel_sets_outer},
+    {"trees", karma_i_plan_kernel_has_trees},
+    {"nonlinear", is_nonlinear},
+    {"missing", treats_missing},
 };
 enum { N_INGREDIENTS = sizeof ingredients / sizeof ingredients[0] };
 

@@ -88,7 +88,8 @@ class Searching(Case):
         self.assertRegex(told, r"(?m)^  tried          \d+ candidates of \d+ kernels on \d x 5 folds, ")
         folds = re.search(r"(?m)^  folds          (.*)$", told).group(1).replace("...", "").split()
         self.assertGreaterEqual(len(folds), 5)
-        self.assertRegex(told, r"(?m)^  gains          gamma > 1 [+-]\d.*outer maps [+-]\d+\.\d+ \+- ")
+        self.assertRegex(told, r"(?m)^  gains          the score of .*\n    gamma > 1 +[+-]\d")
+        self.assertRegex(told, r"(?m)^    any of ranks, outer maps, trees +[+-]\d+\.\d+ \+- ")
         members = re.search(r"(?m)^  learned        (\d+) of the candidates together\n +\d+\.\d%  \S", told)
         self.assertTrue(members, told)
         answers = [row[-1] for row in rows]
@@ -176,10 +177,18 @@ class Searching(Case):
                          r"(?m)^  Not clearly better than a constant prediction: ")
         self.write_csv("line.csv", ["a", "b", "y"], [r + ["p" if r[0] + r[1] > 0 else "q"] for r in rows])
         run = self.searched(*QUICK, table="line.csv", target="y")
-        self.assertRegex(run.out, r"(?m)^  Not (clearly )?better than 0-imputation .*: no cell is missing, and the kernels did not")
+        self.assertRegex(run.out, r"(?m)^  Not (clearly )?better than 0-imputation .*: no cell is missing, and nonlinear kernels did not")
         self.write_csv("ring.csv", ["a", "b", "y"], [r + ["p" if r[0] ** 2 + r[1] ** 2 > 1 else "q"] for r in rows])
         run = self.searched(*QUICK, table="ring.csv", target="y")
-        self.assertRegex(run.out, r"(?m)^  Better than 0-imputation \(by 0\.\d+ \+- 0\.\d+\): the kernels mattered")
+        self.assertRegex(run.out, r"(?m)^  Better than 0-imputation \(by 0\.\d+ \+- 0\.\d+\): nonlinear kernels mattered")
+        self.write_csv("holes.csv", ["a", "b", "c", "y"],
+                       [["" if rng.random() < 0.1 else cell for cell in r[:2] + [rng.random()]] + ["p" if r[0] ** 2 + r[1] ** 2 > 1 else "q"]
+                        for r in rows])
+        run = self.searched(*QUICK, "--verbose", table="holes.csv", target="y")
+        self.assertIn(": nonlinear kernels mattered (ranks, outer maps, trees), the treatment of missing values did not.", run.out)
+        # ranks, maps and trees replace each other here: what they add shows in the group
+        group = re.search(r"(?m)^    any of ranks, outer maps, trees +\+(\d\.\d+) \+- (\d\.\d+)$", run.out)
+        self.assertGreater(float(group.group(1)), 2 * float(group.group(2)))
 
     def test_several_targets_have_a_line_each(self):
         """Accuracy and R2 are not averaged; each target has its own scores, also in JSON and in the file."""

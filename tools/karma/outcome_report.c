@@ -72,14 +72,12 @@ static void compare_with_zero(double *difference, double *error, const karma_sea
     *error = n > 1.0 ? sqrt(squares / (n - 1.0) / fmin(n, (double)info->n_folds)) : NAN;
 }
 
-/* Whether one of two ingredients of kernels clearly helped. */
-static int helped(const karma_search_info *info, const char *one, const char *other) {
+/* Whether an ingredient of kernels, or a group of them, clearly helped. */
+static int helped(const karma_search_info *info, const char *ingredient) {
     double sign = karma_goal_is_loss(info->goal) ? -1.0 : 1.0;
     for (size_t i = 0; i < info->n_gains; i++) {
         const karma_search_gain *g = &info->gains[i];
-        if ((strcmp(g->ingredient, one) == 0 || strcmp(g->ingredient, other) == 0) &&
-            sign * g->gain > CLEAR * g->error && g->gain != 0.0)
-            return 1;
+        if (strcmp(g->ingredient, ingredient) == 0 && sign * g->gain > CLEAR * g->error && g->gain != 0.0) return 1;
     }
     return 0;
 }
@@ -102,6 +100,24 @@ static void print_difference(const karma_search_info *info, double difference, d
     char text[64];
     if (info->n_targets < 2)
         printf(" (%s %s)", difference > 0.0 ? "by" : "difference", with_error(text, difference, error));
+}
+
+/* Ranks, outer maps and trees are "nonlinear kernels", gamma > 1 and subspaces the treatment of missing values. */
+static const char *what_mattered(const karma_search_info *info, int is_better, int is_complete) {
+    int holes = helped(info, "missing") || helped(info, "gamma") || helped(info, "subspace");
+    int kernels = helped(info, "nonlinear") || helped(info, "rank") || helped(info, "outer");
+    if (!is_better)
+        return is_complete ? "no cell is missing, and nonlinear kernels did not matter here"
+                           : "neither the treatment of missing values nor nonlinear kernels mattered here";
+    if (is_complete) return "nonlinear kernels mattered (ranks, outer maps, trees); no cell is missing";
+    if (holes && kernels)
+        return "both the treatment of missing values (gamma > 1, subspace) and nonlinear kernels (ranks, outer maps, "
+               "trees) mattered";
+    if (holes) return "the treatment of missing values mattered (gamma > 1, subspace), nonlinear kernels did not";
+    if (kernels)
+        return "nonlinear kernels mattered (ranks, outer maps, trees), the treatment of missing values did not";
+    return "nonlinear kernels (ranks, outer maps, trees) alone would be about as good, and so would the treatment of "
+           "missing values (gamma > 1, subspace) alone";
 }
 
 static void print_verdict(const karma_search_info *info, double missing) {
@@ -128,18 +144,7 @@ static void print_verdict(const karma_search_info *info, double missing) {
                            : "  Not better than 0-imputation",
           stdout);
     print_difference(info, difference, error);
-    int holes = helped(info, "gamma", "subspace"), kernels = helped(info, "rank", "outer") || missing == 0.0;
-    printf(
-        ": %s.\n",
-        !is_better && missing == 0.0 ? "no cell is missing, and the kernels did not matter here"
-        : !is_better                 ? "neither the missing values nor the kernels mattered here"
-        : holes && kernels
-            ? "both the treatment of missing values (gamma > 1, subspace) and the kernels (ranks, outer maps) mattered"
-        : holes   ? "the treatment of missing values mattered (gamma > 1, subspace), other kernels did not"
-        : kernels ? missing == 0.0 ? "the kernels mattered; no cell is missing"
-                                   : "the kernels mattered (ranks, outer maps), the treatment of missing values did not"
-                  : "either the kernels or the treatment of missing values is enough for this; leaving out one of them "
-                    "changes little");
+    printf(": %s.\n", what_mattered(info, is_better, missing == 0.0));
 }
 
 /* Where kernels were chosen on a sample: the choice, learned from the other rows, on that sample. */

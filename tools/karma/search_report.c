@@ -92,10 +92,14 @@ static void print_folds(const karma_search_info *info) {
 }
 
 /* Ingredients as the library names them; short names are explained here. */
-static const char *words_for(const char *ingredient) {
+const char *ingredient_words(const char *ingredient) {
     static const struct {
         const char *ingredient, *words;
-    } known[] = {{"gamma", "gamma > 1"}, {"rank", "ranks"}, {"outer", "outer maps"}};
+    } known[] = {{"gamma", "gamma > 1"},
+                 {"rank", "ranks"},
+                 {"outer", "outer maps"},
+                 {"nonlinear", "any of ranks, outer maps, trees"},
+                 {"missing", "any of gamma > 1, subspace"}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].ingredient, ingredient) == 0) return known[i].words;
     return ingredient;
@@ -103,14 +107,15 @@ static const char *words_for(const char *ingredient) {
 
 static void print_gains(const karma_search_info *info) {
     int decimals = info->n_values ? score_decimals(info->values[0]) : 4;
+    if (info->n_gains)
+        printf("  gains          the score of the choice, minus that of the choice without the ingredient%s\n",
+               karma_goal_is_loss(info->goal) ? "; less is better" : "");
     for (size_t i = 0; i < info->n_gains; i++) {
         double gain = fabs(info->gains[i].gain) < 0.00005 ? 0.0 : info->gains[i].gain; /* no sign before 0.0000 */
-        printf("%s%s %+.*f", i ? ", " : "  gains          ", words_for(info->gains[i].ingredient), decimals, gain);
+        printf("    %-31s  %+.*f", ingredient_words(info->gains[i].ingredient), decimals, gain);
         if (isfinite(info->gains[i].error)) printf(" +- %.*f", decimals, info->gains[i].error);
+        putchar('\n');
     }
-    if (info->n_gains)
-        printf(" (the choice with each, minus the choice without it%s)\n",
-               karma_goal_is_loss(info->goal) ? "; less is better" : "");
 }
 
 /* One kernel per line, with its weight in the average and its multiples of C. */

@@ -114,15 +114,6 @@ static void draw_paths(report *r, const karma_search_info *info, path *paths, pa
     figure_end(&f);
 }
 
-static const char *words_for(const char *ingredient) {
-    static const struct {
-        const char *ingredient, *words;
-    } known[] = {{"gamma", "\xCE\xB3 > 1"}, {"rank", "ranks"}, {"outer", "outer maps"}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(known[i].ingredient, ingredient) == 0) return known[i].words;
-    return ingredient;
-}
-
 static void draw_gains(report *r, const karma_search_info *info) {
     enum { MOST = 16 };
     const char *names[MOST];
@@ -131,7 +122,7 @@ static void draw_gains(report *r, const karma_search_info *info) {
     if (n == 0) return;
     for (size_t i = 0; i < n; i++) {
         double error = isfinite(info->gains[i].error) ? info->gains[i].error : 0.0;
-        names[i] = words_for(info->gains[i].ingredient);
+        names[i] = ingredient_words(info->gains[i].ingredient);
         ends[2 * i] = info->gains[i].gain - error;
         ends[2 * i + 1] = info->gains[i].gain + error;
     }
@@ -140,7 +131,8 @@ static void draw_gains(report *r, const karma_search_info *info) {
     (void)snprintf(label, sizeof label, "gain in %s", karma_goal_name(info->goal));
     figure_spec spec = {.title = "What each ingredient adds",
                         .caption = "The score with it, minus the score without it; lines are standard errors. An "
-                                   "ingredient that can be replaced by another adds little.",
+                                   "ingredient that can be replaced by another adds little; the groups show what "
+                                   "their parts add together.",
                         .x = {.label = label},
                         .y = {.label = "ingredient", .kind = AXIS_BANDS, .bands = names, .n_bands = n},
                         .extra = "standard error"};

@@ -357,6 +357,8 @@ int score_decimals(double score);
 /* How a model was chosen, for people and as the key "cv". */
 void print_search(const karma_search_info *info);
 json_t *search_json(const karma_search_info *info);
+/* An ingredient of karma_search_gain in words; the name itself if it has no others. */
+const char *ingredient_words(const char *ingredient);
 /* The meaning of --effort auto for `train` and `cv`: nothing is chosen if options of the kernel or the solver
  * are given.
  */
