@@ -1,7 +1,8 @@
 /* Cholesky's factorisation with pivots. The first landmarks come from a sample of the rows, each time the row with the
- * largest residual k(x, x) - |φ(x)|². Then all rows are visited in blocks, and a row whose residual is more than a
- * rounding error becomes one more landmark. Rows visited before are orthogonal to its direction, so their new
- * feature is 0, and one pass is enough. Kernel values are in double precision. */
+ * largest residual k(x, x) - |φ(x)|²; the sample has about twice as many rows as they span dimensions. Then all rows
+ * are visited in blocks, and a row whose residual is more than a rounding error becomes one more landmark. Rows visited
+ * before are orthogonal to its direction, so their new feature is 0, and one pass is enough. Kernel values are in
+ * double precision. */
 #include "kernel/features_exact.h"
 
 #include <math.h>
@@ -13,7 +14,7 @@
 #include "kernel/exact.h"
 #include "linalg/cholesky.h"
 
-enum { BLOCK = 256, SAMPLE = 1024 };
+enum { BLOCK = 256, LEAST_SAMPLE = 256, MOST_SAMPLE = 1024 };
 
 /* A row whose residual is below this share of the largest k(x, x) is in the span of the landmarks. */
 static const double SPANNED = 1e-10;
@@ -91,25 +92,26 @@ typedef struct spanning {
     const karma_i_rows *rows;
     karma_i_exact *exact; /* the kernel */
     size_t most, n;       /* landmarks: allowed, there are */
+    size_t room;          /* for how many `values` has space */
     size_t *landmarks;
     karma_i_rows *copies; /* of the landmarks, in order */
     double *lower;        /* `most` numbers from row to row */
-    double *values;       /* φ of all rows, `most` numbers from row to row */
+    double *values;       /* φ of all rows, `room` numbers from row to row */
     double *diagonal;     /* k(x, x) */
     double noise;         /* residuals up to this are rounding errors */
     int threads;
 } spanning;
 
 static double residual(const spanning *s, size_t row) {
-    const double *phi = s->values + row * s->most;
+    const double *phi = s->values + row * s->room;
     double rest = s->diagonal[row];
     for (size_t f = 0; f < s->n; f++) rest -= phi[f] * phi[f];
     return rest;
 }
 
-/* The pivots of a sample of the rows are the first landmarks. *fits: there are not too many. */
-static karma_status span_sample(int *fits, spanning *s, karma_error *err) {
-    size_t n = s->rows->n_rows, count = n < SAMPLE ? n : SAMPLE, rank = 0;
+/* The rank of `count` rows, evenly spread, which become landmarks in the order of their pivots. */
+static karma_status span_some(size_t *rank, spanning *s, size_t count, karma_error *err) {
+    size_t n = s->rows->n_rows;
     karma_i_rows *sample = NULL;
     size_t *index = karma_i_alloc(count, sizeof *index), *pivots = karma_i_alloc(count, sizeof *pivots);
     double *gram = karma_i_alloc_large(count, count * sizeof *gram);
@@ -119,19 +121,49 @@ static karma_status span_sample(int *fits, spanning *s, karma_error *err) {
     if (st == KARMA_OK) st = karma_i_rows_gather(sample, s->rows, index, count, err);
     if (st == KARMA_OK) {
         karma_i_exact_block(gram, s->exact, karma_i_rows_all(sample), karma_i_rows_all(sample));
-        st = karma_i_cholesky_pivots(&rank, pivots, gram, count, s->noise, err);
+        st = karma_i_cholesky_pivots(rank, pivots, gram, count, s->noise, err);
     }
-    *fits = rank <= s->most;
-    for (size_t k = 0; st == KARMA_OK && *fits && k < rank; k++) {
-        s->landmarks[k] = index[pivots[k]];
-        st = karma_i_rows_append(s->copies, s->rows, s->landmarks[k], err);
-    }
-    if (*fits) s->n = rank;
+    for (size_t k = 0; st == KARMA_OK && k < *rank && k < s->most; k++) s->landmarks[k] = index[pivots[k]];
     karma_i_rows_free(sample);
     karma_i_free(index);
     karma_i_free(pivots);
     karma_i_free(gram);
     return st;
+}
+
+/* The first landmarks, from a sample that grows until half of it is in the span of the others. *fits: there are not too
+ * many. */
+static karma_status span_sample(int *fits, spanning *s, karma_error *err) {
+    size_t n = s->rows->n_rows, most = n < MOST_SAMPLE ? n : MOST_SAMPLE, rank = 0, count = 0;
+    do {
+        size_t wanted = count ? 2 * count : LEAST_SAMPLE;
+        count = wanted < most ? wanted : most;
+        KARMA_TRY(span_some(&rank, s, count, err));
+    } while (count < most && 2 * rank > count && rank <= s->most);
+    *fits = rank <= s->most;
+    for (size_t k = 0; *fits && k < rank; k++) KARMA_TRY(karma_i_rows_append(s->copies, s->rows, s->landmarks[k], err));
+    if (*fits) s->n = rank;
+    return KARMA_OK;
+}
+
+/* Space for `room` features of every row; new features are 0. */
+static karma_status make_room(spanning *s, size_t room, karma_error *err) {
+    size_t n = s->rows->n_rows;
+    if (room > s->most) room = s->most;
+    if (!s->values) {
+        s->values = karma_i_zalloc(n, room * sizeof *s->values);
+        s->room = room;
+        return s->values ? KARMA_OK : karma_i_fail_memory(err);
+    }
+    double *grown = karma_i_realloc(s->values, n, room * sizeof *s->values);
+    if (!grown) return karma_i_fail_memory(err);
+    s->values = grown;
+    for (size_t i = n; i-- > 0;) {
+        memmove(grown + i * room, grown + i * s->room, s->n * sizeof *grown);
+        memset(grown + i * room + s->n, 0, (room - s->n) * sizeof *grown);
+    }
+    s->room = room;
+    return KARMA_OK;
 }
 
 /* L of the landmarks of the sample. False: rounding left a pivot that is not positive. */
@@ -146,13 +178,14 @@ static int factor_sample(spanning *s, double *scratch) {
 static karma_status add_landmark(spanning *s, size_t landmark, size_t first, size_t count, karma_error *err) {
     size_t n = s->n;
     double column[BLOCK], pivot = sqrt(residual(s, landmark));
-    const double *own = s->values + landmark * s->most;
+    if (n == s->room) KARMA_TRY(make_room(s, 2 * n, err));
+    const double *own = s->values + landmark * s->room;
     KARMA_TRY(karma_i_rows_append(s->copies, s->rows, landmark, err));
     karma_i_exact_block(column, s->exact, (karma_i_view){s->copies, n, 1}, (karma_i_view){s->rows, first, count});
     memcpy(s->lower + n * s->most, own, n * sizeof *own);
     s->lower[n * s->most + n] = pivot;
     for (size_t i = 0; i < count; i++) {
-        double *phi = s->values + (first + i) * s->most, rest = column[i];
+        double *phi = s->values + (first + i) * s->room, rest = column[i];
         for (size_t f = 0; f < n; f++) rest -= phi[f] * own[f];
         phi[n] = first + i == landmark ? pivot : rest / pivot;
     }
@@ -186,7 +219,7 @@ static void fill_block(spanning *s, double *scratch, size_t first, size_t count)
     size_t n = s->n;
     karma_i_exact_block(scratch, s->exact, (karma_i_view){s->rows, first, count}, karma_i_rows_all(s->copies));
     karma_i_solve_lower_rows(scratch, count, s->lower, s->most, n);
-    for (size_t i = 0; i < count; i++) memcpy(s->values + (first + i) * s->most, scratch + i * n, n * sizeof *scratch);
+    for (size_t i = 0; i < count; i++) memcpy(s->values + (first + i) * s->room, scratch + i * n, n * sizeof *scratch);
 }
 
 static karma_status span_all(int *fits, spanning *s, karma_error *err) {
@@ -194,6 +227,7 @@ static karma_status span_all(int *fits, spanning *s, karma_error *err) {
     double *scratch = karma_i_alloc_large(least, s->most * sizeof *scratch);
     karma_status st = scratch ? span_sample(fits, s, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK && *fits) *fits = factor_sample(s, scratch);
+    if (st == KARMA_OK && *fits) st = make_room(s, 2 * s->n + 1, err);
     for (size_t first = 0; st == KARMA_OK && *fits && first < n; first += BLOCK) {
         size_t count = n - first < BLOCK ? n - first : BLOCK;
         fill_block(s, scratch, first, count);
@@ -206,7 +240,7 @@ static karma_status span_all(int *fits, spanning *s, karma_error *err) {
 /* Features and L without unused memory. */
 static karma_status keep(karma_i_exact_features *out, spanning *s, karma_error *err) {
     size_t n = s->n, n_rows = s->rows->n_rows;
-    for (size_t i = 0; i < n_rows; i++) memmove(s->values + i * n, s->values + i * s->most, n * sizeof *s->values);
+    for (size_t i = 0; i < n_rows; i++) memmove(s->values + i * n, s->values + i * s->room, n * sizeof *s->values);
     for (size_t j = 0; j < n; j++) memmove(s->lower + j * n, s->lower + j * s->most, n * sizeof *s->lower);
     out->lower = s->lower;
     out->landmarks = s->landmarks;
@@ -223,9 +257,8 @@ static karma_status init_spanning(spanning *s, const karma_i_kernel *kernel, con
     *s = (spanning){.rows = rows, .most = most, .threads = threads};
     s->landmarks = karma_i_alloc(most, sizeof *s->landmarks);
     s->lower = karma_i_zalloc(most, most * sizeof *s->lower);
-    s->values = karma_i_zalloc(n, most * sizeof *s->values);
     s->diagonal = karma_i_alloc(n, sizeof *s->diagonal);
-    if (!s->landmarks || !s->lower || !s->values || !s->diagonal) return karma_i_fail_memory(err);
+    if (!s->landmarks || !s->lower || !s->diagonal) return karma_i_fail_memory(err);
     KARMA_TRY(karma_i_rows_new_like(&s->copies, rows, most, err));
     KARMA_TRY(karma_i_exact_new(&s->exact, kernel, rows, threads, err));
     karma_i_exact_diagonal(s->diagonal, s->exact, karma_i_rows_all(rows));

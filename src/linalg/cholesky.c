@@ -71,8 +71,11 @@ void karma_i_product_nt(double *out, const double *a, const double *b, size_t n,
         return;
     }
     int threads = karma_i_blas_use_one_thread();
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)m, (int)inner, 1.0, a, (int)inner, b, (int)inner,
-                0.0, out, (int)m);
+    if (m == 1) /* dgemm would first copy all of A */
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)n, (int)inner, 1.0, a, (int)inner, b, 1, 0.0, out, 1);
+    else
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)m, (int)inner, 1.0, a, (int)inner, b,
+                    (int)inner, 0.0, out, (int)m);
     karma_i_blas_restore(threads);
 }
 
@@ -80,8 +83,11 @@ void karma_i_product_tn_add(double *out, size_t ld_out, const double *a, size_t 
                             size_t inner, size_t n, size_t m) {
     if (n == 0 || m == 0 || inner == 0) return;
     int threads = karma_i_blas_use_one_thread();
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, (int)m, (int)inner, 1.0, a, (int)ld_a, b, (int)ld_b,
-                1.0, out, (int)ld_out);
+    if (n == 1)
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)inner, (int)m, 1.0, b, (int)ld_b, a, (int)ld_a, 1.0, out, 1);
+    else
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, (int)m, (int)inner, 1.0, a, (int)ld_a, b,
+                    (int)ld_b, 1.0, out, (int)ld_out);
     karma_i_blas_restore(threads);
 }
 

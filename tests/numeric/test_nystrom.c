@@ -103,6 +103,37 @@ static void rare_directions_are_found(void **state) {
     karma_i_kernel_clear(&kernel);
 }
 
+/* The first rows that are looked at, one in eight, observe two attributes; one in eight of the others observes all. So
+ * nearly all directions are found later than space for features is made. */
+static void many_directions_are_found_late(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 3);
+    karma_i_kernel kernel;
+    row_shape shape = {2048, 60, 0, 1, 1.0, 0};
+    karma_i_rows *rows = draw_rows(&shape, &rng);
+    make_kernel(&kernel, 1, 60);
+    for (size_t i = 0; i < 2048; i++)
+        for (size_t j = 2; j < 60 && i % 8 != 3; j++) karma_i_rows_hide(rows, i, j);
+    check_exact(&kernel, rows, 61);
+    karma_i_rows_free(rows);
+    karma_i_kernel_clear(&kernel);
+}
+
+/* 256 rows are too few to find most of 14·13 + 14 + 14 + 1 dimensions. */
+static void more_rows_are_looked_at_first(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 4);
+    karma_i_kernel kernel;
+    row_shape shape = {700, 14, 0, 1, 0.7, 0};
+    karma_i_rows *rows = draw_rows(&shape, &rng);
+    make_kernel(&kernel, 2, 14);
+    check_exact(&kernel, rows, 211);
+    karma_i_rows_free(rows);
+    karma_i_kernel_clear(&kernel);
+}
+
 /* --- machines -------------------------------------------------------------------------------------------------- */
 
 typedef struct machine_case {
@@ -325,6 +356,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_features_are_the_kernel),
         cmocka_unit_test(rare_directions_are_found),
+        cmocka_unit_test(many_directions_are_found_late),
+        cmocka_unit_test(more_rows_are_looked_at_first),
         cmocka_unit_test(primal_equals_batch),
         cmocka_unit_test(all_landmarks_equal_batch),
         cmocka_unit_test(squared_loss_solves_the_normal_equations),
