@@ -60,8 +60,9 @@ extern "C" {
     X(KARMA_FORMAT_LIBSVM, "libsvm")                                                                                   \
     X(KARMA_FORMAT_RATINGS, "ratings")
 
+/* The words of options are in model files, so they never change. */
 #define KARMA_ABSENT_LIST(X)                                                                                           \
-    X(KARMA_ABSENT_UNSET, "unset")                                                                                     \
+    X(KARMA_ABSENT_UNSET, "unsaid")                                                                                    \
     X(KARMA_ABSENT_ZERO, "zero")                                                                                       \
     X(KARMA_ABSENT_MISSING, "missing")
 

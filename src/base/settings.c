@@ -36,7 +36,7 @@ static const karma_option_word synth_task_words[] = {
 static const karma_option_word delimiter_words[] = {
     {"auto", 0}, {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {"space", ' '},       {",", ','},
     {";", ';'},  {"\\t", '\t'},  {"\t", '\t'},       {"|", '|'},    {" ", ' '},    {"::", KARMA_COLONS}, END_OF_WORDS};
-static const karma_option_word like_words[] = {{"unset", KARMA_LIKE_UNSET}, END_OF_WORDS};
+static const karma_option_word like_words[] = {{"unsaid", KARMA_LIKE_UNSET}, END_OF_WORDS}; /* as in model files */
 
 #define FIELD(type, member) offsetof(type, member)
 #define INTEGER(type, member, name, initial, min, max, help)                                                           \
