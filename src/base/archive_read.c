@@ -31,6 +31,15 @@ static karma_status read_until(karma_i_archive *a, input *in, size_t wanted) {
     return KARMA_OK;
 }
 
+/* An object, or a failure with this message. Without memory Jansson mostly says nothing. */
+static karma_status parse(json_t **out, const karma_i_archive *a, const char *text, size_t length,
+                          const char *message) {
+    json_error_t fault = {0};
+    *out = json_loadb(text, length, JSON_REJECT_DUPLICATES, &fault);
+    if (!*out && !fault.text[0]) return karma_i_archive_fail_memory(a);
+    return json_is_object(*out) ? KARMA_OK : karma_i_archive_fail(a, "%s", message);
+}
+
 static karma_status read_header(karma_i_archive *a, input *in) {
     uint64_t length = 0;
     KARMA_TRY(read_until(a, in, 8));
@@ -42,14 +51,14 @@ static karma_status read_header(karma_i_archive *a, input *in) {
     KARMA_TRY(read_until(a, in, 8 + (size_t)length));
     if (a->size < 8 + length) return karma_i_archive_fail(a, "it is truncated, or not a %s file", a->noun);
     a->header_length = (size_t)length;
-    a->json = json_loadb((const char *)a->bytes + 8, a->header_length, JSON_REJECT_DUPLICATES, NULL);
-    return json_is_object(a->json) ? KARMA_OK : karma_i_archive_fail(a, "its header is not JSON");
+    return parse(&a->json, a, (const char *)a->bytes + 8, a->header_length, "its header is not JSON");
 }
 
 static karma_status parse_document(karma_i_archive *a) {
     const char *text = json_string_value(json_object_get(json_object_get(a->json, "__metadata__"), "karma"));
     if (!text) return karma_i_archive_fail(a, "it is not a karma %s", a->noun);
-    a->document = a->at[0] = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    KARMA_TRY(parse(&a->document, a, text, strlen(text), "its format version is missing"));
+    a->at[0] = a->document;
     const json_t *format = json_object_get(a->document, "format");
     const char *version = json_string_value(json_object_get(a->document, "version"));
     if (!json_is_integer(format) || !version) return karma_i_archive_fail(a, "its format version is missing");

@@ -103,6 +103,36 @@ class Faults(Case):
         self.write("whole.karma", content)
         self.assertEqual(self.run_karma("inspect", "whole.karma").code, 0, told)
 
+    JSON = {
+        "train": [*TRAIN, "-o", "out.karma"],
+        "predict": ["predict", "m.karma", "d.csv"],
+        "eval": ["eval", "m.karma", "d.csv"],
+        "explain": ["explain", "m.karma", "few.csv", "--id", "patient"],
+        "complete": ["complete", "s.karma", "few.csv", "--id", "patient", "-o", "out.csv"],
+        "next": ["next", "p.karma", "few.csv", "--id", "patient"],
+        "inspect": ["inspect", "d.csv", "--target", "outcome", "--id", "patient"],
+        "a model": ["inspect", "m.karma"],
+        "online": [*ONLINE, "-o", "out.karma"],
+    }
+
+    def test_json_without_memory(self):
+        """Whichever request for memory fails, JSON is complete or the run fails with a sentence."""
+        self.write("few.csv", b"".join(self.read("d.csv").splitlines(True)[:4]))
+        self.ok(*TRAIN, "--kernel", "subspace", "--subspace-rank", "1", "--probabilities", "sigmoid", "-o", "p.karma", "--quiet")
+        for name, args in self.JSON.items():
+            wanted, _, counts = self.run_with("none", [*args, "--json"])
+            self.assertEqual(wanted.code, 0, str(wanted))
+            n = counts["json"]
+            self.assertGreater(n, 10, name)
+            for at in sorted({1, 2, n // 5, n // 2, 4 * n // 5, n - 5, n}):
+                for more in (0, n):
+                    run, _, _ = self.run_with(f"json:{at}:{more}", [*args, "--json"])
+                    told = f"{name}, requests {at} to {at + more} of {n}: {run}"
+                    complaints = [line for line in run.complaints() if "warning: no checkpoint" not in line]
+                    self.assertEqual((run.code, len(complaints)), (1, 1), told)
+                    # while Jansson reads a header, it takes the lack of memory for a wrong character, too
+                    self.assertRegex(run.err, "memory|not a usable model", told)
+
     def test_full_temporary_directory(self):
         """Rows for a database are kept in a temporary file until all are complete; then the table is written."""
         args = ["predict", "m.karma", "d.csv", "-o", "sqlite:out.db?table=scores"]

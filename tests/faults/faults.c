@@ -7,6 +7,7 @@
  *   read:N:CODE     read number N and all after it fail
  *   sync:N:CODE     fsync number N fails; rename:N:CODE and link:N:CODE likewise
  *   room:N:CODE     files have room for N bytes in all: then a write is short, and the next one fails
+ *   json:N:K        request number N of Jansson for memory, and the K after it, are for more than there is
  *   unnamed:0:CODE  the file system has no files without a name (O_TMPFILE)
  *   temporary:0:CODE  no temporary file can be made (tmpfile)
  *   clock:N:0       from call N on the clock jumps by an hour, forwards and backwards in turn
@@ -18,6 +19,7 @@
  * counts of a coverage build, which would be lost. */
 #undef _FILE_OFFSET_BITS /* both names of each function are defined here */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -37,7 +39,7 @@ static struct {
     char kind[16];
     long at, code;
 } fault;
-static long n_reads, n_writes, n_syncs, n_renames, n_links, n_clocks, n_polls, n_bytes;
+static long n_reads, n_writes, n_syncs, n_renames, n_links, n_clocks, n_polls, n_bytes, n_json;
 static struct {
     FILE *stream;
     int file;
@@ -166,6 +168,23 @@ int clock_gettime(clockid_t clock, struct timespec *out) {
     return code;
 }
 
+/* --- memory of Jansson ------------------------------------------------------------------------------------ */
+
+static void *(*json_memory)(size_t size);
+
+static void *scarce_memory(size_t size) {
+    long n = ++n_json - fault.at;
+    return json_memory(is_kind("json") && n >= 0 && n <= fault.code ? PTRDIFF_MAX : size);
+}
+
+/* What the tool gives as malloc. */
+void json_set_alloc_funcs(void *(*memory)(size_t size), void (*release)(void *memory)) {
+    void (*set)(void *(*)(size_t), void (*)(void *));
+    *(void **)(void *)&set = dlsym(RTLD_NEXT, "json_set_alloc_funcs");
+    json_memory = memory;
+    set(scarce_memory, release);
+}
+
 /* --- streams -------------------------------------------------------------------------------------------- */
 
 /* As stdio does: short writes continue, other failures become those of the stream. */
@@ -265,8 +284,8 @@ __attribute__((destructor)) static void end(void) {
     (void)fflush(stdout);
     int length = snprintf(line, sizeof line,
                           "{\"read\": %ld, \"write\": %ld, \"sync\": %ld, \"rename\": %ld, \"link\": %ld, "
-                          "\"clock\": %ld, \"room\": %ld}\n",
-                          n_reads, n_writes, n_syncs, n_renames, n_links, n_clocks, n_bytes);
+                          "\"clock\": %ld, \"room\": %ld, \"json\": %ld}\n",
+                          n_reads, n_writes, n_syncs, n_renames, n_links, n_clocks, n_bytes, n_json);
     int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) return;
     (void)syscall(SYS_write, file, line, (size_t)length);

@@ -9,6 +9,7 @@
 
 #include "karma/base.h"
 #include "base/rng.h"
+#include "io/source.h"
 #include "readcase.h"
 
 /* Reads `text` as a file called table.csv. */
@@ -1000,6 +1001,25 @@ static void test_mutations(void **state) {
     assert_true(n_read > ROUNDS / 10 && n_read < ROUNDS);
 }
 
+/* A text of any length, of letters or of characters of several bytes, is cut to whole characters in its buffer. */
+static void test_excerpts_stay_in_their_buffer(void **state) {
+    (void)state;
+    static const char *const letters[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    char text[4 * 80], out[2 * KARMA_I_EXCERPT_SIZE];
+    for (size_t size = 1; size <= 4; size++)
+        for (size_t n = 0; n <= 80; n++) {
+            size_t length = n * size, kept = (KARMA_I_EXCERPT_SIZE - 4) / size * size;
+            for (size_t i = 0; i < n; i++) memcpy(text + i * size, letters[size - 1], size);
+            memset(out, 'z', sizeof out);
+            (void)karma_i_excerpt(out, text, length);
+            int is_cut = length >= KARMA_I_EXCERPT_SIZE;
+            assert_int_equal(strlen(out), is_cut ? kept + 3 : length);
+            assert_memory_equal(out, text, is_cut ? kept : length);
+            if (is_cut) assert_string_equal(out + kept, "...");
+            for (size_t i = KARMA_I_EXCERPT_SIZE; i < sizeof out; i++) assert_int_equal(out[i], 'z');
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_simple),
@@ -1043,6 +1063,7 @@ int main(void) {
         cmocka_unit_test(test_write_targets_and_weights),
         cmocka_unit_test(test_write_one_column),
         cmocka_unit_test(test_write_error),
+        cmocka_unit_test(test_excerpts_stay_in_their_buffer),
         cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,7 @@ int run_tool(int argc, char **argv, const karma_ranks *ranks) {
     reserve_standard_streams();
     (void)signal(SIGXFSZ, SIG_IGN); /* beyond the limit on file sizes, writing then fails, with a sentence */
     (void)setvbuf(stdout, NULL, _IOFBF, STDOUT_BUFFER);
+    watch_json_memory();
     const char *word = argc > 1 ? argv[1] : "";
     if (strcmp(word, "--version") == 0) {
         printf("karma %s\n", karma_version());

@@ -34,14 +34,34 @@ int writes_stdout(const tool *t) {
     return !t->options.output || strcmp(t->options.output, "-") == 0;
 }
 
+/* Jansson leaves out a part that it has no memory for. Objects are put together in many places, so that this happened
+ * is noticed here, and print_json says it. A program may have global state; a library must not. */
+static int json_is_incomplete;
+
+static void *json_memory(size_t size) {
+    void *memory = malloc(size);
+    if (!memory) json_is_incomplete = 1;
+    return memory;
+}
+
+void watch_json_memory(void) {
+    json_set_alloc_funcs(json_memory, free);
+}
+
+static int fail_json(void) {
+    fputs("karma: cannot write the JSON: out of memory, or a name is not valid UTF-8\n", stderr);
+    return EXIT_FAILED;
+}
+
 int print_json(json_t *object) {
-    if (!object) {
-        fputs("karma: cannot write the JSON: out of memory, or a name is not valid UTF-8\n", stderr);
-        return EXIT_FAILED;
+    if (!object || json_is_incomplete) {
+        json_decref(object);
+        return fail_json();
     }
-    if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) (void)fputc('\n', stdout);
+    int is_whole = json_dumpf(object, stdout, JSON_INDENT(2)) == 0 || ferror(stdout);
+    if (is_whole) (void)fputc('\n', stdout);
     json_decref(object);
-    return finish_stdout();
+    return is_whole ? finish_stdout() : fail_json();
 }
 
 json_t *options_json(const karma_option_table *table, const void *options) {

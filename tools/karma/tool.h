@@ -306,7 +306,9 @@ int check_outputs(const tool *t);
 /* report.c: results for people and for programs. */
 /* Whether the result goes to stdout: no -o, or -o -. */
 int writes_stdout(const tool *t);
-/* Writes one JSON object to stdout and releases it; NULL is an error. */
+/* Once, before any JSON is made: remembers when there was no memory for a part of it. */
+void watch_json_memory(void);
+/* Writes one JSON object to stdout and releases it; NULL, and an object of which parts are missing, are errors. */
 int print_json(json_t *object);
 json_t *json_number_or_null(double value);
 json_t *options_json(const karma_option_table *table, const void *options);
