@@ -221,10 +221,16 @@ static karma_status load(karma_table **out, karma_i_cache *c, int repeats_notice
     return st;
 }
 
+/* The name is not the user's choice. A link may lead to any file, also to the input, and a pipe has no end. */
+static int is_file_or_nothing(const karma_i_cache *c) {
+    struct stat info;
+    return lstat(c->path, &info) != 0 || S_ISREG(info.st_mode);
+}
+
 karma_status karma_i_cache_load(karma_table **out, karma_i_cache *c, karma_error *err) {
     karma_error fault = {0};
     *out = NULL;
-    if (access(c->path, F_OK) != 0) return KARMA_OK;
+    if (access(c->path, F_OK) != 0 || !is_file_or_nothing(c)) return KARMA_OK;
     karma_status st = load(out, c, 1, &fault);
     if (st == KARMA_ERR_FORMAT || st == KARMA_ERR_DATA)
         karma_i_notice(c->outer, "%s; %s is read instead", fault.message, c->input);
@@ -253,6 +259,10 @@ karma_status karma_i_cache_save(karma_table **out, karma_i_cache *c, const karma
     if (c->lost_notice) return karma_i_fail_memory(err);
     if (!is_unchanged(c)) {
         karma_i_notice(c->outer, "%s: the file changed while it was read: %s was not written", c->input, c->path);
+        return KARMA_OK;
+    }
+    if (!is_file_or_nothing(c)) {
+        karma_i_notice(c->outer, "the cache was not written: %s is a link or a device, not a file", c->path);
         return KARMA_OK;
     }
     karma_status st = save(c, table, &fault);

@@ -134,6 +134,26 @@ class Cache(Case):
             self.assertEqual(self.read("b.karma"), model, what)
             self.assertEqual(self.read(CACHE), good, what)
 
+    def test_the_name_of_something_else(self):
+        """A link could lead to the input, and a pipe has no end: neither is read or written, and the run goes on."""
+        before = self.read("d.csv")
+        self.train("a.karma")
+        makers = {"a pipe": os.mkfifo, "a link to the input": lambda path: os.symlink("d.csv", path), "a link to nothing": lambda path: os.symlink("x", path),
+                  "a circle": lambda path: os.symlink(CACHE, path), "a device": lambda path: os.symlink("/dev/zero", path), "a folder": os.mkdir}
+        for what, make in makers.items():
+            make(self.path(CACHE))
+            run = self.train("b.karma", "--cache", "on")
+            self.assertTrue(any("cache was not written" in note for note in run.notes()), f"{what}: {run}")
+            self.assertEqual((self.read("b.karma"), self.read("d.csv")), (self.read("a.karma"), before), what)
+            self.assertNotIn("x", self.files(), what)
+            (os.rmdir if what == "a folder" else os.unlink)(self.path(CACHE))
+
+    def test_no_output_is_the_cache(self):
+        """The next run would replace the model."""
+        for name in (CACHE, "./" + CACHE):
+            self.fails("train", "d.csv", *self.ROLES, "--effort", "off", "--cache", "on", "-o", name, code=2, says="-o .*d.csv.karma-cache is the file of --cache")
+        self.train(CACHE)
+
     def test_forged_files(self):
         """With checksums that are right."""
         self.train("a.karma", "--cache", "on")

@@ -68,6 +68,18 @@ static int is_same_output(const char *a, const char *b) {
     return same;
 }
 
+/* The next run with --cache on would replace the output. */
+static int is_cache_of_input(const tool *t, const char *path) {
+    static const char ending[] = ".karma-cache";
+    if (!path || !t->read.cache || t->n_arguments == 0) return 0;
+    size_t size = strlen(t->arguments[0]) + sizeof ending;
+    char *cache = malloc(size);
+    if (cache) (void)snprintf(cache, size, "%s%s", t->arguments[0], ending);
+    int same = is_same_output(cache, path);
+    free(cache);
+    return same;
+}
+
 int check_names_of_outputs(const tool *t) {
     const struct {
         const char *flag, *path;
@@ -78,6 +90,8 @@ int check_names_of_outputs(const tool *t) {
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         if (is_an_input(t, outputs[i].path))
             return fail_usage(t, "%s %s would overwrite the input", outputs[i].flag, path_text(outputs[i].path));
+        if (is_cache_of_input(t, outputs[i].path))
+            return fail_usage(t, "%s %s is the file of --cache", outputs[i].flag, path_text(outputs[i].path));
         for (size_t k = 0; k < i; k++)
             if (is_same_output(outputs[k].path, outputs[i].path))
                 return fail_usage(t, "%s and %s name the same file", outputs[k].flag, outputs[i].flag);
