@@ -226,7 +226,8 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_NO_LABEL,        /* a target, number `column`, without a label in `value` rows */
     KARMA_FINDING_CODE,  /* a column of numbers with `value`, 99 for example, in `other` rows, far from all other values
                           */
-    KARMA_FINDING_DATES, /* a column of categories that look like dates, but not in a supported form */
+    KARMA_FINDING_DATES, /* a column of categories that look like dates, but not in a supported form; or of numbers such
+                            as `value`, 20231231 */
     KARMA_FINDING_HEADER,     /* the first row has texts where all other rows have numbers, in `value` columns; or, if
                                  `other` is not 0, `value` rows repeat the names of the columns, the first is row `other`
                                  from 1 */
@@ -236,7 +237,11 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_CLASS_NUMBERS, /* a target, number `column`, with `value` classes most of which have the form of
                                     numbers, as that of level `other` */
     KARMA_FINDING_MARK,          /* a column of categories one of which, level `other`, is a mark such as - or . */
-    KARMA_FINDING_STEPS          /* a column of categories that are ranges or places in an order: 46-55, 3rd */
+    KARMA_FINDING_STEPS,         /* a column of categories that are ranges or places in an order: 46-55, 3rd */
+    KARMA_FINDING_PAIRS,         /* a column of categories that are two or three numbers: 120/80, 12 (30%) */
+    KARMA_FINDING_CLASS_MARK,    /* a target, number `column`, one of whose classes, `other`, is a mark such as - */
+    KARMA_FINDING_NAMES          /* the names of the columns look like a row: `value` of them are also values of their
+                                    columns, as that of attribute or target `column` (a target if `other` is 1) */
 } karma_finding_kind;
 
 typedef struct karma_finding {

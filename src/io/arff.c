@@ -220,10 +220,12 @@ static karma_status check_value(const arff_file *f, size_t attribute, const char
 
 static karma_status put_dense_row(arff_file *f, span line, karma_error *err) {
     size_t n = 0;
+    int is_weight = 0;
     for (;; n++) {
         char *value = NULL;
         KARMA_TRY(take_field(&value, f, &line, ",", err));
         karma_status st = n < f->n_attributes ? check_value(f, n, value, err) : KARMA_OK;
+        is_weight = n == f->n_attributes && value[0] == '{';
         if (st == KARMA_OK) st = put_field(f, value, n == 0, err);
         karma_i_free(value);
         KARMA_TRY(st);
@@ -233,8 +235,11 @@ static karma_status put_dense_row(arff_file *f, span line, karma_error *err) {
     }
     return n + 1 == f->n_attributes
                ? KARMA_OK
-               : karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu value%s, but there are %zu attributes", f->name,
-                              f->line, n + 1, n ? "s" : "", f->n_attributes);
+               : karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu: %zu value%s, but there are %zu attributes%s",
+                              f->name, f->line, n + 1, n ? "s" : "", f->n_attributes,
+                              is_weight ? ". The weight of a row is not read in braces: make it an attribute, and name "
+                                          "it in option 'row-weight'"
+                                        : "");
 }
 
 static karma_status read_pair(arff_file *f, span *line, karma_error *err) {

@@ -320,7 +320,7 @@ static char mark_of(const karma_i_csv_file *file, const mark_count *count) {
     return count->n_unclear && file->records.scan.delimiter == ';' ? ',' : '\0';
 }
 
-static void notice_mark(const karma_i_csv_file *file, char before) {
+static void notice_mark(const karma_i_csv_file *file, const mark_count *count, char before) {
     const karma_hooks *hooks = file->request->hooks;
     char mark = file->style.decimal_mark;
     if (mark == before) return;
@@ -328,6 +328,11 @@ static void notice_mark(const karma_i_csv_file *file, char before) {
         karma_i_notice(hooks,
                        "%s: numbers are read with decimal %s here, but had decimal %s when the model was learned",
                        file->name, mark == ',' ? "commas" : "points", mark == ',' ? "points" : "commas");
+    else if (mark == ',' && count->n_commas == 0 && count->n_unclear)
+        karma_i_notice(hooks,
+                       "%s: numbers are read with decimal commas, so 1,234 is a little more than 1; if commas separate "
+                       "thousands, set option 'decimal=.'",
+                       file->name);
     else if (mark == ',')
         karma_i_notice(hooks, "%s: numbers are read with decimal commas, as in 0,5 (option 'decimal=.' reads points)",
                        file->name);
@@ -353,7 +358,7 @@ static karma_status find_mark(karma_i_csv_file *file, karma_error *err) {
     if (mark || before == ',') file->style.decimal_mark = mark ? mark : before;
     if (file->request->found && (mark || !may_have_commas(file)))
         file->request->found->decimal = file->style.decimal_mark == ',' ? KARMA_DECIMAL_COMMA : KARMA_DECIMAL_POINT;
-    notice_mark(file, mark ? before : '\0');
+    notice_mark(file, &count, mark ? before : '\0');
     return KARMA_OK;
 }
 

@@ -25,6 +25,19 @@ static int is_mostly_unnamed(const karma_i_dictionary *names) {
     return names->count >= 3 && 2 * count_unnamed(names) > names->count;
 }
 
+/* A label and pairs of index and value: "+1 3:0.5 7:1". */
+static int looks_like_libsvm(const char *text, size_t length) {
+    const char *end = text + length, *blank = memchr(text, ' ', length);
+    double value;
+    if (!blank || !karma_i_number_parse(&value, text, (size_t)(blank - text))) return 0;
+    const char *at = blank + 1, *colon = memchr(at, ':', (size_t)(end - at));
+    if (!colon || colon == at) return 0;
+    blank = memchr(colon, ' ', (size_t)(end - colon));
+    for (const char *p = at; p < colon; p++)
+        if (*p < '0' || *p > '9') return 0;
+    return karma_i_number_parse(&value, colon + 1, (size_t)((blank ? blank : end) - colon - 1));
+}
+
 /* "; the columns are 'a', 'b', 'c' and 4 more" */
 static void list_names(char *out, size_t size, const karma_i_dictionary *names) {
     enum { MOST_NAMES = 6 };
@@ -35,7 +48,9 @@ static void list_names(char *out, size_t size, const karma_i_dictionary *names) 
                                  karma_i_excerpt(name, names->entries[i].text, names->entries[i].length));
     if (names->count > MOST_NAMES && used < size)
         (void)snprintf(out + used, size - used, " and %zu more", names->count - MOST_NAMES);
-    if (names->count == 1 && used < size)
+    if (names->count == 1 && used < size && looks_like_libsvm(names->entries[0].text, names->entries[0].length))
+        (void)snprintf(out + used, size - used, ". If the file is LIBSVM, set option 'format=libsvm'");
+    else if (names->count == 1 && used < size)
         (void)snprintf(
             out + used, size - used,
             ". If the fields are separated by something else, set option 'delimiter' ('space' for blanks); if "
@@ -97,19 +112,55 @@ static karma_status read_names(karma_i_csv_records *records, karma_error *err) {
     return KARMA_OK;
 }
 
+static size_t count_words(const char *text) {
+    size_t n = 0;
+    for (text += strspn(text, " \t"); *text; n++) {
+        text += strcspn(text, " \t");
+        text += strspn(text, " \t");
+    }
+    return n;
+}
+
+/* Names in single quotes, and lines that are one field because they are separated by something else. */
+static void notice_form(const karma_i_csv_records *records, const karma_hooks *hooks) {
+    const karma_i_dictionary *names = &records->names;
+    const char *text = names->entries[0].text;
+    size_t n_quoted = 0, length = names->entries[0].length;
+    for (size_t i = 0; i < names->count; i++)
+        n_quoted += names->entries[i].length > 1 && names->entries[i].text[0] == '\'' &&
+                    names->entries[i].text[names->entries[i].length - 1] == '\'';
+    if (n_quoted == names->count)
+        karma_i_notice(hooks,
+                       "%s: single quotes around names and cells belong to them; if they are quotes of the file, "
+                       "replace them by double quotes, for example by tr \\' '\"'",
+                       records->file);
+    if (names->count > 1 || !records->header || karma_i_csv_at_end(&records->scan)) return;
+    size_t n_words = count_words(text),
+           n_fields = karma_i_csv_count_fields(records->scan.source, records->first_row, ' ');
+    if (looks_like_libsvm(text, length))
+        karma_i_notice(hooks, "%s: the lines look like LIBSVM; if they are, set option 'format=libsvm'", records->file);
+    else if (n_words > 1 && (n_fields == n_words || n_fields == n_words + 1))
+        karma_i_notice(hooks,
+                       "%s: the only column is '%.60s'; if blanks separate the fields, set option 'delimiter=space'",
+                       records->file, text);
+}
+
 void karma_i_csv_notice_header(const karma_i_csv_records *records, const karma_hooks *hooks) {
     size_t n_numbers = 0, n = records->names.count;
+    notice_form(records, hooks);
     if (records->header && is_mostly_unnamed(&records->names))
         karma_i_notice(hooks, "%s: most columns have no name; if lines above the header describe the file, remove them",
                        records->file);
     double value, last = 0.0;
-    int rises = 1, falls = 1;
+    int rises = 1, falls = 1, has_minus = 0;
     for (size_t i = 0; i < n; i++) {
         if (!karma_i_number_parse(&value, records->names.entries[i].text, records->names.entries[i].length)) continue;
         if (n_numbers++) rises &= value > last, falls &= value < last;
+        has_minus |= value < 0.0;
         last = value;
     }
-    if (!records->header || 2 * n_numbers < n || n_numbers < 2 || rises || falls) return;
+    int is_series = (rises || falls) && !(has_minus && n_numbers == 2);
+    if (!records->header || 2 * n_numbers < n || n_numbers < 2 || is_series) return;
     karma_i_notice(hooks, "%s: most names of columns are numbers; if the first line is a row, set option 'header=off'",
                    records->file);
 }

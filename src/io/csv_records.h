@@ -18,8 +18,8 @@ typedef struct karma_i_csv_records {
 /* Determines the delimiter and reads the names: the first record that is not an empty line gives the names of
  * the columns or, without a header, their number. Close it even if this fails. */
 karma_status karma_i_csv_open(karma_i_csv_records *records, const karma_i_read_request *request, karma_error *err);
-/* Gives a notice if the names of columns are unordered numbers and therefore probably a row. (Wavelengths,
- * years and item numbers rise or fall.) */
+/* Gives a notice if the names of columns are unordered numbers and therefore probably a row (wavelengths, years and
+ * item numbers rise or fall), if they are in single quotes, or if the lines may be LIBSVM or separated by blanks. */
 void karma_i_csv_notice_header(const karma_i_csv_records *records, const karma_hooks *hooks);
 void karma_i_csv_close(karma_i_csv_records *records);
 

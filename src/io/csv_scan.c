@@ -127,10 +127,13 @@ static karma_status quoted_field(karma_i_csv_field *field, karma_i_csv_scan *sca
     field->text = first;
     field->length = (size_t)(p - first);
     if (doubled) KARMA_TRY(undouble(field, scan, first, p, err));
-    p = skip_blanks(scan, p + 1);
+    const char *behind = p + 1;
+    p = skip_blanks(scan, behind);
     if (!ends_field(scan, p))
-        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu, column %zu: text after a closing quote",
-                            scan->source->name, scan->line, column_of(scan, p));
+        return karma_i_fail(err, KARMA_ERR_FORMAT, "%s: line %zu, column %zu: text after a closing quote; %s",
+                            scan->source->name, scan->line, column_of(scan, p),
+                            p > behind ? "if blanks separate the fields, set option 'delimiter=space'"
+                                       : "a quote inside quotes is written twice");
     return end_field(field, scan, p, err);
 }
 

@@ -9,16 +9,16 @@
 /* In lower case; compared without regard to case. */
 static const char *const usual_tokens[] = {"na", "n/a", "nan", "null", "#n/a", "#na", "<na>", "?", "(null)"};
 static const char *const number_tokens[] = {
-    "-",       "--",   "---", ".",       "..",      "missing", "unknown", "unk",  "none", "nil", "not available",
-    "no data", "n.a.", "nd",  "#value!", "#div/0!", "#ref!",   "#null!",  "#num!"};
-/* "none" may be a category, but what Python prints is a missing cell. */
-static const char *const exact_tokens[] = {"None"};
+    "-",       "--",   "---",  ".",  "..",           "missing",     "unknown", "unk", "none", "nil", "not available",
+    "no data", "n.a.", "n.d.", "nd", "\xe2\x80\x93", "\xe2\x80\x94"}; /* the last two are dashes */
+/* "none" may be a category, but what Python prints is a missing cell, as is what databases export. */
+static const char *const exact_tokens[] = {"None", "\\N"};
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static int equals_any_case(const char *lower, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++)
-        if (tolower((unsigned char)text[i]) != lower[i]) return 0; /* also where `lower` ends first */
+        if (tolower((unsigned char)text[i]) != (unsigned char)lower[i]) return 0; /* also where `lower` ends first */
     return lower[length] == '\0';
 }
 
@@ -43,6 +43,7 @@ karma_status karma_i_missing_init(karma_i_missing *out, const karma_names *extra
         out->starts[(unsigned char)usual_tokens[i][0]] = 1;
         out->starts[toupper((unsigned char)usual_tokens[i][0])] = 1;
     }
+    for (size_t i = 0; i < COUNT(exact_tokens); i++) out->starts[(unsigned char)exact_tokens[i][0]] = 1;
     for (size_t i = 0; i < extra->count; i++) {
         karma_i_text token = trimmed(extra->items[i], strlen(extra->items[i]));
         if (token.length == 0) continue;
@@ -89,9 +90,25 @@ static int is_missing_code(karma_i_text cell) {
     return cell.length == 2 && cell.text[0] == '.' && (isalpha((unsigned char)cell.text[1]) || cell.text[1] == '_');
 }
 
+/* What spreadsheets show for a formula without a value: #DIV/0!, #NAME?, #VALUE!, Err:502 */
+static int is_spreadsheet_error(karma_i_text cell) {
+    static const char *const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_";
+    if (cell.length < 4) return 0;
+    if (memcmp(cell.text, "Err:", 4) == 0) {
+        for (size_t i = 4; i < cell.length; i++)
+            if (!isdigit((unsigned char)cell.text[i])) return 0;
+        return cell.length > 4;
+    }
+    char last = cell.text[cell.length - 1];
+    if (cell.text[0] != '#' || (last != '!' && last != '?')) return 0;
+    for (size_t i = 1; i + 1 < cell.length; i++)
+        if (cell.text[i] == '\0' || !strchr(letters, toupper((unsigned char)cell.text[i]))) return 0;
+    return 1;
+}
+
 int karma_i_is_missing_number(const char *text, size_t length) {
     karma_i_text cell = trimmed(text, length);
-    if (is_missing_code(cell)) return 1;
+    if (is_missing_code(cell) || is_spreadsheet_error(cell)) return 1;
     for (size_t i = 0; i < COUNT(number_tokens); i++)
         if (equals_any_case(number_tokens[i], cell.text, cell.length)) return 1;
     return 0;

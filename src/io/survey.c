@@ -105,11 +105,14 @@ static char other_mark(const karma_i_survey *s) {
     return s->style.decimal_mark == '.' ? ',' : '.';
 }
 
-/* A text that is a number with the other decimal mark only. */
+/* A text that is a number with the other decimal mark only: 0,5 or, with groups of thousands, 1.000.000. */
 static int has_other_mark(const karma_i_survey *s, const char *text, size_t length) {
+    const char *own = memchr(text, s->style.decimal_mark, length);
+    int is_repeated = own && memchr(own + 1, s->style.decimal_mark, length - (size_t)(own + 1 - text));
     double value;
     unsigned how;
-    return memchr(text, other_mark(s), length) && karma_i_numeral_parse(&value, &how, text, length, other_mark(s));
+    return (is_repeated || memchr(text, other_mark(s), length)) &&
+           karma_i_numeral_parse(&value, &how, text, length, other_mark(s));
 }
 
 /* A word: from now on the column has categories, unless another kind is set or it has dates. */

@@ -1,6 +1,7 @@
 /* Applying a recipe: table -> encoded rows. */
 #include "prep/recipe.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,32 @@ karma_status karma_i_recipe_match(karma_i_matching *out, const karma_i_recipe *r
     return st;
 }
 
+/* Whether two names have the same letters and digits, in upper or lower case: "Sys BP", "sys_bp". */
+static int are_spellings(const char *a, const char *b) {
+    for (;;) {
+        while (*a && !isalnum((unsigned char)*a) && (unsigned char)*a < 0x80) a++;
+        while (*b && !isalnum((unsigned char)*b) && (unsigned char)*b < 0x80) b++;
+        if (*a == '\0' || tolower((unsigned char)*a) != tolower((unsigned char)*b)) return *a == *b;
+        a++, b++;
+    }
+}
+
+enum { MOST_COMPARED_NAMES = 1000 };
+
+/* A column that is missing only because its name is written in another way. */
+static void notice_spelling(const char *const *unknown, size_t n_unknown, const char *const *absent, size_t n_absent,
+                            const karma_hooks *hooks) {
+    if (n_unknown > MOST_COMPARED_NAMES || n_absent > MOST_COMPARED_NAMES) return;
+    for (size_t i = 0; i < n_unknown; i++)
+        for (size_t j = 0; j < n_absent; j++) {
+            if (!are_spellings(unknown[i], absent[j])) continue;
+            karma_i_notice(hooks,
+                           "'%.60s' may be the model's '%.60s', but columns are found by the exact name: rename it",
+                           unknown[i], absent[j]);
+            return;
+        }
+}
+
 static karma_status report_differences(const ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
                                        const karma_hooks *hooks, karma_error *err) {
     size_t n = recipe->n_attributes, n_found = 0, n_unknown = 0, n_absent = 0;
@@ -107,6 +134,7 @@ static karma_status report_differences(const ptrdiff_t *match, const karma_i_rec
             if (n_unknown) karma_i_notice(hooks, "columns that the model does not know are ignored: %s", names);
             karma_i_list_names(names, sizeof names, absent, n_absent);
             if (n_absent) karma_i_notice(hooks, "columns of the model that the data lack count as missing: %s", names);
+            notice_spelling(unknown, n_unknown, absent, n_absent, hooks);
         }
     }
     karma_i_free(unknown);

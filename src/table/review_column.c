@@ -48,6 +48,15 @@ karma_status karma_i_review_marks(karma_i_review_state *s, size_t j, karma_error
     return KARMA_OK;
 }
 
+karma_status karma_i_review_class_marks(karma_i_review_state *s, size_t t, karma_error *err) {
+    const karma_i_column *column = &s->table->targets[t].column;
+    if (column->kind != KARMA_COLUMN_CATEGORY) return KARMA_OK;
+    for (size_t l = 0; l < column->n_levels; l++)
+        if (karma_i_level_is_mark(column->levels[l]))
+            return karma_i_review_find(s, KARMA_FINDING_CLASS_MARK, t, l, 0.0, err);
+    return KARMA_OK;
+}
+
 /* Numbers that surveys and instruments write for a missing value. */
 static const double codes[] = {9, 88, 98, 99, 888, 998, 999, 9998, 9999, 99999, -9, -88, -98, -99, -999, -9999, -99999};
 
@@ -87,6 +96,18 @@ static int is_part_of_dates(const karma_table *table, size_t j) {
     return 0;
 }
 
+/* Whether all numbers are days written as 20231231. */
+static int are_days(const double *values, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(values[i])) continue;
+        double day = fmod(values[i], 100.0), month = fmod(floor(values[i] / 100.0), 100.0);
+        if (!(values[i] >= 19000101.0 && values[i] <= 20991231.0) || !(day >= 1.0 && day <= 31.0) ||
+            !(month >= 1.0 && month <= 12.0))
+            return 0;
+    }
+    return 1;
+}
+
 karma_status karma_i_review_column(karma_i_review_state *s, size_t j, karma_error *err) {
     const karma_i_column *column = &s->table->attributes[j];
     karma_i_column_facts f = karma_i_look_at(s->column, s->table->n_rows);
@@ -102,6 +123,7 @@ karma_status karma_i_review_column(karma_i_review_state *s, size_t j, karma_erro
         if (karma_i_levels_are_durations(column))
             return karma_i_review_find(s, KARMA_FINDING_DURATIONS, j, 0, share, err);
         if (karma_i_levels_are_steps(column)) return karma_i_review_find(s, KARMA_FINDING_STEPS, j, 0, share, err);
+        if (karma_i_levels_are_pairs(column)) return karma_i_review_find(s, KARMA_FINDING_PAIRS, j, 0, share, err);
         if (karma_i_levels_have_units(&other, column, share > 0.2))
             return karma_i_review_find(s, KARMA_FINDING_UNITS, j, other, share, err);
         double numbers = karma_i_share_of_numbers(column); /* before the length: one cell may be very long */
@@ -110,7 +132,9 @@ karma_status karma_i_review_column(karma_i_review_state *s, size_t j, karma_erro
         if (share > 0.5 && mean_length(column) >= LONG_TEXT)
             return karma_i_review_find(s, KARMA_FINDING_TEXT, j, 0, share, err);
         if (share > 0.9) return karma_i_review_find(s, KARMA_FINDING_ID, j, 0, share, err);
-    } else if (f.is_whole && (f.is_huge || (f.is_rising && f.n_observed == s->table->n_rows)))
+    } else if (column->kind == KARMA_COLUMN_NUMBER && f.is_whole && are_days(s->column, s->table->n_rows))
+        return karma_i_review_find(s, KARMA_FINDING_DATES, j, 0, f.first, err);
+    else if (f.is_whole && (f.is_huge || (f.is_rising && f.n_observed == s->table->n_rows)))
         return karma_i_review_find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
     return column->kind == KARMA_COLUMN_NUMBER ? review_codes(s, j, err) : KARMA_OK;
 }

@@ -9,9 +9,18 @@ enum { LEAST_STEPS = 3 };                /* two levels have no order worth the n
 
 static const char DIGITS[] = "0123456789";
 
+/* A sign stands at one end or in an exponent, and between several points or commas are groups of three digits:
+ * 10.0.0.12 is an address, 978-3-16 a code. */
 int karma_i_level_is_number(const char *text) {
-    size_t digits = strcspn(text, DIGITS), length = strlen(text);
-    return digits < length && strspn(text, "+-0123456789.,eE") == length;
+    size_t digits = strcspn(text, DIGITS), length = strlen(text), last_mark = 0;
+    if (digits == length || strspn(text, "+-0123456789.,eE") < length) return 0;
+    for (size_t i = 1; i < length; i++) {
+        int is_sign = text[i] == '+' || text[i] == '-', is_mark = text[i] == '.' || text[i] == ',';
+        if (is_sign && i + 1 < length && text[i - 1] != 'e' && text[i - 1] != 'E') return 0;
+        if (is_mark && last_mark && i - last_mark != 4) return 0;
+        if (is_mark) last_mark = i;
+    }
+    return 1;
 }
 
 double karma_i_share_of_numbers(const karma_i_column *column) {
@@ -77,12 +86,16 @@ static size_t count_digits(const char *text) {
     return strspn(text, DIGITS);
 }
 
-/* 31/12/2023, 2023-12-31, 31.12.23: three groups of digits. */
+static size_t count_blanks(const char *text) {
+    return strspn(text, " \t");
+}
+
+/* 31/12/2023, 2023-12-31, 31.12.23: three groups of digits. Groups of three are thousands. */
 static int is_date(const char *text) {
     size_t at = 0;
     for (int group = 0; group < 3; group++) {
         size_t n = count_digits(text + at);
-        if (n < 1 || n > 4 || (group < 2 && (text[at + n] == '\0' || !strchr("/-.", text[at + n])))) return 0;
+        if (n < 1 || n == 3 || n > 4 || (group < 2 && (text[at + n] == '\0' || !strchr("/-.", text[at + n])))) return 0;
         at += n + (group < 2 ? 1 : 0);
     }
     return text[at] == '\0' || text[at] == ' ' || text[at] == 'T';
@@ -114,17 +127,65 @@ static int is_month_name(const char *text) {
     return (n == 2 || n == 4) && text[letters + 1 + n] == '\0';
 }
 
+static int is_year(const char *text) {
+    return count_digits(text) == 4 && (strncmp(text, "19", 2) == 0 || strncmp(text, "20", 2) == 0);
+}
+
+/* The bytes of Q1, W05, H2 or M11, the part of a year; 0: it is not one. */
+static size_t read_period(const char *text) {
+    size_t n = *text && strchr("QqWwHhMm", *text) ? count_digits(text + 1) : 0;
+    return n == 1 || n == 2 ? 1 + n : 0;
+}
+
+/* 2020Q1, 2020-W05, Q1 2020 */
+static int is_period(const char *text) {
+    size_t n = is_year(text) ? 4 : read_period(text);
+    int is_first = n && n < 4;
+    if (n == 0) return 0;
+    text += n;
+    text += *text && strchr(" -/", *text) ? 1 : 0;
+    n = is_first ? (is_year(text) ? 4 : 0) : read_period(text);
+    return n && text[n] == '\0';
+}
+
+/* The first letters of months in English and the languages around it. */
+static int starts_as_month(const char *word) {
+    static const char *const months[] = {
+        "jan", "feb", "f\303\251v", "fev", "mar", "m\303\244r", "apr", "abr",        "avr", "may",        "mai", "mag",
+        "maj", "mei", "jun",        "jui", "giu", "jul",        "lug", "aug",        "ago", "ao\303\273", "sep", "set",
+        "oct", "okt", "out",        "ott", "nov", "dec",        "dez", "d\303\251c", "dic", "ene",        "gen"};
+    for (size_t i = 0; i < sizeof months / sizeof months[0]; i++)
+        if (strncasecmp(word, months[i], strlen(months[i])) == 0) return 1;
+    return 0;
+}
+
+/* Mon, 01 Jan 2020; 1. Dezember 2020: a day, a year, the word of a month and no other digits. */
+static int is_worded_date(const char *text) {
+    int n_days = 0, n_years = 0, has_month = 0, was_letter = 0;
+    while (*text) {
+        size_t n = count_digits(text);
+        if (n) {
+            n_years += is_year(text);
+            n_days += n <= 2;
+            if (n > 2 && !is_year(text)) return 0;
+            text += n;
+            was_letter = 0;
+            continue;
+        }
+        has_month |= !was_letter && starts_as_month(text);
+        was_letter = isalpha((unsigned char)*text) || (unsigned char)*text >= 0x80;
+        text++;
+    }
+    return n_days == 1 && n_years == 1 && has_month;
+}
+
 int karma_i_levels_are_dates(const karma_i_column *column) {
     size_t n = 0;
     for (size_t l = 0; l < column->n_levels; l++) {
         const char *text = column->levels[l];
-        n += is_date(text) || is_month_number(text) || is_month_name(text) ? 1 : 0;
+        n += is_date(text) || is_month_number(text) || is_month_name(text) || is_period(text) || is_worded_date(text);
     }
     return column->n_levels >= KARMA_I_LEAST_LEVELS && 2 * n > column->n_levels;
-}
-
-static size_t count_blanks(const char *text) {
-    return strspn(text, " \t");
 }
 
 /* 13h20, 13 h 20 min, 13H */
@@ -142,8 +203,36 @@ static int is_hours_and_minutes(const char *text) {
     return digits <= 2 && (*text == '\0' || strcasecmp(text, "m") == 0 || strcasecmp(text, "min") == 0);
 }
 
+/* The bytes of a unit of time at the start of a text. */
+static size_t read_time_unit(const char *text) {
+    static const char *const units[] = {"y",      "yr",   "yrs",   "year", "years",  "mo",      "mon",    "month",
+                                        "months", "m",    "min",   "mins", "minute", "minutes", "w",      "wk",
+                                        "wks",    "week", "weeks", "d",    "day",    "days",    "h",      "hr",
+                                        "hrs",    "hour", "hours", "s",    "sec",    "secs",    "second", "seconds"};
+    size_t n = 0;
+    while (isalpha((unsigned char)text[n])) n++;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strlen(units[i]) == n && strncasecmp(text, units[i], n) == 0) return n;
+    return 0;
+}
+
+/* 2y 7m, 5 years 3 months: at least two numbers with units of time. */
+static int is_parts_of_time(const char *text) {
+    size_t n_parts = 0;
+    for (; *text; n_parts++) {
+        size_t digits = count_digits(text), unit;
+        if (digits == 0 || digits > 5) return 0;
+        text += digits + count_blanks(text + digits);
+        unit = read_time_unit(text);
+        if (unit == 0) return 0;
+        text += unit;
+        text += strspn(text, " ,.");
+    }
+    return n_parts >= 2;
+}
+
 static int is_duration(const char *text) {
-    if (is_hours_and_minutes(text)) return 1;
+    if (is_hours_and_minutes(text) || is_parts_of_time(text)) return 1;
     size_t hours = count_digits(text);
     if (hours == 0 || hours > 5 || text[hours] != ':') return 0;
     text += hours + 1;
@@ -213,6 +302,59 @@ int karma_i_levels_are_steps(const karma_i_column *column) {
     return column->n_levels >= LEAST_STEPS && 2 * n_steps >= column->n_levels;
 }
 
+/* --- several numbers in one cell ------------------------------------------------------------------------- */
+
+enum { LONG_BETWEEN = 4, LONG_BEHIND = 4 }; /* bytes between two numbers and behind the last */
+
+/* Whether `length` bytes join two numbers: 120/80, 1:3, 12 (30%), 10 x 20, [1, 2]. A dash makes a range or a code, a
+ * comma or a point a number. */
+static int is_between(const char *text, size_t length) {
+    static const char *const words[] = {"x", "X", "of"};
+    while (length && text[length - 1] == ' ') length--;
+    while (length && *text == ' ') text++, length--;
+    if (length == 0 || length > LONG_BETWEEN) return 0;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i]) == length && memcmp(text, words[i], length) == 0) return 1;
+    for (size_t i = 0; i < length; i++)
+        if (isalnum((unsigned char)text[i]) || text[i] == '.' || text[i] == '\xe2') return 0; /* e2: other dashes */
+    return length > 1 || *text != ',' || text[1] == ' ';
+}
+
+/* The bytes between two numbers; 0: the text has another form. */
+static size_t read_between(const char *text) {
+    size_t blanks = count_blanks(text), length = strcspn(text, "0123456789+-");
+    if (strncmp(text + blanks, "+/-", 3) == 0) return blanks + 3 + count_blanks(text + blanks + 3);
+    return is_between(text, length) ? length : 0;
+}
+
+static size_t read_signed(const char *text) {
+    size_t sign = *text == '-' || *text == '+' ? 1 : 0, n = count_digits(text + sign);
+    if (n == 0) return 0;
+    size_t fraction = text[sign + n] == '.' ? count_digits(text + sign + n + 1) : 0;
+    return sign + n + (fraction ? 1 + fraction : 0);
+}
+
+/* Two or three numbers. */
+static int is_pair(const char *text) {
+    text += strspn(text, "([{ ");
+    for (size_t n_numbers = 1; n_numbers <= 3; n_numbers++) {
+        size_t n = read_signed(text);
+        if (n == 0) return 0;
+        text += n;
+        if (n_numbers > 1 && strcspn(text, DIGITS) == strlen(text)) return strlen(text) <= LONG_BEHIND;
+        n = read_between(text);
+        if (n == 0) return 0;
+        text += n;
+    }
+    return 0;
+}
+
+int karma_i_levels_are_pairs(const karma_i_column *column) {
+    for (size_t l = 0; l < column->n_levels; l++)
+        if (!is_pair(column->levels[l])) return 0;
+    return column->n_levels >= KARMA_I_LEAST_LEVELS;
+}
+
 /* --- levels that may mean the same ----------------------------------------------------------------------- */
 
 int karma_i_levels_are_alike(const char *a, const char *b) {
@@ -244,5 +386,5 @@ int karma_i_answers_are_alike(const char *a, const char *b) {
 
 int karma_i_level_is_mark(const char *text) {
     size_t length = strlen(text), blanks = count_blanks(text);
-    return length > blanks && strspn(text, "-. ") == length;
+    return length > blanks && strspn(text, "-. \xe2\x80\x93\x94") == length; /* also – and — */
 }

@@ -67,6 +67,33 @@ static size_t count_headers(size_t *first, const karma_table *table) {
     return n;
 }
 
+/* Whether a column could have its own name as a value: 1; -1: it could not; 0: its texts are all different, so they
+ * do not tell. A number proves little, since columns may be called 1, 2, 3. */
+static int has_own_name(const karma_i_column *column, size_t n_rows) {
+    if (column->kind == KARMA_COLUMN_NUMBER) return karma_i_level_is_number(column->name) ? 0 : -1;
+    for (size_t l = 0; l < column->n_levels; l++)
+        if (strcmp(column->levels[l], column->name) == 0) return 1;
+    return 2 * column->n_levels > n_rows ? 0 : -1;
+}
+
+/* A file without a header: its first row became the names. Every name must fit its column, and at least one text
+ * must be among its values. */
+static karma_status review_names(karma_i_review_state *s, karma_error *err) {
+    const karma_table *table = s->table;
+    karma_finding found = {KARMA_FINDING_NAMES, 0, 0, 0.0};
+    for (size_t j = 0; j < table->n_attributes + table->n_targets; j++) {
+        int is_target = j >= table->n_attributes;
+        size_t column = is_target ? j - table->n_attributes : j;
+        int own = has_own_name(is_target ? &table->targets[column].column : &table->attributes[column], table->n_rows);
+        if (own < 0) return KARMA_OK;
+        if (own == 0) continue;
+        if (found.value == 0.0) found = (karma_finding){KARMA_FINDING_NAMES, column, is_target ? 1 : 0, 0.0};
+        found.value += 1.0;
+    }
+    if (found.value == 0.0 || table->n_attributes + table->n_targets < 2) return KARMA_OK;
+    return karma_i_review_find(s, found.kind, found.column, found.other, found.value, err);
+}
+
 /* Rows with only delimiters, as spreadsheets write them below a table. */
 static size_t count_empty_rows(const karma_table *table) {
     size_t n = 0;
@@ -78,23 +105,28 @@ static size_t count_empty_rows(const karma_table *table) {
     return n;
 }
 
+static karma_status review_labels(karma_i_review_state *s, size_t t, karma_error *err) {
+    const karma_table *table = s->table;
+    size_t n = 0;
+    for (size_t i = 0; i < table->n_rows; i++) n += isnan(table->targets[t].value[i]) ? 1 : 0;
+    if (n) KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_NO_LABEL, t, 0, (double)n, err));
+    if (karma_i_look_at(table->targets[t].value, table->n_rows).is_constant && n + 1 < table->n_rows)
+        KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_ONE_CLASS, t, 0, 0.0, err));
+    KARMA_TRY(karma_i_review_spellings(s, &table->targets[t].column, KARMA_FINDING_CLASS_SPELLINGS, t, err));
+    return karma_i_review_class_marks(s, t, err);
+}
+
 karma_status karma_i_review_rows(karma_i_review_state *s, karma_error *err) {
     const karma_table *table = s->table;
     size_t n_titles = table->n_rows >= KARMA_I_LEAST_REVIEWED ? count_titles(table) : 0;
     if (n_titles > 1) KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_HEADER, 0, 0, (double)n_titles, err));
     size_t first = 0, n_headers = count_headers(&first, table), n_empty = count_empty_rows(table);
     if (n_headers) KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_HEADER, 0, first + 1, (double)n_headers, err));
+    if (n_headers == 0 && table->n_rows >= KARMA_I_LEAST_REVIEWED) KARMA_TRY(review_names(s, err));
     if (n_empty && n_empty < table->n_rows)
         KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_EMPTY_ROWS, 0, 0, (double)n_empty, err));
     if (table->n_rows > 1 && karma_i_table_total(table))
         KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_TOTAL, 0, 0, 0.0, err));
-    for (size_t t = 0; t < table->n_targets; t++) {
-        size_t n = 0;
-        for (size_t i = 0; i < table->n_rows; i++) n += isnan(table->targets[t].value[i]) ? 1 : 0;
-        if (n) KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_NO_LABEL, t, 0, (double)n, err));
-        if (karma_i_look_at(table->targets[t].value, table->n_rows).is_constant && n + 1 < table->n_rows)
-            KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_ONE_CLASS, t, 0, 0.0, err));
-        KARMA_TRY(karma_i_review_spellings(s, &table->targets[t].column, KARMA_FINDING_CLASS_SPELLINGS, t, err));
-    }
+    for (size_t t = 0; t < table->n_targets; t++) KARMA_TRY(review_labels(s, t, err));
     return KARMA_OK;
 }

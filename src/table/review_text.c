@@ -16,7 +16,7 @@ static int spelling_text(char *text, size_t size, const char *subject, const cha
                     things[1] == 'l' ? "the classes " : "", a, b, how, things);
 }
 
-/* Findings about a target or about rows. */
+/* Findings about a target, about rows or about all names. */
 static int target_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
     if (finding->kind == KARMA_FINDING_TOTAL)
         return snprintf(text, size, "the last row looks like a total ('%.30s'). Remove it if it is one",
@@ -37,7 +37,18 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                         "the first row looks like a second line of the header: it has texts where %.0f columns have "
                         "numbers otherwise. Remove it, or the line above it",
                         finding->value);
+    if (finding->kind == KARMA_FINDING_NAMES)
+        return snprintf(text, size,
+                        "the names of the columns look like a row: '%.60s' is also a value of its column. If the first "
+                        "line of the file is a row, use option 'header=off'",
+                        finding->other ? karma_table_target_name(table, finding->column)
+                                       : karma_table_attribute_name(table, finding->column));
     const karma_i_column *target = &table->targets[finding->column].column;
+    if (finding->kind == KARMA_FINDING_CLASS_MARK)
+        return snprintf(text, size,
+                        "target '%.60s': '%.30s' is a class of its own. If it stands for a missing label, use option "
+                        "'missing' '%.30s'",
+                        target->name, target->levels[finding->other], target->levels[finding->other]);
     if (finding->kind == KARMA_FINDING_ONE_CLASS)
         return snprintf(text, size, "target '%.60s': all rows have the same label, so there is nothing to learn",
                         target->name);
@@ -59,9 +70,18 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                     table->n_rows, finding->value == 1.0 ? "has" : "have");
 }
 
-/* Categories that have the form of dates, durations or numbers with units. */
+/* Columns that have the form of dates, durations, several numbers or numbers with units. */
 static int form_text(char *text, size_t size, const karma_finding *finding, const karma_table *table) {
     const char *name = karma_table_attribute_name(table, finding->column);
+    if (table->attributes[finding->column].kind == KARMA_COLUMN_NUMBER)
+        return snprintf(text, size,
+                        "column '%.60s' looks like dates ('%.0f'), but is read as numbers. Write them as 2023-12-31",
+                        name, finding->value);
+    if (finding->kind == KARMA_FINDING_PAIRS)
+        return snprintf(text, size,
+                        "column '%.60s' has several numbers in a cell ('%.30s'), and is read as categories, which have "
+                        "no order. Make a column of each, or one number",
+                        name, karma_table_level(table, finding->column, 0));
     if (finding->kind == KARMA_FINDING_DATES)
         return snprintf(
             text, size,
@@ -84,6 +104,11 @@ static int form_text(char *text, size_t size, const karma_finding *finding, cons
             "column '%.60s' looks like formulas of a spreadsheet ('%.30s') and is read as categories, which "
             "have no order. If they are numbers, remove = and the quotes",
             name, karma_table_level(table, finding->column, 0));
+    if (karma_table_level(table, finding->column, 0)[0] == '\'')
+        return snprintf(text, size,
+                        "column '%.60s' looks like numbers in single quotes (%.30s), but is read as categories, which "
+                        "have no order. Remove the quotes",
+                        name, karma_table_level(table, finding->column, 0));
     if (finding->other)
         return snprintf(text, size,
                         "column '%.60s' looks like numbers with several units ('%.30s', '%.30s'), but is read as "
@@ -183,6 +208,7 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_DATES:
     case KARMA_FINDING_DURATIONS:
     case KARMA_FINDING_STEPS:
+    case KARMA_FINDING_PAIRS:
     case KARMA_FINDING_UNITS:
         return form_text(text, size, finding, table);
     case KARMA_FINDING_SINGLE_CLASS:
@@ -193,6 +219,8 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_ONE_CLASS:
     case KARMA_FINDING_EMPTY_ROWS:
     case KARMA_FINDING_CLASS_NUMBERS:
+    case KARMA_FINDING_CLASS_MARK:
+    case KARMA_FINDING_NAMES:
         return target_text(text, size, finding, table);
     }
     return 0;

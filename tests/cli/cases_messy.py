@@ -267,6 +267,103 @@ class Messy(Case):
             took = self.finding(self.text(lambda x: form.format(int(x + 3000) // 60, int(x + 3000) % 60)))
             self.assertRegex(took, r"'amount' looks like durations \('.*'\).*numbers, of minutes")
 
+    def test_spans_periods_and_several_numbers(self):
+        """Cells whose numbers cannot be read as one: the finding says what they look like."""
+        says = {"durations": r"'amount' looks like durations \('.*'\)", "dates": r"'amount' looks like dates \('.*'\), but ",
+                "pairs": r"'amount' has several numbers in a cell \('.*'\), and is read as categories.*Make a column of each"}
+        cases = [("durations", ("{a}y {b}m", "{a} years, {b} months", "{a} h {b} min {c} s")),
+                 ("dates", ("20{y}Q{q}", "Q{q} 20{y}", "20{y}-W{w:02d}", "Mon, {d:02d} Jan 20{y}", "{d}. Dezember 20{y}", "20{y}06{d:02d}")),
+                 ("pairs", ("{a}/{b}", "{a}:{b}", "{a} ({b}%)", "({a}.5, -{b}.25)", "[{a}, {b}]", "{a}.1 +/- 0.{b}", "{a} x {b}", "{a} of {b}",
+                            "{a}°{b}'N")),
+                 ("none", ("{a}-{b}", "10.0.{a}.{b}", "978-3-{a}-{b}", "R{a}/{b}", "{a}/{b}/c{c}", "{a} {b}"))]
+        for kind, forms in cases:
+            for form in forms:
+                write = lambda x: form.format(a=int(x + 3000) % 40 + 1, b=int(x + 3000) // 40 % 12 + 1, c=int(x + 3000) % 60, y=10 + int(x) % 14,
+                                              q=int(x) % 4 + 1, w=int(x) % 52 + 1, d=int(x) % 28 + 1)
+                found = self.finding(self.text(write))
+                for other, text in says.items():
+                    (self.assertRegex if other == kind else self.assertNotRegex)(found, text, form)
+                self.assertNotRegex(found, "with a unit|are numbers", form)
+        self.assertNotRegex(self.finding(self.text(lambda x: f"{20220000 + int(x + 3000)}")), says["dates"])  # not all are days
+        big = self.finding("amount;label\n" + "".join(f"{i + 1}.000.{i:03d};{'yes' if i % 3 else 'no'}\n" for i in range(40)), "--decimal", ".")
+        self.assertNotRegex(big, says["dates"])
+
+    def test_files_without_a_header(self):
+        """The first row became the names: also where only some of them are numbers, or numbers happen to rise."""
+        rows = self.plain.split("\n", 1)[1]
+        finding = r"the names of the columns look like a row: '(red|green|blue)' is also a value of its column. If the first line .*header=off'"
+        for first in (rows, rows.replace(".", "", 1), "5.5,9.5,red,yes\n" + rows):
+            self.write("d.csv", first)
+            run = self.run_karma("inspect", "d.csv", "--json")
+            self.assertRegex(" ".join(run.json()["findings"]), finding)
+            label = first.split("\n")[0].split(",")[3]
+            train = self.run_karma("train", "d.csv", "--target", label, "--effort", "off", "-o", "m.karma")
+            self.assertRegex(train.err, "look like a row: .* use --header off")
+        self.assertNotRegex(self.finding(self.plain), "look like a row")
+        self.assertNotRegex(self.finding(self.plain.replace("colour", "red")), "look like a row")  # other names are no numbers
+        self.write("d.csv", rows)
+        self.assertNotRegex(self.ok("inspect", "d.csv", "--header", "off").out, "look like a row")
+        self.write("d.csv", "3.5,-2.5,red,yes\n" + rows)
+        self.assertRegex(self.run_karma("inspect", "d.csv").err, "most names of columns are numbers; if the first line is a row")
+
+    def test_other_formats_with_the_name_of_a_table(self):
+        lines = "".join(f"{'+1' if l == 'yes' else '-1'} 1:{x:.2f} 2:{y:.3f}\n" for x, y, _, l in self.rows)
+        self.write("d.txt", lines)
+        self.ok("inspect", "d.txt", notes=["the lines look like LIBSVM; if they are, set --format libsvm"])
+        for command in (["inspect", "d.txt"], ["train", "d.txt", "-o", "m.karma"]):
+            self.fails(*command, "--target", "target", says="the only column is .*If the file is LIBSVM, set --format libsvm")
+        self.ok("inspect", "d.txt", "--target", "target", "--format", "libsvm", "--absent", "zero")
+        self.write("d.txt", self.plain.replace(",", "  "))
+        self.ok("inspect", "d.txt", notes=["the only column is 'amount  score  colour  label'; if blanks separate the fields, set --delimiter space"])
+        r = "a b label\n" + "".join(f'"{i + 1}" {x} {y} "{l}"\n' for i, (x, y, _, l) in enumerate(self.rows))
+        self.write("d.txt", r)
+        self.fails("train", "d.txt", "--target", "a b label", "-o", "m.karma", says="text after a closing quote; if blanks separate the fields, set --delimiter space")
+        self.write("d.csv", self.plain.replace(",red,", ',"say \\"red\\"",'))
+        self.fails("inspect", "d.csv", says="text after a closing quote; a quote inside quotes is written twice")
+        single = re.sub(r"[^,\n]+", lambda cell: f"'{cell[0]}'", self.plain)
+        self.write("d.csv", single)
+        run = self.ok("inspect", "d.csv", notes=["single quotes around names and cells belong to them; .* replace them by double quotes"])
+        self.assertRegex(run.out, r"column ''amount'' looks like numbers in single quotes \('.*'\).*Remove the quotes")
+        self.assertNotIn("Remove the unit", run.out)
+        self.same(single.translate(str.maketrans("'", '"')))
+
+    def test_marks_of_databases_and_spreadsheets(self):
+        """What MySQL, PostgreSQL, Excel and LibreOffice write where there is no value."""
+        holes = lambda hole: self.text(lambda x: hole if int(x) % 4 == 0 else f"{x:.2f}", colour=lambda c: c)
+        def model_of(content, notes=()):
+            self.write("d.csv", content)
+            self.ok("train", "d.csv", "--target", "label", "--effort", "off", "-o", "m.karma", notes=notes)
+            return self.run_karma("predict", "m.karma", "d.csv").out
+
+        plain = model_of(holes(""))
+        self.assertEqual(model_of(holes("\\N")), plain)
+        for hole in ("#NAME?", "#SPILL!", "#DIV/0!", "#NUM!", "Err:502", "–", "—", "n.d."):
+            self.assertEqual(model_of(holes(hole), notes=[r"'amount' is numbers: \d+ cells such as '.*' are read as missing"]), plain, hole)
+        for text in ("#a b!", "Err:", "Err:x", "#?x"):
+            self.write("d.csv", holes(text))
+            self.assertRegex(self.run_karma("inspect", "d.csv").err, "'amount' is read as categories")
+        self.write("d.csv", self.plain.replace(",red,", ",\\N,"))
+        colours = self.ok("inspect", "d.csv", "--target", "label", "--json").json()["columns"][2]
+        self.assertEqual((colours["type"], len(self.rows) - colours["observed"]), ("category", sum(row[2] == "red" for row in self.rows)))
+        for mark in ("-", "–"):
+            count = iter(range(1000))
+            found = self.finding(self.text(lambda x: f"{x:.2f}", label=lambda l: mark if next(count) % 5 == 0 else l))
+            self.assertIn(f"target 'label': '{mark}' is a class of its own. If it stands for a missing label, use option 'missing' '{mark}'", found)
+
+    def test_commas_that_may_separate_thousands(self):
+        for cells, says in (("{}9,{:03d}", "so 1,234 is a little more than 1; if commas separate thousands, set --decimal ."), ("{}9,{:02d}", "as in 0,5")):
+            self.write("d.csv", "amount;label\n" + "".join(cells.format(1 + i % 9, i) + f";{'yes' if i % 3 else 'no'}\n" for i in range(60)))
+            self.ok("inspect", "d.csv", "--target", "label", notes=["numbers are read with decimal commas, " + re.escape(says)])
+
+    def test_names_in_another_spelling(self):
+        """Columns are found by their exact names: that one is only written in another way is said."""
+        for new, says in (("AMOUNT", "'AMOUNT' may be the model's 'amount'"), ("Amount_", "'Amount_' may be"), ("amounts", None)):
+            self.write("d.csv", self.plain.replace("amount", new))
+            notes = ["that the model does not know are ignored", "count as missing: 'amount'"] + ([says + ".*rename it"] if says else [])
+            self.write("plain.csv", self.plain)
+            self.ok("train", "plain.csv", "--target", "label", "--effort", "off", "-o", "m.karma")
+            self.ok("predict", "m.karma", "d.csv", notes=notes)
+
     def test_comments_above_the_delimiter(self):
         """Some programs write comments above the line that spreadsheets need."""
         comment = [r"1 line above the header that starts with # is skipped"]

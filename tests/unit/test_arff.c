@@ -93,6 +93,9 @@ static void test_bad_files(void **state) {
                 "line 2: the attribute's type is not one of numeric, real, integer, string, date and {A,B,C}");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,2\n1\n",
                 "line 6: 1 value, but there are 2 attributes");
+    refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,2,{5}\n",
+                "line 5: 3 values, but there are 2 attributes. The weight of a row is not read in braces: make it an "
+                "attribute, and name it in option 'row-weight'");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n1,'x\n", "line 5: a quote is never closed");
     refuse_arff("@relation r\n@attribute a real\n@attribute b real\n@data\n{2 5}\n",
                 "line 5: index 2, but the last attribute has index 1");

@@ -93,8 +93,10 @@ static void test_bad_quotes(void **state) {
     (void)state;
     refuse("a,b\n1,2\n3,\"x\n5,6\n", NULL, KARMA_ERR_FORMAT, "line 3: the quote that opens here is never closed");
     refuse("a,b\n1,\"x\ny\"\n3,\"\"\"", NULL, KARMA_ERR_FORMAT, "line 4: the quote that opens here is never closed");
-    refuse("a,b\n1,\"x\"y\n", NULL, KARMA_ERR_FORMAT, "line 2, column 6: text after a closing quote");
-    refuse("a,b\n\"\xc3\xa4\n\xc3\xa4\" y,1\n", NULL, KARMA_ERR_FORMAT, "line 3, column 4: text after a closing quote");
+    refuse("a,b\n1,\"x\"y\n", NULL, KARMA_ERR_FORMAT,
+           "line 2, column 6: text after a closing quote; a quote inside quotes is written twice");
+    refuse("a,b\n\"\xc3\xa4\n\xc3\xa4\" y,1\n", NULL, KARMA_ERR_FORMAT,
+           "line 3, column 4: text after a closing quote; if blanks separate the fields, set option 'delimiter=space'");
 }
 
 static void test_missing_tokens(void **state) {
@@ -153,7 +155,8 @@ static void test_delimiters(void **state) {
     o.delimiter = KARMA_COLONS;
     check_names("a :: \"b::\" ::c:\n1::2:: 3\n", &o, "a,b::,c:");
     check_names(":a:::b\n1::2\n", &o, ":a,:b");
-    refuse("a::\"b\":c\n1::2\n", &o, KARMA_ERR_FORMAT, "line 1, column 7: text after a closing quote");
+    refuse("a::\"b\":c\n1::2\n", &o, KARMA_ERR_FORMAT,
+           "line 1, column 7: text after a closing quote; a quote inside quotes is written twice");
     o.delimiter = ',';
     check_names("a;b\n1;2\n", &o, "a;b");
     o.delimiter = '"';

@@ -21,6 +21,9 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_DATES:
     case KARMA_FINDING_HEADER:
     case KARMA_FINDING_DURATIONS:
+    case KARMA_FINDING_PAIRS:
+    case KARMA_FINDING_CLASS_MARK:
+    case KARMA_FINDING_NAMES:
         return 1;
     case KARMA_FINDING_ONE_CLASS: /* the learner refuses it */
     case KARMA_FINDING_EMPTY:     /* the learner says so */
