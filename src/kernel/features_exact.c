@@ -67,8 +67,8 @@ static double factor_rank(const karma_i_factor *factor, const karma_i_rows *rows
     karma_outer map = factor->map.kind;
     int is_power = map == KARMA_OUTER_POLY || map == KARMA_OUTER_SERIES;
     if (!is_power && map != KARMA_OUTER_IDENTITY && map != KARMA_OUTER_COSINE) return INFINITY;
-    if (karma_i_rows_are_given(rows) || rows->n_attributes > MOST_ATTRIBUTES || !look_at_cells(&o, rows))
-        return INFINITY;
+    if (karma_i_rows_are_given(rows) || rows->n_attributes > MOST_ATTRIBUTES) return INFINITY;
+    if (!look_at_cells(&o, rows)) return NAN;
     double rank = (double)rows->n_features + (double)o.n_values + (factor->bias != 0.0 ? 1.0 : 0.0);
     rank *= power_rank((double)o.n_incomplete, factor->gamma - 1);
     return is_power ? power_rank(rank, factor->map.degree) : rank;

@@ -15,8 +15,9 @@ typedef struct karma_i_exact_features {
     double *lower; /* L, row-major */
 } karma_i_exact_features;
 
-/* No matrix of kernel values of these rows has a rank above this; INFINITY where there is no bound. Counts features,
- * levels and ranks that occur, and patterns of missing cells. Cost: one pass over the rows. */
+/* No matrix of kernel values of these rows has a rank above this; INFINITY where there is no bound, NAN where
+ * there is no memory to look for it. Counts features, levels and ranks that occur, and patterns of missing cells. Cost:
+ * one pass over the rows. */
 double karma_i_kernel_rank_bound(const karma_i_kernel *kernel, const karma_i_rows *rows);
 
 /* At most most_rank features. Clear it even if this fails. Cost: rows × rank kernel values and rows × rank² steps.

@@ -160,6 +160,18 @@ static karma_status keep_support_of_all(karma_model *model, const lesson_rows *f
     return st;
 }
 
+/* Weighted sums over the machines. `all` may be the same array if there is one machine. */
+static void add_machines(double *coefficients, const double *all, size_t n_rows, size_t K, const karma_i_C_grid *path,
+                         double total_weight) {
+    for (size_t i = 0; i < n_rows; i++)
+        for (size_t k = 0; k < K; k++) {
+            double sum = 0.0;
+            for (size_t c = 0; c < path->n; c++)
+                sum += path->weights[c] / total_weight * all[(i * path->n + c) * K + k];
+            coefficients[i * K + k] = sum;
+        }
+}
+
 /* A member's kernel and its machines, whose weighted sum is one machine: they share the kernel. */
 static karma_status learn_member(karma_model *model, size_t which, karma_fit_info *info, const karma_i_outputs *outputs,
                                  const lesson_rows *from, const karma_fit_options *options, const karma_hooks *hooks,
@@ -182,13 +194,14 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
     double total_weight = karma_i_plan_total_weight(&model->plan);
     KARMA_TRY(learn_kernel(&member->kernel, &planned->kernel, from, karma_i_threads(options->threads), err));
     member->coefficients = karma_i_zalloc(rows->n_rows, K * sizeof *member->coefficients);
-    double *all = karma_i_alloc(rows->n_rows, path->n * K * sizeof *all);
+    double *own = path->n > 1 ? karma_i_alloc(rows->n_rows, path->n * K * sizeof *own) : NULL;
+    double *all = path->n > 1 ? own : member->coefficients;
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
     const karma_i_forest *forest = karma_i_leaf_forest(model, which, rows->n_rows, options);
     if (st == KARMA_OK && forest) {
         const karma_i_leaf_problem leaves = {forest, planned->kernel.factors[0].encoding, path, total_weight, &problem,
                                              options};
-        karma_i_free(all);
+        karma_i_free(own);
         return karma_i_leaf_machine_learn(&member->leaf_coefficients, info, &leaves, hooks, err);
     }
     *info = (karma_fit_info){.solver = karma_i_choose_solver(options, &problem)};
@@ -198,11 +211,8 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
                        "built from %zu of them (option 'solver=nystrom', option 'landmarks')",
                        rows->n_rows, karma_i_count_landmarks(options, rows->n_rows));
     if (st == KARMA_OK) st = karma_i_solve_grid(all, info, path, &problem, options, hooks, err);
-    for (size_t i = 0; st == KARMA_OK && i < rows->n_rows; i++)
-        for (size_t c = 0; c < path->n; c++)
-            for (size_t k = 0; k < K; k++)
-                member->coefficients[i * K + k] += path->weights[c] / total_weight * all[(i * path->n + c) * K + k];
-    karma_i_free(all);
+    if (st == KARMA_OK) add_machines(member->coefficients, all, rows->n_rows, K, path, total_weight);
+    karma_i_free(own);
     return st;
 }
 

@@ -56,8 +56,10 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
                          const karma_i_C_grid *path, karma_i_problem *problem, karma_fit_options *options,
                          const karma_hooks *hooks, karma_error *err) {
     size_t n = problem->rows->n_rows, K = problem->n_outputs;
-    double C = options->C, *own = karma_i_alloc(n, K * sizeof *own), *start = karma_i_alloc(n, K * sizeof *start);
-    karma_status st = own && start ? KARMA_OK : karma_i_fail_memory(err);
+    int has_next = path->n > 1; /* a single machine is solved in its place: with many classes arrays are large */
+    double C = options->C, *own = has_next ? karma_i_alloc(n, K * sizeof *own) : coefficients,
+           *start = has_next ? karma_i_alloc(n, K * sizeof *start) : NULL;
+    karma_status st = own && (start || !has_next) ? KARMA_OK : karma_i_fail_memory(err);
     for (size_t c = 0; st == KARMA_OK && c < path->n; c++) {
         karma_fit_info step = {.C = C * path->factors[c], .solver = info->solver};
         options->C = step.C;
@@ -65,11 +67,12 @@ static karma_status walk(double *coefficients, karma_fit_info *info, const karma
                        : karma_i_solver(info->solver)(own, &step, problem, options, hooks, err);
         if (st != KARMA_OK) break;
         karma_i_info_add(info, &step);
+        if (!has_next) break;
         for (size_t i = 0; i < n; i++) memcpy(coefficients + (i * path->n + c) * K, own + i * K, K * sizeof *own);
         memcpy(start, own, n * K * sizeof *own);
         problem->start = start;
     }
-    karma_i_free(own);
+    if (has_next) karma_i_free(own);
     karma_i_free(start);
     return st;
 }

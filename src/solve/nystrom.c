@@ -49,6 +49,7 @@ karma_status karma_i_reduce_exactly(karma_i_reduction *out, const karma_i_kernel
     karma_i_exact_features exact;
     double bound = karma_i_kernel_rank_bound(kernel, rows);
     *out = (karma_i_reduction){0};
+    if (isnan(bound)) return karma_i_fail_memory(err);
     if (!(bound <= MOST_EXACT)) return KARMA_OK;
     karma_status st =
         karma_i_features_exact(&exact, kernel, rows, (size_t)bound, karma_i_threads(options->threads), err);

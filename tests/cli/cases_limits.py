@@ -121,6 +121,14 @@ class Memory(Case):
         self.fails("train", "a.csv", "--target", "target", "-o", "n.karma", "--threads", "2", *options,
                    preexec_fn=address_space(megabytes - 150), says="may need .* GB, and the limit on address space .* leaves")
 
+    def test_many_classes(self):
+        """Labels, their weights and the model have a number for every row and class, and nothing else has."""
+        n = 2000
+        self.write("many.csv", "a,b,y\n" + "".join(f"{i % 37},{i % 91},L{i}\n" for i in range(n)))
+        told = self.run_karma("train", "many.csv", "--target", "y", "--effort", "off", "--threads", "2", "--json", "-o", "m.karma").json()
+        self.assertLess(told["peak_bytes"], 1e7 + 4 * n * n * 8)
+        self.assertLess(told["peak_bytes"], told["estimated_bytes"])
+
     def test_comparison_and_cross_validation(self):
         for command in (["cv", "--folds", "2"], ["compare", "--methods", "zero,mean", "--folds", "2"]):
             run = self.run_karma(command[0], CLINIC, "--target", "outcome", "--id", "patient", "--effort", "quick", "--time", "2", "--json", *command[1:])

@@ -266,6 +266,7 @@ class Properties(Case):
         self.write_csv("d.csv", header, rows)
         for options, most in ((("--kernel", "linear"), 1e-5), (("--kernel", "rank", "--loss", "logistic"), 1e-5),
                               (("--kernel", "linear", "--outer", "rbf"), 0.02),
+                              (("--kernel", "linear", "--outer", "rbf", "--loss", "squared-hinge"), 0.1),
                               (("--kernel", "linear", "--outer", "rbf", "--tolerance", "1e-6"), 1e-4)):
             scores = []
             for path in ("portable", "avx2", "avx512"):  # a processor without one takes the best it has
