@@ -1,4 +1,5 @@
-/* AVX2: bits of four words are counted at a time by looking up half bytes; weights are gathered. */
+/* AVX2: bits of four words are counted at a time by looking up half bytes; up to 32 weights are picked from registers,
+ * more are gathered from memory, which is slow on many processors. */
 #define VECTOR_BYTES 32
 #define STRIP        6
 #include "kernel/path_exact.h"
@@ -8,18 +9,37 @@
 
 #include "kernel/path_list.h"
 
-/* Bits in each of the four words. */
-static __m256i count_bits(__m256i x) {
+/* Bits in each byte. */
+static __m256i count_in_bytes(__m256i x) {
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2,
                                            2, 3, 2, 3, 3, 4);
     const __m256i low = _mm256_set1_epi8(15);
-    __m256i bytes = _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
-                                    _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
-    return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
+    return _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(x, low)),
+                           _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(x, 4), low)));
 }
 
-/* Counts for eight neighbouring rows of the panel as eight 32-bit numbers. */
-static __m256i count_eight(const uint64_t *mask, const uint64_t *masks, size_t n_words) {
+/* Bits in each of the four words, and in each of the eight halves. */
+static __m256i count_bits(__m256i x) {
+    return _mm256_sad_epu8(count_in_bytes(x), _mm256_setzero_si256());
+}
+static __m256i count_in_halves(__m256i x) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(count_in_bytes(x), _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
+}
+
+/* The low halves of eight words, in order. */
+static __m256i narrow(__m256i first, __m256i second) {
+    __m256 packed = _mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), _MM_SHUFFLE(2, 0, 2, 0));
+    return _mm256_permute4x64_epi64(_mm256_castps_si256(packed), _MM_SHUFFLE(3, 1, 2, 0));
+}
+
+/* Counts for eight neighbouring rows of the panel, from row r on, as eight 32-bit numbers. */
+static __m256i count_eight(const uint64_t *mask, const panel *p, size_t r, size_t n_words) {
+    const uint64_t *masks = p->masks + r;
+    if (p->is_narrow) {
+        __m256i others = narrow(_mm256_load_si256((const __m256i *)(const void *)masks),
+                                _mm256_load_si256((const __m256i *)(const void *)(masks + 4)));
+        return count_in_halves(_mm256_and_si256(others, _mm256_set1_epi32((int)(uint32_t)mask[0])));
+    }
     __m256i first = _mm256_setzero_si256(), second = _mm256_setzero_si256();
     for (size_t w = 0; w < n_words; w++) {
         __m256i own = _mm256_set1_epi64x((long long)mask[w]);
@@ -28,20 +48,38 @@ static __m256i count_eight(const uint64_t *mask, const uint64_t *masks, size_t n
         first = _mm256_add_epi64(first, count_bits(_mm256_and_si256(own, a)));
         second = _mm256_add_epi64(second, count_bits(_mm256_and_si256(own, b)));
     }
-    /* the low halves of the eight words, in order */
-    __m256 packed = _mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), _MM_SHUFFLE(2, 0, 2, 0));
-    return _mm256_permute4x64_epi64(_mm256_castps_si256(packed), _MM_SHUFFLE(3, 1, 2, 0));
+    return narrow(first, second);
+}
+
+/* w[count] of eight counts below 16. A blend looks at the highest bit of its mask. */
+static __m256 pick(const float *w, __m256i counts) {
+    __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(w), counts);
+    __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(w + 8), counts);
+    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(counts, 28)));
+}
+
+/* The weights of eight counts. */
+static __m256 look_up(__m256i counts, const karma_i_pairs *pairs) {
+    const float *w = pairs->weight;
+    if (pairs->n_weights > 32) return _mm256_i32gather_ps(w, counts, 4);
+    __m256 low = pick(w, counts);
+    if (pairs->n_weights <= 16) return low;
+    return _mm256_blendv_ps(low, pick(w + 16, counts), _mm256_castsi256_ps(_mm256_slli_epi32(counts, 27)));
 }
 
 static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs) {
     for (size_t r = 0; r < PANEL; r += 8)
-        _mm256_storeu_ps(out + r,
-                         _mm256_i32gather_ps(pairs->weight, count_eight(mask, p->masks + r, pairs->n_words), 4));
+        _mm256_storeu_ps(out + r, look_up(count_eight(mask, p, r, pairs->n_words), pairs));
+}
+
+static void weights_at(float out[PANEL], const uint32_t counts[PANEL], const karma_i_pairs *pairs) {
+    for (size_t r = 0; r < PANEL; r += 8)
+        _mm256_storeu_ps(out + r, look_up(_mm256_loadu_si256((const __m256i *)(const void *)(counts + r)), pairs));
 }
 
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
     for (size_t r = 0; r < PANEL; r += 8)
-        _mm256_storeu_si256((__m256i *)(void *)(out + r), count_eight(mask, p->masks + r, n_words));
+        _mm256_storeu_si256((__m256i *)(void *)(out + r), count_eight(mask, p, r, n_words));
 }
 
 /* vpsadbw adds up eight differences in each word: four rows of the panel at a time. */
@@ -59,11 +97,8 @@ static void differences_of(uint32_t out[PANEL], const uint8_t *ranks, const pane
             sums[g] = _mm256_add_epi64(sums[g], sad);
         }
     }
-    for (size_t g = 0; g < PANEL / 4; g++) {
-        uint64_t words[4];
-        memcpy(words, &sums[g], sizeof words);
-        for (size_t r = 0; r < 4; r++) out[4 * g + r] = (uint32_t)words[r];
-    }
+    for (size_t g = 0; g < PANEL / 4; g += 2)
+        _mm256_storeu_si256((__m256i *)(void *)(out + 4 * g), narrow(sums[g], sums[g + 1]));
 }
 
 /* A comparison gives -1 where it holds. */

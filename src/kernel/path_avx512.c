@@ -40,6 +40,10 @@ static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, c
         _mm512_storeu_ps(out + r, look_up(count_sixteen(mask, p->masks + r, pairs->n_words), pairs));
 }
 
+static void weights_at(float out[PANEL], const uint32_t counts[PANEL], const karma_i_pairs *pairs) {
+    for (size_t r = 0; r < PANEL; r += 16) _mm512_storeu_ps(out + r, look_up(_mm512_loadu_si512(counts + r), pairs));
+}
+
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
     for (size_t r = 0; r < PANEL; r += 16) _mm512_storeu_si512(out + r, count_sixteen(mask, p->masks + r, n_words));
 }

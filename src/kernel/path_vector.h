@@ -1,5 +1,5 @@
 /* Gram tiles for processors with wide registers. The including file defines VECTOR_BYTES and STRIP, and then defines
- * weights_of, counts_of, differences_of and count_equal.
+ * weights_of, weights_at, counts_of, differences_of and count_equal.
  *
  * Panels of PANEL rows of b are packed so that the values of one feature stand side by side; they stay in cache while
  * strips of STRIP rows of a go past them, each past all panels in turn, so that cells are written in long runs. The
@@ -31,6 +31,7 @@ typedef uint16_t code_vector __attribute__((vector_size(VECTOR_BYTES))); /* one 
 typedef struct panel {
     float *values;   /* by column, then row; Q and O have changed places */
     uint64_t *masks; /* by word, then row */
+    int is_narrow;   /* masks are one word, of which only the low half has bits */
     /* eight ranks of one row side by side, then of the next row; and 255 where a rank is not 0 */
     uint64_t *ranks, *has_rank;
     uint16_t *codes; /* by slot, then row */
@@ -55,6 +56,8 @@ typedef struct strip_cells {
 
 /* out[j] = weight[Σ_w |mask[w] ∩ panel word w of row j|]; masks have at most WORDS words */
 static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs);
+/* out[j] = weight[counts[j]] */
+static void weights_at(float out[PANEL], const uint32_t counts[PANEL], const karma_i_pairs *pairs);
 /* out[j] = Σ_w |mask[w] ∩ panel word w of row j| */
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words);
 /* out[j] = Σ |rank - rank of row j| over 8 n_eights ranks where both are not 0 */
@@ -95,9 +98,11 @@ static void pack_values(panel *p, const karma_i_pairs *pairs, size_t j, size_t f
 
 static void pack_masks(panel *p, const karma_i_pairs *pairs, size_t j) {
     size_t count = at_most(pairs->n_b - j, PANEL);
+    uint64_t any = 0;
     for (size_t w = 0; w < pairs->n_words; w++)
         for (size_t r = 0; r < PANEL; r++)
-            p->masks[w * PANEL + r] = r < count ? pairs->masks_b[(j + r) * pairs->n_words + w] : 0;
+            any |= p->masks[w * PANEL + r] = r < count ? pairs->masks_b[(j + r) * pairs->n_words + w] : 0;
+    p->is_narrow = pairs->n_words == 1 && any <= UINT32_MAX;
 }
 
 /* 255 in every byte that is not 0. */
@@ -171,15 +176,22 @@ static void add_long_codes(strip_cells *strip, const karma_i_pairs *pairs, size_
         for (size_t r = 0; r < n_columns; r++) strip->cells[s][r] += (float)equal_codes(pairs, i + s, j + r);
 }
 
-/* Adds rank_base · |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| to the cells of row i. */
-static void add_ranks(float *cells, const panel *p, const karma_i_pairs *pairs, size_t i) {
-    uint64_t mask[WORDS];
-    uint32_t counts[PANEL] = {0}, differences[PANEL];
-    for (size_t w = 0; w < pairs->n_words; w++) mask[w] = pairs->masks_a[i * pairs->n_words + w] & pairs->ranked[w];
-    if (pairs->rank_base != 0.0) counts_of(counts, mask, p, pairs->n_words);
+/* Adds rank_base · |o ∩ o' ∩ ranked| - rank_step · Σ |rank - rank'| to the cells of row i. True if all attributes that
+ * the row observes are ranked: then `counts` holds |o ∩ o'|. Numbers are signed because AVX2 converts no others. */
+static int add_ranks(float *cells, uint32_t counts[PANEL], const panel *p, const karma_i_pairs *pairs, size_t i) {
+    uint64_t mask[WORDS], others = 0;
+    uint32_t differences[PANEL];
+    for (size_t w = 0; w < pairs->n_words; w++) {
+        uint64_t own = pairs->masks_a[i * pairs->n_words + w];
+        mask[w] = own & pairs->ranked[w];
+        others |= own & ~pairs->ranked[w];
+    }
+    counts_of(counts, mask, p, pairs->n_words);
     differences_of(differences, pairs->ranks_a + i * pairs->rank_stride, p, pairs->rank_stride / 8);
     for (size_t r = 0; r < PANEL; r++)
-        cells[r] += (float)pairs->rank_base * (float)counts[r] - (float)pairs->rank_step * (float)differences[r];
+        cells[r] += (float)pairs->rank_base * (float)(int32_t)counts[r] -
+                    (float)pairs->rank_step * (float)(int32_t)differences[r];
+    return others == 0;
 }
 
 /* The same for rows that are too long to be packed. */
@@ -247,12 +259,16 @@ static void finish_strip(float *out, size_t ld, strip_cells *strip, const strip_
             for (size_t r = 0; r < n_columns; r++) cells[r] += to[r];
         if (is_last) {
             float weights[PANEL];
+            uint32_t counts[PANEL];
             const uint64_t *mask = pairs->masks_a + (i + s) * pairs->n_words;
+            int has_counts = 0;
             if (pairs->rank_stride > RANKS)
                 add_long_ranks(cells, pairs, i + s, j);
             else if (pairs->rank_stride)
-                add_ranks(cells, p, pairs, i + s);
-            if (pairs->n_words <= WORDS)
+                has_counts = add_ranks(cells, counts, p, pairs, i + s);
+            if (has_counts)
+                weights_at(weights, counts, pairs);
+            else if (pairs->n_words <= WORDS)
                 weights_of(weights, mask, p, pairs);
             else
                 long_weights_of(weights, mask, pairs, j);
@@ -318,6 +334,7 @@ static panel pack_panel(char *scratch, const scratch_plan *plan, size_t g, const
     size_t eights = g * packed_eights(pairs) * PANEL;
     panel p = {(float *)(void *)(scratch + plan->values) + g * packed_depth(pairs) * PANEL,
                (uint64_t *)(void *)(scratch + plan->masks) + g * packed_words(pairs) * PANEL,
+               0,
                (uint64_t *)(void *)(scratch + plan->ranks) + eights,
                (uint64_t *)(void *)(scratch + plan->has_rank) + eights,
                (uint16_t *)(void *)(scratch + plan->codes) + g * packed_codes(pairs) * PANEL};
