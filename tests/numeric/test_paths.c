@@ -277,7 +277,7 @@ static void paths_equal_the_reference_for_every_number_of_attributes(void **stat
     (void)state;
     karma_i_rng rng;
     karma_i_rng_init(&rng, 2);
-    for (size_t d = 1; d < 200; d += d < 10 || (d > 60 && d < 67) || (d > 125 && d < 131) ? 1 : 19)
+    for (size_t d = 1; d < 200; d += d < 36 || (d > 60 && d < 67) || (d > 125 && d < 131) ? 1 : 19)
         for (int kind = 0; kind < N_ROW_KINDS; kind++) {
             path_shape shape = {(row_kind)kind, 20, d, 3, 0.6};
             check_shape(&shape, 35, 1 + d % 4, d % 2 ? 1.0 : 0.0, &rng);
