@@ -6,7 +6,9 @@
  * keeps every decision. Both are fitted to four fifths of the rows and judged on the rest, five times. The larger
  * sigmoid is taken if its log loss is better by more than one standard error of the difference and its decisions are
  * no worse. On scores of held-out rows of 15 small tables (docs/certainty.md) this rule had an accuracy of 0.8385 and a
- * log loss of 0.438, the larger sigmoid 0.8314 and 0.444, the one slope 0.8384 and 0.440.
+ * log loss of 0.438, the larger sigmoid 0.8314 and 0.444, the one slope 0.8384 and 0.440. There a row's log loss had no
+ * bound; now it is at most ln(n + 2), as Platt's targets for n rows know no smaller probability: otherwise one row
+ * with absurd scores, as maps of high degree give an outlier, makes the standard error so large that nothing is clear.
  *
  * With two classes z = (0, score). */
 #include "solve/calibrate_choice.h"
@@ -146,22 +148,25 @@ karma_status karma_i_calibration_learn_slope(karma_i_calibration *out, const dou
 /* How much better the larger sigmoid is on held-out rows, in log loss and in right decisions. */
 typedef struct tally {
     double weight, gain, square; /* Σ w, Σ w D, Σ w D², D the difference of a row's log losses */
+    double least;                /* probability that counts */
     double decided; /* Σ w over rows that only the larger gets right, minus those that only one slope does */
 } tally;
 
 /* The log loss of one row, and whether its class is the most probable. */
-static double judge(int *is_right, double *probabilities, const karma_i_calibration *c, const sample *s, size_t row) {
+static double judge(int *is_right, double *probabilities, const karma_i_calibration *c, const sample *s, size_t row,
+                    double least) {
     const double *scores = s->scores + row * s->n_outputs;
     karma_i_calibration_apply(c, scores, probabilities);
     *is_right = karma_i_calibration_decide(c, scores) == s->classes[row];
-    return -log(fmax(probabilities[s->classes[row]], 1e-300));
+    return -log(fmax(probabilities[s->classes[row]], least));
 }
 
 static void add_row(tally *t, double *probabilities, const karma_i_calibration *larger, const karma_i_calibration *one,
                     const sample *s, size_t row) {
     int is_right = 0, is_right_by_one = 0;
-    double weight = karma_i_calibration_weight(s, row), loss = judge(&is_right, probabilities, larger, s, row);
-    double gain = judge(&is_right_by_one, probabilities, one, s, row) - loss;
+    double weight = karma_i_calibration_weight(s, row), gain;
+    gain = judge(&is_right_by_one, probabilities, one, s, row, t->least);
+    gain -= judge(&is_right, probabilities, larger, s, row, t->least);
     t->weight += weight;
     t->gain += weight * gain;
     t->square += weight * gain * gain;
@@ -220,7 +225,9 @@ static karma_status is_larger_needed(int *needed, const sample *s, karma_error *
     double *probabilities = karma_i_alloc(s->n_classes, sizeof *probabilities);
     karma_status st = fold && order && weights && probabilities ? KARMA_OK : karma_i_fail_memory(err);
     *needed = 1;
-    if (st == KARMA_OK && assign_folds(fold, order, s) >= LEAST_ROWS) {
+    size_t n = st == KARMA_OK ? assign_folds(fold, order, s) : 0;
+    t.least = 1.0 / ((double)n + 2.0);
+    if (st == KARMA_OK && n >= LEAST_ROWS) {
         for (int held_out = 0; held_out < FOLDS && st == KARMA_OK; held_out++)
             st = judge_fold(&t, weights, probabilities, s, fold, held_out, err);
         if (st == KARMA_OK) *needed = is_needed(&t);

@@ -147,6 +147,21 @@ static void a_shifted_threshold_is_found(void **state) {
     }
 }
 
+/* One row with absurd scores and another class than they say does not hide what all others show. */
+static void one_row_does_not_decide(void **state) {
+    (void)state;
+    static problem p;
+    for (size_t n_classes = 3; n_classes <= 6; n_classes++)
+        for (int is_absurd = 0; is_absurd < 2; is_absurd++) {
+            draw(&p, 7, 300, n_classes, 1.2);
+            for (size_t i = 0; i < p.n; i++) p.scores[i * p.n_outputs] += 1.2;
+            for (size_t k = 0; is_absurd && k < n_classes; k++) p.scores[k] = k == 0 || k == p.classes[0] ? -7e4 : 2e4;
+            karma_i_calibration c = chosen(&p);
+            assert_false(has_one_slope(&c));
+            karma_i_calibration_clear(&c);
+        }
+}
+
 /* Uninformative scores: the probabilities are the shares of the classes, not equal ones. */
 static void uninformative_scores_give_the_shares(void **state) {
     (void)state;
@@ -193,13 +208,10 @@ static void the_smallest_samples(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_other_slope_is_better),
-        cmocka_unit_test(one_slope_keeps_every_decision),
-        cmocka_unit_test(few_rows_get_one_slope),
-        cmocka_unit_test(a_shifted_threshold_is_found),
-        cmocka_unit_test(uninformative_scores_give_the_shares),
-        cmocka_unit_test(useless_input_is_refused),
-        cmocka_unit_test(the_smallest_samples),
+        cmocka_unit_test(no_other_slope_is_better), cmocka_unit_test(one_slope_keeps_every_decision),
+        cmocka_unit_test(few_rows_get_one_slope),   cmocka_unit_test(a_shifted_threshold_is_found),
+        cmocka_unit_test(one_row_does_not_decide),  cmocka_unit_test(uninformative_scores_give_the_shares),
+        cmocka_unit_test(useless_input_is_refused), cmocka_unit_test(the_smallest_samples),
     };
     return cmocka_run_group_tests_name("calibrate_choice", tests, NULL, NULL);
 }
