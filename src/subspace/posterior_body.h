@@ -1,8 +1,9 @@
-/* The loops of a path. The including file defines how many times eight numbers the registers hold (MOST_WIDTH), and
+/* The loops of a path. The including file defines how many numbers are in a vector (LANES: what a register of the
+ * processor holds, since longer vectors would live in memory), how many vectors stay in registers (MOST_WIDTH), and
  * lists the numbers up to that (EACH_WIDTH).
  *
  * There are two kinds of loops. Sums over cells run along the packed matrices, MOST_WIDTH vectors at a time,
- * and the sum stays in registers. Factorisations run across KARMA_I_LANES rows, one per lane, since a single
+ * and the sum stays in registers. Factorisations run across LANES rows, one per lane, since a single
  * small one would wait for its own divisions. The order of every sum is that of the cells or of the rows:
  * results depend neither on the pieces nor on the batches. */
 #ifndef KARMA_I_POSTERIOR_BODY_H
@@ -13,7 +14,7 @@
 
 #include "subspace/posterior_list.h"
 
-enum { LANES = KARMA_I_LANES };
+_Static_assert(KARMA_I_LANES % LANES == 0, "rows of numbers are whole vectors");
 
 typedef double vector __attribute__((vector_size(LANES * sizeof(double)), may_alias));
 
@@ -116,9 +117,9 @@ static void sum_cells(double *sum, const double *panel, size_t n, listed cells) 
 
 /* ---- factorisations across rows ---- */
 
-/* Scratch, all of it by lane. */
+/* Scratch, all of it by lane but `rows`. */
 typedef struct lanes {
-    double *rows;    /* LANES sums of one kind, row by row, before they are turned */
+    double *rows;    /* LANES sums of one kind, row by row, before they are turned; or of a run */
     vector *a;       /* packed: I + W_oᵀW_o/σ², then its factor L (unit diagonal), then C */
     vector *inverse; /* packed: L⁻¹ */
     vector *unpivot; /* r: 1/D, D the pivots */
@@ -128,7 +129,7 @@ typedef struct lanes {
 static lanes lanes_in(double *scratch, size_t r) {
     size_t packed = karma_i_packed_size(r);
     lanes s = {.rows = scratch};
-    s.a = (vector *)(scratch + LANES * karma_i_padded(packed));
+    s.a = (vector *)(scratch + KARMA_I_LANES * karma_i_padded(packed)); /* rows of a run need more than LANES of them */
     s.inverse = s.a + packed;
     s.unpivot = s.inverse + packed;
     s.b = s.unpivot + r;
@@ -367,34 +368,50 @@ static void put_lane(karma_i_posterior *out, size_t row, size_t at, const lanes 
     put_density(out, row, fitted, log_determinant, loadings, features_of(cells, karma_i_row_features(cells, row)));
 }
 
+static size_t at_most_lanes(size_t count) {
+    return count < LANES ? count : LANES;
+}
+
 static void estimate(karma_i_posterior *posterior, const karma_i_loadings *loadings, const karma_i_cell_lists *cells,
                      size_t first, size_t count, karma_i_second second, double *scratch) {
     lanes s = lanes_in(scratch, loadings->rank);
+    for (size_t done = 0, part; done < count; done += part) {
+        double log_determinant[LANES];
+        size_t rows[LANES] = {0};
+        part = at_most_lanes(count - done);
+        for (size_t l = 0; l < part; l++) rows[l] = first + done + l;
+        estimate_lanes(&s, log_determinant, loadings, cells, rows, part);
+        for (size_t l = 0; l < part; l++)
+            put_lane(posterior, rows[l], rows[l], &s, l, log_determinant[l], second, loadings, cells);
+    }
+}
+
+/* The runs from `first` on, one per lane. */
+static void estimate_some_runs(karma_i_posterior *posterior, const karma_i_loadings *loadings,
+                               const karma_i_cell_lists *cells, size_t first, size_t count, lanes *s) {
+    size_t r = loadings->rank;
     double log_determinant[LANES];
-    size_t rows[LANES] = {0};
-    for (size_t l = 0; l < count; l++) rows[l] = first + l;
-    estimate_lanes(&s, log_determinant, loadings, cells, rows, count);
-    for (size_t l = 0; l < count; l++)
-        put_lane(posterior, rows[l], rows[l], &s, l, log_determinant[l], second, loadings, cells);
+    const size_t *rows = cells->run_start + first; /* the first of each run stands for all */
+    if (rows[count] - rows[0] == count) {
+        estimate_lanes(s, log_determinant, loadings, cells, rows, count);
+        for (size_t l = 0; l < count; l++)
+            put_lane(posterior, rows[l], first + l, s, l, log_determinant[l], KARMA_I_MOMENTS, loadings, cells);
+        return;
+    }
+    set_matrices(s, loadings, cells, rows, count);
+    factorise(s, r);
+    log_determinants(log_determinant, s, r);
+    invert(s, r);
+    for (size_t l = 0; l < count; l++) put_run(posterior, first + l, s, l, log_determinant[l], loadings, cells);
 }
 
 static void estimate_runs(karma_i_posterior *posterior, const karma_i_loadings *loadings,
                           const karma_i_cell_lists *cells, size_t first, size_t count, double *scratch) {
-    size_t r = loadings->rank;
-    lanes s = lanes_in(scratch, r);
-    double log_determinant[LANES];
-    const size_t *rows = cells->run_start + first; /* the first of each run stands for all */
-    if (rows[count] - rows[0] == count) {
-        estimate_lanes(&s, log_determinant, loadings, cells, rows, count);
-        for (size_t l = 0; l < count; l++)
-            put_lane(posterior, rows[l], first + l, &s, l, log_determinant[l], KARMA_I_MOMENTS, loadings, cells);
-        return;
+    lanes s = lanes_in(scratch, loadings->rank);
+    for (size_t done = 0, part; done < count; done += part) {
+        part = at_most_lanes(count - done);
+        estimate_some_runs(posterior, loadings, cells, first + done, part, &s);
     }
-    set_matrices(&s, loadings, cells, rows, count);
-    factorise(&s, r);
-    log_determinants(log_determinant, &s, r);
-    invert(&s, r);
-    for (size_t l = 0; l < count; l++) put_run(posterior, first + l, &s, l, log_determinant[l], loadings, cells);
 }
 
 static void accumulate(double *second, double *cross, const karma_i_posterior *posterior,
