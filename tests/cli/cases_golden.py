@@ -38,6 +38,13 @@ class Golden(Case):
                 self.assertEqual(run.code, 0, str(run))
                 self.like(run.out, wanted, f"{folder}: {' '.join(args)}")
 
+    def test_models_to_fuzz_from(self):
+        """A fuzzer that starts from models which are refused never gets to what models do."""
+        paths = glob.glob(os.path.join(SOURCE, "fuzz", "corpus", "model", "*"))
+        self.assertGreater(len(paths), 10)
+        for path in paths:
+            self.assertEqual(self.run_karma("inspect", path).code, 0, path)
+
     def test_streams_go_on(self):
         """The learner in an old file continues with the next rows."""
         for folder in GOLDEN:

@@ -2,13 +2,6 @@
 #ifndef THREADRANKS_H
 #define THREADRANKS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -103,19 +96,19 @@ static void *live(void *payload) {
 static inline void run_together(member *members, size_t size, void (*work)(member *m), void *payload) {
     world *w = calloc(1, sizeof *w);
     pthread_t threads[MOST_RANKS];
-    assert_non_null(w);
+    if (!w) abort();
     w->size = size;
-    assert_int_equal(pthread_barrier_init(&w->barrier, NULL, (unsigned)size), 0);
-    assert_int_equal(pthread_mutex_init(&w->mutex, NULL), 0);
-    assert_int_equal(pthread_cond_init(&w->changed, NULL), 0);
+    if (pthread_barrier_init(&w->barrier, NULL, (unsigned)size) != 0) abort();
+    if (pthread_mutex_init(&w->mutex, NULL) != 0 || pthread_cond_init(&w->changed, NULL) != 0) abort();
     for (size_t k = 0; k < size; k++) {
         members[k] = (member){.w = w, .work = work, .payload = payload};
         members[k].ranks = (karma_ranks){k,          size,          &members[k],     &members[k].is_over,
                                          send_bytes, receive_bytes, broadcast_bytes, gather_bytes,
                                          largest};
-        assert_int_equal(pthread_create(&threads[k], NULL, live, &members[k]), 0);
+        if (pthread_create(&threads[k], NULL, live, &members[k]) != 0) abort();
     }
-    for (size_t k = 0; k < size; k++) assert_int_equal(pthread_join(threads[k], NULL), 0);
+    for (size_t k = 0; k < size; k++)
+        if (pthread_join(threads[k], NULL) != 0) abort();
     pthread_barrier_destroy(&w->barrier);
     pthread_mutex_destroy(&w->mutex);
     pthread_cond_destroy(&w->changed);
