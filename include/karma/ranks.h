@@ -14,7 +14,7 @@ extern "C" {
 
 /* One of `size` processes, numbered from 0. All of them call the same functions of the library with the same arguments
  * in the same order, each with its own rank; only rank 0 needs hooks. The callbacks may rely on that: every
- * message sent to a process is received by it, and broadcast, gather and largest are called by all. A
+ * message sent to a process is received by it, and broadcast, gather, largest and add are called by all. A
  * callback that fails must end the process. They are called from one thread at a time. */
 typedef struct karma_ranks {
     size_t rank, size;
@@ -29,6 +29,8 @@ typedef struct karma_ranks {
     void (*gather)(void *payload, void *all, const size_t *sizes, const void *own);
     /* the largest of the values of all processes */
     double (*largest)(void *payload, double value);
+    /* each of the n words becomes its sum over all processes, modulo 2^64 */
+    void (*add)(void *payload, uint64_t *words, size_t n);
 } karma_ranks;
 
 /* Reads a CSV file of which every process keeps a part: bytes of the file that start and end between records, so that

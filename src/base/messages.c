@@ -23,8 +23,13 @@ static void keep_bytes(void *payload, size_t from, void *bytes, size_t n) {
     (void)payload, (void)from, (void)bytes, (void)n;
 }
 
+static void keep_words(void *payload, uint64_t *words, size_t n) {
+    (void)payload, (void)words, (void)n;
+}
+
 /* No process sends a message to itself. */
-const karma_ranks karma_i_one_rank = {.size = 1, .broadcast = keep_bytes, .gather = take_own, .largest = own_value};
+const karma_ranks karma_i_one_rank = {
+    .size = 1, .broadcast = keep_bytes, .gather = take_own, .largest = own_value, .add = keep_words};
 
 static double failure_of(const karma_ranks *r) {
     return WISH + (double)(r->size - r->rank);

@@ -81,13 +81,53 @@ void karma_i_bins_clear(karma_i_bins *bins) {
     *bins = (karma_i_bins){0};
 }
 
-static void bin_number(karma_i_bins *bins, size_t j, const karma_i_forest_column *column) {
+/* counts[start[j] + b]: how often byte or code b occurs in attribute j, in all processes. */
+typedef struct occurrences {
+    size_t *start; /* n_attributes + 1 */
+    uint64_t *count;
+} occurrences;
+
+static void clear_occurrences(occurrences *o) {
+    karma_i_free(o->start);
+    karma_i_free(o->count);
+}
+
+static karma_status count_column(uint64_t *counts, size_t j, const karma_i_forest_column *column, size_t n_rows,
+                                 karma_error *err) {
+    for (size_t i = 0; i < n_rows; i++) {
+        size_t code = column->n_levels ? column->codes[i * column->stride] : column->ranks[i * column->stride];
+        if (column->n_levels && code > column->n_levels)
+            return karma_i_fail(err, KARMA_ERR_DATA, "attribute %zu has the code %zu, but only %zu levels", j, code,
+                                column->n_levels);
+        counts[code]++;
+    }
+    return KARMA_OK;
+}
+
+static karma_status count_occurrences(occurrences *o, const karma_i_bins *bins, const karma_i_forest_column *columns,
+                                      karma_error *err) {
+    const karma_ranks *ranks = bins->split.ranks;
+    size_t d = bins->n_attributes;
+    o->start = karma_i_alloc(d + 1, sizeof *o->start);
+    if (!o->start) return karma_i_fail_memory(err);
+    o->start[0] = 0;
+    for (size_t j = 0; j < d; j++)
+        o->start[j + 1] = o->start[j] + (columns[j].n_levels ? columns[j].n_levels + 1 : KARMA_I_MOST_BINS);
+    o->count = karma_i_zalloc(o->start[d], sizeof *o->count);
+    if (!o->count) return karma_i_fail_memory(err);
+    for (size_t j = 0; j < d; j++)
+        KARMA_TRY(count_column(o->count + o->start[j], j, &columns[j], bins->n_rows, err));
+    KARMA_TRY(karma_i_ranks_meet(ranks, err));
+    ranks->add(ranks->payload, o->count, o->start[d]);
+    return KARMA_OK;
+}
+
+static void bin_number(karma_i_bins *bins, size_t j, const karma_i_forest_column *column, const uint64_t *counts) {
     uint8_t *own = bins->bin + j * bins->n_rows, *byte = bins->byte + j * KARMA_I_MOST_BINS;
-    uint8_t occurs[KARMA_I_MOST_BINS] = {0}, bin_of[KARMA_I_MOST_BINS] = {0};
+    uint8_t bin_of[KARMA_I_MOST_BINS] = {0};
     uint16_t n = 1;
-    for (size_t i = 0; i < bins->n_rows; i++) occurs[column->ranks[i * column->stride]] = 1;
     for (size_t rank = 1; rank < KARMA_I_MOST_BINS; rank++) {
-        if (!occurs[rank]) continue;
+        if (!counts[rank]) continue;
         byte[n] = (uint8_t)rank;
         bin_of[rank] = (uint8_t)n++;
     }
@@ -95,24 +135,16 @@ static void bin_number(karma_i_bins *bins, size_t j, const karma_i_forest_column
     bins->n_bins[j] = n;
 }
 
-static karma_status bin_category(karma_i_bins *bins, size_t j, const karma_i_forest_column *column, karma_error *err) {
+static karma_status bin_category(karma_i_bins *bins, size_t j, const karma_i_forest_column *column,
+                                 const uint64_t *counts, karma_error *err) {
     uint8_t *own = bins->bin + j * bins->n_rows, *level_bin = bins->levels.bin + bins->levels.start[j];
     size_t n_levels = column->n_levels;
-    level_count *counts = karma_i_alloc(n_levels, sizeof *counts);
-    if (!counts) return karma_i_fail_memory(err);
-    for (size_t l = 0; l < n_levels; l++) counts[l] = (level_count){(uint32_t)l + 1, 0};
-    for (size_t i = 0; i < bins->n_rows; i++) {
-        size_t code = column->codes[i * column->stride];
-        if (code > n_levels) {
-            karma_i_free(counts);
-            return karma_i_fail(err, KARMA_ERR_DATA, "attribute %zu has the code %zu, but only %zu levels", j, code,
-                                n_levels);
-        }
-        if (code > 0) counts[code - 1].count++;
-    }
-    bins->n_bins[j] = bin_levels(level_bin, counts, n_levels);
+    level_count *levels = karma_i_alloc(n_levels, sizeof *levels);
+    if (!levels) return karma_i_fail_memory(err);
+    for (size_t l = 0; l < n_levels; l++) levels[l] = (level_count){(uint32_t)l + 1, (uint32_t)counts[l + 1]};
+    bins->n_bins[j] = bin_levels(level_bin, levels, n_levels);
     for (size_t i = 0; i < bins->n_rows; i++) own[i] = level_bin[column->codes[i * column->stride]];
-    karma_i_free(counts);
+    karma_i_free(levels);
     return KARMA_OK;
 }
 
@@ -134,22 +166,31 @@ static karma_status init_bins(karma_i_bins *bins, const karma_i_forest_column *c
     return st;
 }
 
-karma_status karma_i_bins_make(karma_i_bins *out, const karma_i_forest_column *columns, size_t n_attributes,
-                               size_t n_rows, karma_error *err) {
-    if (n_attributes > MOST_ATTRIBUTES || n_rows > MOST_ROWS)
-        return karma_i_fail(err, KARMA_ERR_DATA, "%zu rows of %zu attributes are too many for a forest", n_rows,
+karma_status karma_i_bins_make_split(karma_i_bins *out, const karma_i_forest_column *columns, size_t n_attributes,
+                                     const karma_i_partition *split, karma_error *err) {
+    if (n_attributes > MOST_ATTRIBUTES || split->n_rows > MOST_ROWS)
+        return karma_i_fail(err, KARMA_ERR_DATA, "%zu rows of %zu attributes are too many for a forest", split->n_rows,
                             n_attributes);
-    karma_i_bins bins = {.n_rows = n_rows, .n_attributes = n_attributes};
+    karma_i_bins bins = {.n_rows = split->count, .n_attributes = n_attributes, .split = *split};
+    occurrences o = {0};
     karma_status st = init_bins(&bins, columns, err);
+    if (st == KARMA_OK) st = count_occurrences(&o, &bins, columns, err);
     for (size_t j = 0; st == KARMA_OK && j < n_attributes; j++) {
         if (karma_i_is_category(&bins.levels, j))
-            st = bin_category(&bins, j, &columns[j], err);
+            st = bin_category(&bins, j, &columns[j], o.count + o.start[j], err);
         else
-            bin_number(&bins, j, &columns[j]);
+            bin_number(&bins, j, &columns[j], o.count + o.start[j]);
     }
+    clear_occurrences(&o);
     if (st == KARMA_OK)
         *out = bins;
     else
         karma_i_bins_clear(&bins);
     return st;
+}
+
+karma_status karma_i_bins_make(karma_i_bins *out, const karma_i_forest_column *columns, size_t n_attributes,
+                               size_t n_rows, karma_error *err) {
+    karma_i_partition whole = karma_i_partition_whole(n_rows);
+    return karma_i_bins_make_split(out, columns, n_attributes, &whole, err);
 }

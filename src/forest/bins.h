@@ -6,7 +6,7 @@
 #ifndef KARMA_I_BINS_H
 #define KARMA_I_BINS_H
 
-#include "karma/base.h"
+#include "base/partition.h"
 
 enum { KARMA_I_MOST_BINS = 256 };
 
@@ -28,7 +28,8 @@ typedef struct karma_i_level_bins {
 } karma_i_level_bins;
 
 typedef struct karma_i_bins {
-    size_t n_rows, n_attributes;
+    size_t n_rows, n_attributes; /* the rows of this process */
+    karma_i_partition split;     /* of the rows over processes; bins are the same in all */
     uint8_t *bin;     /* by attribute: bin[j * n_rows + i] */
     uint16_t *n_bins; /* of each attribute, with that of missing cells: 1 to 256 */
     uint8_t *byte;    /* the rank of each bin of a number: byte[j * 256 + bin], ascending */
@@ -38,6 +39,9 @@ typedef struct karma_i_bins {
 /* Fails for a code above n_levels, and when there are more than 2^24 attributes or 2^27 rows. */
 karma_status karma_i_bins_make(karma_i_bins *out, const karma_i_forest_column *columns, size_t n_attributes,
                                size_t n_rows, karma_error *err);
+/* The same for rows that may be split over processes: the columns have those of this one. */
+karma_status karma_i_bins_make_split(karma_i_bins *out, const karma_i_forest_column *columns, size_t n_attributes,
+                                     const karma_i_partition *split, karma_error *err);
 void karma_i_bins_clear(karma_i_bins *bins);
 
 /* Room for categories with these numbers of levels, all bins 0; for readers of model files. */

@@ -7,8 +7,10 @@
 
 enum { LEAST_EXPONENT = -900 };
 
-karma_status karma_i_row_sums_init(karma_i_row_sums *sums, size_t most_rows, size_t most_outputs, karma_error *err) {
-    *sums = (karma_i_row_sums){.most_rows = most_rows, .most_outputs = most_outputs};
+karma_status karma_i_row_sums_init_split(karma_i_row_sums *sums, const karma_i_partition *split, size_t most_outputs,
+                                         karma_error *err) {
+    size_t most_rows = split->count;
+    *sums = (karma_i_row_sums){.most_rows = most_rows, .most_outputs = most_outputs, .ranks = split->ranks};
     sums->gradient_unit = karma_i_alloc(most_outputs, sizeof *sums->gradient_unit);
     sums->hessian_unit = karma_i_alloc(most_outputs, sizeof *sums->hessian_unit);
     sums->words = karma_i_alloc_aligned(most_rows, 2 * most_outputs * sizeof *sums->words);
@@ -16,8 +18,13 @@ karma_status karma_i_row_sums_init(karma_i_row_sums *sums, size_t most_rows, siz
         karma_i_row_sums_clear(sums);
         return karma_i_fail_memory(err);
     }
-    while (most_rows >> sums->count_bits) sums->count_bits++;
+    while (split->n_rows >> sums->count_bits) sums->count_bits++;
     return KARMA_OK;
+}
+
+karma_status karma_i_row_sums_init(karma_i_row_sums *sums, size_t most_rows, size_t most_outputs, karma_error *err) {
+    karma_i_partition whole = karma_i_partition_whole(most_rows);
+    return karma_i_row_sums_init_split(sums, &whole, most_outputs, err);
 }
 
 void karma_i_row_sums_clear(karma_i_row_sums *sums) {
@@ -37,14 +44,16 @@ static double value_of(const double *value, size_t row, const uint32_t *times) {
     return times ? value[row] * (double)times[row] : value[row];
 }
 
-/* The power of two u for which no |value| is more than 2^bits u. */
-static double unit_of(const double *value, const uint32_t *rows, size_t n, const uint32_t *times, unsigned bits) {
+/* The power of two u for which no |value| of any process is more than 2^bits u. */
+static double unit_of(const karma_i_row_sums *sums, const double *value, const uint32_t *rows, size_t n,
+                      const uint32_t *times, unsigned bits) {
     double largest = 0.0;
     int exponent;
     for (size_t i = 0; i < n; i++) {
         double size = fabs(value_of(value, rows[i], times));
         if (size > largest) largest = size;
     }
+    largest = sums->ranks->largest(sums->ranks->payload, largest);
     (void)frexp(largest, &exponent);                          /* largest < 2^exponent */
     if (exponent < LEAST_EXPONENT) exponent = LEAST_EXPONENT; /* 1/u stays finite */
     return ldexp(1.0, exponent - (int)bits);
@@ -52,7 +61,7 @@ static double unit_of(const double *value, const uint32_t *rows, size_t n, const
 
 void karma_i_row_sums_set_gradient(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
                                    size_t n_rows, const uint32_t *times) {
-    double unit = unit_of(value, rows, n_rows, times, 62 - sums->count_bits), inverse = 1.0 / unit;
+    double unit = unit_of(sums, value, rows, n_rows, times, 62 - sums->count_bits), inverse = 1.0 / unit;
     sums->gradient_unit[k] = unit;
     for (size_t i = 0; i < n_rows; i++)
         sums->words[rows[i] * sums->n_words + k] = (uint64_t)(int64_t)llrint(value_of(value, rows[i], times) * inverse);
@@ -61,7 +70,7 @@ void karma_i_row_sums_set_gradient(karma_i_row_sums *sums, size_t k, const doubl
 void karma_i_row_sums_set_hessian(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
                                   size_t n_rows, const uint32_t *times) {
     unsigned shift = k == 0 ? sums->count_bits : 0;
-    double unit = unit_of(value, rows, n_rows, times, 63 - 2 * sums->count_bits), inverse = 1.0 / unit;
+    double unit = unit_of(sums, value, rows, n_rows, times, 63 - 2 * sums->count_bits), inverse = 1.0 / unit;
     sums->hessian_unit[k] = unit;
     for (size_t i = 0; i < n_rows; i++) {
         double h = value_of(value, rows[i], times);

@@ -13,13 +13,14 @@
 #ifndef KARMA_I_ROW_SUMS_H
 #define KARMA_I_ROW_SUMS_H
 
-#include "karma/base.h"
+#include "base/partition.h"
 
 /* A tree looks at no more outputs than this. */
 enum { KARMA_I_MOST_TREE_OUTPUTS = 32, KARMA_I_MOST_SUM_WORDS = 2 * KARMA_I_MOST_TREE_OUTPUTS };
 
 typedef struct karma_i_row_sums {
     size_t most_rows, most_outputs;
+    const karma_ranks *ranks; /* the rows of all of them have the same units */
     size_t n_gradients, n_hessians, n_words;
     unsigned count_bits;
     double *gradient_unit, *hessian_unit; /* what 1 stands for; by gradient and hessian */
@@ -28,13 +29,16 @@ typedef struct karma_i_row_sums {
 
 /* most_outputs: at most KARMA_I_MOST_TREE_OUTPUTS. */
 karma_status karma_i_row_sums_init(karma_i_row_sums *sums, size_t most_rows, size_t most_outputs, karma_error *err);
+/* The same for the rows of this process, so that sums over the rows of all fit. */
+karma_status karma_i_row_sums_init_split(karma_i_row_sums *sums, const karma_i_partition *split, size_t most_outputs,
+                                         karma_error *err);
 void karma_i_row_sums_clear(karma_i_row_sums *sums);
 
 /* How many gradients and hessians rows have from now on; n_hessians is 1 or n_gradients. */
 void karma_i_row_sums_shape(karma_i_row_sums *sums, size_t n_gradients, size_t n_hessians);
 
 /* Sets gradient k, or hessian k, of these rows from value[row], times[row] times (NULL: once each). All values must be
- * finite, and hessians not negative. */
+ * finite, and hessians not negative. Called by all processes at once. */
 void karma_i_row_sums_set_gradient(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
                                    size_t n_rows, const uint32_t *times);
 void karma_i_row_sums_set_hessian(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,

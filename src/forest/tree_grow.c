@@ -17,6 +17,7 @@ enum { BLOCK = KARMA_I_HISTOGRAM_COLUMNS };
 struct karma_i_grower {
     const karma_i_bins *bins;
     const karma_i_tree_rules *rules;
+    const karma_ranks *ranks; /* that have the rows together */
     size_t most_words;
     int threads;
     /* the tree */
@@ -37,6 +38,7 @@ struct karma_i_grower {
     karma_i_split *found[2]; /* by block of columns: the best split of a node, and of its sibling */
     /* histograms */
     uint64_t *scratch; /* by thread: BLOCK columns */
+    uint64_t *shared;  /* several processes: all columns of a node whose histogram is not kept */
     uint64_t **kept;   /* all that were allocated */
     uint64_t **unused; /* a stack of those not in use */
     size_t n_kept, n_unused, most_kept;
@@ -48,19 +50,38 @@ static size_t n_blocks(size_t n_columns) {
     return (n_columns + BLOCK - 1) / BLOCK;
 }
 
+static size_t count_bins(const karma_i_grower *g) {
+    size_t bins = 0;
+    for (size_t j = 0; j < g->bins->n_attributes; j++) bins += g->bins->n_bins[j];
+    return bins;
+}
+
 /* As many histograms as the memory allows; none if splits draw columns, because siblings then have different
  * columns. */
 static size_t count_kept(const karma_i_grower *g, size_t most_leaves) {
-    size_t bins = 0;
     if (g->rules->split_columns > 0) return 0;
-    for (size_t j = 0; j < g->bins->n_attributes; j++) bins += g->bins->n_bins[j];
-    size_t n = MOST_KEPT / (bins * g->most_words * sizeof(uint64_t) + 1);
+    size_t n = MOST_KEPT / (count_bins(g) * g->most_words * sizeof(uint64_t) + 1);
     return n < most_leaves ? n : most_leaves;
 }
 
+/* Which histograms are kept must be the same in all processes: if there are several, memory for them must be there from
+ * the start. */
+static karma_status allocate_shared(karma_i_grower *g, karma_error *err) {
+    if (g->ranks->size == 1) return KARMA_OK;
+    size_t bins = count_bins(g);
+    g->shared = karma_i_alloc_aligned(bins, g->most_words * sizeof *g->shared);
+    if (!g->shared) return karma_i_fail_memory(err);
+    while (g->n_kept < g->most_kept) {
+        uint64_t *histogram = karma_i_alloc_aligned(bins, g->most_words * sizeof *histogram);
+        if (!histogram) return karma_i_fail_memory(err);
+        g->kept[g->n_kept++] = histogram;
+    }
+    return KARMA_OK;
+}
+
 static karma_status allocate(karma_i_grower *g, karma_error *err) {
-    size_t n = g->bins->n_rows, d = g->bins->n_attributes;
-    size_t leaves = g->rules->most_leaves < n ? g->rules->most_leaves : n, nodes = 2 * leaves;
+    size_t n = g->bins->n_rows, d = g->bins->n_attributes, all = g->bins->split.n_rows;
+    size_t leaves = g->rules->most_leaves < all ? g->rules->most_leaves : all, nodes = 2 * leaves;
     size_t block_cells = (size_t)BLOCK * KARMA_I_MOST_BINS * g->most_words;
     g->most_kept = count_kept(g, leaves);
     g->nodes = karma_i_alloc(nodes, sizeof *g->nodes);
@@ -79,7 +100,7 @@ static karma_status allocate(karma_i_grower *g, karma_error *err) {
     g->unused = karma_i_alloc(g->most_kept, sizeof *g->unused);
     int ok = g->nodes && g->node_words && g->node_histograms && g->rows && g->moved && g->in_order && g->heap &&
              g->cell_start && g->drawn && g->found[0] && g->found[1] && g->scratch && g->kept && g->unused;
-    return ok ? KARMA_OK : karma_i_fail_memory(err);
+    return ok ? allocate_shared(g, err) : karma_i_fail_memory(err);
 }
 
 karma_status karma_i_grower_new(karma_i_grower **out, const karma_i_bins *bins, const karma_i_tree_rules *rules,
@@ -87,6 +108,7 @@ karma_status karma_i_grower_new(karma_i_grower **out, const karma_i_bins *bins, 
     karma_i_grower *g = karma_i_zalloc(1, sizeof *g);
     if (!g) return karma_i_fail_memory(err);
     g->bins = bins;
+    g->ranks = bins->split.ranks;
     g->rules = rules;
     g->most_words = most_words;
     g->threads = threads;
@@ -113,6 +135,7 @@ void karma_i_grower_free(karma_i_grower *g) {
     karma_i_free(g->found[0]);
     karma_i_free(g->found[1]);
     karma_i_free(g->scratch);
+    karma_i_free(g->shared);
     karma_i_free(g->kept);
     karma_i_free(g->unused);
     karma_i_free(g);
@@ -122,9 +145,7 @@ void karma_i_grower_free(karma_i_grower *g) {
 static uint64_t *take_histogram(karma_i_grower *g) {
     if (g->n_unused > 0) return g->unused[--g->n_unused];
     if (g->n_kept == g->most_kept) return NULL;
-    size_t bins = 0;
-    for (size_t j = 0; j < g->bins->n_attributes; j++) bins += g->bins->n_bins[j];
-    uint64_t *histogram = karma_i_alloc_aligned(bins, g->most_words * sizeof *histogram);
+    uint64_t *histogram = karma_i_alloc_aligned(count_bins(g), g->most_words * sizeof *histogram);
     if (histogram) g->kept[g->n_kept++] = histogram;
     return histogram;
 }
@@ -163,7 +184,7 @@ static uint32_t pop(karma_i_grower *g) {
 
 /* ---- the sums of a node's rows ---- */
 
-static int is_shared(const karma_i_grower *g, size_t n_rows) {
+static int has_threads(const karma_i_grower *g, size_t n_rows) {
     return g->threads > 1 && n_rows * g->n_columns >= LEAST_SHARED_CELLS;
 }
 
@@ -190,7 +211,7 @@ static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
     const uint32_t *rows = g->rows + n->first;
     karma_i_node_rows out = {rows, n->count, n_words, sums->words, n_words == 2 ? g->in_order : NULL};
     if (n_words == 2) {
-        add_in_order(total, g->in_order, sums->words, rows, n->count, is_shared(g, n->count) ? g->threads : 1);
+        add_in_order(total, g->in_order, sums->words, rows, n->count, has_threads(g, n->count) ? g->threads : 1);
         return out;
     }
     memset(total, 0, n_words * sizeof *total);
@@ -208,8 +229,8 @@ static karma_i_node_rows collect(karma_i_grower *g, uint32_t node) {
 typedef struct search {
     const uint32_t *columns;
     size_t n_columns;
-    karma_i_node_rows rows;
-    uint32_t node, sibling;
+    karma_i_node_rows rows; /* of this process */
+    uint32_t node, sibling, parent;
     int wants_node, wants_sibling;
     uint64_t *histogram;         /* of the node; NULL: it is not kept */
     uint64_t *sibling_histogram; /* the parent's, and then the sibling's; NULL: there is no sibling */
@@ -220,30 +241,46 @@ static karma_i_node_sums node_sums(const karma_i_grower *g, uint32_t node) {
     return (karma_i_node_sums){words, karma_i_node_score(g->sums, words, g->rules->split.l2)};
 }
 
-static void search_block(karma_i_grower *g, const search *s, size_t block, int thread) {
-    size_t first = block * BLOCK, n = s->n_columns - first < BLOCK ? s->n_columns - first : BLOCK;
-    size_t n_words = g->sums->n_words;
-    uint64_t *scratch = g->scratch + (size_t)thread * BLOCK * KARMA_I_MOST_BINS * g->most_words;
+/* A block of columns: where their histograms are. */
+typedef struct block {
+    size_t first, n;
     uint64_t *cells[BLOCK];
     const uint8_t *columns[BLOCK];
+} block;
+
+static block find_block(const karma_i_grower *g, const search *s, size_t which, int thread) {
+    size_t n_words = g->sums->n_words, first = which * BLOCK;
+    uint64_t *scratch = g->scratch + (size_t)thread * BLOCK * KARMA_I_MOST_BINS * g->most_words;
+    uint64_t *whole = s->histogram ? s->histogram : g->shared;
+    block b = {.first = first, .n = s->n_columns - first < BLOCK ? s->n_columns - first : BLOCK};
+    for (size_t c = 0; c < b.n; c++) {
+        b.cells[c] = whole ? whole + g->cell_start[first + c] * n_words : scratch + c * KARMA_I_MOST_BINS * n_words;
+        b.columns[c] = g->bins->bin + s->columns[first + c] * g->bins->n_rows;
+    }
+    return b;
+}
+
+/* Adds up this process's rows. */
+static void add_block(const karma_i_grower *g, const search *s, size_t which, int thread) {
+    block b = find_block(g, s, which, thread);
+    for (size_t c = 0; c < b.n; c++)
+        memset(b.cells[c], 0, g->bins->n_bins[s->columns[b.first + c]] * g->sums->n_words * sizeof *b.cells[c]);
+    karma_i_histogram_add(b.cells, b.columns, b.n, &s->rows);
+}
+
+static void split_block(karma_i_grower *g, const search *s, size_t which, int thread) {
+    size_t n_words = g->sums->n_words;
+    block b = find_block(g, s, which, thread);
     karma_i_node_sums node = node_sums(g, s->node), sibling = {0};
-    karma_i_split *found = &g->found[0][block], *found_sibling = &g->found[1][block];
+    karma_i_split *found = &g->found[0][which], *found_sibling = &g->found[1][which];
     if (s->sibling_histogram) sibling = node_sums(g, s->sibling);
     found->gain = found_sibling->gain = 0.0;
-    for (size_t c = 0; c < n; c++) {
-        size_t j = s->columns[first + c];
-        cells[c] = s->histogram ? s->histogram + g->cell_start[first + c] * n_words
-                                : scratch + c * KARMA_I_MOST_BINS * n_words;
-        columns[c] = g->bins->bin + j * g->bins->n_rows;
-        memset(cells[c], 0, g->bins->n_bins[j] * n_words * sizeof *cells[c]);
-    }
-    karma_i_histogram_add(cells, columns, n, &s->rows);
-    for (size_t c = 0; c < n; c++) {
-        size_t j = s->columns[first + c], n_cells = g->bins->n_bins[j] * n_words;
-        if (s->wants_node) karma_i_split_by(found, j, cells[c], g->bins, &node, g->sums, &g->rules->split);
+    for (size_t c = 0; c < b.n; c++) {
+        size_t j = s->columns[b.first + c], n_cells = g->bins->n_bins[j] * n_words;
+        if (s->wants_node) karma_i_split_by(found, j, b.cells[c], g->bins, &node, g->sums, &g->rules->split);
         if (!s->sibling_histogram) continue;
-        uint64_t *rest = s->sibling_histogram + g->cell_start[first + c] * n_words;
-        for (size_t w = 0; w < n_cells; w++) rest[w] -= cells[c][w];
+        uint64_t *rest = s->sibling_histogram + g->cell_start[b.first + c] * n_words;
+        for (size_t w = 0; w < n_cells; w++) rest[w] -= b.cells[c][w];
         if (s->wants_sibling) karma_i_split_by(found_sibling, j, rest, g->bins, &sibling, g->sums, &g->rules->split);
     }
 }
@@ -254,13 +291,58 @@ static void keep_best(karma_i_split *best, const karma_i_split *found, size_t n)
         if (found[b].gain > best->gain) *best = found[b];
 }
 
+typedef void (*block_fn)(karma_i_grower *g, const search *s, size_t which, int thread);
+
+/* One process splits a block while it is in the cache. */
+static void search_block(karma_i_grower *g, const search *s, size_t which, int thread) {
+    add_block(g, s, which, thread);
+    split_block(g, s, which, thread);
+}
+
+static void add_block_alone(karma_i_grower *g, const search *s, size_t which, int thread) {
+    add_block(g, s, which, thread);
+}
+
+static void each_block(karma_i_grower *g, const search *s, block_fn work) {
+    size_t n = n_blocks(s->n_columns);
+    if (has_threads(g, s->rows.n)) {
+#pragma omp parallel for num_threads(g->threads) schedule(dynamic)
+        for (size_t b = 0; b < n; b++) work(g, s, b, omp_get_thread_num());
+    } else {
+        for (size_t b = 0; b < n; b++) work(g, s, b, 0);
+    }
+}
+
+/* The sums over a node's rows of all processes are those of the bins of any column. */
+static void sum_bins(karma_i_grower *g, const search *s) {
+    size_t n_words = g->sums->n_words;
+    const uint64_t *cells = s->histogram ? s->histogram : g->shared;
+    uint64_t *total = g->node_words + s->node * n_words;
+    memset(total, 0, n_words * sizeof *total);
+    for (size_t b = 0; b < g->bins->n_bins[s->columns[0]]; b++)
+        for (size_t w = 0; w < n_words; w++) total[w] += cells[b * n_words + w];
+}
+
+/* What the parent has more than the node. */
+static void subtract_node(karma_i_grower *g, const search *s) {
+    size_t n_words = g->sums->n_words;
+    const uint64_t *node = g->node_words + s->node * n_words, *parent = g->node_words + s->parent * n_words;
+    uint64_t *sibling = g->node_words + s->sibling * n_words;
+    for (size_t w = 0; s->sibling_histogram && w < n_words; w++) sibling[w] = parent[w] - node[w];
+}
+
 static void search_columns(karma_i_grower *g, const search *s) {
     size_t n = n_blocks(s->n_columns);
-    if (is_shared(g, s->rows.n)) {
-#pragma omp parallel for num_threads(g->threads) schedule(dynamic)
-        for (size_t b = 0; b < n; b++) search_block(g, s, b, omp_get_thread_num());
+    if (g->ranks->size > 1 && n > 0) {
+        each_block(g, s, add_block_alone);
+        g->ranks->add(g->ranks->payload, s->histogram ? s->histogram : g->shared,
+                      g->cell_start[s->n_columns] * g->sums->n_words);
+        sum_bins(g, s);
+        subtract_node(g, s);
+        each_block(g, s, split_block);
     } else {
-        for (size_t b = 0; b < n; b++) search_block(g, s, b, 0);
+        subtract_node(g, s);
+        each_block(g, s, search_block);
     }
     keep_best(&g->nodes[s->node].split, g->found[0], n);
     if (s->sibling_histogram) keep_best(&g->nodes[s->sibling].split, g->found[1], n);
@@ -289,13 +371,13 @@ static void search_drawn_columns(karma_i_grower *g, search *s, karma_i_rng *rng)
 
 static int can_split(const karma_i_grower *g, uint32_t node) {
     const karma_i_grown_node *n = &g->nodes[node];
-    return n->depth < g->rules->most_depth && n->count >= 2 * g->rules->split.least_rows && n->count >= 2;
+    return n->depth < g->rules->most_depth && n->n_rows >= 2 * g->rules->split.least_rows && n->n_rows >= 2;
 }
 
 /* A histogram is worth keeping if subtracting from it is less work than summing the rows of the larger
  * child. */
 static int is_worth_keeping(const karma_i_grower *g, uint32_t node) {
-    return (size_t)g->nodes[node].count * g->n_columns / 2 > g->cell_start[g->n_columns];
+    return (size_t)g->nodes[node].n_rows * g->n_columns / 2 > g->cell_start[g->n_columns];
 }
 
 /* Finds the split of one node by itself. */
@@ -314,7 +396,7 @@ static void explore_node(karma_i_grower *g, uint32_t node, karma_i_rng *rng) {
 /* Finds the splits of two children; the parent's histogram becomes that of the larger one. */
 static void explore_children(karma_i_grower *g, uint32_t parent, karma_i_rng *rng) {
     uint32_t left = g->nodes[parent].left, right = g->nodes[parent].right;
-    int left_is_smaller = g->nodes[left].count <= g->nodes[right].count;
+    int left_is_smaller = g->nodes[left].n_rows <= g->nodes[right].n_rows;
     uint32_t small = left_is_smaller ? left : right, large = left_is_smaller ? right : left;
     int any = can_split(g, small) || can_split(g, large);
     if (!any || !g->node_histograms[parent]) {
@@ -323,13 +405,10 @@ static void explore_children(karma_i_grower *g, uint32_t parent, karma_i_rng *rn
         explore_node(g, large, rng);
         return;
     }
-    search s = {.columns = g->columns, .n_columns = g->n_columns, .node = small, .sibling = large};
-    size_t n_words = g->sums->n_words;
+    search s = {.columns = g->columns, .n_columns = g->n_columns, .node = small, .sibling = large, .parent = parent};
     s.wants_node = can_split(g, small);
     s.wants_sibling = can_split(g, large);
     s.rows = collect(g, small);
-    for (size_t w = 0; w < n_words; w++)
-        g->node_words[large * n_words + w] = g->node_words[parent * n_words + w] - g->node_words[small * n_words + w];
     if (s.wants_node && is_worth_keeping(g, small)) s.histogram = g->node_histograms[small] = take_histogram(g);
     s.sibling_histogram = g->node_histograms[large] = g->node_histograms[parent];
     g->node_histograms[parent] = NULL;
@@ -337,10 +416,14 @@ static void explore_children(karma_i_grower *g, uint32_t parent, karma_i_rng *rn
     if (!s.wants_sibling || !is_worth_keeping(g, large)) return_histogram(g, large);
 }
 
-static void add_node(karma_i_grower *g, uint32_t first, uint32_t count, uint32_t depth) {
+static void add_node(karma_i_grower *g, uint32_t first, uint32_t count, uint32_t n_rows, uint32_t depth) {
     g->node_histograms[g->n_nodes] = NULL;
-    g->nodes[g->n_nodes++] = (karma_i_grown_node){
-        .left = KARMA_I_NO_CHILD, .right = KARMA_I_NO_CHILD, .first = first, .count = count, .depth = depth};
+    g->nodes[g->n_nodes++] = (karma_i_grown_node){.left = KARMA_I_NO_CHILD,
+                                                  .right = KARMA_I_NO_CHILD,
+                                                  .first = first,
+                                                  .count = count,
+                                                  .n_rows = n_rows,
+                                                  .depth = depth};
 }
 
 /* Both sides keep the order of their rows. */
@@ -374,8 +457,8 @@ static void split_leaf(karma_i_grower *g, uint32_t node, karma_i_rng *rng) {
     uint32_t n_left = partition(g, n), left = (uint32_t)g->n_nodes;
     n->left = left;
     n->right = left + 1;
-    add_node(g, n->first, n_left, n->depth + 1);
-    add_node(g, n->first + n_left, n->count - n_left, n->depth + 1);
+    add_node(g, n->first, n_left, n->split.n_left, n->depth + 1);
+    add_node(g, n->first + n_left, n->count - n_left, n->n_rows - n->split.n_left, n->depth + 1);
     g->n_leaves++;
     if (g->n_leaves == g->rules->most_leaves) return;
     explore_children(g, node, rng);
@@ -384,6 +467,8 @@ static void split_leaf(karma_i_grower *g, uint32_t node, karma_i_rng *rng) {
 }
 
 static void start_tree(karma_i_grower *g, const uint32_t *rows, size_t n_rows) {
+    uint64_t n_all = n_rows;
+    g->ranks->add(g->ranks->payload, &n_all, 1);
     memcpy(g->rows, rows, n_rows * sizeof *rows);
     g->n_nodes = g->n_heap = 0;
     g->n_leaves = 1;
@@ -391,7 +476,7 @@ static void start_tree(karma_i_grower *g, const uint32_t *rows, size_t n_rows) {
     memcpy(g->unused, g->kept, g->n_kept * sizeof *g->unused);
     g->cell_start[0] = 0;
     for (size_t c = 0; c < g->n_columns; c++) g->cell_start[c + 1] = g->cell_start[c] + g->bins->n_bins[g->columns[c]];
-    add_node(g, 0, (uint32_t)n_rows, 0);
+    add_node(g, 0, (uint32_t)n_rows, (uint32_t)n_all, 0);
 }
 
 void karma_i_grow_tree(karma_i_grower *g, const karma_i_row_sums *sums, const uint32_t *rows, size_t n_rows,

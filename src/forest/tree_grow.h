@@ -3,7 +3,10 @@
  *
  * The rows of a node are a range of one array, so a split only reorders that range. The sums of all bins (the
  * histogram) of the smaller child are added up; those of the larger one are the parent's minus these. The result does
- * not depend on the number of threads. */
+ * not depend on the number of threads.
+ *
+ * If rows are split over processes, each grows the same tree: it adds up its own rows, and the histograms of all processes
+ * are added before a split is looked for. */
 #ifndef KARMA_I_TREE_GROW_H
 #define KARMA_I_TREE_GROW_H
 
@@ -24,19 +27,22 @@ typedef struct karma_i_tree_rules {
 
 typedef struct karma_i_grown_node {
     uint32_t left, right;  /* children, with larger numbers; left KARMA_I_NO_CHILD: a leaf */
-    uint32_t first, count; /* its rows: a range of `rows` */
+    uint32_t first, count; /* its rows in this process: a range of `rows` */
+    uint32_t n_rows;       /* in all processes */
     uint32_t depth;
     karma_i_split split; /* of a leaf: without meaning */
 } karma_i_grown_node;
 
 typedef struct karma_i_grower karma_i_grower;
 
-/* For trees of these bins under these rules; both must outlive it. `most_words`: of a row's sums. */
+/* For trees of these bins under these rules; both must outlive it. `most_words`: of a row's sums. If the rows of the bins
+ * are split, all processes call these functions together. */
 karma_status karma_i_grower_new(karma_i_grower **out, const karma_i_bins *bins, const karma_i_tree_rules *rules,
                                 size_t most_words, int threads, karma_error *err);
 void karma_i_grower_free(karma_i_grower *grower);
 
-/* Grows a tree on the given rows, ascending and at least one, and the given columns. `rng` draws the columns of splits.
+/* Grows a tree on the given rows, ascending and at least one in all processes, and the given columns. `rng` draws the
+ * columns of splits.
  * The tree belongs to the grower and lasts until its next one. */
 void karma_i_grow_tree(karma_i_grower *grower, const karma_i_row_sums *sums, const uint32_t *rows, size_t n_rows,
                        const uint32_t *columns, size_t n_columns, karma_i_rng *rng);

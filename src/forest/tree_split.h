@@ -38,6 +38,7 @@ typedef struct karma_i_split_rules {
 typedef struct karma_i_split {
     double gain; /* not above 0: there is no split */
     uint32_t attribute;
+    uint32_t n_left;   /* rows that go left */
     uint8_t threshold; /* numbers: ranks up to it go left */
     karma_i_bin_set left;
 } karma_i_split;

@@ -86,6 +86,19 @@ static double largest(void *payload, double value) {
     return value;
 }
 
+static void add_words(void *payload, uint64_t *words, size_t n) {
+    member *m = payload;
+    uint64_t *sums = calloc(n + 1, sizeof *sums);
+    if (!sums) abort();
+    m->w->shown[m->ranks.rank] = words;
+    wait_for_all(m);
+    for (size_t k = 0; k < m->w->size; k++)
+        for (size_t i = 0; i < n; i++) sums[i] += ((const uint64_t *)m->w->shown[k])[i];
+    wait_for_all(m);
+    if (n) memcpy(words, sums, n * sizeof *sums);
+    free(sums);
+}
+
 static void *live(void *payload) {
     member *m = payload;
     m->work(m);
@@ -104,7 +117,7 @@ static inline void run_together(member *members, size_t size, void (*work)(membe
         members[k] = (member){.w = w, .work = work, .payload = payload};
         members[k].ranks = (karma_ranks){k,          size,          &members[k],     &members[k].is_over,
                                          send_bytes, receive_bytes, broadcast_bytes, gather_bytes,
-                                         largest};
+                                         largest,    add_words};
         if (pthread_create(&threads[k], NULL, live, &members[k]) != 0) abort();
     }
     for (size_t k = 0; k < size; k++)
