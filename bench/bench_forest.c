@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     int is_boosted = strcmp(argv[4], "boosted") == 0;
     size_t repeats = number(argv[7]);
     karma_i_forest_loss loss = {KARMA_I_FOREST_LOGISTIC, 0.0};
-    karma_i_forest_labels labels = {1, d.targets, d.weights, &loss};
+    karma_i_forest_labels labels = {1, d.targets, d.weights, &loss, {0}};
     karma_i_forest_options o;
     karma_error err = {0};
     karma_i_forest_options_init(&o, is_boosted ? KARMA_I_FOREST_BOOSTED : KARMA_I_FOREST_BAGGED, d.n_columns);

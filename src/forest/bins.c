@@ -115,8 +115,7 @@ static karma_status count_occurrences(occurrences *o, const karma_i_bins *bins, 
         o->start[j + 1] = o->start[j] + (columns[j].n_levels ? columns[j].n_levels + 1 : KARMA_I_MOST_BINS);
     o->count = karma_i_zalloc(o->start[d], sizeof *o->count);
     if (!o->count) return karma_i_fail_memory(err);
-    for (size_t j = 0; j < d; j++)
-        KARMA_TRY(count_column(o->count + o->start[j], j, &columns[j], bins->n_rows, err));
+    for (size_t j = 0; j < d; j++) KARMA_TRY(count_column(o->count + o->start[j], j, &columns[j], bins->n_rows, err));
     KARMA_TRY(karma_i_ranks_meet(ranks, err));
     ranks->add(ranks->payload, o->count, o->start[d]);
     return KARMA_OK;

@@ -30,9 +30,9 @@ typedef struct karma_i_level_bins {
 typedef struct karma_i_bins {
     size_t n_rows, n_attributes; /* the rows of this process */
     karma_i_partition split;     /* of the rows over processes; bins are the same in all */
-    uint8_t *bin;     /* by attribute: bin[j * n_rows + i] */
-    uint16_t *n_bins; /* of each attribute, with that of missing cells: 1 to 256 */
-    uint8_t *byte;    /* the rank of each bin of a number: byte[j * 256 + bin], ascending */
+    uint8_t *bin;                /* by attribute: bin[j * n_rows + i] */
+    uint16_t *n_bins;            /* of each attribute, with that of missing cells: 1 to 256 */
+    uint8_t *byte;               /* the rank of each bin of a number: byte[j * 256 + bin], ascending */
     karma_i_level_bins levels;
 } karma_i_bins;
 

@@ -86,9 +86,11 @@ static void fill_sums(worker *w, const bagger *b, size_t n_rows, karma_i_rng *rn
     size_t n = l->bins.n_rows, count = karma_i_draw_outputs(outputs, l, rng);
     karma_i_row_sums_shape(&w->sums, count, l->has_equal_weights ? 1 : count);
     for (size_t d = 0; d < count; d++)
-        karma_i_row_sums_set_gradient(&w->sums, d, b->gradient + outputs[d] * n, w->rows, n_rows, w->times);
+        karma_i_row_sums_set_gradient(&w->sums, d, b->gradient + outputs[d] * n, w->rows, n_rows, w->times,
+                                      karma_i_largest_size(b->gradient + outputs[d] * n, w->rows, n_rows, w->times));
     for (size_t d = 0; d < w->sums.n_hessians; d++)
-        karma_i_row_sums_set_hessian(&w->sums, d, l->outputs[outputs[d]].weight, w->rows, n_rows, w->times);
+        karma_i_row_sums_set_hessian(&w->sums, d, l->outputs[outputs[d]].weight, w->rows, n_rows, w->times,
+                                     karma_i_largest_size(l->outputs[outputs[d]].weight, w->rows, n_rows, w->times));
 }
 
 /* The mean of the targets of a leaf's rows minus that of all rows, divided by the number of trees. */

@@ -60,11 +60,32 @@ static karma_status check_options(const karma_i_forest_options *o, karma_error *
 
 /* ---- samples ---- */
 
+size_t karma_i_draw_part(uint32_t *drawn, size_t count, const uint32_t *items, size_t n, size_t first, size_t end,
+                         karma_i_rng *rng) {
+    size_t taken = 0, here = 0;
+    for (size_t i = 0; i < n && taken < count; i++) {
+        if (count - taken != n - i && !(karma_i_rng_uniform(rng) * (double)(n - i) < (double)(count - taken))) continue;
+        taken++;
+        if (i >= first && i < end) drawn[here++] = items[i - first];
+    }
+    return here;
+}
+
 void karma_i_draw(uint32_t *drawn, size_t count, const uint32_t *items, size_t n, karma_i_rng *rng) {
-    size_t taken = 0;
-    for (size_t i = 0; i < n && taken < count; i++)
-        if (count - taken == n - i || karma_i_rng_uniform(rng) * (double)(n - i) < (double)(count - taken))
-            drawn[taken++] = items[i];
+    (void)karma_i_draw_part(drawn, count, items, n, 0, n, rng);
+}
+
+karma_status karma_i_count_before(size_t *before, size_t *all, size_t own, const karma_ranks *ranks, karma_error *err) {
+    karma_i_gathered counts;
+    KARMA_TRY(karma_i_ranks_gather(&counts, &own, sizeof own, ranks, err));
+    *before = *all = 0;
+    for (size_t k = 0; k < ranks->size; k++) {
+        size_t count = ((const size_t *)(const void *)counts.bytes)[k];
+        *before += k < ranks->rank ? count : 0;
+        *all += count;
+    }
+    karma_i_gathered_clear(&counts);
+    return KARMA_OK;
 }
 
 size_t karma_i_share_of(size_t n, double share) {
@@ -156,40 +177,66 @@ static void clear_learner(karma_i_forest_learner *l) {
     karma_i_forest_free(l->forest);
 }
 
-static int column_differs(const karma_i_bins *bins, size_t j) {
-    const uint8_t *column = bins->bin + j * bins->n_rows;
-    for (size_t i = 1; i < bins->n_rows; i++)
-        if (column[i] != column[0]) return 1;
-    return 0;
+/* The smallest and the largest bin of each column, the smallest as its distance from 255; of all processes. */
+static karma_status find_bin_ranges(double *ranges, const karma_i_bins *bins, karma_error *err) {
+    for (size_t j = 0; j < bins->n_attributes; j++) {
+        const uint8_t *column = bins->bin + j * bins->n_rows;
+        uint8_t least = KARMA_I_MOST_BINS - 1, most = 0;
+        for (size_t i = 0; i < bins->n_rows; i++) {
+            if (column[i] < least) least = column[i];
+            if (column[i] > most) most = column[i];
+        }
+        ranges[2 * j] = KARMA_I_MOST_BINS - 1 - least;
+        ranges[2 * j + 1] = most;
+    }
+    return karma_i_ranks_largest(ranges, 2 * bins->n_attributes, bins->split.ranks, err);
 }
 
-static void list_rows_and_columns(karma_i_forest_learner *l) {
+static karma_status list_columns(karma_i_forest_learner *l, karma_error *err) {
+    size_t d = l->bins.n_attributes;
+    double *ranges = karma_i_alloc(d, 2 * sizeof *ranges);
+    karma_status st = ranges ? find_bin_ranges(ranges, &l->bins, err) : karma_i_fail_memory(err);
+    for (size_t j = 0; st == KARMA_OK && j < d; j++)
+        if (KARMA_I_MOST_BINS - 1 - ranges[2 * j] < ranges[2 * j + 1]) l->columns[l->n_columns++] = (uint32_t)j;
+    karma_i_free(ranges);
+    return st;
+}
+
+static karma_status list_rows(karma_i_forest_learner *l, karma_error *err) {
+    const karma_ranks *ranks = l->bins.split.ranks;
+    int differ = 0;
     for (size_t i = 0; i < l->bins.n_rows; i++) {
         int is_labelled = 0;
         for (size_t k = 0; k < l->n_outputs; k++) {
             is_labelled |= l->outputs[k].weight[i] > 0.0;
-            l->has_equal_weights &= l->outputs[k].weight[i] == l->outputs[0].weight[i];
+            differ |= l->outputs[k].weight[i] != l->outputs[0].weight[i];
         }
         if (is_labelled) l->rows[l->n_rows++] = (uint32_t)i;
     }
-    for (size_t j = 0; j < l->bins.n_attributes; j++)
-        if (column_differs(&l->bins, j)) l->columns[l->n_columns++] = (uint32_t)j;
+    KARMA_TRY(karma_i_ranks_any(&differ, ranks, err));
+    l->has_equal_weights = !differ;
+    return karma_i_count_before(&l->n_rows_before, &l->n_rows_of_all, l->n_rows, ranks, err);
 }
 
 static karma_status init_learner(karma_i_forest_learner *l, const karma_i_forest_column *columns, size_t n_attributes,
                                  size_t n_rows, const karma_i_forest_labels *labels, karma_error *err) {
     size_t K = labels->n_outputs;
     int is_shared = l->options->shares_trees || l->options->growth == KARMA_I_FOREST_BAGGED;
-    KARMA_TRY(karma_i_bins_make(&l->bins, columns, n_attributes, n_rows, err));
-    l->has_equal_weights = 1;
+    karma_i_partition split = labels->split.ranks ? labels->split : karma_i_partition_whole(n_rows);
+    if (split.ranks->size > 1 && l->options->growth == KARMA_I_FOREST_BAGGED)
+        return karma_i_fail(err, KARMA_ERR_OPTION,
+                            "a random forest cannot be grown on rows that are split over "
+                            "processes");
+    KARMA_TRY(karma_i_bins_make_split(&l->bins, columns, n_attributes, &split, err));
     l->n_outputs = K;
     l->outputs = karma_i_zalloc(K, sizeof *l->outputs);
     l->rows = karma_i_alloc(n_rows, sizeof *l->rows);
     l->columns = karma_i_alloc(n_attributes, sizeof *l->columns);
     if (!l->outputs || !l->rows || !l->columns) return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) KARMA_TRY(karma_i_forest_output_init(&l->outputs[k], labels, k, n_rows, err));
-    list_rows_and_columns(l);
-    if (l->n_rows == 0) return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label to grow trees on");
+    KARMA_TRY(list_rows(l, err));
+    KARMA_TRY(list_columns(l, err));
+    if (l->n_rows_of_all == 0) return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label to grow trees on");
     return karma_i_forest_new(&l->forest, &l->bins.levels, l->options->n_trees, K, is_shared ? K : 1, err);
 }
 

@@ -11,15 +11,22 @@ typedef struct karma_i_forest_learner {
     size_t n_outputs;
     karma_i_forest_output *outputs;
     int has_equal_weights; /* the weights of rows are the same for all outputs */
-    uint32_t *rows;        /* labelled rows, ascending */
+    uint32_t *rows;        /* labelled rows of this process, ascending */
     size_t n_rows;
-    uint32_t *columns; /* those that differ between rows, ascending */
+    size_t n_rows_before, n_rows_of_all; /* in the processes before this one, and in all */
+    uint32_t *columns;                   /* those that differ between rows, ascending */
     size_t n_columns;
     karma_i_forest *forest; /* what has grown so far */
 } karma_i_forest_learner;
 
 /* Some of the items, in their order: `count` drawn without replacement. */
 void karma_i_draw(uint32_t *drawn, size_t count, const uint32_t *items, size_t n, karma_i_rng *rng);
+/* The same where only items `first` to `end` of the n are here, the first of them in items[0]; returns how many of them
+ * were drawn. */
+size_t karma_i_draw_part(uint32_t *drawn, size_t count, const uint32_t *items, size_t n, size_t first, size_t end,
+                         karma_i_rng *rng);
+/* How many there are in the processes before this one, and in all, of which this one has `own`. */
+karma_status karma_i_count_before(size_t *before, size_t *all, size_t own, const karma_ranks *ranks, karma_error *err);
 /* A share of n, rounded, at least 1 of any. */
 size_t karma_i_share_of(size_t n, double share);
 /* The random numbers of one tree. */

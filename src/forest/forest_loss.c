@@ -2,12 +2,16 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 
 /* If all targets are equal, log odds are infinite. */
 static const double LEAST_SHARE = 1e-6;
+
+/* Of the size of gradients: what 1 divided by a unit needs to be finite. */
+enum { LEAST_EXPONENT = -800 };
 
 /* Of the logistic loss, far from 0. */
 static const double LEAST_CURVATURE = 1e-6;
@@ -18,17 +22,12 @@ int karma_i_forest_has_plain_hessian(const karma_i_forest_loss *loss) {
 
 /* ---- quantiles ---- */
 
-typedef struct weighted {
-    double value, weight;
-} weighted;
-
 static int by_value(const void *a, const void *b) {
-    const weighted *x = a, *y = b;
+    const karma_i_residual *x = a, *y = b;
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* The smallest value with at least this share of the weight at or below it; 0 if nothing has weight. */
-static double quantile(weighted *items, size_t n, double share) {
+double karma_i_residual_quantile(karma_i_residual *items, size_t n, double share) {
     double total = 0.0, below = 0.0;
     qsort(items, n, sizeof *items, by_value);
     for (size_t i = 0; i < n; i++) total += items[i].weight;
@@ -74,17 +73,17 @@ static karma_status learn_base(karma_i_forest_output *o, size_t n, karma_error *
     } else if (o->loss.kind == KARMA_I_FOREST_SQUARED) {
         o->base = mean;
     } else {
-        weighted *items = karma_i_alloc(n, sizeof *items);
+        karma_i_residual *items = karma_i_alloc(n, sizeof *items);
         if (!items) return karma_i_fail_memory(err);
-        for (size_t i = 0; i < n; i++) items[i] = (weighted){o->y[i], o->weight[i]};
-        o->base = quantile(items, n, o->loss.kind == KARMA_I_FOREST_PINBALL ? o->loss.parameter : 0.5);
+        for (size_t i = 0; i < n; i++) items[i] = (karma_i_residual){o->y[i], o->weight[i]};
+        o->base = karma_i_residual_quantile(items, n, o->loss.kind == KARMA_I_FOREST_PINBALL ? o->loss.parameter : 0.5);
         karma_i_free(items);
     }
     return KARMA_OK;
 }
 
-karma_status karma_i_forest_output_init(karma_i_forest_output *out, const karma_i_forest_labels *labels, size_t output,
-                                        size_t n_rows, karma_error *err) {
+static karma_status init_output(karma_i_forest_output *out, const karma_i_forest_labels *labels, size_t output,
+                                size_t n_rows, karma_error *err) {
     size_t K = labels->n_outputs;
     karma_i_forest_output o = {.loss = labels->losses[output], .scale = 1.0};
     double total = 0.0, n_labelled = 0.0;
@@ -108,6 +107,60 @@ karma_status karma_i_forest_output_init(karma_i_forest_output *out, const karma_
     else
         karma_i_forest_output_clear(&o);
     return st;
+}
+
+/* Targets and weights of an output in all processes, one after the other. */
+static karma_status gather_labels(karma_i_gathered *targets, karma_i_gathered *weights,
+                                  const karma_i_forest_labels *labels, size_t output, size_t n_rows, karma_error *err) {
+    double *own = karma_i_alloc(n_rows, 2 * sizeof *own);
+    const karma_ranks *ranks = labels->split.ranks;
+    if (!own) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n_rows; i++) {
+        own[i] = labels->targets[i * labels->n_outputs + output];
+        own[n_rows + i] = labels->weights[i * labels->n_outputs + output];
+    }
+    karma_status st = karma_i_ranks_gather(targets, own, n_rows * sizeof *own, ranks, err);
+    if (st == KARMA_OK) st = karma_i_ranks_gather(weights, own + n_rows, n_rows * sizeof *own, ranks, err);
+    karma_i_free(own);
+    return st;
+}
+
+static karma_status keep_part(double **values, const karma_i_partition *split, karma_error *err) {
+    double *own = karma_i_alloc(split->count, sizeof *own);
+    if (!own) return karma_i_fail_memory(err);
+    if (split->count) memcpy(own, *values + split->first, split->count * sizeof *own);
+    karma_i_free(*values);
+    *values = own;
+    return KARMA_OK;
+}
+
+/* Every process learns from the labels of all rows, which are few bytes, and then keeps its own. */
+static karma_status init_output_split(karma_i_forest_output *out, const karma_i_forest_labels *labels, size_t output,
+                                      karma_error *err) {
+    karma_i_gathered targets = {0}, weights = {0};
+    karma_i_forest_output o = {0};
+    karma_status st = gather_labels(&targets, &weights, labels, output, labels->split.count, err);
+    const karma_i_forest_labels all = {1,
+                                       (const double *)(const void *)targets.bytes,
+                                       (const double *)(const void *)weights.bytes,
+                                       &labels->losses[output],
+                                       {NULL, 0, 0, 0}};
+    if (st == KARMA_OK) st = init_output(&o, &all, 0, labels->split.n_rows, err);
+    karma_i_gathered_clear(&targets);
+    karma_i_gathered_clear(&weights);
+    if (st == KARMA_OK) st = keep_part(&o.y, &labels->split, err);
+    if (st == KARMA_OK) st = keep_part(&o.weight, &labels->split, err);
+    if (st == KARMA_OK)
+        *out = o;
+    else
+        karma_i_forest_output_clear(&o);
+    return st;
+}
+
+karma_status karma_i_forest_output_init(karma_i_forest_output *out, const karma_i_forest_labels *labels, size_t output,
+                                        size_t n_rows, karma_error *err) {
+    int is_split = labels->split.ranks && labels->split.ranks->size > 1;
+    return is_split ? init_output_split(out, labels, output, err) : init_output(out, labels, output, n_rows, err);
 }
 
 /* ---- steps ---- */
@@ -177,22 +230,48 @@ double karma_i_forest_loss_sum(const karma_i_forest_output *o, const double *sco
     return sum;
 }
 
-double karma_i_forest_step(const karma_i_forest_output *o, const double *scores, const double *gradient,
-                           const double *hessian, const uint32_t *rows, size_t n_rows, const uint32_t *times, double l2,
-                           double *room) {
-    if (o->loss.kind == KARMA_I_FOREST_PINBALL) {
-        weighted *items = (weighted *)(void *)room;
-        for (size_t i = 0; i < n_rows; i++) {
-            size_t row = rows[i];
-            items[i] = (weighted){o->y[row] - scores[row], o->weight[row] * (times ? (double)times[row] : 1.0)};
-        }
-        return quantile(items, n_rows, o->loss.parameter);
+/* --- steps ----------------------------------------------------------------------------------------------- */
+
+/* A unit for which sums of n values up to `largest` fit into a word, and a unit for what is left. */
+typedef struct units {
+    double coarse, fine;
+} units;
+
+static units units_of(double largest, size_t n) {
+    int exponent, bits = 62;
+    while (n >> (62 - bits)) bits--;
+    (void)frexp(largest, &exponent);
+    if (exponent < LEAST_EXPONENT) exponent = LEAST_EXPONENT;
+    double coarse = ldexp(1.0, exponent - bits);
+    return (units){coarse, ldexp(coarse, -bits)};
+}
+
+static void add_exactly(uint64_t *sum, const double *value, const uint32_t *rows, size_t n_rows, units unit) {
+    double coarse = 1.0 / unit.coarse, fine = 1.0 / unit.fine;
+    uint64_t whole = 0, rest = 0;
+    for (size_t r = 0; r < n_rows; r++) {
+        long long rounded = llrint(value[rows[r]] * coarse);
+        whole += (uint64_t)rounded;
+        rest += (uint64_t)llrint((value[rows[r]] - (double)rounded * unit.coarse) * fine);
     }
-    double G = 0.0, H = l2;
-    for (size_t i = 0; i < n_rows; i++) {
-        double n = times ? (double)times[rows[i]] : 1.0;
-        G += n * gradient[rows[i]];
-        H += n * hessian[rows[i]];
-    }
+    sum[0] = whole;
+    sum[1] = rest;
+}
+
+karma_i_forest_sums karma_i_forest_sum(const double *gradient, const double *hessian, const uint32_t *rows,
+                                       size_t n_rows, const karma_i_forest_sizes *sizes) {
+    karma_i_forest_sums sums;
+    add_exactly(sums.gradient, gradient, rows, n_rows, units_of(sizes->gradient, sizes->n_rows));
+    add_exactly(sums.hessian, hessian, rows, n_rows, units_of(sizes->hessian, sizes->n_rows));
+    return sums;
+}
+
+static double sum_of(const uint64_t *words, units unit) {
+    return (double)(int64_t)words[0] * unit.coarse + (double)(int64_t)words[1] * unit.fine;
+}
+
+double karma_i_forest_step(const karma_i_forest_sums *sums, const karma_i_forest_sizes *sizes, double l2) {
+    double G = sum_of(sums->gradient, units_of(sizes->gradient, sizes->n_rows));
+    double H = sum_of(sums->hessian, units_of(sizes->hessian, sizes->n_rows)) + l2;
     return H > 0.0 ? -G / H : 0.0;
 }

@@ -10,7 +10,7 @@ enum { LEAST_EXPONENT = -900 };
 karma_status karma_i_row_sums_init_split(karma_i_row_sums *sums, const karma_i_partition *split, size_t most_outputs,
                                          karma_error *err) {
     size_t most_rows = split->count;
-    *sums = (karma_i_row_sums){.most_rows = most_rows, .most_outputs = most_outputs, .ranks = split->ranks};
+    *sums = (karma_i_row_sums){.most_rows = most_rows, .most_outputs = most_outputs};
     sums->gradient_unit = karma_i_alloc(most_outputs, sizeof *sums->gradient_unit);
     sums->hessian_unit = karma_i_alloc(most_outputs, sizeof *sums->hessian_unit);
     sums->words = karma_i_alloc_aligned(most_rows, 2 * most_outputs * sizeof *sums->words);
@@ -44,33 +44,35 @@ static double value_of(const double *value, size_t row, const uint32_t *times) {
     return times ? value[row] * (double)times[row] : value[row];
 }
 
-/* The power of two u for which no |value| of any process is more than 2^bits u. */
-static double unit_of(const karma_i_row_sums *sums, const double *value, const uint32_t *rows, size_t n,
-                      const uint32_t *times, unsigned bits) {
+double karma_i_largest_size(const double *value, const uint32_t *rows, size_t n_rows, const uint32_t *times) {
     double largest = 0.0;
-    int exponent;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n_rows; i++) {
         double size = fabs(value_of(value, rows[i], times));
         if (size > largest) largest = size;
     }
-    largest = sums->ranks->largest(sums->ranks->payload, largest);
+    return largest;
+}
+
+/* The power of two u for which no size is more than 2^bits u. */
+static double unit_of(double largest, unsigned bits) {
+    int exponent;
     (void)frexp(largest, &exponent);                          /* largest < 2^exponent */
     if (exponent < LEAST_EXPONENT) exponent = LEAST_EXPONENT; /* 1/u stays finite */
     return ldexp(1.0, exponent - (int)bits);
 }
 
 void karma_i_row_sums_set_gradient(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
-                                   size_t n_rows, const uint32_t *times) {
-    double unit = unit_of(sums, value, rows, n_rows, times, 62 - sums->count_bits), inverse = 1.0 / unit;
+                                   size_t n_rows, const uint32_t *times, double largest) {
+    double unit = unit_of(largest, 62 - sums->count_bits), inverse = 1.0 / unit;
     sums->gradient_unit[k] = unit;
     for (size_t i = 0; i < n_rows; i++)
         sums->words[rows[i] * sums->n_words + k] = (uint64_t)(int64_t)llrint(value_of(value, rows[i], times) * inverse);
 }
 
 void karma_i_row_sums_set_hessian(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
-                                  size_t n_rows, const uint32_t *times) {
+                                  size_t n_rows, const uint32_t *times, double largest) {
     unsigned shift = k == 0 ? sums->count_bits : 0;
-    double unit = unit_of(sums, value, rows, n_rows, times, 63 - 2 * sums->count_bits), inverse = 1.0 / unit;
+    double unit = unit_of(largest, 63 - 2 * sums->count_bits), inverse = 1.0 / unit;
     sums->hessian_unit[k] = unit;
     for (size_t i = 0; i < n_rows; i++) {
         double h = value_of(value, rows[i], times);

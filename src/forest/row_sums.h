@@ -20,7 +20,6 @@ enum { KARMA_I_MOST_TREE_OUTPUTS = 32, KARMA_I_MOST_SUM_WORDS = 2 * KARMA_I_MOST
 
 typedef struct karma_i_row_sums {
     size_t most_rows, most_outputs;
-    const karma_ranks *ranks; /* the rows of all of them have the same units */
     size_t n_gradients, n_hessians, n_words;
     unsigned count_bits;
     double *gradient_unit, *hessian_unit; /* what 1 stands for; by gradient and hessian */
@@ -37,12 +36,15 @@ void karma_i_row_sums_clear(karma_i_row_sums *sums);
 /* How many gradients and hessians rows have from now on; n_hessians is 1 or n_gradients. */
 void karma_i_row_sums_shape(karma_i_row_sums *sums, size_t n_gradients, size_t n_hessians);
 
-/* Sets gradient k, or hessian k, of these rows from value[row], times[row] times (NULL: once each). All values must be
- * finite, and hessians not negative. Called by all processes at once. */
+/* The largest |value[row]| of these rows, times[row] times (NULL: once each). */
+double karma_i_largest_size(const double *value, const uint32_t *rows, size_t n_rows, const uint32_t *times);
+
+/* Sets gradient k, or hessian k, of these rows from value[row], times[row] times. `largest` is the size of the largest
+ * value, of the rows of all processes. All values must be finite, and hessians not negative. */
 void karma_i_row_sums_set_gradient(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
-                                   size_t n_rows, const uint32_t *times);
+                                   size_t n_rows, const uint32_t *times, double largest);
 void karma_i_row_sums_set_hessian(karma_i_row_sums *sums, size_t k, const double *value, const uint32_t *rows,
-                                  size_t n_rows, const uint32_t *times);
+                                  size_t n_rows, const uint32_t *times, double largest);
 
 /* Of the words of one row, or of the sum of several. */
 static inline double karma_i_sum_gradient(const karma_i_row_sums *sums, const uint64_t *words, size_t k) {

@@ -5,8 +5,8 @@
  * histogram) of the smaller child are added up; those of the larger one are the parent's minus these. The result does
  * not depend on the number of threads.
  *
- * If rows are split over processes, each grows the same tree: it adds up its own rows, and the histograms of all processes
- * are added before a split is looked for. */
+ * If rows are split over processes, each grows the same tree: it adds up its own rows, and the histograms of all
+ * processes are added before a split is looked for. */
 #ifndef KARMA_I_TREE_GROW_H
 #define KARMA_I_TREE_GROW_H
 
@@ -35,8 +35,8 @@ typedef struct karma_i_grown_node {
 
 typedef struct karma_i_grower karma_i_grower;
 
-/* For trees of these bins under these rules; both must outlive it. `most_words`: of a row's sums. If the rows of the bins
- * are split, all processes call these functions together. */
+/* For trees of these bins under these rules; both must outlive it. `most_words`: of a row's sums. If the rows of the
+ * bins are split, all processes call these functions together. */
 karma_status karma_i_grower_new(karma_i_grower **out, const karma_i_bins *bins, const karma_i_tree_rules *rules,
                                 size_t most_words, int threads, karma_error *err);
 void karma_i_grower_free(karma_i_grower *grower);

@@ -151,8 +151,8 @@ static void split_number(karma_i_split *best, size_t attribute, const trial *t, 
     if (found == p.n) return;
     size_t n_left = p.count[found] + (missing_left ? n_missing : 0);
     if (n_missing == 0) missing_left = left_is_heavier(t, p.count[found]);
-    *best = (karma_i_split){
-        .gain = most - t->node->score, .attribute = (uint32_t)attribute, .n_left = (uint32_t)n_left};
+    *best =
+        (karma_i_split){.gain = most - t->node->score, .attribute = (uint32_t)attribute, .n_left = (uint32_t)n_left};
     best->threshold =
         found + 1 < p.n ? (uint8_t)((byte[p.bin[found]] + byte[p.bin[found + 1]]) / 2) : KARMA_I_MOST_BINS - 1;
     for (size_t b = 1; b < n_bins && byte[b] <= best->threshold; b++) karma_i_bin_set_add(&best->left, b);
@@ -250,8 +250,7 @@ static void split_category(karma_i_split *best, size_t attribute, trial *t, cons
     score_prefixes(score, &p, t, cells);
     size_t found = best_prefix(&most, &p, score);
     if (found == p.n) return;
-    *best = (karma_i_split){
-        .gain = most - own, .attribute = (uint32_t)attribute, .n_left = (uint32_t)p.count[found]};
+    *best = (karma_i_split){.gain = most - own, .attribute = (uint32_t)attribute, .n_left = (uint32_t)p.count[found]};
     uint8_t side[KARMA_I_MOST_BINS];
     memset(side, left_is_heavier(t, p.count[found]), sizeof side);
     for (size_t l = 0; l < p.n; l++) side[p.bin[l]] = l <= found;

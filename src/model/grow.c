@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "prep/leaves.h"
 #include "solve/solver.h"
+#include "table/table_split.h"
 
 /* The loss for growing trees: that of the machine or, if its slope jumps or is flat, a related one. */
 static karma_i_forest_loss loss_of(const karma_i_loss *loss) {
@@ -59,11 +60,12 @@ static karma_status grow(karma_i_recipe *recipe, karma_i_forest_growth growth, c
                          karma_error *err) {
     size_t K = task->n_outputs;
     karma_i_rows *rows = NULL;
-    karma_i_forest_options options = options_of(&task->options, growth, recipe->n_attributes, table->n_rows, K);
+    karma_i_forest_options options =
+        options_of(&task->options, growth, recipe->n_attributes, karma_i_table_split(table).n_rows, K);
     karma_i_forest_loss *losses = karma_i_alloc(K, sizeof *losses);
     if (!losses) return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) losses[k] = loss_of(&outputs->losses[k]);
-    karma_i_forest_labels labels = {K, outputs->targets, outputs->weights, losses};
+    karma_i_forest_labels labels = {K, outputs->targets, outputs->weights, losses, karma_i_table_split(table)};
     karma_status st = karma_i_recipe_encode(&rows, NULL, recipe, table, NULL, err);
     if (st == KARMA_OK)
         st = karma_i_leaves_learn(&recipe->forest, rows, recipe->columns, &labels, &options, hooks, err);

@@ -254,9 +254,11 @@ static void grow_own(own_tree *o, const twin *w, karma_i_rng *rng) {
     karma_i_row_sums_shape(&o->sums, K, n_hessians);
     for (size_t k = 0; k < K; k++) {
         for (size_t i = 0; i < n; i++) values[i] = (double)w->g[i][k];
-        karma_i_row_sums_set_gradient(&o->sums, k, values, rows, n, NULL);
+        karma_i_row_sums_set_gradient(&o->sums, k, values, rows, n, NULL, karma_i_largest_size(values, rows, n, NULL));
         for (size_t i = 0; i < n; i++) values[i] = (double)w->h[i][k];
-        if (k < n_hessians) karma_i_row_sums_set_hessian(&o->sums, k, values, rows, n, NULL);
+        if (k < n_hessians)
+            karma_i_row_sums_set_hessian(&o->sums, k, values, rows, n, NULL,
+                                         karma_i_largest_size(values, rows, n, NULL));
     }
     karma_i_grow_tree(o->grower, &o->sums, rows, n, columns, w->t->d, rng);
 }
@@ -437,7 +439,7 @@ static karma_i_forest *learn(const table *t, size_t n_outputs, const karma_i_for
                              const karma_i_forest_options *options) {
     karma_i_forest *forest = NULL;
     karma_error err = {0};
-    karma_i_forest_labels labels = {n_outputs, targets, weights, losses};
+    karma_i_forest_labels labels = {n_outputs, targets, weights, losses, {0}};
     karma_status st = karma_i_forest_learn(&forest, t->columns, t->d, t->n, &labels, options, NULL, &err);
     if (st != KARMA_OK) fail_msg("%s", err.message);
     assert_int_equal(karma_i_forest_validate(forest, NULL), KARMA_OK);
@@ -504,7 +506,7 @@ static void constants_are_the_best(void **state) {
     draw_table(&t, 101, 3, 0, &rng);
     for (size_t l = 0; l < N_LOSSES; l++) {
         karma_i_forest_output o;
-        karma_i_forest_labels labels = {1, targets, weights, &LOSSES[l]};
+        karma_i_forest_labels labels = {1, targets, weights, &LOSSES[l], {0}};
         draw_labels(&t, 1, LOSSES[l].kind == KARMA_I_FOREST_LOGISTIC, &rng);
         for (size_t i = 0; i < t.n; i++) weights[i] = (double)(i % 3);
         assert_int_equal(karma_i_forest_output_init(&o, &labels, 0, t.n, NULL), KARMA_OK);
@@ -543,7 +545,7 @@ static void boosting_follows_its_definition(void **state) {
             apply(codes, forest, &t);
             for (size_t k = 0; k < 3; k++) {
                 karma_i_forest_output out;
-                karma_i_forest_labels labels = {3, targets, weights, losses};
+                karma_i_forest_labels labels = {3, targets, weights, losses, {0}};
                 assert_int_equal(karma_i_forest_output_init(&out, &labels, k, t.n, NULL), KARMA_OK);
                 double before = 0.0, after = 0.0;
                 for (size_t i = 0; i < t.n; i++) f[i] = out.base, before += loss_value(&out.loss, out.y[i], f[i]);
@@ -595,7 +597,7 @@ static void boosting_can_end_early(void **state) {
     karma_i_forest_options_init(&o, KARMA_I_FOREST_BOOSTED, t.d);
     o.n_trees = 20;
     karma_i_forest_loss loss = {KARMA_I_FOREST_LOGISTIC, 0.0};
-    karma_i_forest_labels labels = {1, targets, weights, &loss};
+    karma_i_forest_labels labels = {1, targets, weights, &loss, {0}};
     karma_i_forest *whole = learn(&t, 1, &loss, &o), *part = NULL;
     int answer = KARMA_I_ENOUGH;
     karma_hooks hooks = {enough_after_seven, NULL, &answer};

@@ -951,7 +951,7 @@ typedef struct growing {
 static karma_status run_forest(void *context) {
     growing *g = context;
     static const karma_i_forest_loss losses[2] = {{KARMA_I_FOREST_PINBALL, 0.3}, {KARMA_I_FOREST_LOGISTIC, 0.0}};
-    karma_i_forest_labels labels = {2, g->targets, g->weights, losses};
+    karma_i_forest_labels labels = {2, g->targets, g->weights, losses, {0}};
     karma_i_forest_options options;
     karma_i_forest *forest = NULL;
     uint16_t codes[FOREST_ROWS * FOREST_TREES];

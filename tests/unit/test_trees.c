@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "forest/forest_learn.h"
+#include "forest/forest_learner.h"
+#include "threadranks.h"
 
 /* --- by hand ------------------------------------------------------------------------------------------- */
 
@@ -220,7 +221,7 @@ static void draw_labelled(labelled *l, size_t n_levels) {
     }
     for (size_t k = 0; k < OUTPUTS; k++)
         l->losses[k] = (karma_i_forest_loss){(karma_i_forest_loss_kind)k, k == KARMA_I_FOREST_HUBER ? 1.0 : 0.0};
-    l->labels = (karma_i_forest_labels){OUTPUTS, l->targets, l->weights, l->losses};
+    l->labels = (karma_i_forest_labels){OUTPUTS, l->targets, l->weights, l->losses, {0}};
 }
 
 static labelled the_rows;
@@ -271,6 +272,101 @@ static void threads_change_nothing(void **state) {
         }
         karma_i_forest_free(first);
     }
+}
+
+/* --- rows that are split over processes ---------------------------------------------------------------- */
+
+typedef struct shared_growth {
+    const karma_i_forest_options *options;
+    const karma_i_forest *whole;
+    karma_i_forest_labels labels;
+} shared_growth;
+
+static void grow_part(member *m) {
+    const shared_growth *g = m->payload;
+    karma_i_partition split = karma_i_partition_part(ROWS, &m->ranks);
+    karma_i_forest_column columns[COLUMNS];
+    karma_i_forest_labels labels = g->labels;
+    karma_i_forest *forest = NULL;
+    for (size_t j = 0; j < COLUMNS; j++) {
+        columns[j] = the_rows.columns[j];
+        if (columns[j].ranks) columns[j].ranks += split.first * columns[j].stride;
+        if (columns[j].codes) columns[j].codes += split.first * columns[j].stride;
+    }
+    labels.targets += split.first * labels.n_outputs;
+    labels.weights += split.first * labels.n_outputs;
+    labels.split = split;
+    m->status = karma_i_forest_learn(&forest, columns, COLUMNS, split.count, &labels, g->options, NULL, &m->err);
+    if (m->status == KARMA_OK) assert_same(forest, g->whole);
+    karma_i_forest_free(forest);
+}
+
+/* All losses at once, of each alone, with held-out rows, samples of rows and columns, shared trees and others. */
+static void processes_change_nothing(void **state) {
+    (void)state;
+    draw_labelled(&the_rows, 300);
+    for (size_t variant = 0; variant < 6; variant++) {
+        const karma_i_forest_loss pinball[OUTPUTS] = {
+            {KARMA_I_FOREST_PINBALL, 0.3}, {KARMA_I_FOREST_PINBALL, 0.5}, {KARMA_I_FOREST_SQUARED, 0.0}};
+        karma_i_forest_options o;
+        karma_i_forest_options_init(&o, KARMA_I_FOREST_BOOSTED, COLUMNS);
+        o.n_trees = TREES;
+        o.shares_trees = variant % 2 == 0;
+        o.row_share = variant < 2 ? 1.0 : 0.7;
+        o.column_share = variant < 4 ? 1.0 : 0.5;
+        o.held_out_share = variant % 3 == 0 ? 0.0 : 0.2;
+        o.patience = 2;
+        if (variant == 3) o.tree_outputs = 2;
+        shared_growth g = {&o, NULL, the_rows.labels};
+        if (variant >= 4) g.labels.losses = pinball;
+        karma_i_forest *whole = NULL;
+        assert_int_equal(karma_i_forest_learn(&whole, the_rows.columns, COLUMNS, ROWS, &g.labels, &o, NULL, NULL),
+                         KARMA_OK);
+        g.whole = whole;
+        for (size_t size = 2; size <= 5; size++) {
+            member members[MOST_RANKS];
+            run_together(members, size, grow_part, &g);
+            for (size_t k = 0; k < size; k++)
+                if (members[k].status != KARMA_OK) fail_msg("%s", members[k].err.message);
+        }
+        karma_i_forest_free(whole);
+    }
+}
+
+/* Very many rows are drawn in pieces, which processes share. */
+static void pieces_are_drawn_by_their_processes(void **state) {
+    (void)state;
+    enum { MANY = 70000 };
+    static uint32_t items[MANY], drawn[MANY], part[MANY];
+    karma_i_rng a, b;
+    for (uint32_t i = 0; i < MANY; i++) items[i] = 2 * i;
+    karma_i_rng_init(&a, 3);
+    karma_i_draw(drawn, MANY / 3, items, MANY, &a);
+    for (size_t k = 0, at = 0; k < 3; k++) {
+        size_t first = k * MANY / 3, end = (k + 1) * MANY / 3;
+        karma_i_rng_init(&b, 3);
+        size_t n = karma_i_draw_part(part, MANY / 3, items + first, MANY, first, end, &b);
+        for (size_t i = 0; i < n; i++) assert_int_equal(part[i], drawn[at++]);
+        if (k == 2) assert_int_equal(at, MANY / 3);
+    }
+}
+
+/* A forest grown on split rows by bagging is refused. */
+static void grow_bagged_part(member *m) {
+    karma_i_forest_options o;
+    karma_i_forest *forest = NULL;
+    karma_i_forest_labels labels = the_rows.labels;
+    karma_i_forest_options_init(&o, KARMA_I_FOREST_BAGGED, COLUMNS);
+    labels.split = (karma_i_partition){&m->ranks, ROWS, 0, ROWS};
+    m->status = karma_i_forest_learn(&forest, the_rows.columns, COLUMNS, ROWS, &labels, &o, NULL, &m->err);
+}
+
+static void bagging_needs_all_rows(void **state) {
+    (void)state;
+    member members[MOST_RANKS];
+    draw_labelled(&the_rows, 3);
+    run_together(members, 2, grow_bagged_part, NULL);
+    for (size_t k = 0; k < 2; k++) assert_int_equal(members[k].status, KARMA_ERR_OPTION);
 }
 
 static void seeds_change_samples(void **state) {
@@ -393,7 +489,7 @@ static void constant_columns_give_single_leaves(void **state) {
     uint16_t code;
     karma_i_forest_column column = {ranks, NULL, 1, 0};
     karma_i_forest_loss loss = {KARMA_I_FOREST_SQUARED, 0.0};
-    karma_i_forest_labels labels = {1, targets, weights, &loss};
+    karma_i_forest_labels labels = {1, targets, weights, &loss, {0}};
     for (size_t i = 0; i < 10; i++) ranks[i] = 128, targets[i] = (double)i, weights[i] = 1.0;
     for (int growth = 0; growth < 2; growth++)
         for (size_t d = 0; d < 2; d++) {
@@ -437,15 +533,12 @@ static void growing_can_be_interrupted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(leaves_are_those_counted_by_hand),
-        cmocka_unit_test(corrupted_arrays_are_refused),
-        cmocka_unit_test(what_is_accepted_can_be_applied),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(seeds_change_samples),
-        cmocka_unit_test(many_levels_share_a_bin),
-        cmocka_unit_test(bad_input_is_refused),
-        cmocka_unit_test(held_out_rows_end_the_growth),
-        cmocka_unit_test(constant_columns_give_single_leaves),
+        cmocka_unit_test(leaves_are_those_counted_by_hand), cmocka_unit_test(corrupted_arrays_are_refused),
+        cmocka_unit_test(what_is_accepted_can_be_applied),  cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(processes_change_nothing),         cmocka_unit_test(pieces_are_drawn_by_their_processes),
+        cmocka_unit_test(bagging_needs_all_rows),           cmocka_unit_test(seeds_change_samples),
+        cmocka_unit_test(many_levels_share_a_bin),          cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(held_out_rows_end_the_growth),     cmocka_unit_test(constant_columns_give_single_leaves),
         cmocka_unit_test(growing_can_be_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
