@@ -147,6 +147,31 @@ static size_t owner_of(size_t granule, size_t n_granules, size_t n_ranks) {
     return rank;
 }
 
+static size_t owner_of_row(size_t row, const karma_i_partition *s) {
+    size_t granule = karma_i_partition_granule_rows(s);
+    return owner_of(row / granule, divide_up(s->n_rows, granule), s->ranks->size);
+}
+
+karma_status karma_i_partition_fetch(double *out, const double *own, size_t width, const size_t *index, size_t count,
+                                     const karma_i_partition *s, karma_error *err) {
+    karma_i_gathered all = {0};
+    size_t n = 0, bytes = width * sizeof *own, *next = karma_i_zalloc(s->ranks->size, sizeof *next);
+    double *here = karma_i_alloc(count, bytes);
+    karma_status st = next && here ? KARMA_OK : karma_i_fail_memory(err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++)
+        if (index[i] >= s->first && index[i] - s->first < s->count)
+            memcpy(here + n++ * width, own + (index[i] - s->first) * width, bytes);
+    if (st == KARMA_OK) st = karma_i_ranks_gather(&all, here, n * bytes, s->ranks, err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++) {
+        size_t k = owner_of_row(index[i], s);
+        memcpy(out + i * width, all.bytes + all.start[k] + bytes * next[k]++, bytes);
+    }
+    karma_i_gathered_clear(&all);
+    karma_i_free(here);
+    karma_i_free(next);
+    return st;
+}
+
 /* The first node goes to the process of its left neighbour. */
 static void send_first(karma_i_tree *tree, const karma_ranks *r) {
     size_t left = tree->nodes[0].first - ((size_t)1 << tree->nodes[0].level);

@@ -33,6 +33,11 @@ static inline size_t karma_i_partition_granule_rows(const karma_i_partition *s) 
 /* Granules of this process. */
 size_t karma_i_partition_n_granules(const karma_i_partition *s);
 
+/* out[i * width ...] become the values of row index[i], which counts through all processes: `own` has those of this
+ * process's rows. */
+karma_status karma_i_partition_fetch(double *out, const double *own, size_t width, const size_t *index, size_t count,
+                                     const karma_i_partition *split, karma_error *err);
+
 /* --- sums along the tree ------------------------------------------------------------------------------- */
 
 /* Nodes that wait for a neighbour: at most two of each level, and levels are few. */

@@ -17,18 +17,14 @@
 /* Up to this number of rows members are learned in parallel: each has its kernel matrix in memory. */
 enum { SIDE_BY_SIDE_ROWS = 4000 };
 
-/* Boosted trees unchanged: a single machine with C = 0 on their leaves. */
-static int is_boosted_alone(const karma_i_plan_member *member) {
-    return member->machines.n == 1 && member->machines.factors[0] == 0.0 && member->kernel.n_factors == 1 &&
-           member->kernel.factors[0].map.kind == KARMA_OUTER_IDENTITY;
-}
-
 /* Rows to learn from, which may be split over processes. */
 typedef struct lesson_rows {
     const karma_table *table;
     const karma_i_encoder *encoder;
     const karma_i_rows *rows; /* of the table */
     karma_i_partition split;
+    const karma_table *first;       /* the first row of all */
+    const unsigned char *is_needed; /* the encodings that need more than that row */
 } lesson_rows;
 
 /* A karma_i_row_source: encoded copies of rows that may be in other processes. */
@@ -37,7 +33,7 @@ static karma_status fetch_rows(karma_i_rows **out, const void *payload, const si
     const lesson_rows *from = payload;
     karma_table *table = NULL;
     KARMA_TRY(karma_i_table_gather(&table, from->table, index, count, err));
-    karma_status st = karma_i_encoder_apply(out, from->encoder, table, NULL, err);
+    karma_status st = karma_i_encoder_apply_some(out, from->encoder, from->is_needed, table, from->first, NULL, err);
     karma_table_free(table);
     return st;
 }
@@ -46,7 +42,8 @@ static karma_status learn_kernel(karma_i_kernel *kernel, const karma_i_plan_kern
                                  int threads, karma_error *err) {
     size_t index[KARMA_I_DISTANCE_ROWS], n = karma_i_distance_rows(index, from->split.n_rows);
     karma_i_rows *sample = NULL;
-    if (from->split.ranks->size == 1) return karma_i_kernel_learn(kernel, plan, from->rows, threads, err);
+    if (from->split.ranks->size == 1 || !from->is_needed[plan->factors[0].encoding])
+        return karma_i_kernel_learn(kernel, plan, from->rows, threads, err);
     KARMA_TRY(fetch_rows(&sample, from, index, n, err));
     karma_status st = karma_i_kernel_learn_split(kernel, plan, from->rows, &from->split, sample, threads, err);
     karma_i_rows_free(sample);
@@ -103,7 +100,7 @@ static void mark_needed(unsigned char *is_needed, const karma_i_plan *plan) {
     is_needed[0] = plan->n_kinds > 1;
     for (size_t m = 0; m < plan->n_members; m++) {
         const karma_i_plan_member *member = &plan->members[m];
-        if (is_boosted_alone(member)) continue;
+        if (karma_i_is_boosted_alone(member)) continue;
         for (size_t f = 0; f < member->kernel.n_factors; f++) is_needed[member->kernel.factors[f].encoding] = 1;
     }
 }
@@ -135,6 +132,17 @@ static karma_status share_coefficients(karma_i_member *member, size_t n, const k
     return KARMA_OK;
 }
 
+/* The support rows, which may be in any process. */
+static karma_status copy_support(karma_model *model, const lesson_rows *from, const size_t *index, size_t count,
+                                 karma_error *err) {
+    karma_i_rows *rows = NULL;
+    KARMA_TRY(fetch_rows(&rows, from, index, count, err));
+    karma_status st = karma_i_rows_new_like(&model->support, rows, 0, err);
+    for (size_t i = 0; st == KARMA_OK && i < count; i++) st = karma_i_rows_append(model->support, rows, i, err);
+    karma_i_rows_free(rows);
+    return st;
+}
+
 /* The same where rows are split: every process gets the support rows of all. */
 static karma_status keep_support_of_all(karma_model *model, const lesson_rows *from, karma_error *err) {
     size_t n_outputs = model->task.n_outputs, kept = 0, *used = karma_i_alloc(from->rows->n_rows, sizeof *used);
@@ -152,12 +160,10 @@ static karma_status keep_support_of_all(karma_model *model, const lesson_rows *f
     karma_i_free(used);
     for (size_t m = 0; st == KARMA_OK && m < model->n_members; m++)
         st = share_coefficients(&model->members[m], kept * n_outputs, from->split.ranks, err);
-    if (st == KARMA_OK)
-        st = fetch_rows(&model->support, from, (const size_t *)(void *)all.bytes,
-                        all.start[from->split.ranks->size] / sizeof *used, err);
+    if (st == KARMA_OK) kept = all.start[from->split.ranks->size] / sizeof *used;
+    if (st == KARMA_OK) st = copy_support(model, from, (const size_t *)(void *)all.bytes, kept, err);
     karma_i_gathered_clear(&all);
-    if (st == KARMA_OK) model->info.n_support = model->support->n_rows;
-    return st;
+    return st == KARMA_OK ? keep_leaves(model, kept, err) : st;
 }
 
 /* Weighted sums over the machines. `all` may be the same array if there is one machine. */
@@ -197,7 +203,7 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
     double *own = path->n > 1 ? karma_i_alloc(rows->n_rows, path->n * K * sizeof *own) : NULL;
     double *all = path->n > 1 ? own : member->coefficients;
     karma_status st = member->coefficients && all ? KARMA_OK : karma_i_fail_memory(err);
-    const karma_i_forest *forest = karma_i_leaf_forest(model, which, rows->n_rows, options);
+    const karma_i_forest *forest = karma_i_leaf_forest(model, which, from->split.n_rows, options);
     if (st == KARMA_OK && forest) {
         const karma_i_leaf_problem leaves = {forest, planned->kernel.factors[0].encoding, path, total_weight, &problem,
                                              options};
@@ -269,6 +275,7 @@ karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, cons
     const karma_i_plan *plan = &model->plan;
     karma_i_outputs outputs = {0};
     karma_i_rows *rows = NULL;
+    karma_table *first = NULL;
     unsigned char is_needed[KARMA_N_KERNELS];
     mark_needed(is_needed, plan);
     if (table->reading) KARMA_TRY(karma_i_reading_new(&model->reading, table->reading, err));
@@ -278,13 +285,12 @@ karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, cons
     const karma_i_lesson lesson = {&model->task, table, &outputs, grown};
     if (st == KARMA_OK)
         st = karma_i_learn_recipes(&model->encoder, NULL, plan->kinds, plan->n_kinds, &lesson, hooks, err);
-    int is_split = karma_i_table_ranks(table)->size > 1; /* a process may have no first row */
-    if (st == KARMA_OK)
-        st = is_split ? karma_i_encoder_apply(&rows, &model->encoder, table, NULL, err)
-                      : karma_i_encoder_apply_some(&rows, &model->encoder, is_needed, table, NULL, err);
-    lesson_rows from = {table, &model->encoder, rows, karma_i_table_split(table)};
+    if (st == KARMA_OK) st = karma_i_table_gather(&first, table, (const size_t[]){0}, 1, err);
+    if (st == KARMA_OK) st = karma_i_encoder_apply_some(&rows, &model->encoder, is_needed, table, first, NULL, err);
+    lesson_rows from = {table, &model->encoder, rows, karma_i_table_split(table), first, is_needed};
     if (st == KARMA_OK) st = learn_members(model, &outputs, &from, solving, err);
     karma_i_rows_free(rows);
+    karma_table_free(first);
     karma_i_outputs_clear(&outputs);
     return st;
 }

@@ -29,6 +29,11 @@ const karma_i_forest *karma_i_leaf_forest(const karma_model *model, size_t membe
     return forest && (is_primal || is_boosted || forest->leaf_start[forest->n_trees] <= MOST_LEAVES) ? forest : NULL;
 }
 
+int karma_i_is_boosted_alone(const karma_i_plan_member *member) {
+    return member->machines.n == 1 && member->machines.factors[0] == 0.0 && member->kernel.n_factors == 1 &&
+           member->kernel.factors[0].map.kind == KARMA_OUTER_IDENTITY;
+}
+
 /* For each row, the indices of its leaves among the leaves of all trees. */
 static karma_status number_leaves(uint32_t **out, const karma_i_forest *forest, const karma_i_rows *rows,
                                   karma_error *err) {

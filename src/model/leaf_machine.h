@@ -14,6 +14,9 @@
 const karma_i_forest *karma_i_leaf_forest(const karma_model *model, size_t member, size_t n_rows,
                                           const karma_fit_options *options);
 
+/* Boosted trees unchanged: a single machine with C = 0 on their leaves. */
+int karma_i_is_boosted_alone(const karma_i_plan_member *member);
+
 /* What machines are learned from. */
 typedef struct karma_i_leaf_problem {
     const karma_i_forest *forest;

@@ -64,8 +64,8 @@ static void clear_sample(labelled_sample *s) {
 
 static karma_status draw_sample(labelled_sample *s, size_t most, const karma_i_task *task, const karma_i_outputs *o,
                                 const karma_table *table, karma_error *err) {
-    size_t n = table->n_rows, K = task->n_outputs, count = n < most ? n : most,
-           *index = karma_i_alloc(n, sizeof *index);
+    karma_i_partition split = karma_i_table_split(table);
+    size_t n = split.n_rows, K = task->n_outputs, count = n < most ? n : most, *index = karma_i_alloc(n, sizeof *index);
     karma_i_rng rng;
     s->targets = karma_i_alloc(count, K * sizeof *s->targets);
     s->weights = karma_i_alloc(count, K * sizeof *s->weights);
@@ -74,12 +74,10 @@ static karma_status draw_sample(labelled_sample *s, size_t most, const karma_i_t
         karma_i_rng_init(&rng, (uint64_t)task->options.seed);
         for (size_t i = 0; i < n; i++) index[i] = i;
         karma_i_rng_shuffle(&rng, index, n);
-        for (size_t i = 0; i < count; i++) {
-            memcpy(s->targets + i * K, o->targets + index[i] * K, K * sizeof *s->targets);
-            memcpy(s->weights + i * K, o->weights + index[i] * K, K * sizeof *s->weights);
-        }
-        st = karma_table_select(&s->table, table, index, count, err);
+        st = karma_i_partition_fetch(s->targets, o->targets, K, index, count, &split, err);
     }
+    if (st == KARMA_OK) st = karma_i_partition_fetch(s->weights, o->weights, K, index, count, &split, err);
+    if (st == KARMA_OK) st = karma_i_table_gather(&s->table, table, index, count, err);
     karma_i_free(index);
     return st;
 }

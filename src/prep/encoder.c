@@ -84,10 +84,9 @@ static karma_status encode(karma_i_rows **out, const karma_i_encoder *encoder, s
     return karma_i_recipe_apply(out, encoder->recipes[which], table, hooks, err);
 }
 
-/* A table, its first row, and which encodings need more than that row. */
+/* A table, one row, and which encodings need more than that row. */
 typedef struct needed_rows {
-    const karma_table *table;
-    karma_table *first;
+    const karma_table *table, *first;
     const unsigned char *is_needed;
 } needed_rows;
 
@@ -133,12 +132,9 @@ karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *en
 
 karma_status karma_i_encoder_apply_some(karma_i_rows **out, const karma_i_encoder *encoder,
                                         const unsigned char *is_needed, const karma_table *table,
-                                        const karma_hooks *hooks, karma_error *err) {
-    needed_rows rows = {table, NULL, is_needed};
-    KARMA_TRY(karma_table_select(&rows.first, table, (const size_t[]){0}, 1, err));
-    karma_status st = chain(out, encoder, encode_needed, &rows, hooks, err);
-    karma_table_free(rows.first);
-    return st;
+                                        const karma_table *first, const karma_hooks *hooks, karma_error *err) {
+    needed_rows rows = {table, first, is_needed};
+    return chain(out, encoder, encode_needed, &rows, hooks, err);
 }
 
 karma_status karma_i_encoder_encode(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,

@@ -32,10 +32,10 @@ karma_status karma_i_encoder_check_matrix(const karma_i_encoder *encoder, size_t
 /* New rows, one per table row, with as many encodings as there are recipes. */
 karma_status karma_i_encoder_apply(karma_i_rows **out, const karma_i_encoder *encoder, const karma_table *table,
                                    const karma_hooks *hooks, karma_error *err);
-/* The same, but encodings with is_needed[encoding] = 0 have only the first row, which stands for all. */
+/* The same, but encodings with is_needed[encoding] = 0 have only the row of the table `first`, which stands for all. */
 karma_status karma_i_encoder_apply_some(karma_i_rows **out, const karma_i_encoder *encoder,
                                         const unsigned char *is_needed, const karma_table *table,
-                                        const karma_hooks *hooks, karma_error *err);
+                                        const karma_table *first, const karma_hooks *hooks, karma_error *err);
 /* The rows before they are placed in subspaces: features with missing cells, in as many encodings. More cells can be
  * hidden in them (karma_i_rows_hide), which coordinates, each made of all cells of a row, do not allow. Not for a
  * precomputed kernel. */

@@ -500,12 +500,19 @@ karma_status karma_i_recipe_learn(karma_i_recipe **out, const karma_table *table
 
 /* --- weights of columns -------------------------------------------------------------------------------- */
 
-static void weigh_attribute(karma_i_recipe *r, size_t attribute, double weight, const double *cells, size_t n) {
+/* `cells`: those of this process. */
+static karma_status weigh_attribute(karma_i_recipe *r, size_t attribute, double weight, const double *cells, size_t n,
+                                    const karma_ranks *ranks, karma_error *err) {
+    karma_i_gathered all;
     for (size_t f = r->feature_start[attribute]; f < r->feature_start[attribute + 1]; f++) r->factor[f] *= sqrt(weight);
-    if (r->rankings[attribute].n == 0) return;
+    if (r->rankings[attribute].n == 0) return KARMA_OK;
     karma_i_ranking_scale(&r->rankings[attribute], weight);
-    if (karma_i_recipe_has_terms(r, attribute))
-        karma_i_ranking_terms(r->term + r->term_start[attribute], &r->rankings[attribute], cells, n);
+    if (!karma_i_recipe_has_terms(r, attribute)) return KARMA_OK;
+    KARMA_TRY(karma_i_ranks_gather(&all, cells, n * sizeof *cells, ranks, err));
+    karma_i_ranking_terms(r->term + r->term_start[attribute], &r->rankings[attribute],
+                          (const double *)(const void *)all.bytes, all.start[ranks->size] / sizeof *cells);
+    karma_i_gathered_clear(&all);
+    return KARMA_OK;
 }
 
 karma_status karma_i_recipe_weigh(karma_i_recipe *recipe, const double *weights, const karma_table *table,
@@ -520,7 +527,9 @@ karma_status karma_i_recipe_weigh(karma_i_recipe *recipe, const double *weights,
     }
     for (size_t j = 0; st == KARMA_OK && j < n; j++) {
         ptrdiff_t to = match.attribute[j];
-        if (to != KARMA_I_UNKNOWN) weigh_attribute(recipe, (size_t)to, weights[to], cells + first[j], count[j]);
+        if (to != KARMA_I_UNKNOWN)
+            st = weigh_attribute(recipe, (size_t)to, weights[to], cells + first[j], count[j],
+                                 karma_i_table_ranks(table), err);
     }
     karma_i_free(cells);
     karma_i_free(first);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "model/fit_task.h"
 #include "model/probabilities.h"
+#include "model/splittable.h"
 #include "search/blend.h"
 #include "solve/solver.h"
 #include "table/table_split.h"
@@ -37,6 +38,9 @@ static const double NOISE = 3.5;
 /* The number of rows for comparing the choice with boosted trees, which learn from all rows in less time. A
  * choice that does not improve on the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
+/* Up to this many rows that are split over processes are learned from by each of them: exchanging sums would take
+ * longer. */
+enum { MOST_SHARED_ROWS = MOST_FIRST_ROWS };
 /* Seconds per cell before the first tree has grown. */
 static const double TREE_SECONDS = 1e-7;
 /* From this multiple of the sample on, the sample is too small to be worth another fit. */
@@ -116,6 +120,28 @@ static int solver_of(const karma_i_last_fit *f, const karma_table *table, int so
     return solver == KARMA_SOLVER_AUTO && is_as_tried && fits ? KARMA_SOLVER_BATCH : solver;
 }
 
+/* Rows that are split over processes, all of them in each, where few of them or the kernels need that. NULL: not
+ * needed. */
+static karma_status gather_rows(karma_table **out, const karma_i_last_fit *f, const karma_table *table, int solver,
+                                karma_error *err) {
+    karma_fit_options options = f->task->options; /* borrows its texts */
+    karma_error why = {0};
+    size_t n = count_rows(table);
+    *out = NULL;
+    options.solver = solver;
+    if (karma_i_table_ranks(table)->size == 1) return KARMA_OK;
+    karma_status st = karma_i_check_splittable(f->plan, &options, table, &why);
+    if (st == KARMA_OK && n > MOST_SHARED_ROWS) return KARMA_OK;
+    if (n > MOST_SHARED_ROWS)
+        karma_i_notice(f->hooks, "every process gets all %zu rows and does the same work: %s", n, why.message);
+    size_t *index = karma_i_alloc(n, sizeof *index);
+    if (!index) return karma_i_fail_memory(err);
+    for (size_t i = 0; i < n; i++) index[i] = i;
+    st = karma_i_table_gather(out, table, index, n, err);
+    karma_i_free(index);
+    return st;
+}
+
 static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, const karma_table *table,
                                const fit_settings *how, karma_error *err) {
     timed_hooks timed = {f->hooks, how->deadline, 0, 0, f->is_interrupted};
@@ -127,7 +153,11 @@ static karma_status fit_choice(karma_model **out, const karma_i_last_fit *f, con
     options->solver = solver_of(f, table, how->solver);
     if (karma_i_plan_n_machines(f->plan) == 1) options->tolerance = f->tolerance;
     if (f->passes_are_ours) options->passes = count_passes(count_rows(table), how->solver);
-    karma_status st = karma_i_fit_task(out, f->task, f->plan, table, how->grown, &encoding, &solving, err);
+    karma_table *all = NULL;
+    karma_status st = gather_rows(&all, f, table, options->solver, err);
+    if (st == KARMA_OK)
+        st = karma_i_fit_task(out, f->task, f->plan, all ? all : table, how->grown, &encoding, &solving, err);
+    karma_table_free(all);
     options->solver = solver;
     if (st != KARMA_OK) return st;
     (*out)->task.options.solver = solver;

@@ -39,14 +39,11 @@ static karma_status check_split(const karma_table *table, const karma_fit_option
     int is_given = 0;
     if (karma_i_table_ranks(table)->size == 1) return KARMA_OK;
     for (size_t i = 0; i < options->fixed.count; i++) is_given |= strcmp(options->fixed.items[i], "kernel") == 0;
-    if (!is_given)
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "a search of rows that are split over processes needs a kernel, since trees cannot be "
-                            "learned from them (option 'kernel=rank')");
     if (options->time > 0.0)
         return karma_i_fail(err, KARMA_ERR_OPTION,
                             "a search of rows that are split over processes cannot have a time limit: their clocks "
                             "differ");
+    if (!is_given) return KARMA_OK;
     KARMA_TRY(karma_i_plan_parse(&plan, fit->kernel, fit, err));
     karma_status st = karma_i_check_splittable(&plan, fit, table, err);
     karma_i_plan_clear(&plan);

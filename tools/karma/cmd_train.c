@@ -195,13 +195,25 @@ static void start_clock(tool *t, double started) {
     if (t->search.time > 0.0) t->search.time = fmax(least, t->search.time - (now() - started));
 }
 
-/* What several processes learn together: the landmark solver, with a search only of what belongs to one kernel. */
+static int ends_with(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static int is_plain_csv(const tool *t) {
+    const char *path = t->arguments[0];
+    int is_csv = t->read.format == KARMA_FORMAT_CSV || ends_with(path, ".csv") || ends_with(path, ".tsv");
+    return is_csv && !t->read.gram && !t->read.users && !t->read.cache;
+}
+
+/* What several processes learn together: a search of kernels, or the landmark solver. */
 static const char *alone(tool *t) {
-    int searches;
+    int searches, is_nystrom = t->fit.solver == KARMA_SOLVER_NYSTROM;
     resolve_effort(t);
     searches = t->search.effort != KARMA_EFFORT_OFF;
-    if (t->fit.solver != KARMA_SOLVER_NYSTROM || (searches && !t->fit.kernel))
-        return "only --solver nystrom is split, with a search only if --kernel is given";
+    if (!is_nystrom && (!searches || t->fit.kernel || t->fit.solver != KARMA_SOLVER_AUTO))
+        return "only --solver nystrom and a search without --kernel and --solver are split";
+    if (!is_nystrom && !is_plain_csv(t)) return "only CSV files are split, without --gram, --users and --cache";
     if (searches && t->search.time > 0.0) return "--time is not split";
     if (t->options.go_on) return "--continue is not split";
     if (t->options.compact) return "--compact is not split";
