@@ -38,9 +38,6 @@ static const double NOISE = 3.5;
 /* The number of rows for comparing the choice with boosted trees, which learn from all rows in less time. A
  * choice that does not improve on the trees here is not learned from more rows. */
 enum { MOST_FIRST_ROWS = 8000 };
-/* Up to this many rows that are split over processes are learned from by each of them: exchanging sums would take
- * longer. */
-enum { MOST_SHARED_ROWS = MOST_FIRST_ROWS };
 /* Seconds per cell before the first tree has grown. */
 static const double TREE_SECONDS = 1e-7;
 /* From this multiple of the sample on, the sample is too small to be worth another fit. */
@@ -120,8 +117,8 @@ static int solver_of(const karma_i_last_fit *f, const karma_table *table, int so
     return solver == KARMA_SOLVER_AUTO && is_as_tried && fits ? KARMA_SOLVER_BATCH : solver;
 }
 
-/* Rows that are split over processes, all of them in each, where few of them or the kernels need that. NULL: not
- * needed. */
+/* Rows that are split over processes, all of them in each, if the kernels or the solver need that, or if they are so few
+ * that exchanging sums would take longer. NULL: not needed. */
 static karma_status gather_rows(karma_table **out, const karma_i_last_fit *f, const karma_table *table, int solver,
                                 karma_error *err) {
     karma_fit_options options = f->task->options; /* borrows its texts */
@@ -131,8 +128,8 @@ static karma_status gather_rows(karma_table **out, const karma_i_last_fit *f, co
     options.solver = solver;
     if (karma_i_table_ranks(table)->size == 1) return KARMA_OK;
     karma_status st = karma_i_check_splittable(f->plan, &options, table, &why);
-    if (st == KARMA_OK && n > MOST_SHARED_ROWS) return KARMA_OK;
-    if (n > MOST_SHARED_ROWS)
+    if (st == KARMA_OK && n > MOST_HURRIED_ROWS) return KARMA_OK;
+    if (n > MOST_FIRST_ROWS)
         karma_i_notice(f->hooks, "every process gets all %zu rows and does the same work: %s", n, why.message);
     size_t *index = karma_i_alloc(n, sizeof *index);
     if (!index) return karma_i_fail_memory(err);

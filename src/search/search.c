@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/options_accept.h"
 #include "model/model.h"
-#include "model/splittable.h"
 #include "search/estimate.h"
 #include "search/goal.h"
 #include "search/search_rows.h"
@@ -33,21 +32,10 @@ size_t karma_search_left_out(const karma_model *model, const size_t **rows, cons
 /* --- rows that are split over processes ---------------------------------------------------------------- */
 
 /* Every process searches the same sample, in which nothing may depend on its clock. */
-static karma_status check_split(const karma_table *table, const karma_fit_options *fit,
-                                const karma_search_options *options, karma_error *err) {
-    karma_i_plan plan = {0};
-    int is_given = 0;
-    if (karma_i_table_ranks(table)->size == 1) return KARMA_OK;
-    for (size_t i = 0; i < options->fixed.count; i++) is_given |= strcmp(options->fixed.items[i], "kernel") == 0;
-    if (options->time > 0.0)
-        return karma_i_fail(err, KARMA_ERR_OPTION,
-                            "a search of rows that are split over processes cannot have a time limit: their clocks "
-                            "differ");
-    if (!is_given) return KARMA_OK;
-    KARMA_TRY(karma_i_plan_parse(&plan, fit->kernel, fit, err));
-    karma_status st = karma_i_check_splittable(&plan, fit, table, err);
-    karma_i_plan_clear(&plan);
-    return st;
+static karma_status check_split(const karma_table *table, const karma_search_options *options, karma_error *err) {
+    if (karma_i_table_ranks(table)->size == 1 || !(options->time > 0.0)) return KARMA_OK;
+    return karma_i_fail(err, KARMA_ERR_OPTION,
+                        "a search of rows that are split over processes cannot have a time limit: their clocks differ");
 }
 
 /* A process that stopped alone would leave the others waiting. */
@@ -83,7 +71,7 @@ static karma_status search_labelled(karma_model **out, const karma_table *table,
     const karma_ranks *ranks = karma_i_table_ranks(table);
     karma_table *labelled = NULL;
     size_t most = karma_i_sample_rows(fit, options->effort); /* machines may have different memory */
-    KARMA_TRY(check_split(table, fit, options, err));
+    KARMA_TRY(check_split(table, options, err));
     KARMA_TRY(karma_i_ranks_broadcast(&most, sizeof most, ranks, err));
     KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
     const karma_table *rows = labelled ? labelled : table;

@@ -53,7 +53,9 @@ class Together(Case):
     def test_models_of_any_number_of_processes_are_the_same(self):
         self.write("t.csv", table(1900))
         for words in (["--target", "kind", "--kernel", "rank", "--outer", "rbf", "--ignore", "size"],
-                      ["--target", "size", "--kernel", "linear", "--outer", "rbf", "--loss", "huber", "--ignore", "kind"]):
+                      ["--target", "size", "--kernel", "linear", "--outer", "rbf", "--loss", "huber", "--ignore", "kind"],
+                      ["--target", "kind", "--kernel", "relevance", "--ignore", "size"],
+                      ["--target", "size", "--kernel", "linear + boost", "--trees", "9", "--loss", "pinball", "--ignore", "kind"]):
             args = ["train", "t.csv", "--id", "id", *FIT, *words, "-o"]
             self.good(self.run_karma(*args, "one.karma"))
             for ranks in RANKS:
@@ -87,10 +89,30 @@ class Together(Case):
             self.assertEqual(self.read("any.karma"), self.read("one.karma"), f"{ranks} processes, {words}")
             self.assertEqual(self.said(run), self.said(wanted))
             self.assertEqual(run.out.replace("any.karma", "one.karma").split(), wanted.out.split())  # lines may be of other lengths
-        for words, part in ((["--kernel", "boost"], "boost"), (["--kernel", "rank", "--time", "5"], "--time is not split"), ([], "--kernel is given")):
-            run = self.run_mpi(2, "train", "t.csv", *kind, "--id", "id", "--solver", "nystrom", "--effort", "quick", *words, "-o", "x.karma")
-            self.assertEqual(run.code, 2 if "boost" in words else 0, str(run))
-            self.assertIn(part, run.err)
+        run = self.good(self.run_mpi(2, "train", "t.csv", *kind, "--id", "id", "--solver", "nystrom", "--effort", "quick", "--time", "5", "-o", "x.karma"))
+        self.assertIn("--time is not split", run.err)
+
+    def test_the_default_training_is_that_of_one_process(self):
+        """A search of a sample, boosted trees of all rows and their mean with kernels; few rows, which every process gets, and more."""
+        self.write("few.csv", table(2500))
+        self.write("many.csv", table(5700))
+        for name, counts, target, other in (("few.csv", (2,), "size", "kind"), ("many.csv", (2,), "kind", "size"), ("many.csv", RANKS, "size", "kind")):
+            args = ["train", name, "--target", target, "--ignore", other, "--id", "id", "--effort", "quick", "--threads", "1", "-o"]
+            self.good(self.run_karma(*args, "one.karma"))
+            for ranks in counts:
+                run = self.good(self.run_mpi(ranks, *args, "some.karma"))
+                self.assertNotIn("processes", run.err)
+                self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {name}, {target}")
+        self.write("more.csv", table(10500))
+        args = ["train", "more.csv", "--target", "size", "--ignore", "kind", "--id", "id", "--effort", "quick", "--kernel", "subspace", "--subspace-rank", "1",
+                "--refine", "1", "--solver", "nystrom", "--landmarks", "40", "--threads", "1", "-o"]
+        self.good(self.run_karma(*args, "one.karma"))
+        run = self.good(self.run_mpi(2, *args, "some.karma"))
+        self.assertEqual(self.read("some.karma"), self.read("one.karma"))
+        self.assertIn("every process gets all", run.err)
+        self.write("t.arff", "@relation t\n@attribute x numeric\n@attribute y {a,b}\n@data\n" + "1,a\n2,b\n3,a\n5,b\n" * 30)
+        run = self.good(self.run_mpi(2, "train", "t.arff", "--target", "y", "--effort", "quick", "-o", "some.karma"))
+        self.assertIn("only CSV files are split", run.err)
 
     def test_predictions_are_in_the_order_of_the_rows(self):
         self.write("t.csv", table(1200))
@@ -138,7 +160,7 @@ class Together(Case):
                     self.assertEqual(run.code, wanted.code)
                     self.assertEqual(self.said(run), self.said(wanted), str(run))
         for words, part in ((["train", "t.csv", "--target", "nothing", *FIT, "-o", "x.karma"], "no column 'nothing'"),
-                            (["train", "t.csv", "--target", "kind", *FIT, "--kernel", "boost", "-o", "x.karma"], "boost"),
+                            (["train", "t.csv", "--target", "kind", *FIT, "--kernel", "forest", "-o", "x.karma"], "forest"),
                             (["train", "t.csv", "--target", "kind", *FIT, "--kernel", "subspace", "--refine", "5", "-o", "x.karma"], "refined"),
                             (["train", "t.csv", "--target", "kind", *FIT, "-o", "missing/x.karma"], "missing/x.karma"),
                             (["predict", "none.karma", "t.csv"], "none.karma")):

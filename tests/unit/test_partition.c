@@ -104,6 +104,28 @@ static void sums_have_the_same_bits(void **state) {
     }
 }
 
+/* Rows in any order, from any process, some of them twice. */
+static void fetch_values(member *m) {
+    enum { N = 3000, WIDTH = 2, COUNT = 7 };
+    const size_t index[COUNT] = {2999, 0, 511, 512, 512, 1700, 3};
+    karma_i_partition split = karma_i_partition_part(N, &m->ranks);
+    double *own = malloc(N * WIDTH * sizeof *own), out[COUNT * WIDTH];
+    assert_non_null(own);
+    for (size_t i = 0; i < split.count * WIDTH; i++) own[i] = (double)(split.first * WIDTH + i);
+    m->status = karma_i_partition_fetch(out, own, WIDTH, index, COUNT, &split, &m->err);
+    for (size_t i = 0; i < COUNT * WIDTH; i++) assert_int_equal((size_t)out[i], index[i / WIDTH] * WIDTH + i % WIDTH);
+    free(own);
+}
+
+static void values_come_from_any_process(void **state) {
+    (void)state;
+    for (size_t size = 1; size <= MOST_RANKS; size++) {
+        member members[MOST_RANKS];
+        run_together(members, size, fetch_values, NULL);
+        for (size_t k = 0; k < size; k++) assert_int_equal(members[k].status, KARMA_OK);
+    }
+}
+
 /* --- messages ------------------------------------------------------------------------------------------ */
 
 /* The communicator of one process: every function returns its input. */
@@ -135,6 +157,7 @@ static void one_process_is_alone(void **state) {
     assert_true(r->largest(r->payload, 3.0) == 3.0);
     r->broadcast(r->payload, 0, &step, sizeof step);
     assert_int_equal(step, 7);
+    r->add(r->payload, &(uint64_t){9}, 1);
 }
 
 /* Ranks 1 and 3 fail at different places, while the others are doing something else. */
@@ -507,16 +530,19 @@ static void refusals_are_those_of_all(void **state) {
     const char *path = temporary.path;
     struct {
         const char *option, *value, *effort, *said;
-    } refused[] = {{"kernel", "boost", "off", "cannot be learned from rows that are split"},
+    } refused[] = {{"kernel", "forest", "off", "cannot be learned from rows that are split"},
                    {"solver", "batch", "off", "solver=nystrom"},
                    {"coverage-by", "missing", "off", "cannot be learned from rows that are split"},
-                   {"kernel", "rank", "quick", "needs a kernel"}}; /* this one is not fixed */
+                   {"time", "100", "quick", "time limit"}};
     write_hard_file(path, 900);
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         table_case c;
         member members[MOST_RANKS];
         open_case(&c, path);
-        set_option(karma_fit_option_table(), &c.fit, refused[i].option, refused[i].value);
+        if (strcmp(refused[i].option, "time") == 0)
+            set_option(karma_search_option_table(), &c.search, refused[i].option, refused[i].value);
+        else
+            set_option(karma_fit_option_table(), &c.fit, refused[i].option, refused[i].value);
         set_option(karma_search_option_table(), &c.search, "effort", refused[i].effort);
         run_together(members, 3, fit_part, &c);
         for (size_t k = 0; k < 3; k++) {
@@ -550,7 +576,7 @@ int main(void) {
         cmocka_unit_test(one_process_is_alone),         cmocka_unit_test(an_error_of_one_is_that_of_all),
         cmocka_unit_test(parts_of_a_file_are_the_file), cmocka_unit_test(models_have_the_same_bytes),
         cmocka_unit_test(refusals_are_those_of_all),    cmocka_unit_test(subspaces_have_the_same_bits),
-        cmocka_unit_test(granules_add_up_to_all_rows),
+        cmocka_unit_test(granules_add_up_to_all_rows),  cmocka_unit_test(values_come_from_any_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
