@@ -117,8 +117,8 @@ static int solver_of(const karma_i_last_fit *f, const karma_table *table, int so
     return solver == KARMA_SOLVER_AUTO && is_as_tried && fits ? KARMA_SOLVER_BATCH : solver;
 }
 
-/* Rows that are split over processes, all of them in each, if the kernels or the solver need that, or if they are so few
- * that exchanging sums would take longer. NULL: not needed. */
+/* Rows that are split over processes, all of them in each, if the kernels or the solver need that, or if they are so
+ * few that exchanging sums would take longer. NULL: not needed. */
 static karma_status gather_rows(karma_table **out, const karma_i_last_fit *f, const karma_table *table, int solver,
                                 karma_error *err) {
     karma_fit_options options = f->task->options; /* borrows its texts */
