@@ -240,6 +240,8 @@ typedef enum karma_finding_kind {
     KARMA_FINDING_STEPS,         /* a column of categories that are ranges or places in an order: 46-55, 3rd */
     KARMA_FINDING_PAIRS,         /* a column of categories that are two or three numbers: 120/80, 12 (30%) */
     KARMA_FINDING_CLASS_MARK,    /* a target, number `column`, one of whose classes, `other`, is a mark such as - */
+    KARMA_FINDING_LABEL_CODE,    /* a target, number `column`, of numbers with such a code in `other` rows:
+                                    KARMA_FINDING_CODE */
     KARMA_FINDING_NAMES          /* the names of the columns look like a row: `value` of them are also values of their
                                     columns, as that of attribute or target `column` (a target if `other` is 1) */
 } karma_finding_kind;

@@ -35,6 +35,8 @@ karma_i_column_facts karma_i_look_at(const double *values, size_t n);
 karma_status karma_i_review_column(karma_i_review_state *s, size_t j, karma_error *err);
 karma_status karma_i_review_marks(karma_i_review_state *s, size_t j, karma_error *err);
 karma_status karma_i_review_class_marks(karma_i_review_state *s, size_t t, karma_error *err);
+/* Overwrites s->column. */
+karma_status karma_i_review_label_codes(karma_i_review_state *s, size_t t, karma_error *err);
 karma_status karma_i_review_spellings(karma_i_review_state *s, const karma_i_column *column, karma_finding_kind kind,
                                       size_t number, karma_error *err);
 

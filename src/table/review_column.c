@@ -67,7 +67,7 @@ static int is_code(double value) {
 }
 
 /* Codes that are farther from the other values than these are from each other: 98 and 99 beside 1 to 5. */
-static karma_status review_codes(karma_i_review_state *s, size_t j, karma_error *err) {
+static karma_status review_codes(karma_i_review_state *s, karma_finding_kind kind, size_t j, karma_error *err) {
     double least = INFINITY, most = -INFINITY;
     size_t n = s->table->n_rows;
     for (size_t i = 0; i < n; i++) {
@@ -79,9 +79,17 @@ static karma_status review_codes(karma_i_review_state *s, size_t j, karma_error 
         size_t count = 0;
         if (fmax(codes[c] - most, least - codes[c]) < most - least) continue;
         for (size_t i = 0; i < n; i++) count += s->column[i] == codes[c];
-        if (count >= LEAST_CODES) KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_CODE, j, count, codes[c], err));
+        if (count >= LEAST_CODES) KARMA_TRY(karma_i_review_find(s, kind, j, count, codes[c], err));
     }
     return KARMA_OK;
+}
+
+karma_status karma_i_review_label_codes(karma_i_review_state *s, size_t t, karma_error *err) {
+    const karma_i_target *target = &s->table->targets[t];
+    if (target->column.kind != KARMA_COLUMN_NUMBER) return KARMA_OK;
+    memcpy(s->column, target->value, s->table->n_rows * sizeof *s->column);
+    karma_i_column_facts f = karma_i_look_at(s->column, s->table->n_rows);
+    return f.n_observed < KARMA_I_LEAST_REVIEWED ? KARMA_OK : review_codes(s, KARMA_FINDING_LABEL_CODE, t, err);
 }
 
 /* Whether an attribute is the year, month or weekday of dates; that all dates are in one year is not a
@@ -136,5 +144,5 @@ karma_status karma_i_review_column(karma_i_review_state *s, size_t j, karma_erro
         return karma_i_review_find(s, KARMA_FINDING_DATES, j, 0, f.first, err);
     else if (f.is_whole && (f.is_huge || (f.is_rising && f.n_observed == s->table->n_rows)))
         return karma_i_review_find(s, KARMA_FINDING_ID, j, 0, 1.0, err);
-    return column->kind == KARMA_COLUMN_NUMBER ? review_codes(s, j, err) : KARMA_OK;
+    return column->kind == KARMA_COLUMN_NUMBER ? review_codes(s, KARMA_FINDING_CODE, j, err) : KARMA_OK;
 }

@@ -113,6 +113,7 @@ static karma_status review_labels(karma_i_review_state *s, size_t t, karma_error
     if (karma_i_look_at(table->targets[t].value, table->n_rows).is_constant && n + 1 < table->n_rows)
         KARMA_TRY(karma_i_review_find(s, KARMA_FINDING_ONE_CLASS, t, 0, 0.0, err));
     KARMA_TRY(karma_i_review_spellings(s, &table->targets[t].column, KARMA_FINDING_CLASS_SPELLINGS, t, err));
+    KARMA_TRY(karma_i_review_label_codes(s, t, err));
     return karma_i_review_class_marks(s, t, err);
 }
 

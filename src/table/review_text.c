@@ -49,6 +49,12 @@ static int target_text(char *text, size_t size, const karma_finding *finding, co
                         "target '%.60s': '%.30s' is a class of its own. If it stands for a missing label, use option "
                         "'missing' '%.30s'",
                         target->name, target->levels[finding->other], target->levels[finding->other]);
+    if (finding->kind == KARMA_FINDING_LABEL_CODE)
+        return snprintf(
+            text, size,
+            "target '%.60s': %zu rows have %g, far from all other labels. If it stands for a missing label, "
+            "use option 'missing' '%g', which counts in all columns",
+            target->name, finding->other, finding->value, finding->value);
     if (finding->kind == KARMA_FINDING_ONE_CLASS)
         return snprintf(text, size, "target '%.60s': all rows have the same label, so there is nothing to learn",
                         target->name);
@@ -220,6 +226,7 @@ int karma_finding_text(char *text, size_t size, const karma_finding *finding, co
     case KARMA_FINDING_EMPTY_ROWS:
     case KARMA_FINDING_CLASS_NUMBERS:
     case KARMA_FINDING_CLASS_MARK:
+    case KARMA_FINDING_LABEL_CODE:
     case KARMA_FINDING_NAMES:
         return target_text(text, size, finding, table);
     }

@@ -350,6 +350,17 @@ class Messy(Case):
             found = self.finding(self.text(lambda x: f"{x:.2f}", label=lambda l: mark if next(count) % 5 == 0 else l))
             self.assertIn(f"target 'label': '{mark}' is a class of its own. If it stands for a missing label, use option 'missing' '{mark}'", found)
 
+    def test_codes_among_labels(self):
+        """-999 in a target of numbers would be learned as a label like any other."""
+        code = rf"target 'amount': 12 rows have (-999|99999), far from all other labels. If it stands for a missing label, use --missing '\1'"
+        for mark in ("-999", "99999", "99999.0"):
+            count = iter(range(1000))
+            self.write("d.csv", self.text(lambda x: mark if next(count) % 5 == 0 else f"{x / 1000:.3f}"))
+            quantity = "distinct numbers and is taken as a quantity"
+            self.ok("train", "d.csv", "--target", "amount", "--effort", "off", "-o", "m.karma", notes=[code, quantity])
+            self.ok("train", "d.csv", "--target", "amount", "--missing", mark, "--effort", "off", "-o", "m.karma",
+                    notes=["12 of 60 rows have no label", quantity])
+
     def test_commas_that_may_separate_thousands(self):
         for cells, says in (("{}9,{:03d}", "so 1,234 is a little more than 1; if commas separate thousands, set --decimal ."), ("{}9,{:02d}", "as in 0,5")):
             self.write("d.csv", "amount;label\n" + "".join(cells.format(1 + i % 9, i) + f";{'yes' if i % 3 else 'no'}\n" for i in range(60)))

@@ -23,6 +23,7 @@ static int is_serious(karma_finding_kind kind) {
     case KARMA_FINDING_DURATIONS:
     case KARMA_FINDING_PAIRS:
     case KARMA_FINDING_CLASS_MARK:
+    case KARMA_FINDING_LABEL_CODE:
     case KARMA_FINDING_NAMES:
         return 1;
     case KARMA_FINDING_ONE_CLASS: /* the learner refuses it */
