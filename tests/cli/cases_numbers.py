@@ -392,6 +392,17 @@ class Online(Case):
         self.fails("online", "--regret", "--order", "sorted", code=2, says="random.*adversarial")
         self.fails("online", "--regret", "--lambda", "0", code=2, says="--lambda")
 
+    def test_options_without_effect(self):
+        """Options of streams with --regret, and the other way round."""
+        self.write("rows.csv", "a,y\n" + "".join(f"{i % 7},{'pq'[i % 7 > 3]}\n" for i in range(40)))
+        self.ok("online", "rows.csv", "--target", "y", "--warm-up", "20", "-o", "m.karma", "--seed", "3", "--quiet")
+        for name, value in (("-o", "r.csv"), ("--checkpoint", "5"), ("--continue", "m.karma"), ("--budget", "5"), ("--warm-up", "9"), ("--target", "y"),
+                            ("--missing", "x"), ("--kernel", "rank")):
+            self.fails("online", "--regret", "--rounds", "20", name, value, code=2, says=f"{name} is for a stream, and not for --regret")
+        for name, value in (("--dim", "3"), ("--rank", "1"), ("--lambda", "0.5"), ("--gamma", "3"), ("--rounds", "9"), ("--order", "random"), ("--label-noise", "0.1")):
+            for how in (["--target", "y"], ["--continue", "m.karma"]):
+                self.fails("online", "rows.csv", *how, name, value, "-o", "n.karma", code=2, says=f"{name} is for --regret, and not for a stream")
+
 
 class Synth(Case):
     def table(self, name):

@@ -78,11 +78,33 @@ static void print_text(const karma_regret_options *o, const karma_regret *regret
     print_verdict(regret);
 }
 
+static const char *const tool_names[] = {"output", "checkpoint", "continue", "json", "quiet", "regret", "report", NULL};
+static const char *const stream_file_names[] = {"missing", "delimiter",  "header", "decimal",
+                                                "dates",   "date-order", NULL};
+static const char *const stream_column_names[] = {"target", "numeric", "category", "ordered", "ignore", "id", NULL};
+static const char *const learner_names[] = {"task", "loss", "class-weight", "kernel", NULL};
+static const char *const stream_names[] = {"checkpoint", "continue", "budget", "warm-up", NULL};
+static const char *const regret_names[] = {"dim", "rank", "lambda", "gamma", "rounds", "order", "label-noise", NULL};
+
+/* An option that has no effect is refused rather than ignored. */
+static int refuse(const tool *t, const char *const *names, const char *what_for) {
+    for (; *names; names++)
+        if (was_given(t, *names)) return fail_usage(t, "--%s is for %s", *names, what_for);
+    return EXIT_DONE;
+}
+
 static int run(tool *t) {
     karma_error err;
     karma_regret *regret = NULL;
-    if (!t->options.regret) return run_stream(t);
+    if (!t->options.regret) {
+        int code = refuse(t, regret_names, "--regret, and not for a stream");
+        return code == EXIT_DONE ? run_stream(t) : code;
+    }
     if (t->n_arguments) return fail_usage(t, "--regret makes its own rows: leave %s out", t->arguments[0]);
+    if (t->options.output) return fail_usage(t, "-o is for a stream, and not for --regret");
+    const char *const *const lists[] = {stream_names, stream_column_names, stream_file_names, learner_names};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        if (refuse(t, lists[i], "a stream, and not for --regret") != EXIT_DONE) return EXIT_USAGE;
     if (karma_regret_run(&regret, &t->regret, &t->hooks, &err) != KARMA_OK) return fail(NULL, &err);
     int code = EXIT_DONE;
     if (t->options.json)
@@ -98,11 +120,6 @@ static int run(tool *t) {
     return code;
 }
 
-static const char *const tool_names[] = {"output", "checkpoint", "continue", "json", "quiet", "regret", "report", NULL};
-static const char *const stream_file_names[] = {"missing", "delimiter",  "header", "decimal",
-                                                "dates",   "date-order", NULL};
-static const char *const stream_column_names[] = {"target", "numeric", "category", "ordered", "ignore", "id", NULL};
-static const char *const learner_names[] = {"task", "loss", "class-weight", "kernel", NULL};
 static const option_group groups[] = {
     {"What and how", tool_option_table, offsetof(tool, options), tool_names},
     {"Columns", karma_read_option_table, offsetof(tool, read), stream_column_names},

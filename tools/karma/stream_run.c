@@ -29,7 +29,7 @@ typedef struct stream_run {
 
 /* --- options ------------------------------------------------------------------------------------------- */
 
-static int was_given(const tool *t, const char *name) {
+int was_given(const tool *t, const char *name) {
     size_t length = strlen(name);
     for (int i = 2; i < t->n_words; i++) {
         const char *word = t->words[i];
