@@ -50,6 +50,8 @@ typedef struct karma_i_path {
     double (*dot)(const float *x, const double *y, size_t n);
     /* y[j] += a · x[j] */
     void (*axpy)(double *y, const float *x, double a, size_t n);
+    /* y[j] += Σ_r a[r] rows[r][first + j], r in order: the same bits as axpy for one row after the other */
+    void (*axpy_rows)(double *y, const float *const *rows, const double *a, size_t n_rows, size_t first, size_t n);
     /* out[k] = x[index[k]] for k < n */
     void (*gather)(float *out, const float *x, const uint32_t *index, size_t n);
     /* The row whose best change makes the function fall most, and the row j that does so together with row i if the

@@ -78,6 +78,7 @@ const karma_i_path karma_i_path_avx512 = {.name = "avx512",
                                           .map_exact = map_exact,
                                           .dot = dot,
                                           .axpy = axpy,
+                                          .axpy_rows = axpy_rows,
                                           .gather = gather,
                                           .best_row = best_row,
                                           .best_partner = best_partner};

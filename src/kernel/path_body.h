@@ -25,6 +25,23 @@ static void axpy(double *y, const float *x, double a, size_t n) {
     for (size_t j = 0; j < n; j++) y[j] += a * (double)x[j];
 }
 
+/* Four rows at a time: y is read and written once for them. */
+static void axpy_rows(double *y, const float *const *rows, const double *a, size_t n_rows, size_t first, size_t n) {
+    size_t r = 0;
+    for (; r + 4 <= n_rows; r += 4) {
+        const float *x0 = rows[r] + first, *x1 = rows[r + 1] + first, *x2 = rows[r + 2] + first,
+                    *x3 = rows[r + 3] + first;
+        double a0 = a[r], a1 = a[r + 1], a2 = a[r + 2], a3 = a[r + 3];
+        for (size_t j = 0; j < n; j++) {
+            double sum = y[j] + a0 * (double)x0[j];
+            sum += a1 * (double)x1[j];
+            sum += a2 * (double)x2[j];
+            y[j] = sum + a3 * (double)x3[j];
+        }
+    }
+    for (; r < n_rows; r++) axpy(y, rows[r] + first, a[r], n);
+}
+
 static void gather(float *restrict out, const float *restrict x, const uint32_t *restrict index, size_t n) {
     for (size_t k = 0; k < n; k++) out[k] = x[index[k]];
 }

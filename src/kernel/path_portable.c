@@ -84,6 +84,7 @@ const karma_i_path karma_i_path_portable = {.name = "portable",
                                             .map_exact = map_exact,
                                             .dot = dot,
                                             .axpy = axpy,
+                                            .axpy_rows = axpy_rows,
                                             .gather = gather,
                                             .best_row = best_row,
                                             .best_partner = best_partner};

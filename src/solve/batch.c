@@ -166,7 +166,7 @@ static void spread_change(dual_problem *d, const size_t *index, const double *be
 #pragma omp parallel for schedule(dynamic) num_threads(used * d->n < PARALLEL_SPREAD ? 1 : d->threads)
     for (size_t first = 0; first < d->n; first += CHUNK) {
         size_t part = d->n - first < CHUNK ? d->n - first : CHUNK;
-        for (size_t a = 0; a < used; a++) path->axpy(d->z + first, d->rows[a] + first, d->change[a], part);
+        path->axpy_rows(d->z + first, d->rows, d->change, used, first, part);
     }
 }
 

@@ -50,8 +50,10 @@ karma_status karma_i_dual_block_init(karma_i_dual_block *b, size_t most, karma_e
     b->free_row = karma_i_alloc(most, sizeof *b->free_row);
     b->trial = karma_i_alloc(most, sizeof *b->trial);
     b->trial_z = karma_i_alloc(most, sizeof *b->trial_z);
+    b->change = karma_i_alloc(most, sizeof *b->change);
+    b->rows = karma_i_alloc(most, sizeof *b->rows);
     return b->kernel && b->y && b->c && b->q && b->beta && b->z && b->step && b->stiff && b->free_row && b->trial &&
-                   b->trial_z
+                   b->trial_z && b->change && b->rows
                ? KARMA_OK
                : karma_i_fail_memory(err);
 }
@@ -69,6 +71,8 @@ void karma_i_dual_block_clear(karma_i_dual_block *b) {
     karma_i_free(b->free_row);
     karma_i_free(b->trial);
     karma_i_free(b->trial_z);
+    karma_i_free(b->change);
+    karma_i_free(b->rows);
 }
 
 /* The score of row a at its best β, minus its present score. */
@@ -143,8 +147,10 @@ static double try_step(karma_i_dual_block *b, size_t n_free, double share) {
         size_t a = b->free_row[i];
         double c = b->c[a];
         b->trial[i] = -c * loss->project(-(b->beta[a] + share * b->step[i]) / c, b->y[a], loss->parameter);
-        b->path->axpy(b->trial_z, b->kernel + a * b->most, b->trial[i] - b->beta[a], b->n);
+        b->change[i] = b->trial[i] - b->beta[a];
+        b->rows[i] = b->kernel + a * b->most;
     }
+    b->path->axpy_rows(b->trial_z, b->rows, b->change, n_free, 0, b->n);
     for (size_t i = 0; i < n_free; i++) {
         size_t a = b->free_row[i];
         double c = b->c[a], y = b->y[a], before = loss->project(-b->beta[a] / c, y, loss->parameter);

@@ -25,7 +25,8 @@ typedef struct karma_i_dual_block {
     double *step;     /* of the free rows */
     double *stiff;    /* of the free rows: second derivative of c ℓ*(-β/c) */
     size_t *free_row; /* their places in the block */
-    double *trial, *trial_z;
+    double *trial, *trial_z, *change;
+    const float **rows; /* of the kernel, those of the free rows */
 } karma_i_dual_block;
 
 karma_status karma_i_dual_block_init(karma_i_dual_block *block, size_t most, karma_error *err);

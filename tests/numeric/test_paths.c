@@ -412,6 +412,32 @@ static void dot_and_axpy_equal_plain_loops(void **state) {
     }
 }
 
+/* To the bit: results must not depend on how many rows are added at a time. */
+static void axpy_of_rows_is_axpy_of_each(void **state) {
+    (void)state;
+    enum { ROWS = 11, LENGTH = 600 };
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 6);
+    static float x[ROWS][LENGTH];
+    static double y[LENGTH], z[LENGTH];
+    const float *rows[ROWS];
+    double a[ROWS];
+    for (size_t r = 0; r < ROWS; r++) {
+        rows[r] = x[r];
+        a[r] = karma_i_rng_normal(&rng);
+        for (size_t j = 0; j < LENGTH; j++) x[r][j] = (float)karma_i_rng_normal(&rng);
+    }
+    for (size_t n_rows = 0; n_rows <= ROWS; n_rows++)
+        for (size_t n = 0; n < 560; n += n < 40 ? 1 : 103)
+            for (const karma_i_path *const *path = karma_i_paths(); *path; path++) {
+                size_t first = (n_rows + n) % 9;
+                for (size_t j = 0; j < LENGTH; j++) y[j] = z[j] = (double)j / 7.0;
+                (*path)->axpy_rows(z, rows, a, n_rows, first, n);
+                for (size_t r = 0; r < n_rows; r++) (*path)->axpy(y, x[r] + first, a[r], n);
+                assert_memory_equal(z, y, sizeof z);
+            }
+}
+
 /* By how much the function of a box decreases when one row or two free rows change: path.h. */
 static double gain_alone(const karma_i_box *b, size_t i) {
     double change = fmin(fmax(b->beta[i] + b->slope[i] / b->q[i], b->low[i]), b->high[i]) - b->beta[i];
@@ -678,6 +704,7 @@ int main(void) {
         cmocka_unit_test(the_largest_differences_fit),
         cmocka_unit_test(the_largest_counts_fit),
         cmocka_unit_test(dot_and_axpy_equal_plain_loops),
+        cmocka_unit_test(axpy_of_rows_is_axpy_of_each),
         cmocka_unit_test(rows_of_a_box_are_the_best),
         cmocka_unit_test(paths_have_names_and_end_with_the_portable_one),
         cmocka_unit_test(the_environment_limits_the_path),
