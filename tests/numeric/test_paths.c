@@ -165,7 +165,7 @@ static void check_exact_scores(const karma_i_kernel *k, const karma_i_rows *rows
     enum { SOME = 7 };
     size_t n = rows->n_rows, index[SOME] = {0}, count = n < SOME ? n : SOME;
     double *c = calloc(n + 1, sizeof *c), scores[SOME], again[SOME];
-    assert_true(c != NULL);
+    assert_non_null(c);
     for (size_t j = 0; j < n; j++) c[j] = karma_i_rng_below(rng, 3) ? karma_i_rng_normal(rng) : 0.0;
     for (size_t s = 0; s < count; s++) index[s] = (s * 13 + 1) % n;
     assert_int_equal(karma_i_exact_scores(scores, k, rows, index, count, c, 1, NULL), KARMA_OK);
