@@ -12,8 +12,9 @@
 
 /* A column of numbers counts as classes, not as a quantity, if it has few distinct values: at most this many
  * whole numbers, or this many others, each occurring three times on average. Two values are always
- * classes. */
-enum { MOST_WHOLE_CLASSES = 30, MOST_FRACTION_CLASSES = 20, LEAST_ROWS_PER_CLASS = 3 };
+ * classes. Codes of many classes are numbered one after the other; so many whole numbers that fill less than half of
+ * their range, such as 0, 15, 30, 40 to 100, are a quantity. In more rows they would have still more values. */
+enum { MOST_WHOLE_CLASSES = 30, MOST_SCATTERED_CLASSES = 10, MOST_FRACTION_CLASSES = 20, LEAST_ROWS_PER_CLASS = 3 };
 
 /* One score per row and class is computed, and one machine per class. */
 enum { MOST_CLASSES = 10000 };
@@ -83,11 +84,14 @@ static karma_status distinct_values(double **out, size_t *n_out, size_t *n_label
     return KARMA_OK;
 }
 
+/* The values are distinct and ascending. */
 static int looks_like_classes(const double *values, size_t n, size_t n_rows) {
     int whole = 1;
     for (size_t i = 0; i < n; i++) whole &= values[i] == floor(values[i]);
     if (n <= 2) return 1;
-    return n <= (whole ? MOST_WHOLE_CLASSES : MOST_FRACTION_CLASSES) && n * LEAST_ROWS_PER_CLASS <= n_rows;
+    if (n * LEAST_ROWS_PER_CLASS > n_rows) return 0;
+    if (!whole) return n <= MOST_FRACTION_CLASSES;
+    return n <= MOST_SCATTERED_CLASSES || (n <= MOST_WHOLE_CLASSES && 2.0 * (double)n > values[n - 1] - values[0]);
 }
 
 static int text_is_number(const char *text, double value) {

@@ -177,8 +177,50 @@ static void a_small_stack_suffices(void **state) {
     karma_table_free(table);
 }
 
+/* Rows with the labels `values`, one after the other, again and again. */
+static karma_task guessed_task(const double *values, size_t n_values, size_t n_rows) {
+    double cells[600], labels[600];
+    karma_table *table = NULL;
+    karma_task task;
+    size_t n_distinct;
+    for (size_t i = 0; i < n_rows; i++) {
+        cells[i] = (double)i;
+        labels[i] = values[i % n_values];
+    }
+    assert_int_equal(karma_table_from_array(&table, cells, n_rows, 1, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_add_target_numbers(table, "y", labels, NULL), KARMA_OK);
+    assert_int_equal(karma_auto_task(&task, &n_distinct, table, 0, NULL), KARMA_OK);
+    assert_int_equal(n_distinct, n_values);
+    karma_table_free(table);
+    return task;
+}
+
+static void numbers_one_after_the_other_are_classes(void **state) {
+    static const double two[] = {0.5, 1e9}, few[] = {-100, 0, 7, 1000}, gap[] = {1, 2, 3, 4, 5, 7},
+                        ratings[] = {1, 1.5, 2, 2.5, 3}, halves[] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20},
+                        codes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 16},
+                        degrees[] = {0, 15, 30, 40, 50, 60, 70, 80, 85, 90, 97},
+                        thirds[] = {0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30};
+    double many[31];
+    (void)state;
+    for (size_t i = 0; i < 31; i++) many[i] = (double)i;
+    assert_int_equal(guessed_task(two, 2, 10), KARMA_TASK_CLASSIFY);
+    assert_int_equal(guessed_task(few, 4, 12), KARMA_TASK_CLASSIFY);
+    assert_int_equal(guessed_task(few, 4, 11), KARMA_TASK_REGRESS); /* fewer than three of each */
+    assert_int_equal(guessed_task(gap, 6, 60), KARMA_TASK_CLASSIFY);
+    assert_int_equal(guessed_task(ratings, 5, 60), KARMA_TASK_CLASSIFY);
+    assert_int_equal(guessed_task(codes, 13, 60), KARMA_TASK_CLASSIFY);
+    assert_int_equal(guessed_task(halves, 11, 60), KARMA_TASK_CLASSIFY); /* every second number */
+    assert_int_equal(guessed_task(thirds, 11, 60), KARMA_TASK_REGRESS);
+    assert_int_equal(guessed_task(degrees, 11, 600), KARMA_TASK_REGRESS);
+    assert_int_equal(guessed_task(degrees, 10, 600), KARMA_TASK_CLASSIFY); /* so few may be anything */
+    assert_int_equal(guessed_task(many, 30, 600), KARMA_TASK_CLASSIFY);
+    assert_int_equal(guessed_task(many, 31, 600), KARMA_TASK_REGRESS);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_one_after_the_other_are_classes),
         cmocka_unit_test(a_step_function_is_called),
         cmocka_unit_test(cancelled_before_learning_gives_no_model),
         cmocka_unit_test(cancelled_later_keeps_what_was_learned),
