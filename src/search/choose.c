@@ -200,6 +200,11 @@ static void make_sum_one(karma_i_choice *choice) {
     for (size_t i = 0; i < choice->n; i++) choice->weights[i] /= sum;
 }
 
+void karma_i_choice_drop_light(karma_i_choice *choice, double least) {
+    drop_light(choice, least);
+    make_sum_one(choice);
+}
+
 karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_race *race,
                             const unsigned char *allowed, karma_i_row_loss_fn row_loss, const void *payload,
                             size_t most, karma_error *err) {

@@ -20,6 +20,8 @@ karma_status karma_i_choose(karma_i_choice *out, karma_rule rule, const karma_i_
                             const unsigned char *allowed, karma_i_row_loss_fn row_loss, const void *payload,
                             size_t most, karma_error *err);
 void karma_i_choice_clear(karma_i_choice *choice);
+/* Drops runs with at most this share of the weight, but not all; the other weights sum to 1 again. */
+void karma_i_choice_drop_light(karma_i_choice *choice, double least);
 
 /* The mean over the judged folds. */
 double karma_i_run_value(const karma_i_race *race, size_t run);

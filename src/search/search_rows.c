@@ -56,6 +56,9 @@ static const double USUAL_MACHINES = 8.0, MOST_EXACT_ROWS = 4000.0;
  * outputs × machines if there are too many rows for an exact fit. */
 static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
 
+/* If candidates were tried on a sample, machines below this share of the weight are not learned. */
+static const double LEAST_LARGE_SHARE = 0.01;
+
 /* Passes over the rows for one machine. A large C can take thousands of passes to reach the last digits of
  * its optimum, which make no difference to the scores; the last fit has the same limit. */
 enum { MOST_PASSES = 300 };
@@ -346,6 +349,7 @@ static karma_status plan_choice(planned_choice *out, search_state *s, karma_rule
                                 size_t most, karma_error *err) {
     KARMA_TRY(
         karma_i_choose(&out->choice, rule, &s->race, allowed, karma_i_judge_row_loss(&s->judge), &s->judge, most, err));
+    if (s->sample) karma_i_choice_drop_light(&out->choice, LEAST_LARGE_SHARE);
     return karma_i_choice_plan(&out->plan, &out->choice, &s->race, err);
 }
 

@@ -27,12 +27,12 @@ enum {
     FEW_FEATURES = 200,
     MOST_CG_STEPS = 60,
     STALE_CG_STEPS = 10, /* a factor that needs more is replaced */
-    SAMPLE_PER_FEATURE = 4,
+    SAMPLE_PER_FEATURE = 2,
     PASSES_AFTER_STOP = 8 /* of the remaining outputs: an output without weights would disturb the others */
 };
 
-/* A factor may always cost this much work (rows × features²), whatever the number of features. */
-static const double CHEAP_FACTOR = 4e9;
+/* A factor may always cost this much work (rows × features²), with few features and with many. */
+static const double CHEAP_FACTOR = 4e9, CHEAP_LARGE_FACTOR = 1e9;
 /* Conjugate gradients stop when the preconditioned residual has fallen to this share: the next step does the
  * rest.
  */
@@ -185,7 +185,8 @@ static karma_status find_bent(group *g, karma_error *err) {
 
 /* The number of rows, of all processes, that a factor is summed over. */
 static size_t sample_size(const group *g) {
-    double p = (double)g->problem->features->n_features, affordable = CHEAP_FACTOR / (p * p);
+    double p = (double)g->problem->features->n_features;
+    double affordable = (p <= FEW_FEATURES ? CHEAP_FACTOR : CHEAP_LARGE_FACTOR) / (p * p);
     return (size_t)fmin((double)g->all_bent, fmax(SAMPLE_PER_FEATURE * p, affordable));
 }
 

@@ -28,6 +28,8 @@ typedef struct karma_i_problem {
     const double *row_weights;  /* s_i >= 0, row-major, n_outputs per row; NULL: all 1 */
     /* Coefficients near the solution; NULL: none are known. The solution is the same: they only save time. */
     const double *start;
+    /* Landmarks are not compared with half as many of them: another machine of the same model was. */
+    int skips_halves;
     /* The first n_deciding outputs decide together between classes; 0: the task is not to classify. */
     size_t n_deciding;
     /* For rows split over processes, which only the solver nystrom supports: how they are split, and where to
