@@ -40,21 +40,28 @@ karma_status karma_i_review_spellings(karma_i_review_state *s, const karma_i_col
     return karma_i_review_find(s, kind, number, a, (double)b, err);
 }
 
+/* The level that is a mark such as -; n_levels: there is none. Beside + it is a sign. */
+static size_t find_mark(const karma_i_column *column) {
+    size_t mark = column->n_levels;
+    for (size_t l = column->n_levels; l-- > 0;) {
+        if (strspn(column->levels[l], "+") == strlen(column->levels[l])) return column->n_levels;
+        if (karma_i_level_is_mark(column->levels[l])) mark = l;
+    }
+    return mark;
+}
+
 karma_status karma_i_review_marks(karma_i_review_state *s, size_t j, karma_error *err) {
     const karma_i_column *column = &s->table->attributes[j];
     if (column->kind != KARMA_COLUMN_CATEGORY) return KARMA_OK;
-    for (size_t l = 0; l < column->n_levels; l++)
-        if (karma_i_level_is_mark(column->levels[l])) return karma_i_review_find(s, KARMA_FINDING_MARK, j, l, 0.0, err);
-    return KARMA_OK;
+    size_t mark = find_mark(column);
+    return mark < column->n_levels ? karma_i_review_find(s, KARMA_FINDING_MARK, j, mark, 0.0, err) : KARMA_OK;
 }
 
 karma_status karma_i_review_class_marks(karma_i_review_state *s, size_t t, karma_error *err) {
     const karma_i_column *column = &s->table->targets[t].column;
     if (column->kind != KARMA_COLUMN_CATEGORY) return KARMA_OK;
-    for (size_t l = 0; l < column->n_levels; l++)
-        if (karma_i_level_is_mark(column->levels[l]))
-            return karma_i_review_find(s, KARMA_FINDING_CLASS_MARK, t, l, 0.0, err);
-    return KARMA_OK;
+    size_t mark = find_mark(column);
+    return mark < column->n_levels ? karma_i_review_find(s, KARMA_FINDING_CLASS_MARK, t, mark, 0.0, err) : KARMA_OK;
 }
 
 /* Numbers that surveys and instruments write for a missing value. */

@@ -350,6 +350,12 @@ class Messy(Case):
             found = self.finding(self.text(lambda x: f"{x:.2f}", label=lambda l: mark if next(count) % 5 == 0 else l))
             self.assertIn(f"target 'label': '{mark}' is a class of its own. If it stands for a missing label, use option 'missing' '{mark}'", found)
 
+    def test_plus_and_minus(self):
+        """A dash beside a plus is a sign, not a missing value."""
+        for more in ({"label": lambda l: "+" if l == "yes" else "-"}, {"colour": lambda c: {"red": "+", "green": "-"}.get(c, "++")}):
+            self.assertNotIn("stands for a missing", self.finding(self.text(lambda x: f"{x:.2f}", **more)))
+        self.assertIn("stands for a missing label", self.finding(self.text(lambda x: f"{x:.2f}", label=lambda l: "plus" if l == "yes" else "-")))
+
     def test_codes_among_labels(self):
         """-999 in a target of numbers would be learned as a label like any other."""
         code = rf"target 'amount': 12 rows have (-999|99999), far from all other labels. If it stands for a missing label, use --missing '\1'"
