@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "prep/leaves.h"
 #include "prep/precomputed.h"
+#include "table/review_levels.h"
 
 enum { UNKNOWN = KARMA_I_UNKNOWN };
 
@@ -107,6 +108,38 @@ static void notice_spelling(const char *const *unknown, size_t n_unknown, const 
                            unknown[i], absent[j]);
             return;
         }
+}
+
+enum { MOST_COMPARED_LEVELS = 500, MOST_SPELT_COLUMNS = 3 };
+
+/* The first unseen level of a column that differs from a known one only in upper and lower case. */
+static int find_spelling(const char **unseen, const char **meant, const ptrdiff_t *match, const karma_i_column *known,
+                         const karma_i_column *column) {
+    if (known->n_levels > MOST_COMPARED_LEVELS || column->n_levels > MOST_COMPARED_LEVELS) return 0;
+    for (size_t l = 0; l < column->n_levels; l++)
+        for (size_t k = 0; match[l] == UNKNOWN && k < known->n_levels; k++)
+            if (karma_i_levels_are_alike(column->levels[l], known->levels[k])) {
+                *unseen = column->levels[l], *meant = known->levels[k];
+                return 1;
+            }
+    return 0;
+}
+
+static void notice_level_spelling(const karma_i_matching *m, const karma_i_recipe *recipe, const karma_table *table,
+                                  const karma_hooks *hooks) {
+    size_t n_told = 0;
+    for (size_t j = 0; j < m->n_attributes && n_told < MOST_SPELT_COLUMNS; j++) {
+        const char *unseen, *meant;
+        if (m->attribute[j] == UNKNOWN || !m->level[j]) continue;
+        const karma_i_column *known = &recipe->columns[m->attribute[j]];
+        if (!find_spelling(&unseen, &meant, m->level[j], known, &table->attributes[j])) continue;
+        n_told++;
+        karma_i_notice(
+            hooks,
+            "column '%.60s': '%.40s' may be the model's '%.40s', but counts as unseen: categories are found by "
+            "their exact text",
+            known->name, unseen, meant);
+    }
 }
 
 static karma_status report_differences(const ptrdiff_t *match, const karma_i_recipe *recipe, const karma_table *table,
@@ -291,6 +324,7 @@ karma_status karma_i_recipe_encode(karma_i_rows **out, double *divisors, const k
     karma_i_rows *rows = NULL;
     KARMA_TRY(karma_i_recipe_match(&match, recipe, table, err));
     karma_status st = report_differences(match.attribute, recipe, table, hooks, err);
+    if (st == KARMA_OK) notice_level_spelling(&match, recipe, table, hooks);
     if (st == KARMA_OK) st = new_encoded(&rows, recipe, table->n_rows, err);
     if (st == KARMA_OK && recipe->is_sparse)
         st = encode_sparse_rows(rows, divisors, recipe, table, match.attribute, err);

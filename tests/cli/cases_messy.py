@@ -381,6 +381,14 @@ class Messy(Case):
             self.ok("train", "plain.csv", "--target", "label", "--effort", "off", "-o", "m.karma")
             self.ok("predict", "m.karma", "d.csv", notes=notes)
 
+    def test_categories_in_another_spelling(self):
+        self.write("plain.csv", self.plain)
+        self.ok("train", "plain.csv", "--target", "label", "--effort", "off", "-o", "m.karma")
+        says = "column 'colour': 'RED' may be the model's 'red', but counts as unseen: categories are found by their exact text"
+        for text, notes in (("RED", [says, "cells unlike the training rows: 'colour'"]), ("crimson", ["cells unlike the training rows: 'colour'"])):
+            self.write("d.csv", self.plain.replace(",red,", f",{text},"))
+            self.ok("predict", "m.karma", "d.csv", notes=notes)
+
     def test_comments_above_the_delimiter(self):
         """Some programs write comments above the line that spreadsheets need."""
         comment = [r"1 line above the header that starts with # is skipped"]
