@@ -36,10 +36,11 @@ typedef struct karma_ranks {
 /* Reads a CSV file of which every process keeps a part: bytes of the file that start and end between records, so that
  * all processes read at once. Kinds of columns and levels of categories are those of the whole file. Then rows move
  * between neighbours until each process has whole granules (docs/scale.md). Ids are not kept. karma_fit learns from
- * such a table with the solver nystrom and all kernels but forest, and karma_search without a time limit; the model is the same, to the last bit, for any number of processes, and every
- * process has it. `ranks` must outlive the table. Errors: those of karma_table_read, KARMA_ERR_OPTION for formats and
- * files that cannot be read in parts. An error of one process is returned by all. Cost: that of karma_table_read for a
- * part of the rows. Threads: one at a time per communicator. */
+ * such a table with the solver nystrom and all kernels but forest, and karma_search without a time limit; the model is
+ * the same, to the last bit, for any number of processes, and every process has it. `ranks` must outlive the table.
+ * Errors: those of karma_table_read, KARMA_ERR_OPTION for formats and files that cannot be read in parts. An error of
+ * one process is returned by all. Cost: that of karma_table_read for a part of the rows. Threads: one at a time per
+ * communicator. */
 KARMA_API karma_status karma_table_read_split(karma_table **out, const char *path, const karma_read_options *options,
                                               const karma_ranks *ranks, const karma_hooks *hooks, karma_error *err);
 

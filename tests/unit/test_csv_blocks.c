@@ -178,7 +178,8 @@ static void errors_name_their_line(void **state) {
          "line %zu, column 'w': '-3' is not a row weight, 0 or a number from 1e-100 to 1e100"},
         {"id,1,\xff,1,2001-03-01,f,1,yes\n",
          "line %zu: byte 0xff is not UTF-8; convert the file to UTF-8, for example by iconv -f windows-1252 -t utf-8"},
-        {"id,1,\"a\"b,1,2001-03-01,f,1,yes\n", "line %zu, column 9: text after a closing quote"},
+        {"id,1,\"a\"b,1,2001-03-01,f,1,yes\n",
+         "line %zu, column 9: text after a closing quote; a quote inside quotes is written twice"},
         {"id,1e999,a,1,2001-03-01,f,1,yes\n", "line %zu, column 'x': '1e999' is not a finite number; if it stands for "
                                               "a missing value, use option 'missing' '1e999'"},
     };
