@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "prep/ranking.h"
 
 enum { MOST_KNOTS = 512 };
 
@@ -46,11 +47,6 @@ double karma_i_normal_quantile(double p) {
     return p <= 0.5 ? lower_quantile(p) : -lower_quantile(1.0 - p);
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The end of the cells that equal cells[first]. */
 static size_t end_of(const double *cells, size_t n, size_t first) {
     size_t end = first;
@@ -84,7 +80,7 @@ static void take_moments(karma_i_normal_scores *s, const double *cells, size_t n
 
 karma_status karma_i_normal_scores_learn(karma_i_normal_scores *out, double *cells, size_t n, karma_error *err) {
     size_t distinct = 0;
-    qsort(cells, n, sizeof *cells, by_value);
+    karma_i_sort_cells(cells, n);
     for (size_t first = 0; first < n; first = end_of(cells, n, first)) distinct++;
     double reach = -karma_i_normal_quantile(0.5 / (double)n);
     double step = distinct > MOST_KNOTS ? 2.0 * reach / (MOST_KNOTS - 2) : 0.0;

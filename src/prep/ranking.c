@@ -26,9 +26,58 @@ static karma_status new_ranking(karma_i_ranking *out, size_t n, karma_error *err
     return KARMA_OK;
 }
 
+/* -0 comes before 0, so that there is one order only. */
+static int comes_after(double x, double y) {
+    return x > y || (x == y && !signbit(x) && signbit(y));
+}
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return comes_after(x, y) - comes_after(y, x);
+}
+
+void karma_i_sort_cells(double *cells, size_t n) {
+    size_t sorted = 1;
+    while (sorted < n && !comes_after(cells[sorted - 1], cells[sorted])) sorted++;
+    if (sorted < n) qsort(cells, n, sizeof *cells, by_value);
+}
+
+/* Neighbouring sorted parts become one, from[start[k] ...] and the next. */
+static void merge(double *to, const double *from, size_t first, size_t middle, size_t end) {
+    for (size_t i = first, j = middle, at = first; at < end; at++)
+        to[at] = j == end || (i < middle && !comes_after(from[i], from[j])) ? from[i++] : from[j++];
+}
+
+/* Merges the sorted parts of all processes in pairs, pairs of pairs, and so on. */
+static karma_status merge_parts(karma_i_gathered *all, size_t n_parts, karma_error *err) {
+    double *from = (double *)(void *)all->bytes, *to = karma_i_alloc(all->start[n_parts] + 1, 1);
+    if (!to) return karma_i_fail_memory(err);
+    for (size_t width = 1; width < n_parts; width *= 2) {
+        for (size_t k = 0; k < n_parts; k += 2 * width) {
+            size_t middle = k + width < n_parts ? k + width : n_parts,
+                   end = k + 2 * width < n_parts ? k + 2 * width : n_parts;
+            merge(to, from, all->start[k] / sizeof *to, all->start[middle] / sizeof *to, all->start[end] / sizeof *to);
+        }
+        double *before = from;
+        from = to;
+        to = before;
+    }
+    karma_i_free(to);
+    all->bytes = (char *)from;
+    return KARMA_OK;
+}
+
+karma_status karma_i_sort_cells_of_all(karma_i_gathered *out, double *cells, size_t n, const karma_ranks *ranks,
+                                       karma_error *err) {
+    karma_i_gathered all;
+    karma_i_sort_cells(cells, n);
+    KARMA_TRY(karma_i_ranks_gather(&all, cells, n * sizeof *cells, ranks, err));
+    karma_status st = merge_parts(&all, ranks->size, err);
+    if (st == KARMA_OK)
+        *out = all;
+    else
+        karma_i_gathered_clear(&all);
+    return st;
 }
 
 static uint8_t byte_of(double share) {
@@ -37,7 +86,7 @@ static uint8_t byte_of(double share) {
 
 karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n, karma_error *err) {
     size_t distinct = 0;
-    qsort(cells, n, sizeof *cells, by_value);
+    karma_i_sort_cells(cells, n);
     for (size_t i = 0; i < n; i++) distinct += i == 0 || cells[i] != cells[i - 1];
     karma_i_ranking r;
     KARMA_TRY(new_ranking(&r, distinct, err));
@@ -57,10 +106,20 @@ karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n
 /* Quantiles from this many cells are accurate enough. */
 enum { MOST_BINNED_CELLS = 200000 };
 
-static size_t thin_out(double *cells, size_t n) {
-    size_t step = (n + MOST_BINNED_CELLS - 1) / MOST_BINNED_CELLS, kept = 0;
-    for (size_t i = 0; step > 1 && i < n; i += step) cells[kept++] = cells[i];
-    return step > 1 ? kept : n;
+karma_status karma_i_thin_out(size_t *left, double *cells, size_t n, const karma_ranks *ranks, karma_error *err) {
+    karma_i_gathered counts;
+    size_t before = 0, all = 0, kept = 0;
+    KARMA_TRY(karma_i_ranks_gather(&counts, &n, sizeof n, ranks, err));
+    for (size_t k = 0; k < ranks->size; k++) {
+        if (k == ranks->rank) before = all;
+        all += ((const size_t *)(const void *)counts.bytes)[k];
+    }
+    karma_i_gathered_clear(&counts);
+    size_t step = (all + MOST_BINNED_CELLS - 1) / MOST_BINNED_CELLS;
+    for (size_t i = 0; step > 1 && i < n; i++)
+        if ((before + i) % step == 0) cells[kept++] = cells[i];
+    *left = step > 1 ? kept : n;
+    return KARMA_OK;
 }
 
 /* A bin is full after n_left / bins_left cells, so that cells of frequent values count for fewer bins. */
@@ -82,8 +141,8 @@ static size_t find_limits(double limits[KARMA_I_RANK_BYTES], const double *cells
 karma_status karma_i_ranking_learn_bins(karma_i_ranking *out, double *cells, size_t n, karma_error *err) {
     double limits[KARMA_I_RANK_BYTES];
     size_t distinct = 0;
-    n = thin_out(cells, n);
-    qsort(cells, n, sizeof *cells, by_value);
+    KARMA_TRY(karma_i_thin_out(&n, cells, n, &karma_i_one_rank, err));
+    karma_i_sort_cells(cells, n);
     for (size_t i = 0; i < n; i++) distinct += i == 0 || cells[i] != cells[i - 1];
     size_t n_limits = find_limits(limits, cells, n, distinct);
     karma_i_ranking r;

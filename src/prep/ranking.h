@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/archive.h"
+#include "base/messages.h"
 
 typedef struct karma_i_ranking {
     size_t n;        /* distinct training values; 0: the attribute is not ranked */
@@ -15,6 +16,15 @@ typedef struct karma_i_ranking {
     uint8_t *at;     /* rank of the value itself */
     uint8_t *beyond; /* rank of what lies between it and the next; of the last: its own */
 } karma_i_ranking;
+
+/* Ascending, -0 before 0. */
+void karma_i_sort_cells(double *cells, size_t n);
+/* The cells of all processes, sorted: each sorts its own n, which are in place, and all merge them. */
+karma_status karma_i_sort_cells_of_all(karma_i_gathered *out, double *cells, size_t n, const karma_ranks *ranks,
+                                       karma_error *err);
+/* Keeps those of this process's n cells that bins are learned from: if all processes have very many, some of them,
+ * evenly spaced. */
+karma_status karma_i_thin_out(size_t *n_kept, double *cells, size_t n, const karma_ranks *ranks, karma_error *err);
 
 /* From the observed training cells, which are sorted in place; n > 0. */
 karma_status karma_i_ranking_learn(karma_i_ranking *out, double *cells, size_t n, karma_error *err);

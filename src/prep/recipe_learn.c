@@ -299,7 +299,8 @@ static karma_status learn_from_cells(karma_i_recipe *r, size_t to, const karma_i
     karma_status (*learn)(karma_i_recipe *, size_t, const karma_i_column *, double *, size_t, const style *,
                           karma_error *) = is_scored(column, s) ? learn_scores : learn_ranking;
     if (ranks->size == 1) return learn(r, to, column, cells, n, s, err);
-    KARMA_TRY(karma_i_ranks_gather(&all, cells, n * sizeof *cells, ranks, err));
+    if (is_ranked(column, s) && s->bins_numbers) KARMA_TRY(karma_i_thin_out(&n, cells, n, ranks, err));
+    KARMA_TRY(karma_i_sort_cells_of_all(&all, cells, n, ranks, err));
     karma_status st = learn(r, to, column, (double *)(void *)all.bytes, all.start[ranks->size] / sizeof *cells, s, err);
     karma_i_gathered_clear(&all);
     return st;

@@ -21,6 +21,7 @@
 #include "table/rows_dense.h"
 #include "table/rows_sparse.h"
 #include "tempfile.h"
+#include "threadranks.h"
 
 /* --- ranks --------------------------------------------------------------------------------------------- */
 
@@ -430,6 +431,53 @@ static void sparse_rows_encode_what_dense_ones_do(void **state) {
     free(text);
 }
 
+/* --- cells of several processes ------------------------------------------------------------------------ */
+
+enum { SHARED_CELLS = 450001 };
+static double shared_cells[SHARED_CELLS], sorted_cells[SHARED_CELLS], thinned_cells[SHARED_CELLS];
+static size_t n_thinned;
+
+static void sort_part(member *m) {
+    size_t first = m->ranks.rank * SHARED_CELLS / m->ranks.size,
+           end = (m->ranks.rank + 1) * SHARED_CELLS / m->ranks.size;
+    size_t n = end - first;
+    double *own = malloc(n * sizeof *own);
+    karma_i_gathered all = {0};
+    if (!own) abort();
+    memcpy(own, shared_cells + first, n * sizeof *own);
+    m->status = karma_i_sort_cells_of_all(&all, own, n, &m->ranks, &m->err);
+    if (m->status != KARMA_OK || memcmp(all.bytes, sorted_cells, sizeof sorted_cells) != 0) abort();
+    karma_i_gathered_clear(&all);
+    memcpy(own, shared_cells + first, n * sizeof *own);
+    m->status = karma_i_thin_out(&n, own, n, &m->ranks, &m->err);
+    if (m->status == KARMA_OK) m->status = karma_i_ranks_gather(&all, own, n * sizeof *own, &m->ranks, &m->err);
+    if (m->status != KARMA_OK || all.start[m->ranks.size] != n_thinned * sizeof *own ||
+        memcmp(all.bytes, thinned_cells, n_thinned * sizeof *own) != 0)
+        abort();
+    karma_i_gathered_clear(&all);
+    free(own);
+}
+
+/* Sorting and thinning over processes give what they give in one; -0 and 0 have an order. */
+static void cells_of_processes_are_sorted_together(void **state) {
+    (void)state;
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 5);
+    for (size_t i = 0; i < SHARED_CELLS; i++)
+        shared_cells[i] = i % 5 == 0 ? 0.0 : i % 5 == 1 ? -0.0 : floor(300.0 * karma_i_rng_normal(&rng));
+    memcpy(sorted_cells, shared_cells, sizeof sorted_cells);
+    karma_i_sort_cells(sorted_cells, SHARED_CELLS);
+    for (size_t i = 1; i < SHARED_CELLS; i++) {
+        double x = sorted_cells[i - 1], y = sorted_cells[i];
+        assert_true(x < y || (x == y && !(signbit(y) && !signbit(x))));
+    }
+    for (size_t i = 0; i < SHARED_CELLS; i += 3) thinned_cells[n_thinned++] = shared_cells[i]; /* of three 200,000 */
+    for (size_t size = 1; size <= 6; size++) {
+        member members[MOST_RANKS];
+        run_together(members, size, sort_part, NULL);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_are_what_counting_gives),
@@ -441,6 +489,7 @@ int main(void) {
         cmocka_unit_test(models_with_ranks_survive_a_file),
         cmocka_unit_test(sparse_models_survive_a_file),
         cmocka_unit_test(sparse_rows_encode_what_dense_ones_do),
+        cmocka_unit_test(cells_of_processes_are_sorted_together),
     };
     return cmocka_run_group_tests_name("ranking", tests, NULL, NULL);
 }
