@@ -293,7 +293,7 @@ static int run(tool *t) {
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "name the column of the label with --target COL");
-    else if ((code = check_memory(t, table, 1.0 + FILLED_COPIES)) != EXIT_DONE)
+    else if ((code = check_memory(t, table, 1.0, FILLED_COPIES)) != EXIT_DONE)
         ;
     else if (karma_compare_with(&comparison, table, &t->fit, &t->search, &t->compare, trees.items, trees.count,
                                 &t->hooks, &err) != KARMA_OK)

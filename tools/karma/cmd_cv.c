@@ -139,7 +139,7 @@ static int run(tool *t) {
         code = fail(path, &err);
     else if (karma_table_n_targets(table) == 0)
         code = fail_usage(t, "name the column of the label with --target COL");
-    else if ((code = check_memory(t, table, 1.0)) != EXIT_DONE)
+    else if ((code = check_memory(t, table, 1.0, 0.0)) != EXIT_DONE)
         ;
     else if (cross_validate(&cv, &folds, t, table, &err) != KARMA_OK)
         code = fail(path, &err);

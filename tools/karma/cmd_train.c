@@ -241,7 +241,7 @@ static int run(tool *t) {
                           t->read.format == KARMA_FORMAT_RATINGS ? ", or --item ID and --like THRESHOLD" : "");
     else if ((code = make_compact(t, table)) != EXIT_DONE)
         ; /* the reason was printed */
-    else if ((code = agree(t, check_memory(t, table, 0.0))) != EXIT_DONE)
+    else if ((code = agree(t, check_memory(t, table, 0.0, 0.0))) != EXIT_DONE)
         ;
     else if (start_clock(t, started), karma_search(&model, table, &t->fit, &t->search, &t->hooks, &err) != KARMA_OK)
         code = fail(path, &err);

@@ -73,13 +73,15 @@ static void note_memory(const tool *t, const karma_table *table, double needed, 
                 needed / 1e9);
 }
 
-int check_memory(tool *t, const karma_table *table, double more_copies) {
-    enum { CELL = 12 };
-    double cells = (double)karma_table_n_rows(table) * (double)karma_table_n_attributes(table);
-    double needed = karma_estimate_memory(table, &t->fit, &t->search) + more_copies * CELL * cells;
+int check_memory(tool *t, const karma_table *table, double copies, double filled_copies) {
+    enum { CELL = 12, ROW = 16 }; /* bytes of an observed cell, and of a row's place and label */
+    double rows = (double)karma_table_n_rows(table), observed = (double)karma_table_n_observed(table);
+    double filled = CELL * rows * (double)karma_table_n_attributes(table);
+    double more = copies * (CELL * observed + ROW * rows) + filled_copies * filled;
+    double needed = karma_estimate_memory(table, &t->fit, &t->search) + more;
     double limit = address_space();
     t->estimated_bytes = needed;
-    note_memory(t, table, needed, more_copies * CELL * cells);
+    note_memory(t, table, needed, more);
     if (limit == INFINITY) return EXIT_DONE;
     int64_t threads = t->fit.threads > 0 ? t->fit.threads : sysconf(_SC_NPROCESSORS_ONLN);
     double room = limit - taken_space() - (double)threads * (BLAS_BUFFER + STACK);

@@ -118,9 +118,9 @@ int tool_parse(tool *t, int argc, char **argv, int *wants_help);
 /* limits.c: EXIT_DONE, or EXIT_USAGE after saying that the system does not allow as many threads as --threads wants. */
 int check_threads(tool *t);
 /* Estimates the memory of a run before it begins, with this many copies of the table in addition to those of a
- * search, and shows it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that the limit on address space is
- * below it. */
-int check_memory(tool *t, const karma_table *table, double more_copies);
+ * search, and copies without missing cells, and shows it on a terminal. EXIT_DONE, or EXIT_FAILED after saying that
+ * the limit on address space is below it. */
+int check_memory(tool *t, const karma_table *table, double copies, double filled_copies);
 /* The peak memory of this process, in bytes. */
 double peak_bytes(void);
 /* The struct inside the tool that a group's options belong to. */
