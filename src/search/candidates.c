@@ -125,7 +125,7 @@ typedef struct scope {
     const karma_names *fixed;
     unsigned fixed_settings; /* bits of karma_i_setting: these are fixed by the options */
     const karma_fit_options *options;
-    int has_numbers, has_holes, has_subspace, has_forest;
+    int has_ranks, has_holes, has_subspace, has_forest;
     int is_fine; /* many values of C: for high efforts, and if there are few kernels */
 } scope;
 
@@ -142,6 +142,11 @@ enum { MOST_SUBSPACE_FEATURES = 1000 };
  * faster. */
 enum { MOST_FOREST_COLUMNS = 1000 };
 
+/* Linear kernels visit only the cells that two rows have in common; ranks, all columns. In wide tables that are mostly
+ * empty, such as ratings, they would take nearly all of the time. */
+enum { MOST_RANK_COLUMNS = 1000 };
+static const double MOSTLY_EMPTY = 0.1;
+
 static scope look_at(const karma_i_race *race, const karma_names *fixed) {
     const karma_table *table = race->table;
     scope s = {.fixed = fixed, .options = &race->task->options};
@@ -151,7 +156,9 @@ static scope look_at(const karma_i_race *race, const karma_names *fixed) {
         n_numbers += is_number != 0;
         n_features += is_number ? 1 : table->attributes[j].n_levels;
     }
-    s.has_numbers = n_numbers > 0;
+    double cells = (double)table->n_rows * (double)table->n_attributes;
+    int is_empty = (double)table->row_start[table->n_rows] < MOSTLY_EMPTY * cells;
+    s.has_ranks = n_numbers > 0 && (table->n_attributes <= MOST_RANK_COLUMNS || !is_empty);
     s.has_holes = table->row_start[table->n_rows] < table->n_rows * table->n_attributes;
     s.has_forest = table->n_attributes <= MOST_FOREST_COLUMNS || is_fixed(&s, "kernel");
     s.has_subspace = n_features > 2 && n_features <= MOST_SUBSPACE_FEATURES;
@@ -220,7 +227,7 @@ static int fits_outer(const sketch *k, karma_outer kept) {
 }
 
 static int is_worth_it(const sketch *k, const scope *s) {
-    if (!s->has_numbers && uses_kind(k, KARMA_KERNEL_RANK) && !is_fixed(s, "kernel")) return 0;
+    if (!s->has_ranks && uses_kind(k, KARMA_KERNEL_RANK) && !is_fixed(s, "kernel")) return 0;
     if (!s->has_holes && k->first.gamma != 1) return 0;
     if (!s->has_forest && (uses_kind(k, KARMA_KERNEL_BOOST) || uses_kind(k, KARMA_KERNEL_FOREST))) return 0;
     if (!s->has_subspace && (uses_kind(k, KARMA_KERNEL_SUBSPACE) || uses_kind(k, KARMA_KERNEL_RELEVANCE))) return 0;

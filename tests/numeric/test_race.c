@@ -462,6 +462,31 @@ static void zero_imputation_is_always_a_candidate(void **state) {
     }
 }
 
+/* In wide tables that are mostly empty only kernels of common cells are tried, unless the user asks for ranks. */
+static void ranks_are_not_for_wide_and_empty_tables(void **state) {
+    (void)state;
+    static const char *const kernel[] = {"kernel"};
+    static const struct {
+        table_plan plan;
+        int has_ranks;
+    } cases[] = {
+        {{20, 1001, 0, 0, 0.05, 2, 1.0}, 0}, {{20, 1001, 0, 0, 0.5, 2, 1.0}, 1}, {{20, 900, 0, 0, 0.05, 2, 1.0}, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        karma_table *table = draw_labelled(&cases[i].plan, 2);
+        karma_fit_options o = tight_options(1);
+        racing r;
+        candidates(&r, table, KARMA_EFFORT_NORMAL, &o, NULL, 0);
+        assert_int_equal(count_with(&r.race, "rank") > 0, cases[i].has_ranks);
+        assert_true(count_with(&r.race, "linear") > 0);
+        finish(&r);
+        o.kernel = "rank";
+        candidates(&r, table, KARMA_EFFORT_NORMAL, &o, kernel, 1);
+        assert_true(count_with(&r.race, "rank") > 0);
+        finish(&r);
+        karma_table_free(table);
+    }
+}
+
 static void what_is_fixed_is_kept(void **state) {
     (void)state;
     static const char *const kernel[] = {"kernel"}, *const gamma[] = {"gamma"}, *const outer[] = {"outer"},
@@ -851,6 +876,7 @@ int main(void) {
         cmocka_unit_test(slow_entries_may_come_last),
         cmocka_unit_test(lack_of_time_drops_only_slow_recipes),
         cmocka_unit_test(zero_imputation_is_always_a_candidate),
+        cmocka_unit_test(ranks_are_not_for_wide_and_empty_tables),
         cmocka_unit_test(what_is_fixed_is_kept),
         cmocka_unit_test(a_committee_is_not_searched),
         cmocka_unit_test(rules_choose_by_their_definition),
