@@ -126,7 +126,7 @@ static void check_runs(const karma_table *table, const char *const *kernels, siz
     run(&r);
     size_t K = r.task.n_outputs, n = karma_table_n_rows(table) * K;
     assert_int_equal(r.race.n_runs, n_kernels * PATH.n);
-    for (size_t c = 0; c < r.race.n_runs; c++) {
+    for (size_t c = 0; c < n_kernels * PATH.n; c++) {
         const karma_i_race_run *one = &r.race.runs[c];
         const char *kernel = kernels[c / PATH.n];
         double *wanted = out_of_fold(table, &o, kernel, PATH.factors[c % PATH.n]), spread = 0.0;
