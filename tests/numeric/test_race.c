@@ -719,13 +719,56 @@ static void soft_weights(double *p, const racing *r, size_t n) {
     for (size_t k = 0; k < n; k++) p[k] /= sum;
 }
 
+enum { RUNS = 4 };
+
+/* Scores of numbers: errors of the first two runs cancel, the third is a copy of the first. */
+static void draw_scores(racing *r, karma_i_rng *rng) {
+    size_t n = r->race.table->n_rows;
+    for (size_t i = 0; i < n; i++) {
+        double y = r->race.table->targets[0].value[i], a = karma_i_rng_normal(rng), b = karma_i_rng_normal(rng);
+        for (size_t at = i; at < r->folds.n_repeats * n; at += n) {
+            r->race.runs[0].scores[at] = (float)(y + 3.0 * a);
+            r->race.runs[1].scores[at] = (float)(y - 3.0 * a + b);
+            r->race.runs[2].scores[at] = (float)(y + 3.0 * a);
+            r->race.runs[3].scores[at] = (float)(y + 2.0 * a + 2.0 * b);
+        }
+    }
+}
+
+static void judge_scores(racing *r) {
+    double *own = malloc(r->race.table->n_rows * sizeof *own);
+    assert_non_null(own);
+    for (size_t f = 0; f < r->race.n_done; f++) {
+        karma_i_fold fold;
+        assert_int_equal(karma_i_fold_test(&fold, &r->folds, f, NULL), KARMA_OK);
+        for (size_t k = 0; k < RUNS; k++) {
+            for (size_t i = 0; i < fold.test->n_rows; i++) own[i] = (double)r->race.runs[k].scores[fold.test_rows[i]];
+            assert_int_equal(karma_i_goal_value(&r->race.runs[k].values[f], &r->judge, &r->task, fold.test, own, NULL),
+                             KARMA_OK);
+        }
+        karma_i_fold_clear(&fold);
+    }
+    free(own);
+}
+
+/* No weights near w have a smaller objective, and the soft weights p have a much larger one. */
+static void no_weights_are_better(const racing *r, const double *w, const double *p, karma_i_rng *rng) {
+    double least = reweighed_objective(r, w, p, RUNS);
+    for (int trial = 0; trial < 2000; trial++) {
+        double other[RUNS], total = 0.0, size = pow(10.0, -4.0 * karma_i_rng_uniform(rng));
+        for (size_t k = 0; k < RUNS; k++) total += other[k] = fmax(w[k], 1e-9) * exp(size * karma_i_rng_normal(rng));
+        for (size_t k = 0; k < RUNS; k++) other[k] /= total;
+        assert_true(reweighed_objective(r, other, p, RUNS) > least - 1e-4);
+    }
+    assert_true(reweighed_objective(r, p, p, RUNS) > least + 1.0);
+}
+
 /* Numbers: no other weights than the committee's have a smaller objective. Two candidates whose errors cancel get more
  * weight than by their own errors, and a copy shares its weight. */
 static void a_committee_of_numbers_fits_its_scores(void **state) {
     (void)state;
-    enum { N = 80, RUNS = 4 };
     static const karma_i_C_grid one = {1, {1}, {0}};
-    table_plan plan = {N, 3, 0, 0, 0.8, 0, 1.0};
+    table_plan plan = {80, 3, 0, 0, 0.8, 0, 1.0};
     karma_table *table = draw_labelled(&plan, 2);
     karma_fit_options o = tight_options(1);
     for (size_t repeats = 1; repeats <= 2; repeats++) {
@@ -736,26 +779,8 @@ static void a_committee_of_numbers_fits_its_scores(void **state) {
         start(&r, table, &o, repeats, NULL, 0);
         for (size_t k = 0; k < RUNS; k++) add(&r, KERNELS[k], &one);
         r.race.n_done = repeats * FOLDS;
-        for (size_t i = 0; i < N; i++) {
-            double y = table->targets[0].value[i], a = karma_i_rng_normal(&rng), b = karma_i_rng_normal(&rng);
-            for (size_t rep = 0; rep < repeats; rep++) {
-                r.race.runs[0].scores[rep * N + i] = (float)(y + 3.0 * a);
-                r.race.runs[1].scores[rep * N + i] = (float)(y - 3.0 * a + b);
-                r.race.runs[2].scores[rep * N + i] = (float)(y + 3.0 * a);
-                r.race.runs[3].scores[rep * N + i] = (float)(y + 2.0 * a + 2.0 * b);
-            }
-        }
-        for (size_t k = 0; k < RUNS; k++)
-            for (size_t f = 0; f < r.race.n_done; f++) {
-                karma_i_fold fold;
-                double own[N];
-                assert_int_equal(karma_i_fold_test(&fold, &r.folds, f, NULL), KARMA_OK);
-                for (size_t i = 0; i < fold.test->n_rows; i++)
-                    own[i] = (double)r.race.runs[k].scores[fold.test_rows[i]];
-                assert_int_equal(karma_i_goal_value(&r.race.runs[k].values[f], &r.judge, &r.task, fold.test, own, NULL),
-                                 KARMA_OK);
-                karma_i_fold_clear(&fold);
-            }
+        draw_scores(&r, &rng);
+        judge_scores(&r);
         assert_int_equal(
             karma_i_choose(&choice, KARMA_RULE_COMMITTEE, &r.race, NULL, karma_i_goal_row_loss, &r.judge, 9, NULL),
             KARMA_OK);
@@ -765,15 +790,7 @@ static void a_committee_of_numbers_fits_its_scores(void **state) {
         assert_true(fabs(sum - 1.0) < 1e-12);
         assert_true(w[1] > p[1] + 0.1);
         assert_true(fabs(w[0] - w[2]) < 1e-6);
-        double least = reweighed_objective(&r, w, p, RUNS);
-        for (int trial = 0; trial < 2000; trial++) {
-            double other[RUNS], total = 0.0, size = pow(10.0, -4.0 * karma_i_rng_uniform(&rng));
-            for (size_t k = 0; k < RUNS; k++)
-                total += other[k] = fmax(w[k], 1e-9) * exp(size * karma_i_rng_normal(&rng));
-            for (size_t k = 0; k < RUNS; k++) other[k] /= total;
-            assert_true(reweighed_objective(&r, other, p, RUNS) > least - 1e-4);
-        }
-        assert_true(reweighed_objective(&r, p, p, RUNS) > least + 1.0);
+        no_weights_are_better(&r, w, p, &rng);
         karma_i_choice_clear(&choice);
         /* by absolute error the weights stay soft */
         karma_i_judge absolute = r.judge;
