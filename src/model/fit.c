@@ -41,7 +41,7 @@ static karma_status fit(karma_model **out, const karma_table *table, const karma
     karma_model *model = karma_i_zalloc(1, sizeof *model);
     karma_status st = model ? fit_labelled(model, rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        model->info.n_unlabelled = karma_i_table_split(table).n_rows - karma_i_table_split(rows).n_rows;
+        model->info.n_unlabelled = karma_i_table_n_all(table) - karma_i_table_n_all(rows);
         *out = model;
     } else
         karma_model_free(model);

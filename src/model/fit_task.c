@@ -280,7 +280,7 @@ karma_status karma_i_fit_rows(karma_model *model, const karma_table *table, cons
     unsigned char is_needed[KARMA_N_KERNELS];
     mark_needed(is_needed, plan);
     if (table->reading) KARMA_TRY(karma_i_reading_new(&model->reading, table->reading, err));
-    model->info.n_rows = karma_i_table_split(table).n_rows;
+    model->info.n_rows = karma_i_table_n_all(table);
     model->info.n_columns = table->n_attributes;
     karma_status st = karma_i_outputs_fill(&outputs, &model->task, table, err);
     const karma_i_lesson lesson = {&model->task, table, &outputs, grown};

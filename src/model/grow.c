@@ -61,7 +61,7 @@ static karma_status grow(karma_i_recipe *recipe, karma_i_forest_growth growth, c
     size_t K = task->n_outputs;
     karma_i_rows *rows = NULL;
     karma_i_forest_options options =
-        options_of(&task->options, growth, recipe->n_attributes, karma_i_table_split(table).n_rows, K);
+        options_of(&task->options, growth, recipe->n_attributes, karma_i_table_n_all(table), K);
     karma_i_forest_loss *losses = karma_i_alloc(K, sizeof *losses);
     if (!losses) return karma_i_fail_memory(err);
     for (size_t k = 0; k < K; k++) losses[k] = loss_of(&outputs->losses[k]);

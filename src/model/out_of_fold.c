@@ -64,7 +64,7 @@ karma_status karma_i_out_of_fold(double *scores, int *cancelled, const karma_i_t
                                  karma_error *err) {
     size_t n_folds = (size_t)task->options.folds;
     karma_i_folds folds;
-    size_t n_rows = karma_i_table_split(table).n_rows;
+    size_t n_rows = karma_i_table_n_all(table);
     if (n_folds > n_rows) n_folds = n_rows;
     if (n_folds < 2) return karma_i_fail(err, KARMA_ERR_DATA, "cross-validation needs at least two labelled rows");
     KARMA_TRY(karma_i_folds_init(&folds, task, table, n_folds, 1, (uint64_t)task->options.seed, 0, err));

@@ -153,7 +153,7 @@ karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, 
         if (any) rows[n++] = i;
     }
     const char *name = table->targets[0].column.name, *more = table->n_targets > 1 ? " or the other targets" : "";
-    size_t n_all = karma_i_table_split(table).n_rows, labelled = n;
+    size_t n_all = karma_i_table_n_all(table), labelled = n;
     karma_status st = karma_i_ranks_add(&labelled, 1, karma_i_table_ranks(table), err);
     if (st == KARMA_OK && labelled == 0)
         st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);

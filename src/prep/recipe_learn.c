@@ -405,7 +405,7 @@ static const double SPARSE_SHARE = 0.1;
 
 static int should_be_sparse(const karma_i_recipe *r, const karma_table *table, size_t n_observed) {
     if (r->is_polar) return 0;
-    double cells = (double)karma_i_table_split(table).n_rows * (double)r->n_attributes;
+    double cells = (double)karma_i_table_n_all(table) * (double)r->n_attributes;
     if (r->n_attributes < SPARSE_FROM_ATTRIBUTES || (double)n_observed > SPARSE_SHARE * cells) return 0;
     for (size_t j = 0; j < r->n_attributes; j++)
         if (r->columns[j].kind != KARMA_COLUMN_NUMBER || r->rankings[j].n) return 0;
@@ -453,7 +453,7 @@ static karma_status learn_radius(karma_i_recipe *recipe, const karma_table *tabl
 /* Encoded copies of the rows that every process needs for a subspace; NULL: all rows are here, and all are needed. */
 static karma_status share_sample(karma_i_rows **out, const karma_i_recipe *recipe, const karma_table *table,
                                  const karma_i_rows *rows, karma_error *err) {
-    size_t n = karma_i_table_split(table).n_rows, count = karma_i_ppca_n_drawn(n, rows->n_features);
+    size_t n = karma_i_table_n_all(table), count = karma_i_ppca_n_drawn(n, rows->n_features);
     int is_split = karma_i_table_ranks(table)->size > 1;
     karma_table *copy = NULL;
     if (count == n && !is_split) return KARMA_OK;

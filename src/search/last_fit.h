@@ -34,12 +34,12 @@ typedef struct karma_i_last_fit {
  *
  * A sample favours kernels that need few rows. The contender is learned from and judged on the same rows as
  * the first model: if it does better, it becomes the model, and *contender_won is set. */
+karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
+                                  const karma_i_last_fit *fit, karma_error *err);
+
 /* If a choice was tried on a sample, its first model is learned from one of this many parts of the n_rows
  * other rows.
  */
 size_t karma_i_first_fit_parts(size_t n_rows);
-
-karma_status karma_i_last_fit_run(karma_model **out, int *contender_won, karma_search_info *info,
-                                  const karma_i_last_fit *fit, karma_error *err);
 
 #endif

@@ -79,7 +79,7 @@ static karma_status search_labelled(karma_model **out, const karma_table *table,
                                        : search_split(out, rows, most, fit, options, hooks ? hooks : &silent, err);
     if (st == KARMA_OK && labelled && ranks->size == 1) number_rows(*out, table);
     if (st == KARMA_OK) {
-        (*out)->info.n_unlabelled = karma_i_table_split(table).n_rows - karma_i_table_split(rows).n_rows;
+        (*out)->info.n_unlabelled = karma_i_table_n_all(table) - karma_i_table_n_all(rows);
         (*out)->task.options.step = NULL;
         (*out)->task.options.step_payload = NULL;
     }

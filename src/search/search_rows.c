@@ -289,7 +289,7 @@ static karma_status run_race(search_state *s, karma_error *err) {
 /* A sample with the class shares, or the distribution of numbers, of the whole: one fold of many. Every
  * process gets it. */
 static karma_status take_sample(search_state *s, size_t most, const karma_table *table, karma_error *err) {
-    size_t n_folds = (karma_i_table_split(table).n_rows + most - 1) / most;
+    size_t n_folds = (karma_i_table_n_all(table) + most - 1) / most;
     s->table = table;
     if (n_folds < 2) return KARMA_OK;
     KARMA_TRY(karma_i_folds_init(&s->samples, &s->task, table, n_folds, 1, (uint64_t)s->task.options.seed, 0, err));
@@ -387,7 +387,7 @@ static karma_status learn_choice(karma_model **out, search_state *s, const plann
                                   .judge = &s->judge,
                                   .rule = (karma_rule)s->options->rule,
                                   .most_machines = most,
-                                  .n_rows = karma_i_table_split(rows).n_rows,
+                                  .n_rows = karma_i_table_n_all(rows),
                                   .seconds = karma_i_now() - s->began,
                                   .end = how_it_ended(s)};
     karma_i_last_fit fit = {.task = &s->task,
@@ -444,7 +444,7 @@ static karma_status agree_on_plan(const karma_i_plan *plan, const karma_ranks *r
 static karma_status finish(karma_model **out, search_state *s, const karma_table *rows, karma_error *err) {
     planned_choice chosen = {0}, contender = {0};
     karma_model *model = NULL;
-    size_t most = count_machines(s, karma_i_table_split(rows).n_rows);
+    size_t most = count_machines(s, karma_i_table_n_all(rows));
     int has_contender = 0;
     s->is_done_trying = 1;
     KARMA_TRY(karma_i_ranks_broadcast(&most, sizeof most, karma_i_table_ranks(rows), err));

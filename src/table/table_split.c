@@ -274,7 +274,7 @@ static karma_status gather_n_cells(size_t **out, const karma_table *table, karma
 
 karma_status karma_i_table_gather_labels(karma_table **out, size_t **n_cells, const karma_table *table,
                                          karma_error *err) {
-    size_t n = karma_i_table_split(table).n_rows, *index = karma_i_alloc(n, sizeof *index), *counts = NULL;
+    size_t n = karma_i_table_n_all(table), *index = karma_i_alloc(n, sizeof *index), *counts = NULL;
     karma_table *bare = NULL;
     karma_status st = index ? bare_rows(&bare, table, err) : karma_i_fail_memory(err);
     for (size_t i = 0; st == KARMA_OK && i < n; i++) index[i] = i;

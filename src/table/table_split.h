@@ -8,6 +8,10 @@
 static inline karma_i_partition karma_i_table_split(const karma_table *table) {
     return table->split.ranks ? table->split : karma_i_partition_whole(table->n_rows);
 }
+/* The rows of all processes. */
+static inline size_t karma_i_table_n_all(const karma_table *table) {
+    return karma_i_table_split(table).n_rows;
+}
 static inline const karma_ranks *karma_i_table_ranks(const karma_table *table) {
     return table->split.ranks ? table->split.ranks : &karma_i_one_rank;
 }
