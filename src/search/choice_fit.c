@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "model/fit_task.h"
 #include "model/splittable.h"
-#include "solve/nystrom.h"
 #include "solve/solver.h"
 #include "table/table_split.h"
 
@@ -19,9 +18,6 @@ enum { MOST_PASSES = 300, MOST_CHEAP_PASSES = 100000 };
 
 /* Up to this many rows it costs little that every process learns from all of them, and no notice says so. */
 enum { MOST_SILENT_ROWS = 8000 };
-
-/* Landmarks of machines that are averaged: this share of the rows, and at least so many. */
-static const double LANDMARK_SHARE = 0.05, LEAST_LANDMARKS = 500.0;
 
 /* Up to this many rows the matrix of a kernel is computed faster than its features; measured up to 2000. */
 enum { MOST_MATRIX_ROWS = 5000 };
@@ -104,20 +100,6 @@ static karma_status gather_rows(karma_table **out, const karma_i_last_fit *f, co
     return st;
 }
 
-/* The landmarks of each machine. Of a mean of several machines for classes, each needs fewer if there are few rows:
- * yrbss was as accurate with half of them. R2 of numbers fell by 0.001. */
-static int64_t landmarks_of(const karma_i_last_fit *f, const karma_table *table) {
-    const karma_fit_options *options = &f->task->options;
-    size_t n_rows = karma_i_table_n_all(table), n_machines = 0, usual = karma_i_count_landmarks(options, n_rows);
-    for (size_t m = 0; m < f->plan->n_members; m++) /* trees with their own values need none */
-        for (size_t c = 0; c < f->plan->members[m].machines.n; c++)
-            n_machines += f->plan->members[m].machines.factors[c] != 0.0;
-    for (size_t t = 0; t < f->task->n_heads; t++)
-        if (f->task->heads[t].labels.task != KARMA_TASK_CLASSIFY) n_machines = 1;
-    if (!f->samples || n_machines <= 1 || options->landmarks != (int64_t)KARMA_AUTO) return options->landmarks;
-    return (int64_t)fmin((double)usual, fmax(LEAST_LANDMARKS, LANDMARK_SHARE * (double)n_rows));
-}
-
 karma_status karma_i_choice_fit(karma_model **out, const karma_i_last_fit *f, const karma_table *table,
                                 const karma_i_fit_settings *how, karma_error *err) {
     timed_hooks timed = {f->hooks, how->deadline, 0, 0, f->is_interrupted};
@@ -125,9 +107,7 @@ karma_status karma_i_choice_fit(karma_model **out, const karma_i_last_fit *f, co
     karma_hooks encoding = {progress_of_encoding, notice, &timed}, solving = {progress_in_time, notice, &timed};
     karma_fit_options *options = &f->task->options;
     int solver = options->solver;
-    int64_t landmarks = options->landmarks;
     options->subspace_rank = f->race->subspace_rank;
-    options->landmarks = landmarks_of(f, table);
     options->solver = solver_of(f, table, how->solver);
     if (karma_i_plan_n_machines(f->plan) == 1) options->tolerance = f->tolerance;
     if (f->passes_are_ours) options->passes = count_passes(karma_i_table_n_all(table), how->solver);
@@ -137,10 +117,8 @@ karma_status karma_i_choice_fit(karma_model **out, const karma_i_last_fit *f, co
         st = karma_i_fit_task(out, f->task, f->plan, all ? all : table, how->grown, &encoding, &solving, err);
     karma_table_free(all);
     options->solver = solver;
-    options->landmarks = landmarks;
     if (st != KARMA_OK) return st;
     (*out)->task.options.solver = solver;
-    (*out)->task.options.landmarks = landmarks;
     if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;
     return KARMA_OK;
 }
