@@ -70,6 +70,24 @@ void karma_options_init_size(const karma_option_table *table, void *options, siz
     }
 }
 
+int karma_i_option_is_default(const karma_option *option, const void *options) {
+    const void *field = const_field_of(option, options);
+    switch (option->kind) {
+    case KARMA_OPTION_INTEGER:
+        return *(const int64_t *)field == (int64_t)option->initial;
+    case KARMA_OPTION_REAL:
+        return *(const double *)field == option->initial;
+    case KARMA_OPTION_CHOICE:
+    case KARMA_OPTION_SWITCH:
+        return *(const int *)field == (int)option->initial;
+    case KARMA_OPTION_TEXT:
+        return !*(char *const *)field || !**(char *const *)field;
+    case KARMA_OPTION_NAMES:
+        return ((const karma_names *)field)->count == 0;
+    }
+    return 1;
+}
+
 void karma_options_clear(const karma_option_table *table, void *options) {
     size_t size = size_of(options);
     for (size_t i = 0; i < table->count; i++) {

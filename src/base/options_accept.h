@@ -10,6 +10,9 @@ karma_status karma_i_options_borrow(const karma_option_table *table, void *to, c
 /* The same, and every bound is checked: how a public function takes its options. */
 karma_status karma_i_options_accept(const karma_option_table *table, void *to, const void *from, karma_error *err);
 
+/* Whether the option has the value that karma_options_init gives it; texts and lists: whether it is empty. */
+int karma_i_option_is_default(const karma_option *option, const void *options);
+
 /* Adds a copy of a text to a list. */
 karma_status karma_i_names_add(karma_names *names, const char *text, karma_error *err);
 

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/options_accept.h"
 #include "model/fit_task.h"
+#include "model/idle_options.h"
 #include "model/left_out.h"
 #include "model/probabilities.h"
 #include "model/splittable.h"
@@ -25,6 +26,7 @@ static karma_status fit_labelled(karma_model *model, const karma_table *rows, co
     KARMA_TRY(check_copies(&model->task, rows, err));
     KARMA_TRY(karma_i_fit_rows(model, rows, NULL, hooks, hooks, err));
     KARMA_TRY(karma_i_calibrate_model(model, rows, hooks, err));
+    karma_i_notice_idle_options(model, hooks);
     model->task.options.step = NULL; /* belongs to the caller, and training is over */
     model->task.options.step_payload = NULL;
     return KARMA_OK;

@@ -34,6 +34,9 @@ static void add_values(double *sum, const void *values, size_t first, size_t end
     for (size_t i = first; i < end; i++) *sum += ((const double *)values)[i];
 }
 
+/* Coefficients are at most about as large as C, and those of model files at most 1e250. */
+static const double LARGEST_C = 1e200;
+
 /* The C of the options; for auto, the value that gives the average row the weight of a unit vector in the
  * objective: m / mean k(x,x). */
 static karma_status choose_C(double *C, const karma_fit_options *options, const karma_i_problem *problem,
@@ -47,6 +50,11 @@ static karma_status choose_C(double *C, const karma_fit_options *options, const 
     karma_status st = karma_i_partition_sum(&sum, 1, &split, add_values, diagonal, err);
     karma_i_free(diagonal);
     if (st == KARMA_OK) *C = sum > 0.0 ? n * n / sum : 1.0;
+    if (st == KARMA_OK && !(*C <= LARGEST_C))
+        st = karma_i_fail(err, KARMA_ERR_DATA,
+                          "the values are too small to learn from: the mean of k(x,x) is %.3g (option 'standardise=on' "
+                          "gives columns a standard deviation of 1)",
+                          sum / n);
     return st;
 }
 

@@ -104,12 +104,30 @@ static karma_status check_names(const karma_names *names, const char *flag, cons
     return KARMA_OK;
 }
 
-static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
+/* Features are in single precision, and so are their products. `largest`: room for a number per attribute. */
+static karma_status check_magnitudes_of(double *largest, const karma_table *table, karma_error *err) {
+    static const double smallest = 1e-15;
     for (size_t k = 0; k < karma_table_n_observed(table); k++)
-        if (fabs(table->cell_value[k]) > KARMA_I_LARGEST_VALUE)
+        largest[table->cell_owner[k]] = fmax(largest[table->cell_owner[k]], fabs(table->cell_value[k]));
+    KARMA_TRY(karma_i_ranks_largest(largest, table->n_attributes, karma_i_table_ranks(table), err));
+    for (size_t j = 0; j < table->n_attributes; j++) {
+        if (largest[j] > KARMA_I_LARGEST_VALUE)
             return karma_i_fail(err, KARMA_ERR_DATA, "column '%s': values beyond 1e9 need option 'standardise=on'",
-                                table->attributes[table->cell_owner[k]].name);
+                                table->attributes[j].name);
+        if (largest[j] > 0.0 && largest[j] < smallest)
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "column '%s': its largest value is %.3g, and values as small as that need option "
+                                "'standardise=on'",
+                                table->attributes[j].name, largest[j]);
+    }
     return KARMA_OK;
+}
+
+static karma_status check_magnitudes(const karma_table *table, karma_error *err) {
+    double *largest = karma_i_zalloc(table->n_attributes, sizeof *largest);
+    karma_status st = largest ? check_magnitudes_of(largest, table, err) : karma_i_fail_memory(err);
+    karma_i_free(largest);
+    return st;
 }
 
 /* Observed cells of all processes. */

@@ -9,8 +9,10 @@
 #include "eval/metric_table.h"
 #include "karma/search.h"
 #include "model/fold.h"
+#include "model/idle_options.h"
 #include "model/model.h"
 #include "search/goal.h"
+#include "search/without_search.h"
 #include "table/table_split.h"
 
 _Static_assert((int)KARMA_N_GOALS <= KARMA_MOST_GOALS, "arrays by goal have room for every goal");
@@ -207,6 +209,10 @@ static karma_status run_fold(karma_cv *cv, covered *cover, const fold_visitor *v
     if (st == KARMA_OK && karma_i_progress(hooks, "judging", cv->n_done, own.n_folds))
         st = karma_i_fail(err, KARMA_ERR_CANCELLED, "interrupted");
     if (st == KARMA_OK) st = judge_fold(cv, cover, visitor, model, fold, (size_t)fit->threads, err);
+    if (st == KARMA_OK && cv->n_done == 0 && !model->search) { /* the same in all folds */
+        karma_i_notice_idle_search(search, 1, hooks);
+        karma_i_notice_idle_options(model, hooks);
+    }
     if (st == KARMA_OK) {
         cv->n_cut_short += model->search && model->search->end != KARMA_SEARCH_COMPLETE;
         const char *kernel = model->task.options.kernel ? model->task.options.kernel : "linear";

@@ -11,6 +11,7 @@
 #include "search/estimate.h"
 #include "search/goal.h"
 #include "search/search_rows.h"
+#include "search/without_search.h"
 #include "table/table_split.h"
 
 /* Turns indices among the labelled rows into indices of the table. Both ascend. */
@@ -95,7 +96,10 @@ karma_status karma_search(karma_model **out, const karma_table *table, const kar
     karma_error fault = {0};
     KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &options, search, err));
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, err));
-    if (options.effort == KARMA_EFFORT_OFF) return karma_fit(out, table, &own_fit, hooks, err);
+    if (options.effort == KARMA_EFFORT_OFF) {
+        karma_i_notice_idle_search(&options, 0, hooks);
+        return karma_fit(out, table, &own_fit, hooks, err);
+    }
     if (options.effort == KARMA_EFFORT_AUTO) options.effort = KARMA_EFFORT_NORMAL;
     karma_status st = search_labelled(&model, table, &own_fit, &options, hooks, &fault);
     st = karma_ranks_agree(karma_i_table_ranks(table), st, &fault);

@@ -135,7 +135,7 @@ static karma_status choose_rho(double *rho, const karma_i_problem *problem, cons
     KARMA_TRY(log_norm_bound(&magnitude, &log_big_gamma, problem, err));
     karma_regret_terms terms = {
         .lipschitz = largest_lipschitz(problem),
-        .magnitude = fmax(magnitude, 1e-300),
+        .magnitude = magnitude > 0.0 ? magnitude : 1.0, /* rows of zeros: all scores are 0 for every ρ */
         .log_big_gamma = log_big_gamma,
         .log_B = log(options->B),
         .lambda = 1.0, /* not used in ρ, but must be in its range */

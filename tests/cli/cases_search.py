@@ -272,6 +272,38 @@ class Searching(Case):
             with self.subTest(option=option):
                 self.assertIn("cv", self.searched(*option, "--json").json())
 
+    def test_options_without_effect_are_named(self):
+        """Each option with a model that does not use it, and with one that does."""
+        self.write("n.csv", "a,b,y,z\n" + "".join(f"{i % 7},{i % 5},{'pq'[i % 7 > 3]},{i % 11}.5\n" for i in range(40)))
+        pairs = [("--degree 3", "", "--outer poly"), ("--offset 2", "", "--outer poly"), ("--width 2", "--outer poly", "--outer laplace"),
+                 ("--series 1,1", "", "--outer series"), ("--gamma 3", "--kernel boost", "--kernel rank"), ("--scale 3", "--kernel subspace", ""),
+                 ("--rank-form centred", "", "--kernel rank"), ("--mu 2", "--kernel subspace", "--kernel union"),
+                 ("--subspace-rank 1", "", "--kernel subspace"), ("--subspace-noise column", "", "--kernel subspace"),
+                 ("--space ranks", "", "--kernel subspace"), ("--refine 2", "--kernel rank", "--kernel subspace"),
+                 ("--trees 9", "", "--kernel boost"), ("--leaves 9", "--kernel rank", "--kernel forest"),
+                 ("--landmarks 9", "", "--solver nystrom"), ("--schedule regret", "", "--solver online"), ("--shuffle off", "", "--solver online"),
+                 ("--average off", "--solver batch", "--solver online"), ("--rho 2", "--solver online", "--solver online --schedule regret"),
+                 ("--B 2", "--solver online --schedule regret --rho 1", "--solver online --schedule regret"),
+                 ("--tolerance 0.01", "--solver online", "--solver batch"), ("--time 9", "", "--effort quick"),
+                 ("--goal auc", "", "--effort quick"), ("--choose best", "", "--effort quick")]
+        def told(*args):
+            run = self.run_karma(*args)
+            self.assertEqual(run.code, 0, str(run))
+            return re.findall(r"(--\S+) has no effect", run.err)
+
+        for option, idle, used in pairs:
+            name, *value = option.split()
+            for command in (["train", "n.csv", "-o", "m.karma"], ["cv", "n.csv", "--folds", "2"]):
+                plain = [*command, "--target", "y", "--ignore", "z", name, *value]
+                judged = command[0] == "cv" and name == "--goal"  # cv prints the metric that is the goal
+                self.assertEqual(told(*plain, *(idle or "--effort off").split()), [] if judged else [name], (option, idle))
+            self.assertEqual(told("train", "n.csv", "-o", "m.karma", "--target", "y", "--ignore", "z", name, *value, *(used or "--effort off").split()), [], (option, used))
+        numbers = ["train", "n.csv", "-o", "m.karma", "--target", "z", "--task", "regress", "--ignore", "y", "--effort", "off"]
+        for option, idle, used in (("--tube", "huber", "epsilon-insensitive"), ("--huber", "absolute", "huber")):
+            self.assertEqual(told(*numbers, option, "2", "--loss", idle), [option])
+            self.assertEqual(told(*numbers, option, "2", "--loss", used), [])
+        self.assertEqual(told(*numbers, "--quantile", "0.1,0.9"), [])
+
     def test_options_beside_an_effort_are_kept(self):
         self.two_classes(n=40)
         got = self.searched(*QUICK, "--kernel", "rank", "--json").json()

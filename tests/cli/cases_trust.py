@@ -124,6 +124,17 @@ class Scales(Case):
             self.write_csv("d.csv", ["a", "y"], rows)
             self.fails("train", "d.csv", "--target", "y", "--effort", "off", "-o", "m.karma", says=says)
 
+    def test_small_values_without_standardisation(self):
+        """Products of such values are 0 in single precision: nothing would be learned, and nothing said."""
+        rows = [[repr(i % 7 * 1e-160), i % 5, "pq"[i % 7 > 3]] for i in range(40)]
+        self.write_csv("d.csv", ["a", "b", "y"], rows)
+        command = ("train", "d.csv", "--target", "y", "--effort", "off", "--ignore", "b", "-o", "m.karma")
+        note = "determines the target"
+        for kernel in ("linear", "subspace"):
+            self.fails(*command, "--kernel", kernel, "--standardise", "off", notes=1,
+                       says="column 'a': its largest value is 6e-160, and values as small as that need --standardise on")
+        self.ok(*command, notes=[note])
+
 
 class Properties(Case):
     def clinic(self, n_rows):
