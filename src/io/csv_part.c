@@ -5,41 +5,23 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/messages.h"
+#include "io/csv_place.h"
 #include "io/feed.h"
 
 enum { CHUNK_BYTES = 1 << 20 };
 
 /* --- where records start ------------------------------------------------------------------------------- */
 
-/* The state between two characters: at the start of a field, in a field without quotes, in a quoted field, or
- * after a quote in it, which ends the field or is doubled. Also inside a no-break space, the bytes c2 a0,
- * which counts as a blank at the start. */
-typedef enum place { FIELD_START, IN_SPACE, IN_FIELD, IN_QUOTES, BEHIND_QUOTE, N_PLACES } place;
-
 /* The effect of a stretch of text on each state that it may start in. */
 typedef struct stretch {
-    unsigned char end[N_PLACES];
-    size_t first[N_PLACES];        /* the first start of a record, an offset in the file; NONE: no record starts here */
-    size_t lines_before[N_PLACES]; /* line feeds of the stretch before it */
+    unsigned char end[KARMA_I_N_PLACES];
+    size_t
+        first[KARMA_I_N_PLACES]; /* the first start of a record, an offset in the file; NONE: no record starts here */
+    size_t lines_before[KARMA_I_N_PLACES]; /* line feeds of the stretch before it */
     size_t n_lines;
 } stretch;
 
 #define NONE SIZE_MAX
-
-static int is_blank(char c, const unsigned char *ends_field) {
-    return (c == ' ' || c == '\t') && !ends_field[(unsigned char)c];
-}
-
-/* The rules of csv_scan.c: a quote is special at the start of a field only, where blanks may precede it. */
-static place step(place at, char c, const unsigned char *ends_field) {
-    if (at == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
-    if (at == BEHIND_QUOTE && c == '"') return IN_QUOTES;
-    if (ends_field[(unsigned char)c]) return FIELD_START;
-    if (at == IN_SPACE && c == '\xa0') return FIELD_START;
-    if (at == FIELD_START && c == '\xc2') return IN_SPACE;
-    if (at == FIELD_START) return c == '"' ? IN_QUOTES : is_blank(c, ends_field) ? FIELD_START : IN_FIELD;
-    return IN_FIELD;
-}
 
 static size_t count_lines(const char *text, size_t n) {
     size_t count = 0;
@@ -47,42 +29,46 @@ static size_t count_lines(const char *text, size_t n) {
     return count;
 }
 
-static void note_start(stretch *s, place from, const char *text, const char *line_end, size_t offset) {
+static void note_start(stretch *s, karma_i_csv_place from, const char *text, const char *line_end, size_t offset) {
     size_t length = (size_t)(line_end - text);
     s->first[from] = offset + length + 1;
     s->lines_before[from] = s->n_lines + count_lines(text, length + 1);
 }
 
 /* Reads text with quotes, character by character. */
-static void walk(stretch *s, place from, const char *text, size_t n, size_t offset, const unsigned char *ends_field) {
-    place at = (place)s->end[from];
+static void walk(stretch *s, karma_i_csv_place from, const char *text, size_t n, size_t offset,
+                 const unsigned char *ends_field) {
+    karma_i_csv_place at = (karma_i_csv_place)s->end[from];
     for (size_t i = 0; i < n; i++) {
-        int ends_line = text[i] == '\n' && at != IN_QUOTES;
-        at = step(at, text[i], ends_field);
+        int ends_line = text[i] == '\n' && at != KARMA_I_IN_QUOTES;
+        at = karma_i_csv_step(at, text[i], ends_field);
         if (ends_line && s->first[from] == NONE) note_start(s, from, text, text + i, offset);
     }
     s->end[from] = (unsigned char)at;
 }
 
 /* Text without quotes: only its last characters and its first line feed matter. */
-static void skip(stretch *s, place from, const char *text, size_t n, size_t offset, const unsigned char *ends_field) {
+static void skip(stretch *s, karma_i_csv_place from, const char *text, size_t n, size_t offset,
+                 const unsigned char *ends_field) {
     const char *line_end = s->first[from] == NONE ? memchr(text, '\n', n) : NULL;
     size_t i = n;
-    if (s->end[from] == IN_QUOTES || n == 0) return;
+    if (s->end[from] == KARMA_I_IN_QUOTES || n == 0) return;
     if (line_end) note_start(s, from, text, line_end, offset);
-    while (i > 0 && (is_blank(text[i - 1], ends_field) || text[i - 1] == '\xc2' || text[i - 1] == '\xa0')) i--;
-    place at = i > 0 ? FIELD_START : (place)s->end[from];
-    for (size_t k = i > 0 ? i - 1 : 0; k < n; k++) at = step(k + 1 == i ? IN_FIELD : at, text[k], ends_field);
+    while (i > 0 && (karma_i_csv_is_blank(text[i - 1], ends_field) || text[i - 1] == '\xc2' || text[i - 1] == '\xa0'))
+        i--;
+    karma_i_csv_place at = i > 0 ? KARMA_I_FIELD_START : (karma_i_csv_place)s->end[from];
+    for (size_t k = i > 0 ? i - 1 : 0; k < n; k++)
+        at = karma_i_csv_step(k + 1 == i ? KARMA_I_IN_FIELD : at, text[k], ends_field);
     s->end[from] = (unsigned char)at;
 }
 
 static void add_chunk(stretch *s, const char *text, size_t n, size_t offset, const unsigned char *ends_field) {
     int has_quotes = memchr(text, '"', n) != NULL;
-    for (unsigned from = 0; from < N_PLACES; from++)
+    for (unsigned from = 0; from < KARMA_I_N_PLACES; from++)
         if (has_quotes)
-            walk(s, (place)from, text, n, offset, ends_field);
+            walk(s, (karma_i_csv_place)from, text, n, offset, ends_field);
         else
-            skip(s, (place)from, text, n, offset, ends_field);
+            skip(s, (karma_i_csv_place)from, text, n, offset, ends_field);
     s->n_lines += count_lines(text, n);
 }
 
@@ -91,7 +77,7 @@ static karma_status look_at(stretch *s, const karma_i_feed *feed, size_t first, 
     char *text = karma_i_alloc(CHUNK_BYTES, 1);
     karma_status st = text ? KARMA_OK : karma_i_fail_memory(err);
     *s = (stretch){.n_lines = 0};
-    for (unsigned from = 0; from < N_PLACES; from++) {
+    for (unsigned from = 0; from < KARMA_I_N_PLACES; from++) {
         s->end[from] = (unsigned char)from;
         s->first[from] = NONE;
     }
@@ -113,7 +99,7 @@ typedef struct part {
 /* Rank 0 starts at the first row; others at the first record that starts in their stretch, or have nothing. */
 static part find_part(const stretch *all, size_t n, size_t rank, size_t start, size_t size, size_t first_line) {
     part p = {size, size, first_line};
-    place at = FIELD_START;
+    karma_i_csv_place at = KARMA_I_FIELD_START;
     size_t lines = first_line;
     int found = 0;
     for (size_t k = 0; k < n; k++) {
@@ -128,7 +114,7 @@ static part find_part(const stretch *all, size_t n, size_t rank, size_t start, s
             return p;
         }
         lines += all[k].n_lines;
-        at = (place)all[k].end[at];
+        at = (karma_i_csv_place)all[k].end[at];
     }
     return p;
 }

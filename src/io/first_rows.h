@@ -8,9 +8,9 @@
 typedef struct karma_i_first_rows karma_i_first_rows;
 
 /* Opens the file, or standard input for "-", and waits for its first n_records records (lines, but for line feeds
- * between quotes), or its end; 0: for none. `path` must outlive it. Fails with KARMA_ERR_CANCELLED if the progress hook
- * asks to stop while it waits, and as karma_i_feed_open does. */
-karma_status karma_i_first_rows_open(karma_i_first_rows **out, const char *path, size_t n_records,
+ * in quoted fields), or its end; 0: for none. `delimiter` as in karma_read_options. `path` must outlive it. Fails
+ * with KARMA_ERR_CANCELLED if the progress hook asks to stop while it waits, and as karma_i_feed_open does. */
+karma_status karma_i_first_rows_open(karma_i_first_rows **out, const char *path, size_t n_records, int delimiter,
                                      const karma_hooks *hooks, karma_error *err);
 void karma_i_first_rows_free(karma_i_first_rows *first);
 /* Its name in messages. */

@@ -49,6 +49,19 @@ static karma_status learn_task(karma_i_task *out, const karma_table *table, karm
     return karma_i_task_learn(out, table, options, hooks, err);
 }
 
+/* Says which rows are meant: with more of them there might be labels, or another class. */
+static karma_status learn_first_task(karma_i_task *out, const karma_table *first, karma_fit_options *fit,
+                                     const karma_online_options *options, const karma_hooks *hooks, karma_error *err) {
+    karma_error fault = {0};
+    karma_status st = learn_task(out, first, fit, hooks, &fault);
+    if (st == KARMA_OK) return st;
+    if (st == KARMA_ERR_DATA && first->n_rows >= (size_t)options->warm_up)
+        return karma_i_fail(err, st, "%s (the first %zu rows decide on it: option 'warm-up' sets how many these are)",
+                            fault.message, first->n_rows);
+    if (err) *err = fault;
+    return st;
+}
+
 static karma_status check_plan(const karma_i_plan *plan, karma_error *err) {
     if (karma_i_plan_is_precomputed(plan))
         return karma_i_fail(err, KARMA_ERR_OPTION, "a stream has rows and no kernel values: option 'kernel'");
@@ -154,7 +167,7 @@ static karma_status make_online(karma_online *online, const karma_table *first, 
     karma_model *model = online->model = karma_i_zalloc(1, sizeof *model);
     if (!model) return karma_i_fail_memory(err);
     online->threads = karma_i_threads(fit->threads);
-    KARMA_TRY(learn_task(&model->task, first, fit, hooks, err));
+    KARMA_TRY(learn_first_task(&model->task, first, fit, options, hooks, err));
     KARMA_TRY(prepare(online, err));
     KARMA_TRY(karma_i_plan_parse(&model->plan, model->task.options.kernel, &model->task.options, err));
     KARMA_TRY(check_plan(&model->plan, err));
@@ -217,7 +230,7 @@ karma_status karma_online_load(karma_online **out, const char *path, size_t thre
 karma_status karma_online_rows(karma_row_stream **out, const karma_online *online, const char *path,
                                const karma_read_options *read, const karma_hooks *hooks, karma_error *err) {
     karma_i_first_rows *text = NULL;
-    KARMA_TRY(karma_i_first_rows_open(&text, path, 0, hooks, err));
+    KARMA_TRY(karma_i_first_rows_open(&text, path, 0, 0, hooks, err));
     return karma_i_row_stream_of_text(out, online->model, text, read, hooks, err);
 }
 
@@ -225,11 +238,14 @@ karma_status karma_online_start(karma_online **out, karma_row_stream **rows, con
                                 const karma_read_options *read, const karma_fit_options *fit,
                                 const karma_online_options *options, const karma_hooks *hooks, karma_error *err) {
     karma_online_options wanted;
+    karma_read_options reading;
     karma_i_first_rows *text = NULL;
     karma_table *first = NULL;
     karma_online *online = NULL;
     KARMA_TRY(karma_i_options_accept(karma_online_option_table(), &wanted, options, err));
-    KARMA_TRY(karma_i_first_rows_open(&text, path, (size_t)wanted.warm_up + 1, hooks, err)); /* and the header */
+    KARMA_TRY(karma_i_options_accept(karma_read_option_table(), &reading, read, err));
+    const size_t n_records = (size_t)wanted.warm_up + 1; /* and the header */
+    KARMA_TRY(karma_i_first_rows_open(&text, path, n_records, reading.delimiter, hooks, err));
     karma_status st = karma_i_table_read_supply(&first, karma_i_first_rows_name(text), karma_i_first_rows_part(text),
                                                 read, hooks, err);
     if (st == KARMA_OK) st = karma_online_new(&online, first, fit, options, hooks, err);
@@ -300,7 +316,11 @@ static karma_status take_row(karma_online *online, const karma_i_rows *rows, con
 static karma_status check_targets(const karma_i_task *task, const karma_table *table, karma_error *err) {
     for (size_t t = 0; t < task->n_heads; t++) {
         const karma_i_head *head = &task->heads[t];
-        if (t >= table->n_targets || strcmp(table->targets[t].column.name, head->name) != 0)
+        if (t < table->n_targets && strcmp(table->targets[t].column.name, head->name) != 0)
+            return karma_i_fail(err, KARMA_ERR_DATA,
+                                "the model learns column '%.100s', not '%.100s': leave option 'target' out", head->name,
+                                table->targets[t].column.name);
+        if (t >= table->n_targets)
             return karma_i_fail(err, KARMA_ERR_DATA,
                                 "the rows have no column '%s', which is the label to learn; does the first line name "
                                 "the columns?",

@@ -234,6 +234,8 @@ class Online(Case):
         self.fails("online", "--target", "answer", stdin=HEADER + "1,2,red,yes\n" * 30, says="only one class")
         self.ok("online", "d.csv", "--target", "answer", "--budget", "1", "-o", "one.karma", "--quiet")
         self.fails("online", "d.csv", "--continue", "one.karma", "--budget", "9", code=2, says="--budget cannot be changed")
+        self.fails("online", "d.csv", "--continue", "one.karma", "--target", "colour", notes=1,
+                   says="learns column 'answer', not 'colour': leave --target out")
         self.write("other.csv", "u,v\n1,2\n3,4\n")
         self.fails("online", "other.csv", "--continue", "one.karma", says="answer", notes=1)
         self.ok("train", "d.csv", "--target", "answer", "--kernel", "rank", "-o", "t.karma", "--quiet")
@@ -242,6 +244,56 @@ class Online(Case):
         for size in (0, 7, 300, len(whole) // 2, len(whole) - 1):
             self.write("cut.karma", whole[:size])
             self.fails("online", "d.csv", "--continue", "cut.karma", says="cut.karma")
+
+    def test_first_rows_without_another_class(self):
+        """The message says that more first rows may help: in the whole stream there are two classes."""
+        rows = ["%.3f,no\n" % (i / 7) for i in range(40)] + ["%.3f,%s\n" % (i, "yes" if i % 2 else "no") for i in range(40)]
+        self.write("late.csv", "a,y\n" + "".join(rows))
+        self.fails("online", "late.csv", "--target", "y", "--warm-up", "30",
+                   says="only one class, 'no'.*the first 30 rows.*--warm-up")
+        self.ok("online", "late.csv", "--target", "y", "--warm-up", "60", "--quiet")
+        self.write("none.csv", "a,y\n" + "".join(["%.3f,\n" % i for i in range(40)] + rows))
+        self.fails("online", "none.csv", "--target", "y", "--warm-up", "30", says="no row has a label.*--warm-up")
+
+    def test_a_quote_that_quotes_nothing(self):
+        """5" in a cell is a text with a quote. It does not make the lines after it one record, for which a pipe would be
+        waited for without end."""
+        rows = ["%.3f,%s,%s\n" % (i % 13, '5" pipe' if i == 10 else '"a\nrod"' if i == 90 else "rod", "yes" if i % 3 else "no")
+                for i in range(300)]
+        how = ["online", "--target", "y", "--warm-up", "80", "-o", "m.karma"]
+        for options in ([], ["--delimiter", "comma"]):
+            with self.subTest(options=options):
+                process = subprocess.Popen([KARMA, *how, *options, "--quiet", "--checkpoint", "100"], cwd=self.dir,
+                                           stdin=subprocess.PIPE)
+                process.stdin.write(("a,item,y\n" + "".join(rows[:200])).encode())
+                process.stdin.flush()
+                deadline = time.monotonic() + HUNG
+                while not os.path.exists(self.path("m.karma")):  # the pipe stays open
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.05)
+                process.stdin.write("".join(rows[200:]).encode())
+                process.stdin.close()
+                self.assertEqual(process.wait(timeout=HUNG), 0)
+                piped = self.read("m.karma")
+                self.write("d.csv", "a,item,y\n" + "".join(rows))
+                self.ok(*how, *options, "d.csv", "--quiet")
+                self.assertEqual(self.read("m.karma"), piped)
+                os.unlink(self.path("m.karma"))
+        # the first rows end within no quoted cell, with any quotes before
+        for warm_up in range(88, 94):
+            self.ok(*how, "d.csv", "--warm-up", str(warm_up), "--quiet")
+
+    def test_ctrl_c_before_the_model_begins(self):
+        process = subprocess.Popen([KARMA, "online", "--target", "answer", "-o", "m.karma"], cwd=self.dir, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdin.write(HEADER + "".join(lines(100)))
+        process.stdin.flush()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=HUNG)
+        self.assertEqual(process.returncode, 1)
+        self.assertRegex(err, r"interrupted after \d+ of the first 1001 lines, from which the model begins \(--warm-up\)")
+        self.assertFalse(os.path.exists(self.path("m.karma")))
 
     def test_a_bad_row_keeps_what_came_before(self):
         self.write("bad.csv", HEADER + "".join(lines(200)) + "1,2,red\n1,2,red,yes,9,9\n")
