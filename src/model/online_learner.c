@@ -7,6 +7,7 @@
 #include "base/options_accept.h"
 #include "base/threads.h"
 #include "io/first_rows.h"
+#include "io/numeral.h"
 #include "karma/stream.h"
 #include "model/outputs.h"
 #include "model/row_stream.h"
@@ -313,7 +314,27 @@ static karma_status take_row(karma_online *online, const karma_i_rows *rows, con
     return n + 1 == karma_i_stream_block(p->state.n_rows) ? end_block(online, err) : KARMA_OK;
 }
 
-static karma_status check_targets(const karma_i_task *task, const karma_table *table, karma_error *err) {
+static char decimal_mark(const karma_model *model) {
+    return model->reading && model->reading->decimal == KARMA_DECIMAL_COMMA ? ',' : '.';
+}
+
+/* Among labels that are texts because one of them is no number, names that one. */
+static karma_status fail_for_text(const karma_i_target *target, char mark, karma_error *err) {
+    const karma_i_column *column = &target->column;
+    const char *text = column->n_levels ? column->levels[0] : "";
+    for (size_t l = 0; l < column->n_levels; l++) {
+        double value;
+        unsigned how;
+        if (karma_i_numeral_parse(&value, &how, column->levels[l], strlen(column->levels[l]), mark)) continue;
+        text = column->levels[l];
+        break;
+    }
+    return karma_i_fail(err, KARMA_ERR_DATA,
+                        "column '%s' has labels that are no numbers, such as '%.60s', but numbers are learned",
+                        column->name, text);
+}
+
+static karma_status check_targets(const karma_i_task *task, char mark, const karma_table *table, karma_error *err) {
     for (size_t t = 0; t < task->n_heads; t++) {
         const karma_i_head *head = &task->heads[t];
         if (t < table->n_targets && strcmp(table->targets[t].column.name, head->name) != 0)
@@ -325,11 +346,8 @@ static karma_status check_targets(const karma_i_task *task, const karma_table *t
                                 "the rows have no column '%s', which is the label to learn; does the first line name "
                                 "the columns?",
                                 head->name);
-        const karma_i_column *column = &table->targets[t].column;
-        if (head->labels.task == KARMA_TASK_REGRESS && column->kind != KARMA_COLUMN_NUMBER)
-            return karma_i_fail(err, KARMA_ERR_DATA,
-                                "column '%s' has labels that are no numbers, such as '%.60s', but numbers are learned",
-                                head->name, column->n_levels ? column->levels[0] : "");
+        if (head->labels.task == KARMA_TASK_REGRESS && table->targets[t].column.kind != KARMA_COLUMN_NUMBER)
+            return fail_for_text(&table->targets[t], mark, err);
     }
     return refuse_weights(table, err);
 }
@@ -411,7 +429,7 @@ karma_status karma_online_learn(karma_online *online, const karma_table *table, 
     karma_model *model = online->model;
     karma_i_outputs outputs = {0};
     karma_i_rows *rows = NULL;
-    KARMA_TRY(check_targets(&model->task, table, err));
+    KARMA_TRY(check_targets(&model->task, decimal_mark(model), table, err));
     KARMA_TRY(karma_i_encoder_check_matrix(&model->encoder, model->info.n_columns, table, err));
     KARMA_TRY(karma_i_encoder_apply(&rows, &model->encoder, table, online->has_noted ? NULL : hooks, err));
     online->has_noted = 1;

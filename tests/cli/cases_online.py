@@ -347,3 +347,8 @@ class Online(Case):
                 self.assertIn("row 251: its label is too far", run.err)
                 self.assertIn("m.karma has the 250 rows before the error", run.err)
                 self.assertIn("250 rows", self.ok("inspect", "m.karma").out)
+
+    def test_a_label_that_is_no_number(self):
+        self.write("d.csv", "a;y\n" + "".join(f"{i % 17};{i % 29},5\n" for i in range(300)) + "1;broken\n2;3,5\n")
+        self.fails("online", "d.csv", "--target", "y", "--task", "regress", "--warm-up", "100", "--quiet",
+                   says="labels that are no numbers, such as 'broken'")
