@@ -433,6 +433,21 @@ class Validating(Case):
             right += self.ok("predict", "m.karma", "one.csv").rows()[1][0] == rows[left][-1]
         self.close_to(got["score"], right / 40, 1e-9, "rows left out one at a time")
 
+    def test_folds_of_one_row(self):
+        """One row has no R2, and rows of one class have no AUC: neither the text nor the page shows NaN."""
+        self.write("d.csv", "a,y\n" + "".join(f"{i % 5},{i / 4}\n" for i in range(6)))
+        self.write("c.csv", "a,y\n" + "".join(f"{i % 5},{'yes' if i % 2 else 'no'}\n" for i in range(6)))
+        for table, goal in (("d.csv", "R2"), ("c.csv", "AUC")):
+            run = self.run_karma("cv", table, "--target", "y", "--effort", "off", "--folds", "6", "--goal", goal.lower(), "--task",
+                                 "regress" if goal == "R2" else "classify", "--report", "cv.html")
+            self.assertEqual(run.code, 0, str(run))
+            self.assertRegex(run.out, rf"(?m)^  {goal} +-   cannot be computed.*--folds")
+            self.assertRegex(run.out, r"(?m)^  folds +-  -  -  -  -  -$")
+            self.assertNotRegex(run.out + self.read("cv.html").decode(), r"\bnan\b")
+        mixed = self.run_karma("cv", "d.csv", "--target", "y", "--effort", "off", "--folds", "4", "--goal", "r2")
+        self.assertRegex(mixed.out, r"(?m)^  R2 +-?\d")
+        self.assertRegex(mixed.out, r"(?m)^  folds .* -( |$)")
+
     def test_choices_are_made_without_the_fold(self):
         self.two_classes(n=45)
         run = self.ok("cv", "two.csv", "--target", "answer", *QUICK, "--folds", "3")

@@ -1,5 +1,6 @@
 /* karma cv: cross-validated scores. */
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "report_page.h"
@@ -54,8 +55,20 @@ static json_t *cv_json(const tool *t, const karma_cv *cv, const karma_table *tab
                      targets, "kernels", kernels, "estimated_bytes", t->estimated_bytes);
 }
 
+/* A fold of one row has no R2, and one of a single class no AUC. */
+static const char *score_text(char out[40], double score) {
+    if (isnan(score)) return "-";
+    (void)snprintf(out, 40, "%.*f", score_decimals(score), score);
+    return out;
+}
+
 /* One fold has no standard error. */
 static void print_goal(karma_goal goal, double mean, double error) {
+    if (isnan(mean)) {
+        printf("  %-18s -   cannot be computed: the folds are too small; use fewer --folds, or another --goal",
+               karma_goal_name(goal));
+        return;
+    }
     printf("  %-18s %.*f", karma_goal_name(goal), score_decimals(mean), mean);
     if (isfinite(error)) printf(" +- %.*f", score_decimals(mean), error);
 }
@@ -73,14 +86,13 @@ static void print_folds(const double *values, size_t n) {
     size_t longest = 0, width = terminal_width(STDOUT_FILENO), per_line = PER_LINE;
     char text[40];
     for (size_t f = 0; f < n; f++) {
-        size_t own = (size_t)snprintf(text, sizeof text, "%.*f", score_decimals(values[f]), values[f]);
+        size_t own = strlen(score_text(text, values[f]));
         if (own > longest) longest = own;
     }
     if (width && NAME + PER_LINE * (longest + 2) > width) per_line = (width - NAME) / (longest + 2);
     for (size_t f = 0; f < n; f++) {
         if (f % (per_line ? per_line : 1) == 0) printf("%s%-*s", f ? "\n" : "", NAME, f ? "" : "  folds");
-        printf("%s%*.*f", f % (per_line ? per_line : 1) ? "  " : " ", (int)longest, score_decimals(values[f]),
-               values[f]);
+        printf("%s%*s", f % (per_line ? per_line : 1) ? "  " : " ", (int)longest, score_text(text, values[f]));
     }
     putchar('\n');
 }
@@ -90,7 +102,7 @@ static void print_target(const karma_cv *cv, size_t t) {
     double constant = mean_of(target->majority, cv->n_done);
     print_goal(target->goal, target->mean, target->error);
     if (!isnan(constant)) printf("   a constant prediction: %.*f", score_decimals(constant), constant);
-    if (karma_goal_is_loss(target->goal)) fputs(", less is better", stdout);
+    if (karma_goal_is_loss(target->goal) && !isnan(target->mean)) fputs(", less is better", stdout);
     putchar('\n');
     print_folds(target->values, cv->n_done);
     for (int goal = KARMA_GOAL_AUTO + 1; goal < KARMA_N_GOALS; goal++)

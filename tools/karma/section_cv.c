@@ -68,9 +68,14 @@ static karma_status write_section(report *r, karma_error *err) {
         char error[40] = "";
         if (isfinite(target->error)) (void)snprintf(error, sizeof error, " \xC2\xB1 %.4f", target->error);
         page_heading(&r->page, "%s", karma_table_target_name(r->table, t));
-        page_paragraph(&r->page, "%s %.4f%s%s.", karma_goal_name(target->goal), target->mean, error,
-                       karma_goal_is_loss(target->goal) ? ", less is better" : "");
-        draw_folds(r, target, cv->n_done);
+        if (isnan(target->mean))
+            page_paragraph(&r->page, "%s cannot be computed, because the folds are too small.",
+                           karma_goal_name(target->goal));
+        else {
+            page_paragraph(&r->page, "%s %.4f%s%s.", karma_goal_name(target->goal), target->mean, error,
+                           karma_goal_is_loss(target->goal) ? ", less is better" : "");
+            draw_folds(r, target, cv->n_done);
+        }
         write_metrics(r, target);
     }
     return KARMA_OK;
