@@ -62,6 +62,9 @@ typedef struct karma_online_account {
     double mean_loss;      /* of the judged rows */
     double error_rate;     /* of the first target; 0 for regression */
     double majority_error; /* of always predicting the most frequent class of all these rows; 0 for regression */
+    /* of numbers, in their units, and 0 for classes: mean absolute errors of the predictions, and of always predicting
+     * the mean of the labels before */
+    double absolute_error, constant_error;
 } karma_online_account;
 /* Of the first target. */
 KARMA_API karma_task karma_online_task(const karma_online *online);

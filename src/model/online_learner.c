@@ -447,7 +447,10 @@ karma_status karma_online_learn(karma_online *online, const karma_table *table, 
 
 /* --- results ------------------------------------------------------------------------------------------- */
 
-static void fill_account(karma_online_account *out, const karma_i_stream_part *p, const karma_i_stream_state *state) {
+/* `factor`: from the units of the label to those of the solver. */
+static void fill_account(karma_online_account *out, const karma_i_stream_part *p, const karma_i_stream_state *state,
+                         double factor) {
+    const karma_i_stream_numbers *numbers = &state->numbers;
     size_t seen = p->n_unknown, most = 0;
     for (size_t k = 0; k < p->n_classes; k++) {
         seen += p->class_seen[k];
@@ -460,6 +463,10 @@ static void fill_account(karma_online_account *out, const karma_i_stream_part *p
                                   .n_unknown = p->n_unknown,
                                   .n_landmarks = state->landmarks->n_rows};
     if (state->n_labelled) out->mean_loss = state->loss / (double)state->n_labelled;
+    if (numbers->n) {
+        out->absolute_error = numbers->error / (double)numbers->n / factor;
+        out->constant_error = numbers->constant_error / (double)numbers->n / factor;
+    }
     if (!p->n_classes) return;
     if (judged) out->error_rate = (double)(state->n_errors + p->n_unknown) / (double)judged;
     if (seen) out->majority_error = 1.0 - (double)most / (double)seen;
@@ -470,7 +477,8 @@ karma_task karma_online_task(const karma_online *online) {
 }
 
 void karma_online_get_account(karma_online_account *out, const karma_online *online) {
-    fill_account(out, online->model->stream, &online->model->stream->state);
+    const karma_model *model = online->model;
+    fill_account(out, model->stream, &model->stream->state, model->task.heads[0].labels.factor);
 }
 
 /* The landmarks of the state become the support rows, and its machine the coefficients. */
@@ -529,7 +537,7 @@ karma_status karma_online_model(const karma_model **out, karma_online_account *a
     const karma_i_stream_state *state = waits ? &ahead : &p->state;
     karma_status st = show_state(model, state, err);
     if (st == KARMA_OK) {
-        fill_account(&own, p, state);
+        fill_account(&own, p, state, model->task.heads[0].labels.factor);
         fill_info(model, &own);
         if (account) *account = own;
         *out = model;

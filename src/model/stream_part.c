@@ -63,6 +63,20 @@ static karma_status archive_counts(karma_i_archive *a, karma_i_stream_part *p, s
     return karma_i_archive_number(a, "ridge", &p->ridge, DBL_MIN, LARGEST);
 }
 
+/* Absent in the first files of this format, whose rows are then not counted, and in models of classes. */
+static karma_status archive_numbers(karma_i_archive *a, karma_i_stream_numbers *numbers) {
+    int is_there = numbers->n > 0;
+    karma_i_archive_find(a, "numbers", &is_there);
+    if (!is_there) return KARMA_OK;
+    KARMA_TRY(karma_i_archive_enter(a, "numbers"));
+    KARMA_TRY(karma_i_archive_size(a, "labelled", &numbers->n, 1, SIZE_MAX / 2));
+    KARMA_TRY(karma_i_archive_number(a, "mean", &numbers->mean, -LARGEST, LARGEST));
+    KARMA_TRY(karma_i_archive_number(a, "error", &numbers->error, 0.0, DBL_MAX));
+    KARMA_TRY(karma_i_archive_number(a, "constant_error", &numbers->constant_error, 0.0, DBL_MAX));
+    karma_i_archive_leave(a);
+    return KARMA_OK;
+}
+
 static karma_status archive_waiting(karma_i_archive *a, karma_i_stream_part *p, const karma_i_encoder *encoder,
                                     size_t n_waiting, size_t n_outputs) {
     karma_i_shape shape = karma_i_matrix_shape(n_waiting, n_outputs);
@@ -93,6 +107,7 @@ static karma_status archive_part(karma_i_archive *a, karma_i_stream_part *p, con
     KARMA_TRY(karma_i_archive_f64(a, "machines", &p->state.weights, karma_i_matrix_shape(n_outputs, n), LARGEST));
     p->n_classes = n_classes;
     KARMA_TRY(karma_i_archive_sizes(a, "classes", &p->class_seen, karma_i_vector_shape(n_classes)));
+    KARMA_TRY(archive_numbers(a, &p->state.numbers));
     KARMA_TRY(karma_i_archive_enter(a, "wait"));
     KARMA_TRY(archive_waiting(a, p, encoder, n_waiting, n_outputs));
     karma_i_archive_leave(a);

@@ -143,6 +143,12 @@ static karma_status add_landmarks(karma_i_stream_state *out, const growth *g, co
 
 /* --- one block ----------------------------------------------------------------------------------------- */
 
+static void judge_number(karma_i_stream_numbers *numbers, double z, double y) {
+    numbers->error += fabs(z - y);
+    numbers->constant_error += fabs(numbers->mean - y);
+    numbers->mean += (y - numbers->mean) / (double)++numbers->n;
+}
+
 /* Turns the scores before the block into derivatives, in place; fills in curvatures[row] and updates the
  * account. */
 static karma_status judge(double *scores, double *curvatures, karma_i_stream_state *state,
@@ -156,6 +162,7 @@ static karma_status judge(double *scores, double *curvatures, karma_i_stream_sta
         for (size_t k = 0; k < K; k++) is_labelled |= weight[k] > 0.0;
         if (task->n_deciding && weight[0] > 0.0)
             state->n_errors += karma_i_decide(z, task->n_deciding) != karma_i_decide(y, task->n_deciding);
+        if (!task->n_deciding && weight[0] > 0.0) judge_number(&state->numbers, z[0], y[0]);
         for (size_t k = 0; k < K; k++) {
             const karma_i_loss *one = &task->losses[k];
             loss += weight[k] * one->value(z[k], y[k], one->parameter);

@@ -18,6 +18,15 @@
 #include "kernel/kernel.h"
 #include "solve/loss.h"
 
+/* How well numbers were predicted: the first output of the rows that have a label for it, in the units of the solver.
+ */
+typedef struct karma_i_stream_numbers {
+    size_t n;
+    double mean;           /* of the labels so far */
+    double error;          /* sum of |prediction - label| */
+    double constant_error; /* sum of |mean of the labels before it - label| */
+} karma_i_stream_numbers;
+
 /* What has been learned from the first n_rows rows. */
 typedef struct karma_i_stream_state {
     size_t n_rows;
@@ -28,6 +37,7 @@ typedef struct karma_i_stream_state {
     /* the account: rows with a label, the sum of their losses before they were learned, wrong decisions */
     size_t n_labelled, n_errors;
     double loss;
+    karma_i_stream_numbers numbers; /* zeros for classes */
 } karma_i_stream_state;
 
 /* What does not change. Everything is borrowed. */

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -76,6 +77,36 @@ class Online(Case):
         self.assertEqual(len(predicted), block)
         self.assertEqual(round(second["progressive_error"] * second["judged"]), round(first["progressive_error"] * first["judged"]) + errors)
         self.assertGreaterEqual(first["judged"], before["judged"])
+
+    def test_errors_of_numbers_have_a_baseline(self):
+        """Mean absolute errors in the units of the label: of predictions before learning, and of the mean of the labels before."""
+        rng, start = random.Random(8), 200
+        cells = [(rng.gauss(0, 1), rng.gauss(0, 1)) for _ in range(400)]
+        t, block = 0, 1
+        while t < start:  # the next block begins behind t rows and has 1 + t/8
+            t, block = t + block, 1 + (t + block) // 8
+
+        def stream(first, end, unit):
+            return "a,b,y\n" + "".join(f"{a!r},{b!r},{unit * (3 + a + b * b)!r}\n" for a, b in cells[first:end])
+
+        def account(result, name):
+            return result[name] * result["judged"]
+
+        for unit in (1.0, 1000.0):
+            first = self.learn("--target", "y", "--task", "regress", "--warm-up", "100", "-o", "m.karma", text=stream(0, t, unit))
+            labels = [unit * (3 + a + b * b) for a, b in cells[:t]]
+            means = [statistics.fmean(labels[:i] or labels[:100]) for i in range(t)]
+            self.close_to(first["constant_error"], statistics.fmean(abs(y - mean) for y, mean in zip(labels, means)), 1e-9 * unit)
+            self.assertLess(first["absolute_error"], 0.8 * first["constant_error"])
+            self.write("next.csv", stream(t, t + block, unit))
+            errors = sum(abs(float(row[0]) - unit * (3 + a + b * b))
+                         for row, (a, b) in zip(self.ok("predict", "m.karma", "next.csv").rows()[1:], cells[t:]))
+            second = self.ok("online", "next.csv", "--continue", "m.karma", "--json", notes=[GOES_ON]).json()
+            self.close_to(account(second, "absolute_error"), account(first, "absolute_error") + errors, 1e-4 * unit)
+            text = self.ok("online", "next.csv", "--continue", "m.karma", notes=[GOES_ON]).out
+            self.assertRegex(text, r"error +\S+ on average \(mean absolute error\); always saying the mean so far: \S+")
+        classes = self.learn("--target", "answer", "--warm-up", "100", "-o", "m.karma", rows=lines(200))
+        self.assertEqual((classes["absolute_error"], classes["constant_error"]), (None, None))
 
     def test_the_rest_of_the_stream_gives_the_same_bytes(self):
         rows = lines(1300)

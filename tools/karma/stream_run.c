@@ -213,6 +213,9 @@ static void print_end(const stream_run *r, const karma_model *model, const karma
     if (r->classifies)
         printf("  errors         %s; always saying the most frequent class: %s\n", percent(errors, a->error_rate),
                percent(majority, a->majority_error));
+    else if (a->absolute_error > 0.0 || a->constant_error > 0.0)
+        printf("  error          %.4g on average (mean absolute error); always saying the mean so far: %.4g\n",
+               a->absolute_error, a->constant_error);
     printf("  loss           %.4g on average (%s%s)\n", a->mean_loss, karma_model_loss_name(model, 0),
            r->classifies ? "" : ", target in standard deviations");
     fputs("  kernel         ", stdout);
@@ -229,14 +232,17 @@ static void print_end(const stream_run *r, const karma_model *model, const karma
 
 static json_t *end_json(const stream_run *r, const karma_model *model, const karma_online_account *a) {
     size_t n_judged = a->n_judged + a->n_unknown;
-    return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:f}", "model",
+    double absolute = r->classifies ? NAN : a->absolute_error, constant = r->classifies ? NAN : a->constant_error;
+    return json_pack("{s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:f}", "model",
                      r->t->options.output ? json_string(r->t->options.output) : json_null(), "target",
                      karma_model_target_name(model, 0), "task", r->classifies ? "classify" : "regress", "loss",
                      karma_model_loss_name(model, 0), "rows", (json_int_t)a->n_rows, "judged", (json_int_t)n_judged,
                      "rows_without_label", (json_int_t)a->n_unlabelled, "rows_of_unknown_class",
                      (json_int_t)a->n_unknown, "landmarks", (json_int_t)a->n_landmarks, "mean_loss", a->mean_loss,
                      "progressive_error", r->classifies ? json_real(a->error_rate) : json_null(), "majority_error",
-                     r->classifies ? json_real(a->majority_error) : json_null(), "seconds", now() - r->started);
+                     r->classifies ? json_real(a->majority_error) : json_null(), "absolute_error",
+                     json_number_or_null(absolute), "constant_error", json_number_or_null(constant), "seconds",
+                     now() - r->started);
 }
 
 static int finish(stream_run *r) {
