@@ -56,13 +56,13 @@ struct ArrowArrayStream {
 };
 #endif
 
-/* A table of the columns of a struct array (a record batch). NULL and NaN are missing. Numbers and booleans are
- * numbers, dates and times are numbers in their own unit, texts and dictionaries of texts are categories. Of the
- * options (NULL: none) target, id, ignore, category, numeric and row_weight name columns, as when a file is read.
- * Copies all it needs; schema and array stay the caller's to release. Errors: KARMA_ERR_DATA for a column of another
- * type, an infinite number or a name that occurs twice, with the column's name in the message, and for arrays that
- * contradict their schema; KARMA_ERR_OPTION for options that name an unknown column; KARMA_ERR_MEMORY. Cost:
- * one pass over the cells. Threads: one at a time per array. */
+/* A table of the columns of a struct array (a record batch). NULL and NaN are missing; a row that is NULL as a whole
+ * has no cells. Numbers and booleans are numbers, dates and times are numbers in their own unit, texts and dictionaries
+ * of texts are categories. Of the options (NULL: none) target, id, ignore, category, numeric and row_weight name
+ * columns, as when a file is read; the others have no effect. Copies all it needs; schema and array stay the caller's
+ * to release. Errors: KARMA_ERR_DATA for a column of another type, an infinite number or a name that occurs twice, with
+ * the column's name in the message, and for arrays that contradict their schema; KARMA_ERR_OPTION for options that name
+ * an unknown column; KARMA_ERR_MEMORY. Cost: one pass over the cells. Threads: one at a time per array. */
 KARMA_API karma_status karma_table_from_arrow(karma_table **out, const struct ArrowSchema *schema,
                                               const struct ArrowArray *array, const karma_read_options *options,
                                               karma_error *err);

@@ -51,7 +51,8 @@ typedef enum karma_number_type { KARMA_NUMBER_TYPE_LIST(KARMA_ENUM_ITEM) } karma
 KARMA_API karma_status karma_table_from_array(karma_table **out, const double *cells, size_t n_rows, size_t n_columns,
                                               const char *const *names, karma_error *err);
 /* The same from an array of any type and layout: the cell of row i and column j lies i * row_stride + j * column_stride
- * bytes from `cells`. Strides may be negative or 0. Errors: those of karma_table_from_array. Cost: that of
+ * bytes from `cells`. Strides may be negative or 0. Errors: those of karma_table_from_array, and KARMA_ERR_OPTION for a
+ * type that is not in the list. Cost: that of
  * karma_table_from_array. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_table_from_strided(karma_table **out, const void *cells, karma_number_type type,
                                                 size_t n_rows, size_t n_columns, ptrdiff_t row_stride,
@@ -74,8 +75,8 @@ typedef struct karma_columns karma_columns;
 KARMA_API karma_status karma_columns_new(karma_columns **out, size_t n_rows, karma_error *err);
 KARMA_API void karma_columns_free(karma_columns *columns);
 /* Numbers, one per row, `stride` bytes apart. NaN is missing, and so is a row whose byte in `missing` is not 0 (NULL:
- * none). Errors: KARMA_ERR_DATA for an infinite value. Cost: one pass over the rows. Threads: one at a time per object.
- */
+ * none). Errors: KARMA_ERR_DATA for an infinite value, KARMA_ERR_OPTION for a type that is not in the list,
+ * KARMA_ERR_MEMORY. Cost: one pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_numbers(karma_columns *columns, const char *name, const void *values,
                                                  karma_number_type type, ptrdiff_t stride, const unsigned char *missing,
                                                  karma_error *err);
@@ -89,8 +90,8 @@ KARMA_API karma_status karma_columns_add_categories(karma_columns *columns, cons
  * over the rows and a sort of the distinct texts. Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_texts(karma_columns *columns, const char *name, const char *const *texts,
                                                karma_error *err);
-/* Texts that identify the rows; they are not learned from. Errors: KARMA_ERR_MEMORY. Cost: one pass over the rows.
- * Threads: one at a time per object. */
+/* Texts that identify the rows; they are not learned from. NULL is the empty text. Errors: KARMA_ERR_MEMORY. Cost: one
+ * pass over the rows. Threads: one at a time per object. */
 KARMA_API karma_status karma_columns_add_ids(karma_columns *columns, const char *name, const char *const *texts,
                                              karma_error *err);
 /* Makes the table; targets and weights are then given to it by the functions below. Always frees `columns`.

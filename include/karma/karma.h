@@ -23,6 +23,8 @@
  * Rules for all functions:
  *  - A function that can fail returns a karma_status and describes the failure in the caller's karma_error, which may
  *    be NULL; outputs are then unchanged. Its comment lists its errors, its cost and its thread rule.
+ *  - Other pointers must not be NULL unless a comment says that they may be: options and hooks always may, and arrays
+ *    without elements.
  *  - Any other function cannot fail. Unless its comment says otherwise its cost is constant; free and clear functions
  *    take time in proportion to what they free, and accept NULL.
  *  - What arrives through a ** argument is the caller's to free. What a getter returns belongs to its object.

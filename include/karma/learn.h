@@ -50,8 +50,9 @@ typedef struct karma_fit_info {
 /* The word for it: "converged". */
 KARMA_API const char *karma_stop_name(karma_stop stop);
 
-/* How option task=auto treats a target: as classes or as a quantity. Unless NULL, *n_distinct receives the
- * number of its distinct labels. Errors: KARMA_ERR_DATA for a target that the table does not have,
+/* How option task=auto treats a target: as classes or as a quantity. Texts are classes, and so are numbers with two
+ * distinct values, or with few that each occur several times (docs/cli.md has the numbers). Unless NULL, *n_distinct
+ * receives the number of its distinct labels. Errors: KARMA_ERR_DATA for a target that the table does not have,
  * KARMA_ERR_MEMORY. Cost: the labels are sorted. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_auto_task(karma_task *out, size_t *n_distinct, const karma_table *table, size_t target,
                                        karma_error *err);

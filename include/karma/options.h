@@ -390,12 +390,16 @@ KARMA_API const karma_option_table *karma_online_option_table(void);
 #define karma_options_init(table, options) karma_options_init_size((table), (options), sizeof *(options))
 /* The same for a struct of `size` bytes. */
 KARMA_API void karma_options_init_size(const karma_option_table *table, void *options, size_t size);
-/* A copy that owns its texts and lists; `to` has room for table->struct_size bytes, and what was there is ignored.
- * Errors: KARMA_ERR_OPTION for a struct that was not initialised, KARMA_ERR_MEMORY. Cost: the length of its texts.
- * Threads: safe; inputs are only read. */
-KARMA_API karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from,
-                                          karma_error *err);
-/* Frees texts and lists. The struct can then be filled by karma_options_init again. */
+/* Fills `to` with a copy of `from`, or with the defaults if that is NULL; the copy owns its texts and lists, and what
+ * was in `to` is ignored. As two versions may have made them, the structs may differ in size: options that only `to`
+ * has get their defaults, options that only `from` has are left out. */
+#define karma_options_copy(table, to, from, err) karma_options_copy_size((table), (to), sizeof *(to), (from), (err))
+/* The same into a struct of `size` bytes. Errors: KARMA_ERR_OPTION for a struct that was not initialised or for a size
+ * that the library does not know, KARMA_ERR_MEMORY. Cost: the length of its texts. Threads: safe; inputs are only
+ * read. */
+KARMA_API karma_status karma_options_copy_size(const karma_option_table *table, void *to, size_t size, const void *from,
+                                               karma_error *err);
+/* Frees texts and lists; NULL is allowed. The struct can then be filled by karma_options_init again. */
 KARMA_API void karma_options_clear(const karma_option_table *table, void *options);
 KARMA_API const karma_option *karma_option_find(const karma_option_table *table, const char *name);
 /* Reads `text` into the option; a list gets one more item. Errors: KARMA_ERR_OPTION with a message that lists what is
@@ -405,8 +409,8 @@ KARMA_API karma_status karma_option_set(const karma_option *option, void *option
 /* Checks the struct's size and every bound (NaN is out of every bound). Errors: KARMA_ERR_OPTION, naming the option and
  * its range. Cost: one pass over the options. Threads: safe; inputs are only read. */
 KARMA_API karma_status karma_options_check(const karma_option_table *table, const void *options, karma_error *err);
-/* The value as text that karma_option_set reads back; lists are joined by commas. Returns the length that
- * snprintf would. */
+/* The value as text that karma_option_set reads back, or the default if the struct is too old to have the option;
+ * lists are joined by commas. Returns the length that snprintf would. */
 KARMA_API int karma_option_text(const karma_option *option, const void *options, char *text, size_t size);
 /* The allowed values, for help and messages: "hinge|logistic", "NUMBER|mean", "on|off". */
 KARMA_API int karma_option_values(const karma_option *option, char *text, size_t size);

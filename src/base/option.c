@@ -89,6 +89,7 @@ int karma_i_option_is_default(const karma_option *option, const void *options) {
 }
 
 void karma_options_clear(const karma_option_table *table, void *options) {
+    if (!options) return;
     size_t size = size_of(options);
     for (size_t i = 0; i < table->count; i++) {
         const karma_option *o = &table->options[i];
@@ -153,17 +154,20 @@ karma_status karma_i_options_accept(const karma_option_table *table, void *to, c
     return karma_options_check(table, to, err);
 }
 
-karma_status karma_options_copy(const karma_option_table *table, void *to, const void *from, karma_error *err) {
-    karma_status st = karma_i_options_borrow(table, to, from, err);
-    if (st != KARMA_OK) return st;
+/* Replaces the texts and lists of `to`, which are those of `from` after the copy of its bytes, by copies. `shared` is
+ * the size of the part that both structs have. */
+static karma_status own_texts(const karma_option_table *table, void *to, const void *from, size_t shared,
+                              karma_error *err) {
+    karma_status st = KARMA_OK;
     for (size_t i = 0; i < table->count; i++) { /* start from an empty copy, so that a failure can clear it */
         const karma_option *o = &table->options[i];
+        if (!is_within(o, shared)) continue;
         if (o->kind == KARMA_OPTION_TEXT) *(char **)field_of(o, to) = NULL;
         if (o->kind == KARMA_OPTION_NAMES) *(karma_names *)field_of(o, to) = (karma_names){NULL, 0};
     }
     for (size_t i = 0; st == KARMA_OK && i < table->count; i++) {
         const karma_option *o = &table->options[i];
-        if (!is_within(o, size_of(from))) continue;
+        if (!is_within(o, shared)) continue;
         const void *field = const_field_of(o, from);
         if (o->kind == KARMA_OPTION_TEXT && *(char *const *)field)
             st = set_text(field_of(o, to), *(char *const *)field, err);
@@ -171,6 +175,18 @@ karma_status karma_options_copy(const karma_option_table *table, void *to, const
         for (size_t n = 0; o->kind == KARMA_OPTION_NAMES && st == KARMA_OK && n < names->count; n++)
             st = karma_i_names_add(field_of(o, to), names->items[n], err);
     }
+    return st;
+}
+
+karma_status karma_options_copy_size(const karma_option_table *table, void *to, size_t size, const void *from,
+                                     karma_error *err) {
+    KARMA_TRY(check_size(table, size, err));
+    if (from) KARMA_TRY(check_size(table, size_of(from), err));
+    karma_options_init_size(table, to, size);
+    if (!from) return KARMA_OK;
+    size_t shared = size_of(from) < size ? size_of(from) : size;
+    memcpy((char *)to + sizeof size, (const char *)from + sizeof size, shared - sizeof size);
+    karma_status st = own_texts(table, to, from, shared, err);
     if (st != KARMA_OK) karma_options_clear(table, to);
     return st;
 }
@@ -294,6 +310,7 @@ static int join_names(const karma_names *names, char *text, size_t size) {
 }
 
 int karma_option_text(const karma_option *option, const void *options, char *text, size_t size) {
+    if (!is_within(option, size_of(options))) return karma_option_initial(option, text, size);
     const void *field = const_field_of(option, options);
     switch (option->kind) {
     case KARMA_OPTION_INTEGER:

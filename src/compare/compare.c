@@ -23,6 +23,7 @@ static const double LEVEL = 0.05;
 enum { MOST_PASSES = 300 };
 
 void karma_comparison_clear(karma_comparison *c) {
+    if (!c) return;
     for (size_t m = 0; c->methods && m < c->n_methods; m++) {
         karma_compare_fold *folds = c->methods[m].folds;
         for (size_t f = 0; folds && f < c->n_folds * c->n_rounds; f++) karma_i_free(folds[f].kernel);

@@ -16,6 +16,7 @@ enum { AUTO_SAMPLES = 100, LEAST_SAMPLES = 10, MOST_AUTO_SETS = 20000 };
 #define NOTEWORTHY_VALUES 1e8
 
 void karma_explanations_clear(karma_explanations *explanations) {
+    if (!explanations) return;
     karma_i_free(explanations->start);
     karma_i_free(explanations->attribute);
     karma_i_free(explanations->contribution);

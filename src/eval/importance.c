@@ -14,6 +14,7 @@
 #include "model/model.h"
 
 void karma_importances_clear(karma_importances *importances) {
+    if (!importances) return;
     karma_i_free(importances->metric);
     karma_i_free(importances->items);
     *importances = (karma_importances){0};

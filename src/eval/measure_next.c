@@ -35,6 +35,7 @@ static const double ROOT_PI = 1.7724538509055160, ROOT_2 = 1.4142135623730951;
 static const double LEAST_SHARE = 1e-3;
 
 void karma_next_cells_clear(karma_next_cells *cells) {
+    if (!cells) return;
     karma_i_free(cells->start);
     karma_i_free(cells->cells);
     karma_i_free(cells->uncertainty);

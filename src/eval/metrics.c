@@ -11,6 +11,7 @@
 #include "model/model.h"
 
 void karma_metrics_clear(karma_metrics *metrics) {
+    if (!metrics) return;
     karma_i_free(metrics->values);
     karma_i_free(metrics->constants);
     karma_i_free(metrics->confusion);

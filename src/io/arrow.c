@@ -15,9 +15,20 @@
 
 typedef enum arrow_role { ARROW_ATTRIBUTE, ARROW_TARGET, ARROW_WEIGHT, ARROW_ID, ARROW_IGNORED } arrow_role;
 
+/* What the options say of a column that they name: its role, or how its cells are read. */
+typedef enum arrow_naming {
+    NAMED_TARGET,
+    NAMED_WEIGHT,
+    NAMED_ID,
+    NAMED_IGNORE,
+    NAMED_NUMERIC,
+    NAMED_CATEGORY
+} arrow_naming;
+
 typedef struct arrow_column {
     const char *name; /* the schema's */
     arrow_role role;
+    size_t place;                        /* of a target among the targets */
     int wants_numbers, wants_categories; /* the options say so */
     int is_text;
     double *values; /* one per row; for texts, their code in the dictionary; NaN: missing */
@@ -28,11 +39,16 @@ typedef struct arrow_column {
 typedef struct arrow_table {
     const karma_read_options *options;
     arrow_column *columns;
-    size_t n_columns, n_rows;
+    size_t n_columns, n_targets, n_rows;
 } arrow_table;
 
 static karma_status fail_column(const arrow_column *column, const char *what, karma_error *err) {
     return karma_i_fail(err, KARMA_ERR_DATA, "column '%.60s': %s", column->name, what);
+}
+
+static karma_status fail_format(const arrow_column *column, const char *format, karma_error *err) {
+    return karma_i_fail(err, KARMA_ERR_DATA, "column '%.60s': values of Arrow's type '%.20s' cannot be read",
+                        column->name, format);
 }
 
 /* --- one value ----------------------------------------------------------------------------------------- */
@@ -83,6 +99,12 @@ static int is_null(const struct ArrowArray *array, int64_t row) {
 
 static int is_text_format(const char *format) {
     return strcmp(format, "u") == 0 || strcmp(format, "U") == 0 || strcmp(format, "vu") == 0;
+}
+
+static int is_readable_format(const char *format) {
+    karma_number_type type;
+    return is_text_format(format) || find_number_format(&type, format) || strcmp(format, "b") == 0 ||
+           strcmp(format, "e") == 0 || strcmp(format, "n") == 0;
 }
 
 /* Views have 16 bytes: the text itself if it is short, otherwise the number of a buffer and an offset in
@@ -159,9 +181,7 @@ static karma_status read_value(double *out, arrow_column *column, const char *fo
     }
     if (strcmp(format, "b") == 0) return keep_number(out, column, bit_at(array->buffers[1], index), err);
     if (strcmp(format, "e") == 0) return keep_number(out, column, half_at(array->buffers[1], index), err);
-    if (!find_number_format(&type, format))
-        return karma_i_fail(err, KARMA_ERR_DATA, "column '%.60s': values of Arrow's type '%.20s' cannot be read",
-                            column->name, format);
+    if (!find_number_format(&type, format)) return fail_format(column, format, err);
     const char *values = array->buffers[1];
     return keep_number(out, column, karma_i_number_at(values + index * (int64_t)number_size(type), type), err);
 }
@@ -180,13 +200,26 @@ static karma_status read_indexed(double *out, arrow_column *column, const struct
     return read_value(out, column, schema->dictionary->format, dictionary, (int64_t)index, err);
 }
 
+/* Whether an array has the buffers of its type and at least `length` values; how long its buffers are it does not
+ * tell. */
+static karma_status check_array(const arrow_column *column, const struct ArrowSchema *schema,
+                                const struct ArrowArray *array, int64_t length, karma_error *err) {
+    if (array->offset < 0 || array->length < length) return fail_column(column, "its array is too short", err);
+    if (strcmp(schema->format, "n") == 0 || length == 0) return KARMA_OK;
+    int64_t n_buffers = strcmp(schema->format, "u") == 0 || strcmp(schema->format, "U") == 0 ? 3 : 2;
+    if (array->n_buffers < n_buffers || !array->buffers || !array->buffers[1])
+        return fail_column(column, "its array lacks a buffer", err);
+    return KARMA_OK;
+}
+
+/* A row of the table that is NULL as a whole has no cells. */
 static karma_status read_column(arrow_column *column, size_t first, const struct ArrowSchema *schema,
-                                const struct ArrowArray *array, karma_error *err) {
+                                const struct ArrowArray *array, const struct ArrowArray *batch, karma_error *err) {
     int is_empty = strcmp(schema->format, "n") == 0;
     for (int64_t row = 0; row < array->length; row++) {
         double *out = &column->values[first + (size_t)row];
         *out = NAN;
-        if (is_empty || is_null(array, row)) continue;
+        if (is_empty || is_null(batch, row) || is_null(array, row)) continue;
         KARMA_TRY(schema->dictionary ? read_indexed(out, column, schema, array, row, err)
                                      : read_value(out, column, schema->format, array, row, err));
     }
@@ -200,13 +233,17 @@ static karma_status read_batch(arrow_table *table, const struct ArrowSchema *sch
     size_t n_rows = table->n_rows + (size_t)batch->length;
     for (size_t j = 0; j < table->n_columns; j++) {
         arrow_column *column = &table->columns[j];
+        if (column->role == ARROW_IGNORED) continue;
         struct ArrowArray child = *batch->children[j]; /* slicing a batch slices its columns */
+        KARMA_TRY(check_array(column, schema->children[j], &child, batch->offset + batch->length, err));
+        if (schema->children[j]->dictionary && child.dictionary)
+            KARMA_TRY(
+                check_array(column, schema->children[j]->dictionary, child.dictionary, child.dictionary->length, err));
         child.offset += batch->offset;
         child.length = batch->length;
-        if (column->role == ARROW_IGNORED) continue;
         if (!karma_i_reserve(&column->values, &column->capacity, n_rows, sizeof *column->values))
             return karma_i_fail_memory(err);
-        KARMA_TRY(read_column(column, table->n_rows, schema->children[j], &child, err));
+        KARMA_TRY(read_column(column, table->n_rows, schema->children[j], &child, batch, err));
     }
     table->n_rows = n_rows;
     return KARMA_OK;
@@ -220,39 +257,59 @@ static arrow_column *find_column(const arrow_table *table, const char *name) {
     return NULL;
 }
 
-static karma_status set_role(arrow_table *table, const char *name, arrow_role role, karma_error *err) {
+static karma_status name_column(arrow_table *table, const char *name, arrow_naming what, karma_error *err) {
+    static const arrow_role roles[] = {ARROW_TARGET, ARROW_WEIGHT, ARROW_ID, ARROW_IGNORED};
     arrow_column *column = find_column(table, name);
     if (!column) return karma_i_fail(err, KARMA_ERR_OPTION, "there is no column '%.60s'", name);
+    if (what == NAMED_NUMERIC || what == NAMED_CATEGORY) {
+        *(what == NAMED_NUMERIC ? &column->wants_numbers : &column->wants_categories) = 1;
+        return KARMA_OK;
+    }
     if (column->role != ARROW_ATTRIBUTE) return fail_column(column, "it has two roles", err);
-    column->role = role;
+    column->role = roles[what];
+    if (what == NAMED_TARGET) column->place = table->n_targets++;
     return KARMA_OK;
 }
 
-static karma_status set_roles(arrow_table *table, karma_error *err) {
+/* A value is a list of names only if it is not the name of a column, because names may contain commas. */
+static karma_status name_listed(arrow_table *table, const char *value, arrow_naming what, karma_error *err) {
+    if (!strchr(value, ',') || find_column(table, value)) return name_column(table, value, what, err);
+    char *list = karma_i_strdup(value);
+    karma_status st = list ? KARMA_OK : karma_i_fail_memory(err);
+    for (char *name = list, *comma; st == KARMA_OK && name; name = comma ? comma + 1 : NULL) {
+        comma = strchr(name, ',');
+        if (comma) *comma = '\0';
+        st = name_column(table, name, what, err);
+    }
+    karma_i_free(list);
+    return st;
+}
+
+static karma_status name_columns(arrow_table *table, karma_error *err) {
     const karma_read_options *o = table->options;
     const struct {
         const karma_names *names;
-        arrow_role role;
-    } roles[] = {{&o->target, ARROW_TARGET}, {&o->id, ARROW_ID}, {&o->ignore, ARROW_IGNORED}};
-    for (size_t r = 0; r < sizeof roles / sizeof roles[0]; r++)
-        for (size_t i = 0; i < roles[r].names->count; i++)
-            KARMA_TRY(set_role(table, roles[r].names->items[i], roles[r].role, err));
-    if (o->row_weight) KARMA_TRY(set_role(table, o->row_weight, ARROW_WEIGHT, err));
-    for (size_t i = 0; i < o->numeric.count + o->category.count; i++) {
-        int numeric = i < o->numeric.count;
-        const char *name = numeric ? o->numeric.items[i] : o->category.items[i - o->numeric.count];
-        arrow_column *column = find_column(table, name);
-        if (!column) return karma_i_fail(err, KARMA_ERR_OPTION, "there is no column '%.60s'", name);
-        *(numeric ? &column->wants_numbers : &column->wants_categories) = 1;
-    }
-    return KARMA_OK;
+        arrow_naming what;
+    } lists[] = {{&o->target, NAMED_TARGET},
+                 {&o->id, NAMED_ID},
+                 {&o->ignore, NAMED_IGNORE},
+                 {&o->numeric, NAMED_NUMERIC},
+                 {&o->category, NAMED_CATEGORY}};
+    for (size_t k = 0; k < sizeof lists / sizeof lists[0]; k++)
+        for (size_t i = 0; i < lists[k].names->count; i++)
+            KARMA_TRY(name_listed(table, lists[k].names->items[i], lists[k].what, err));
+    return o->row_weight ? name_column(table, o->row_weight, NAMED_WEIGHT, err) : KARMA_OK;
 }
 
-static void choose_kind(arrow_column *column, const struct ArrowSchema *schema) {
+/* Nested types are refused even where every cell is NULL, so that the schema alone decides which tables can be read. */
+static karma_status choose_kind(arrow_column *column, const struct ArrowSchema *schema, karma_error *err) {
     const char *format = schema->dictionary ? schema->dictionary->format : schema->format;
+    if (column->role == ARROW_IGNORED) return KARMA_OK;
+    if (!is_readable_format(format)) return fail_format(column, format, err);
     column->is_text = is_text_format(format);
     if (column->wants_numbers || column->role == ARROW_WEIGHT) column->is_text = 0;
     if (column->wants_categories || column->role == ARROW_ID) column->is_text = 1;
+    return KARMA_OK;
 }
 
 static karma_status open_columns(arrow_table *table, const struct ArrowSchema *schema, karma_error *err) {
@@ -267,8 +324,8 @@ static karma_status open_columns(arrow_table *table, const struct ArrowSchema *s
     }
     for (size_t j = 0; j < table->n_columns; j++)
         table->columns[j].name = schema->children[j]->name ? schema->children[j]->name : "";
-    KARMA_TRY(set_roles(table, err));
-    for (size_t j = 0; j < table->n_columns; j++) choose_kind(&table->columns[j], schema->children[j]);
+    KARMA_TRY(name_columns(table, err));
+    for (size_t j = 0; j < table->n_columns; j++) KARMA_TRY(choose_kind(&table->columns[j], schema->children[j], err));
     return KARMA_OK;
 }
 
@@ -329,8 +386,10 @@ static karma_status add_target(karma_table *out, const arrow_column *column, kar
 /* Puts targets in the order in which they were named. */
 static karma_status add_labels(karma_table *out, const arrow_table *table, karma_error *err) {
     const karma_read_options *o = table->options;
-    for (size_t i = 0; i < o->target.count; i++)
-        KARMA_TRY(add_target(out, find_column(table, o->target.items[i]), err));
+    for (size_t i = 0; i < table->n_targets; i++)
+        for (size_t j = 0; j < table->n_columns; j++)
+            if (table->columns[j].role == ARROW_TARGET && table->columns[j].place == i)
+                KARMA_TRY(add_target(out, &table->columns[j], err));
     return o->row_weight ? karma_table_set_row_weights(out, find_column(table, o->row_weight)->values, err) : KARMA_OK;
 }
 

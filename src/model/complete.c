@@ -18,6 +18,7 @@
 enum { MOST_ROWS = 1024 };
 
 void karma_completion_clear(karma_completion *completion) {
+    if (!completion) return;
     karma_table_free(completion->table);
     karma_table_free(completion->errors);
     *completion = (karma_completion){0};

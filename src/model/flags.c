@@ -77,6 +77,7 @@ karma_status karma_flag_cells(karma_cell_flags *out, const karma_model *model, c
 }
 
 void karma_cell_flags_clear(karma_cell_flags *flags) {
+    if (!flags) return;
     karma_i_free(flags->cells);
     *flags = (karma_cell_flags){NULL, 0};
 }

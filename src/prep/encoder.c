@@ -113,8 +113,8 @@ karma_status karma_i_encoder_check_matrix(const karma_i_encoder *encoder, size_t
     if (!table->is_matrix || table->gram || encoder->n == 0) return KARMA_OK;
     const karma_i_recipe *recipe = encoder->recipes[0];
     if (table->n_attributes != n_columns)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the matrix has %zu columns, but the model was learned from %zu",
-                            table->n_attributes, n_columns);
+        return karma_i_fail(err, KARMA_ERR_DATA, "the matrix has %zu column%s, but the model was learned from %zu",
+                            table->n_attributes, table->n_attributes == 1 ? "" : "s", n_columns);
     for (size_t j = 0, at = 0; j < recipe->n_attributes; j++, at++) { /* in the order of the training table */
         while (at < n_columns && strcmp(recipe->columns[j].name, table->attributes[at].name) != 0) at++;
         if (at == n_columns)

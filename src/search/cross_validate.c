@@ -18,6 +18,7 @@
 _Static_assert((int)KARMA_N_GOALS <= KARMA_MOST_GOALS, "arrays by goal have room for every goal");
 
 void karma_cv_clear(karma_cv *cv) {
+    if (!cv) return;
     for (size_t t = 0; cv->targets && t < cv->n_targets; t++) {
         karma_i_free(cv->targets[t].values);
         karma_i_free(cv->targets[t].majority);

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "base/options_accept.h"
 #include "base/threads.h"
 #include "karma/search.h"
 #include "solve/nystrom.h"
@@ -141,8 +142,7 @@ static double solver_bytes(const karma_table *table, const karma_fit_options *fi
            (10.0 + CHOSEN_MACHINES) * n * outputs_of(table) * sizeof(double);
 }
 
-double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
-                             const karma_search_options *search) {
+static double estimate(const karma_table *table, const karma_fit_options *fit, const karma_search_options *search) {
     int effort = search->effort == KARMA_EFFORT_AUTO ? KARMA_EFFORT_NORMAL : search->effort;
     int is_searched = effort != KARMA_EFFORT_OFF;
     double n = (double)table->n_rows, threads = karma_i_threads(fit->threads);
@@ -153,4 +153,14 @@ double karma_estimate_memory(const karma_table *table, const karma_fit_options *
     double trees = is_searched ? n * ((double)table->n_attributes + 48.0 + 16.0 * outputs_of(table)) : 0.0;
     double last = solver_bytes(table, fit, s, is_searched ? threads : 1.0) + trees;
     return PROCESS + SLACK * (table_bytes(table) * copies + row_bytes(table) * encodings + scores + fmax(trying, last));
+}
+
+double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
+                             const karma_search_options *search) {
+    karma_fit_options own_fit;
+    karma_search_options own_search;
+    if (karma_i_options_accept(karma_fit_option_table(), &own_fit, fit, NULL) != KARMA_OK ||
+        karma_i_options_accept(karma_search_option_table(), &own_search, search, NULL) != KARMA_OK)
+        return NAN;
+    return estimate(table, &own_fit, &own_search);
 }

@@ -82,6 +82,7 @@ karma_status karma_i_columns_take_numbers(karma_columns *columns, const char *na
 karma_status karma_columns_add_numbers(karma_columns *columns, const char *name, const void *values,
                                        karma_number_type type, ptrdiff_t stride, const unsigned char *missing,
                                        karma_error *err) {
+    KARMA_TRY(karma_i_check_number_type(type, err));
     double *own = karma_i_alloc(columns->n_rows, sizeof *own);
     if (!own) return karma_i_fail_memory(err);
     for (size_t i = 0; i < columns->n_rows; i++)

@@ -85,6 +85,7 @@ karma_status karma_table_review(karma_review *out, const karma_table *table, kar
 }
 
 void karma_review_clear(karma_review *review) {
+    if (!review) return;
     karma_i_free(review->findings);
     *review = (karma_review){NULL, 0};
 }

@@ -26,6 +26,7 @@ karma_status karma_table_from_strided(karma_table **out, const void *cells, karm
                                       size_t n_columns, ptrdiff_t row_stride, ptrdiff_t column_stride,
                                       const char *const *names, karma_error *err) {
     karma_i_builder builder;
+    KARMA_TRY(karma_i_check_number_type(type, err));
     KARMA_TRY(karma_i_builder_init(&builder, err));
     karma_status st = karma_i_builder_name_columns(&builder, n_columns, names, err);
     if (st == KARMA_OK) st = fill_from_array(&builder, cells, type, n_rows, n_columns, row_stride, column_stride, err);

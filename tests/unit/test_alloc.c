@@ -279,7 +279,7 @@ static karma_status run_copy(void *context) {
     const karma_option_table *table = karma_read_option_table();
     karma_read_options copy;
     karma_error err = {0};
-    karma_status st = karma_options_copy(table, &copy, context, &err);
+    karma_status st = karma_options_copy_size(table, &copy, sizeof copy, context, &err);
     if (st != KARMA_OK && (copy.target.items || copy.ignore.items || copy.ignore.count || copy.missing.items))
         fail_msg("a failing call left something in the copy");
     karma_options_clear(table, &copy);

@@ -440,7 +440,99 @@ static void arrow_values_and_names_are_checked(void **state) {
     refused(&c, "ignore", "b", "the Arrow array does not match its schema");
 }
 
+/* Where the buffers are too few or too short for the schema, before one is read. */
+static void arrow_arrays_have_the_buffers_of_their_schema(void **state) {
+    (void)state;
+    arrow_case c;
+    make_arrow(&c);
+    c.column[3].length = 3;
+    refused(&c, "ignore", "n", "column 'b': its array is too short");
+    make_arrow(&c);
+    c.batch.offset = 1; /* a slice of four rows needs five */
+    refused(&c, "ignore", "t", "column 'n': its array is too short");
+    make_arrow(&c);
+    c.column[1].n_buffers = 2;
+    refused(&c, "ignore", "b", "column 't': its array lacks a buffer");
+    make_arrow(&c);
+    c.buffers[0][1] = NULL;
+    refused(&c, "ignore", "b", "column 'n': its array lacks a buffer");
+    make_arrow(&c);
+    c.dictionary.n_buffers = 2;
+    refused(&c, "ignore", "b", "column 'd': its array lacks a buffer");
+}
+
+/* The schema alone decides whether a table can be read, not which of its cells are NULL. */
+static void arrow_nested_columns_are_refused_even_if_they_are_empty(void **state) {
+    (void)state;
+    static const unsigned char none[] = {0};
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    make_arrow(&c);
+    c.field[0].format = "+l";
+    c.buffers[0][0] = none;
+    c.column[0].null_count = 4;
+    refused(&c, "ignore", "b", "column 'n': values of Arrow's type '+l' cannot be read");
+    const char *const settings[][2] = {{"target", "y"}, {"ignore", "n"}};
+    assert_int_equal(read_with(&table, &c, settings, 2, &err), KARMA_OK);
+    karma_table_free(table);
+}
+
+static void arrow_rows_that_are_null_have_no_cells(void **state) {
+    (void)state;
+    static const unsigned char rows[] = {0x0e}; /* row 0 is NULL */
+    const char *const settings[][2] = {{"target", "y"}};
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    double label;
+    make_arrow(&c);
+    c.batch_buffers[0] = rows;
+    c.batch.null_count = 1;
+    if (read_with(&table, &c, settings, 1, &err) != KARMA_OK) fail_msg("%s", err.message);
+    for (size_t j = 0; j < 4; j++) check_missing(table, 0, j);
+    assert_false(karma_table_target(table, 0, 0, &label));
+    assert_true(cell(table, 2, 0) == 30.0);
+    karma_table_free(table);
+}
+
+/* As on the command line, a value may be several names; targets are in the order in which they are named. */
+static void arrow_columns_are_named_in_lists(void **state) {
+    (void)state;
+    const char *const settings[][2] = {{"target", "y,n"}, {"ignore", "b,d"}};
+    arrow_case c;
+    karma_table *table = NULL;
+    karma_error err;
+    make_arrow(&c);
+    if (read_with(&table, &c, settings, 2, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_table_n_attributes(table), 1);
+    assert_string_equal(karma_table_target_name(table, 0), "y");
+    assert_string_equal(karma_table_target_name(table, 1), "n");
+    karma_table_free(table);
+    c.field[0].name = "y,n"; /* a name may have a comma */
+    if (read_with(&table, &c, settings, 2, &err) != KARMA_OK) fail_msg("%s", err.message);
+    assert_int_equal(karma_table_n_targets(table), 1);
+    karma_table_free(table);
+    refused(&c, "id", "t,z", "there is no column 'z'");
+}
+
 /* --- arrays --- */
+
+/* As an older library sees a type of newer headers. */
+static void unknown_types_of_numbers_are_refused(void **state) {
+    (void)state;
+    static const double values[] = {1.0, 2.0};
+    karma_number_type newer = (karma_number_type)99;
+    karma_table *table = NULL;
+    karma_columns *columns = NULL;
+    karma_error err;
+    assert_int_equal(karma_table_from_strided(&table, values, newer, 2, 1, 8, 8, NULL, &err), KARMA_ERR_OPTION);
+    assert_null(table);
+    assert_int_equal(karma_columns_new(&columns, 2, &err), KARMA_OK);
+    assert_int_equal(karma_columns_add_numbers(columns, "a", values, newer, 8, NULL, &err), KARMA_ERR_OPTION);
+    assert_non_null(strstr(err.message, "number type 99"));
+    karma_columns_free(columns);
+}
 
 enum { ROWS = 80, COLUMNS = 3 };
 
@@ -526,8 +618,85 @@ static void an_older_struct_gets_defaults_and_is_not_overrun(void **state) {
     assert_int_equal(karma_fit_array(&model, cells, ROWS, COLUMNS, classes, old, NULL, &err), KARMA_OK);
     assert_int_equal(karma_model_options(model)->gamma, 5);
     karma_model_free(model);
+    char text[KARMA_NUMBER_SIZE];
+    (void)karma_option_text(late, old, text, sizeof text); /* not what lies behind the struct */
+    assert_string_equal(text, "0.001");
     karma_options_clear(karma_fit_option_table(), old);
     karma_options_clear(karma_fit_option_table(), &now);
+}
+
+/* A program of older headers copies the options of a model, which have the library's size. */
+static void a_copy_fits_into_a_struct_of_any_size(void **state) {
+    (void)state;
+    const karma_option_table *table = karma_fit_option_table();
+    unsigned char memory[sizeof(karma_fit_options)];
+    size_t old_size = offsetof(karma_fit_options, C);
+    karma_fit_options now, *old = (void *)memory;
+    karma_error err;
+    karma_options_init(table, &now);
+    now.gamma = 6;
+    now.tolerance = 0.5;
+    assert_int_equal(karma_option_set(karma_option_find(table, "kernel"), &now, "rank", &err), KARMA_OK);
+    memset(memory, 0xab, sizeof memory);
+    assert_int_equal(karma_options_copy_size(table, old, old_size, &now, &err), KARMA_OK);
+    for (size_t i = old_size; i < sizeof memory; i++) assert_int_equal(memory[i], 0xab);
+    assert_true(old->struct_size == old_size && old->gamma == 6);
+    assert_string_equal(old->kernel, "rank");
+    assert_ptr_not_equal(old->kernel, now.kernel);
+    karma_options_clear(table, old);
+    karma_options_clear(table, &now);
+    assert_int_equal(karma_options_copy(table, &now, NULL, &err), KARMA_OK); /* the defaults */
+    assert_true(now.tolerance == 1e-3 && !now.kernel);
+    assert_int_equal(karma_options_copy_size(table, &now, sizeof now + sizeof(int), NULL, &err), KARMA_ERR_OPTION);
+}
+
+/* The estimate of memory reads options like all functions: of any version, or none. */
+static void memory_is_estimated_for_options_of_any_version(void **state) {
+    (void)state;
+    double cells[ROWS * COLUMNS], classes[ROWS], numbers[ROWS];
+    karma_table *table = NULL;
+    karma_fit_options fit;
+    karma_search_options search;
+    fill_rows(cells, classes, numbers);
+    assert_int_equal(karma_table_from_array(&table, cells, ROWS, COLUMNS, NULL, NULL), KARMA_OK);
+    assert_int_equal(karma_table_add_target_numbers(table, "y", classes, NULL), KARMA_OK);
+    karma_options_init(karma_fit_option_table(), &fit);
+    karma_options_init(karma_search_option_table(), &search);
+    double bytes = karma_estimate_memory(table, &fit, &search);
+    assert_true(bytes > 0.0 && karma_estimate_memory(table, NULL, NULL) == bytes);
+    unsigned char memory[sizeof fit];
+    memset(memory, 0xab, sizeof memory);
+    karma_options_init_size(karma_fit_option_table(), memory, offsetof(karma_fit_options, memory));
+    assert_true(karma_estimate_memory(table, (const karma_fit_options *)(const void *)memory, &search) == bytes);
+    memset(&fit, 0, sizeof fit);
+    assert_true(isnan(karma_estimate_memory(table, &fit, &search)));
+    karma_table_free(table);
+}
+
+/* As the rules at the top of karma.h say. */
+static void clear_functions_accept_null(void **state) {
+    (void)state;
+    karma_options_clear(karma_fit_option_table(), NULL);
+    karma_review_clear(NULL);
+    karma_cell_flags_clear(NULL);
+    karma_metrics_clear(NULL);
+    karma_cv_clear(NULL);
+    karma_explanations_clear(NULL);
+    karma_importances_clear(NULL);
+    karma_next_cells_clear(NULL);
+    karma_comparison_clear(NULL);
+    karma_completion_clear(NULL);
+    karma_buffer_free(NULL);
+    karma_columns_free(NULL);
+    karma_gram_free(NULL);
+    karma_lowrank_free(NULL);
+    karma_model_free(NULL);
+    karma_online_free(NULL);
+    karma_output_discard(NULL);
+    karma_regret_free(NULL);
+    karma_row_reader_free(NULL);
+    karma_row_stream_free(NULL);
+    karma_table_free(NULL);
 }
 
 static void an_uninitialised_struct_is_refused(void **state) {
@@ -566,12 +735,20 @@ int main(void) {
         cmocka_unit_test(arrow_columns_have_the_roles_of_the_options),
         cmocka_unit_test(arrow_texts_can_be_numbers),
         cmocka_unit_test(arrow_values_and_names_are_checked),
+        cmocka_unit_test(arrow_arrays_have_the_buffers_of_their_schema),
+        cmocka_unit_test(arrow_nested_columns_are_refused_even_if_they_are_empty),
+        cmocka_unit_test(arrow_rows_that_are_null_have_no_cells),
+        cmocka_unit_test(arrow_columns_are_named_in_lists),
+        cmocka_unit_test(unknown_types_of_numbers_are_refused),
         cmocka_unit_test(arrow_slices),
         cmocka_unit_test(arrow_streams),
         cmocka_unit_test(arrow_errors_name_the_column),
         cmocka_unit_test(arrays_in_and_predictions_out),
         cmocka_unit_test(an_empty_column_keeps_its_place),
         cmocka_unit_test(an_older_struct_gets_defaults_and_is_not_overrun),
+        cmocka_unit_test(a_copy_fits_into_a_struct_of_any_size),
+        cmocka_unit_test(memory_is_estimated_for_options_of_any_version),
+        cmocka_unit_test(clear_functions_accept_null),
         cmocka_unit_test(an_uninitialised_struct_is_refused),
         cmocka_unit_test(version_text_and_number_agree),
     };
