@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /* An estimate, from sizes and options alone, of the most bytes of memory that karma_search will take, including this
- * table. fit->memory bounds the part of it that is kernel values. NaN if options are out of range. Cost: of order columns. Threads: safe;
- * inputs are only read. */
+ * table. fit->memory bounds the part of it that is kernel values. NaN if options are out of range. Cost: of order
+ * columns. Threads: safe; inputs are only read. */
 KARMA_API double karma_estimate_memory(const karma_table *table, const karma_fit_options *fit,
                                        const karma_search_options *search);
 

@@ -320,7 +320,7 @@ static const karma_i_metric metrics[] = {
      .value = mae,
      .constant = mae_of_mean,
      .row_loss = absolute_error},
-    {.about = {"rmse", "RMSE", "root mean square", "", NUMBERS, .less_is_better = 1, .unit = KARMA_METRIC_TARGET,
+    {.about = {"rmse", "RMSE", "RMS error", "", NUMBERS, .less_is_better = 1, .unit = KARMA_METRIC_TARGET,
                .constant_key = "baseline_rmse", ALWAYS_THE_MEAN},
      .goal = KARMA_GOAL_RMSE,
      .value = rmse,

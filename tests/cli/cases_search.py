@@ -185,7 +185,7 @@ class Searching(Case):
                        [["" if rng.random() < 0.1 else cell for cell in r[:2] + [rng.random()]] + ["p" if r[0] ** 2 + r[1] ** 2 > 1 else "q"]
                         for r in rows])
         run = self.searched(*QUICK, "--verbose", table="holes.csv", target="y")
-        self.assertIn(": nonlinear kernels mattered (ranks, outer maps, trees), the treatment of missing values did not.", run.out)
+        self.assertIn(": nonlinear kernels mattered (ranks, outer maps, trees), but the treatment of missing values did not.", run.out)
         # ranks, maps and trees replace each other here: what they add shows in the group
         group = re.search(r"(?m)^    any of ranks, outer maps, trees +\+(\d\.\d+) \+- (\d\.\d+)$", run.out)
         self.assertGreater(float(group.group(1)), 2 * float(group.group(2)))

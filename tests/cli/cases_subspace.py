@@ -35,7 +35,7 @@ class Kernels(Subspace):
         text = self.ok("inspect", "blocks.csv", "--target", "y", "--lowrank", "--subspace-rank", "2").out
         self.assertNotRegex(text, "assumption holds")
         self.assertIn("cannot be predicted", text)
-        self.assertIn("24 of 120 pairs of columns are seen together", text)
+        self.assertIn("24 of 120 pairs of columns are observed together", text)
         self.assertIn("4 groups", text)
         self.assertIn("4800 of 4800 missing cells (100.0%) cannot be determined", text)
         self.assertIn("0 of 400 rows (0.0%) are reconstructible", text)
@@ -66,7 +66,7 @@ class Kernels(Subspace):
     def test_one_group_is_not_mentioned(self):
         self.ok("synth", "--rows", "200", "--dim", "8", "--rank", "2", "--missing", "0.3", "-o", "s.csv")
         text = self.ok("inspect", "s.csv", "--target", "target", "--lowrank").out
-        self.assertIn("28 of 28 pairs of columns are seen together", text)
+        self.assertIn("28 of 28 pairs of columns are observed together", text)
         self.assertNotRegex(text, "groups|cannot be determined")
 
     def test_subspace_kernels_learn_and_predict(self):
@@ -387,7 +387,7 @@ class Lowrank(Subspace):
         self.assertGreater(self.ok(*said, "--epsilon", "0.001", "--json").json()["regularity"]["median"]["gamma"],
                            median["gamma"])
         text = self.ok(*said).out
-        for words in ("rank 2, suggested", "The low-rank assumption holds:", "are reconstructible", "gamma"):
+        for words in ("rank 2, the smallest that predicts", "The low-rank assumption holds:", "are reconstructible", "gamma"):
             self.assertIn(words, text)
         self.assertIn("rank 4, as given", self.ok(*said, "--subspace-rank", "4").out)
 

@@ -18,8 +18,8 @@ static const karma_option tool_records[] = {
     {"overlap", KARMA_OPTION_SWITCH, offsetof(tool_options, overlap), 0, 0, 1, NULL, "",
      "instead of scores: how many support rows share each row's observed columns, and a warning level", NULL},
     {"top", KARMA_OPTION_INTEGER, offsetof(tool_options, top), 0, 1, 1e9, all_words, NULL,
-     "only this many for each row: of next the best cells, of explain the largest contributions and the sum of the "
-     "others",
+     "only this many lines for each row: the best cells (next), or the largest contributions and the sum of the others "
+     "(explain)",
      NULL},
     {"rounds", KARMA_OPTION_INTEGER, offsetof(tool_options, rounds), 1, 1, 1000, NULL, NULL,
      "how often the cross-validation is repeated, each time with other folds", NULL},
@@ -41,10 +41,10 @@ static const karma_option tool_records[] = {
     {"regret", KARMA_OPTION_SWITCH, offsetof(tool_options, regret), 0, 0, 1, NULL, "",
      "run the regret experiment instead of learning from a stream", NULL},
     {"checkpoint", KARMA_OPTION_TEXT, offsetof(tool_options, checkpoint), 0, 0, 0, NULL, "ROWS|SECONDSs",
-     "write the model to -o every so many rows (10000) or seconds (30s); a file is whole or as it was", NULL},
+     "write the model to -o after every so many rows (10000) or seconds (30s); the file is never half-written", NULL},
     {"continue", KARMA_OPTION_TEXT, offsetof(tool_options, go_on), 0, 0, 0, NULL, "MODEL",
-     "go on with the learner of this model of karma online; the rows are those that come next. train needs --solver "
-     "online",
+     "continue learning from this model of karma online; the rows are those that come next. train needs --solver "
+     "online too",
      NULL},
     {"errors", KARMA_OPTION_TEXT, offsetof(tool_options, errors), 0, 0, 0, NULL, "FILE",
      "write the standard errors of the completed cells to this file", NULL},

@@ -126,7 +126,8 @@ static const option_group groups[] = {
     {"Reading the data", karma_read_option_table, offsetof(tool, read), stream_file_names},
     {"Learning from a stream", karma_online_option_table, offsetof(tool, online), NULL},
     {"What to learn", karma_fit_option_table, offsetof(tool, fit), learner_names},
-    {"The sequence of --regret, and for both", karma_regret_option_table, offsetof(tool, regret), NULL},
+    {"The sequence of --regret; seed and threads are also for streams", karma_regret_option_table,
+     offsetof(tool, regret), NULL},
 };
 
 const tool_command command_online = {
@@ -138,16 +139,17 @@ const tool_command command_online = {
         "Reads rows from DATA or standard input as long as they come, predicts each before it is learned, and prints "
         "the mean loss and the share of errors of these predictions. Memory does not grow with the stream: the model "
         "is built of at most --budget of its rows. "
-        "--checkpoint writes the model again and again, and --continue goes on with it. Given the rows that came "
-        "next, the result has the bytes it would have had without the interruption. DATA is delimited text, gzipped or "
+        "--checkpoint writes the model from time to time, and --continue goes on from it: given the rows that come "
+        "next, "
+        "the result is the same, byte for byte, as without the interruption. DATA is delimited text, gzipped or "
         "not. Ctrl-C and SIGTERM end the stream and "
         "keep the model. On a stream --kernel is rank and --loss logistic (huber for numbers) unless they are "
         "given.\n\n"
         "With --regret, makes a sequence of rows with missing cells that is regular in the sense of the paper, runs "
         "Algorithm 1 on it, row by row, and reports at logarithmic checkpoints its cumulative loss, that of the best "
         "predictor in hindsight which knows the subspace, and the bound of theorem regret on the difference. "
-        "The order of the rows is random or adversarial: of the next 256 rows always the one on which the learner "
-        "loses most comes first.",
+        "The order of the rows is random or adversarial: of the next 256 rows the one on which the learner "
+        "loses most always comes first.",
     .example = "  karma online sensors.csv --target alarm --checkpoint 10000 -o alarm.karma\n"
                "  karma online more.csv --continue alarm.karma -o alarm.karma\n"
                "  tail -n +1 -f sensors.csv | karma online --target alarm --checkpoint 60s -o alarm.karma\n"

@@ -95,7 +95,7 @@ static void print_importances(const importance_report *r, size_t target) {
 static void print_importance(const importance_report *r) {
     for (size_t target = 0; target < r->found->n_targets; target++) {
         int classes = karma_model_task(r->model, target) == KARMA_TASK_CLASSIFY;
-        printf("%s%zu rows, target '%s': %s %.4f, and what it loses when a column is permuted\n", target ? "\n" : "",
+        printf("%s%zu rows, target '%s': %s %.4f, and its decrease when a column is permuted\n", target ? "\n" : "",
                r->found->n_rows, karma_model_target_name(r->model, target), classes ? "accuracy" : "R2",
                r->found->metric[target]);
         print_importances(r, target);

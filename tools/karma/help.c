@@ -36,7 +36,7 @@ static void print_wrapped(FILE *stream, const char *text, int indent, int at) {
     fputc('\n', stream);
 }
 
-/* "--gamma N", and the default in this command or "". */
+/* "--gamma N", and the default in this command or "": "unsaid", a word of model files, is none. */
 static void describe_option(const karma_option *o, const void *options, char *flag, char *initial, size_t size) {
     char values[160];
     (void)karma_option_values(o, values, sizeof values);
@@ -44,6 +44,7 @@ static void describe_option(const karma_option *o, const void *options, char *fl
     (void)snprintf(flag, size, "%s--%s%s%s", short_form, o->name, *values ? " " : "", values);
     initial[0] = '\0';
     if (o->kind != KARMA_OPTION_NAMES && *values) (void)karma_option_text(o, options, initial, size);
+    if (strcmp(initial, "unsaid") == 0) initial[0] = '\0';
 }
 
 static void print_option(FILE *stream, const karma_option *o, const void *options) {

@@ -57,11 +57,12 @@ static double log10_big_gamma_of(const lowrank_view *v, int quartile) {
 
 static void print_subspace(const lowrank_view *v) {
     const karma_lowrank *r = v->report;
-    printf("  rank %zu%s\n", r->rank, r->n_trials ? ", suggested by hidden cells" : ", as given");
+    printf("  rank %zu%s\n", r->rank,
+           r->n_trials ? ", the smallest that predicts hidden cells as well as the best" : ", as given");
     if (r->n_trials) printf("\n  %6s %10s   mean log density of hidden cells\n", "rank", "score");
     for (size_t k = 0; k < r->n_trials; k++)
         printf("  %6zu %10.4f%s\n", r->trials[k].rank, r->trials[k].score,
-               r->trials[k].rank == r->rank ? "   taken" : "");
+               r->trials[k].rank == r->rank ? "   chosen" : "");
     printf("\n  spectrum (standard deviations):");
     for (size_t k = 0; k < r->n_directions; k++) printf(" %.4g", r->spectrum[k]);
     printf("%s; noise %.4g\n", r->n_directions ? "" : " none", r->noise);
@@ -75,7 +76,7 @@ static void print_verdict(const lowrank_view *v) {
         "  but not well. --kernel union can use what there is.",
         "The low-rank assumption holds: completions predict hidden cells well. --kernel union, or subspace if many\n"
         "  cells are missing, should learn more from fewer rows.",
-        "Within groups of columns that rows show together, completions predict hidden cells. But most missing\n"
+        "Within groups of columns that are observed together, completions predict hidden cells. But most missing\n"
         "  cells cannot be predicted: their columns are never observed together with those that their rows have.",
     };
     char text[16];
@@ -90,7 +91,7 @@ static void print_linkage(const lowrank_view *v) {
     const karma_lowrank *r = v->report;
     char share[16];
     if (r->n_pairs)
-        printf("\n  %zu of %zu pairs of columns are seen together in some row.\n", r->n_pairs_together, r->n_pairs);
+        printf("\n  %zu of %zu pairs of columns are observed together in some row.\n", r->n_pairs_together, r->n_pairs);
     if (r->n_groups < 2) return;
     printf("  The rows link the columns into %zu groups; how columns of different groups are related is not known.\n",
            r->n_groups);
@@ -101,7 +102,7 @@ static void print_linkage(const lowrank_view *v) {
                 printf("%s %s", shown > 1 ? "," : "", karma_table_attribute_name(v->table, j));
         printf(shown > 6 ? ", ... (%zu columns)\n" : "\n", shown);
     }
-    printf("  %zu of %zu missing cells (%s) cannot be determined: their rows show no column of their group.\n",
+    printf("  %zu of %zu missing cells (%s) cannot be determined: their rows observe no column of their group.\n",
            r->n_undetermined, r->n_missing,
            percent(share, r->n_missing ? (double)r->n_undetermined / (double)r->n_missing : 0.0));
 }
@@ -123,9 +124,10 @@ static void print_regularity(const lowrank_view *v) {
     const karma_lowrank *r = v->report;
     char share[16];
     if (r->n_directions == 0 || r->n_blind == r->n_rows) return;
-    printf("\n  %zu of %zu rows (%s) are reconstructible: what they show determines their place in the subspace.\n",
-           r->n_reconstructible, r->n_rows, percent(share, share_of_rows(v, r->n_reconstructible)));
-    if (r->n_blind) printf("  %zu rows show nothing of the subspace and are left out below.\n", r->n_blind);
+    printf(
+        "\n  %zu of %zu rows (%s) are reconstructible: their observed cells determine their place in the subspace.\n",
+        r->n_reconstructible, r->n_rows, percent(share, share_of_rows(v, r->n_reconstructible)));
+    if (r->n_blind) printf("  %zu rows say nothing about the subspace and are left out below.\n", r->n_blind);
     printf("\n  %-8s %10s %14s %14s   for epsilon %g\n", "rows", "lambda", "gamma", "log10 Gamma", v->epsilon);
     for (int q = 0; q < KARMA_N_QUARTILES; q++)
         printf("  %-8s %10.4g %14.6g %14.6g\n", quartile_names[q], r->quartile[q], gamma_of(v, q),

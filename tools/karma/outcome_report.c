@@ -113,9 +113,9 @@ static const char *what_mattered(const karma_search_info *info, int is_better, i
     if (holes && kernels)
         return "both the treatment of missing values (gamma > 1, subspace) and nonlinear kernels (ranks, outer maps, "
                "trees) mattered";
-    if (holes) return "the treatment of missing values mattered (gamma > 1, subspace), nonlinear kernels did not";
+    if (holes) return "the treatment of missing values mattered (gamma > 1, subspace), but nonlinear kernels did not";
     if (kernels)
-        return "nonlinear kernels mattered (ranks, outer maps, trees), the treatment of missing values did not";
+        return "nonlinear kernels mattered (ranks, outer maps, trees), but the treatment of missing values did not";
     return "nonlinear kernels (ranks, outer maps, trees) alone would be about as good, and so would the treatment of "
            "missing values (gamma > 1, subspace) alone";
 }

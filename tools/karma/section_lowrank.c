@@ -32,7 +32,7 @@ static void draw_trials(report *r, karma_lowrank *l) {
     range_of(&spec.y.low, &spec.y.high, y, n);
     figure f;
     figure_begin(&f, &r->page, &spec);
-    figure_rule_x(&f, (double)l->rank, "taken");
+    figure_rule_x(&f, (double)l->rank, "chosen");
     figure_line(&f, 0, x, y, n, LINE_MARKED);
     figure_end(&f);
 }
