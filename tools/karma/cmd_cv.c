@@ -22,9 +22,11 @@ static double mean_of(const double *values, size_t n) {
     return sum / count;
 }
 
-/* Goals of numbers come last. */
+/* What the goal's metric applies to: new goals may come anywhere in their list. */
 static karma_task target_task(const karma_cv_target *target) {
-    return target->goal >= KARMA_GOAL_MAE ? KARMA_TASK_REGRESS : KARMA_TASK_CLASSIFY;
+    for (size_t i = 0; i < karma_n_metrics(); i++)
+        if (strcmp(karma_metric_at(i)->name, karma_goal_name(target->goal)) == 0) return karma_metric_at(i)->task;
+    return KARMA_TASK_CLASSIFY;
 }
 
 static json_t *target_json(const karma_cv *cv, size_t t, const char *name) {
