@@ -24,7 +24,7 @@ typedef enum karma_stop {
 typedef struct karma_fit_info {
     karma_solver_kind solver; /* as used: never auto */
     karma_stop stop;
-    size_t n_rows;       /* training rows */
+    size_t n_rows;       /* training rows; a row that was given in parts is one (n_joined) */
     size_t n_unlabelled; /* rows left out because they have no label of any target */
     size_t n_support;    /* rows kept in the model */
     size_t rounds;       /* rows visited; batch: kernel rows used; online: T of Algorithm 1 */
@@ -45,6 +45,8 @@ typedef struct karma_fit_info {
      * landmarks, and the relative increase of the objective with half as many. More landmarks would improve
      * it by less than that. 0: not measured */
     double held_out_loss, half_held_out_loss, half_excess;
+    size_t
+        n_joined; /* rows that their weights made parts of equal rows, with which they were put together; 0 in files */
 } karma_fit_info;
 
 /* The word for it: "converged". */

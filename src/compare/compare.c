@@ -380,7 +380,7 @@ static karma_status compare_rows(karma_comparison *c, const karma_table *rows, c
 karma_status karma_compare_with(karma_comparison *out, const karma_table *table, const karma_fit_options *fit,
                                 const karma_search_options *search, const karma_compare_options *compare,
                                 const karma_own_method *own, size_t n_own, const karma_hooks *hooks, karma_error *err) {
-    karma_table *labelled = NULL;
+    karma_i_training training;
     karma_comparison c = {0};
     karma_fit_options own_fit;
     karma_search_options own_search;
@@ -396,15 +396,15 @@ karma_status karma_compare_with(karma_comparison *out, const karma_table *table,
         return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on one target, but there are %zu",
                             table->n_targets);
     if (table->gram) return karma_i_fail(err, KARMA_ERR_DATA, "methods are compared on columns, not on kernel values");
-    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
-    const karma_table *rows = labelled ? labelled : table;
+    KARMA_TRY(karma_i_training_take(&training, table, fit->solver != KARMA_SOLVER_ONLINE, hooks, err));
+    const karma_table *rows = training.rows;
     karma_status st;
     if (rows->n_rows < 4) /* two folds, and two inner folds of what is learned from */
         st = karma_i_fail(err, KARMA_ERR_DATA, "a comparison needs at least 4 rows with a label, but there are %zu",
                           rows->n_rows);
     else
         st = compare_rows(&c, rows, fit, search, compare, (own_methods){own, n_own}, hooks, err);
-    karma_table_free(labelled);
+    karma_i_training_clear(&training);
     if (st == KARMA_OK)
         *out = c;
     else

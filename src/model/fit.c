@@ -37,17 +37,17 @@ static karma_status fit(karma_model **out, const karma_table *table, const karma
     karma_fit_options own;
     KARMA_TRY(karma_i_options_accept(karma_fit_option_table(), &own, options, err));
     options = &own;
-    karma_table *labelled = NULL;
-    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
-    const karma_table *rows = labelled ? labelled : table;
+    karma_i_training training;
+    KARMA_TRY(karma_i_training_take(&training, table, options->solver != KARMA_SOLVER_ONLINE, hooks, err));
     karma_model *model = karma_i_zalloc(1, sizeof *model);
-    karma_status st = model ? fit_labelled(model, rows, options, hooks, err) : karma_i_fail_memory(err);
+    karma_status st = model ? fit_labelled(model, training.rows, options, hooks, err) : karma_i_fail_memory(err);
     if (st == KARMA_OK) {
-        model->info.n_unlabelled = karma_i_table_n_all(table) - karma_i_table_n_all(rows);
+        model->info.n_unlabelled = training.n_unlabelled;
+        model->info.n_joined = training.n_joined;
         *out = model;
     } else
         karma_model_free(model);
-    karma_table_free(labelled);
+    karma_i_training_clear(&training);
     return st;
 }
 

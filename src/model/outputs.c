@@ -15,27 +15,29 @@ void karma_i_outputs_clear(karma_i_outputs *outputs) {
 
 typedef struct weight_sums {
     const double *weight;
-    double n;
+    double largest;
 } weight_sums;
 
 static void add_weights(double *sum, const void *payload, size_t first, size_t end) {
     const weight_sums *w = payload;
-    for (size_t i = first; i < end; i++) *sum += w->weight[i] / w->n;
+    for (size_t i = first; i < end; i++) *sum += w->weight[i] / w->largest;
 }
 
-/* The table's weights, divided by their mean so that C keeps its meaning. A new array, or NULL if there are none. */
+/* The table's weights, divided by their mean so that C keeps its meaning: first by the largest, so that equal weights
+ * are exactly 1. A new array, or NULL if there are none. */
 static karma_status mean_one_weights(double **out, const karma_table *table, karma_error *err) {
     *out = NULL;
     if (!table->row_weight) return KARMA_OK;
     double sum = 0.0;
     karma_i_partition split = karma_i_table_split(table);
-    weight_sums sums = {table->row_weight, (double)split.n_rows};
+    weight_sums sums = {table->row_weight, 0.0};
+    for (size_t i = 0; i < table->n_rows; i++) sums.largest = fmax(sums.largest, table->row_weight[i]);
+    KARMA_TRY(karma_i_ranks_largest(&sums.largest, 1, split.ranks, err));
+    if (!(sums.largest > 0.0)) return karma_i_fail(err, KARMA_ERR_DATA, "no row that has a label has a weight above 0");
     KARMA_TRY(karma_i_partition_sum(&sum, 1, &split, add_weights, &sums, err));
-    if (!(sum > 0.0 && isfinite(sum)))
-        return karma_i_fail(err, KARMA_ERR_DATA, "no row that has a label has a weight above 0");
-    double *weights = karma_i_alloc(table->n_rows, sizeof *weights);
+    double *weights = karma_i_alloc(table->n_rows, sizeof *weights), mean = sum / (double)split.n_rows;
     if (!weights) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < table->n_rows; i++) weights[i] = table->row_weight[i] / sum;
+    for (size_t i = 0; i < table->n_rows; i++) weights[i] = table->row_weight[i] / sums.largest / mean;
     *out = weights;
     return KARMA_OK;
 }

@@ -1,10 +1,12 @@
 #include "model/task.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "kernel/plan.h"
+#include "table/row_parts.h"
 #include "table/table_split.h"
 
 void karma_i_task_clear(karma_i_task *task) {
@@ -140,29 +142,92 @@ karma_status karma_i_task_relearn(karma_i_task *out, const karma_i_task *task, c
 
 /* --- rows ---------------------------------------------------------------------------------------------- */
 
-karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
-                                   karma_error *err) {
-    *out = NULL;
-    if (table->n_targets == 0)
-        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: name its column with option 'target'");
-    size_t *rows = karma_i_alloc(table->n_rows, sizeof *rows), n = 0;
-    if (!rows) return karma_i_fail_memory(err);
+void karma_i_training_clear(karma_i_training *training) {
+    karma_table_free(training->own);
+    karma_i_free(training->index);
+    *training = (karma_i_training){0};
+}
+
+/* index[0..*n): the rows of this process that have a label. */
+static karma_status list_labelled(karma_i_training *t, size_t *n, const karma_table *table, const karma_hooks *hooks,
+                                  karma_error *err) {
+    *n = 0;
     for (size_t i = 0; i < table->n_rows; i++) {
         int any = 0;
-        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
-        if (any) rows[n++] = i;
+        for (size_t k = 0; k < table->n_targets; k++) any |= !isnan(table->targets[k].value[i]);
+        if (any) t->index[(*n)++] = i;
     }
     const char *name = table->targets[0].column.name, *more = table->n_targets > 1 ? " or the other targets" : "";
-    size_t n_all = karma_i_table_n_all(table), labelled = n;
-    karma_status st = karma_i_ranks_add(&labelled, 1, karma_i_table_ranks(table), err);
-    if (st == KARMA_OK && labelled == 0)
-        st = karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
-    else if (st == KARMA_OK && labelled < n_all) {
+    size_t n_all = karma_i_table_n_all(table), labelled = *n;
+    KARMA_TRY(karma_i_ranks_add(&labelled, 1, karma_i_table_ranks(table), err));
+    t->n_unlabelled = n_all - labelled;
+    if (labelled == 0) return karma_i_fail(err, KARMA_ERR_DATA, "no row has a label in column '%s'%s", name, more);
+    if (t->n_unlabelled > 0)
         karma_i_notice(hooks, "%zu of %zu rows %s no label in column '%s'%s and %s left out of training",
-                       n_all - labelled, n_all, n_all - labelled == 1 ? "has" : "have", name, more,
-                       n_all - labelled == 1 ? "is" : "are");
-        st = karma_i_table_select(out, table, rows, n, err);
+                       t->n_unlabelled, n_all, t->n_unlabelled == 1 ? "has" : "have", name, more,
+                       t->n_unlabelled == 1 ? "is" : "are");
+    return KARMA_OK;
+}
+
+/* *weights: of the rows that stay; NULL: as in the table. */
+static karma_status join_parts(double **weights, karma_i_training *t, size_t *n, const karma_table *table,
+                               const karma_hooks *hooks, karma_error *err) {
+    size_t left, n_labelled = karma_i_table_n_all(table) - t->n_unlabelled;
+    *weights = NULL;
+    if (!table->row_weight || table->gram) return KARMA_OK;
+    KARMA_TRY(karma_i_row_parts_join(weights, t->index, n, table, err));
+    if (!*weights) return KARMA_OK;
+    left = *n;
+    karma_status st = karma_i_ranks_add(&left, 1, karma_i_table_ranks(table), err);
+    t->n_joined = n_labelled - left;
+    if (st == KARMA_OK)
+        karma_i_notice(
+            hooks,
+            "the weights show that rows are given in parts: %zu of %zu rows are put together with equal rows, "
+            "and %zu are learned from",
+            t->n_joined, n_labelled, left);
+    else {
+        karma_i_free(*weights);
+        *weights = NULL;
     }
-    karma_i_free(rows);
+    return st;
+}
+
+/* A new table of index[0..n), with these weights unless they are NULL. */
+static karma_status take_rows(karma_i_training *t, size_t n, const double *weights, const karma_table *table,
+                              karma_error *err) {
+    const karma_ranks *ranks = karma_i_table_ranks(table);
+    karma_table *selected = NULL;
+    KARMA_TRY(karma_table_select(&selected, table, t->index, n, err));
+    if (weights && n) memcpy(selected->row_weight, weights, n * sizeof *weights);
+    if (ranks->size == 1) {
+        t->own = selected;
+        return KARMA_OK;
+    }
+    karma_status st = karma_i_table_balance(&t->own, selected, ranks, err);
+    karma_table_free(selected);
+    return st;
+}
+
+karma_status karma_i_training_take(karma_i_training *out, const karma_table *table, int joins, const karma_hooks *hooks,
+                                   karma_error *err) {
+    size_t n = 0;
+    double *weights = NULL;
+    if (table->n_targets == 0)
+        return karma_i_fail(err, KARMA_ERR_DATA, "the data have no label: name its column with option 'target'");
+    karma_i_training own = {.index = karma_i_alloc(table->n_rows, sizeof *own.index)};
+    karma_status st = own.index ? list_labelled(&own, &n, table, hooks, err) : karma_i_fail_memory(err);
+    if (st == KARMA_OK && joins) st = join_parts(&weights, &own, &n, table, hooks, err);
+    if (st == KARMA_OK && (weights || own.n_unlabelled > 0)) st = take_rows(&own, n, weights, table, err);
+    karma_i_free(weights);
+    own.rows = own.own ? own.own : table;
+    if (!own.own || karma_i_table_ranks(table)->size > 1) {
+        karma_i_free(own.index);
+        own.index = NULL;
+    }
+    if (st == KARMA_OK)
+        *out = own;
+    else
+        karma_i_training_clear(&own);
     return st;
 }

@@ -24,8 +24,19 @@ void karma_i_task_clear(karma_i_task *task);
 /* The same heads with other options. It borrows both and is never cleared. */
 karma_i_task karma_i_task_with(const karma_i_task *task, const karma_fit_options *options);
 
-/* The rows that have a label of some target: *out is a new table, or NULL if all rows do. */
-karma_status karma_i_labelled_rows(karma_table **out, const karma_table *table, const karma_hooks *hooks,
+/* What is learned from. */
+typedef struct karma_i_training {
+    karma_table *own;        /* NULL: the table as it is */
+    const karma_table *rows; /* `own` or the table, which is borrowed */
+    size_t *index;           /* which rows of the table they are; NULL: all of them, or they are split over processes */
+    size_t n_unlabelled;     /* rows of all processes that have no label of any target, and are left out */
+    size_t n_joined;         /* and those that were put together with equal rows */
+} karma_i_training;
+
+/* The rows of `table` that have a label. With `joins`, rows that are given in parts (table/row_parts.h) are one row
+ * each; not those of kernel values, which have no cells, and never for solvers that take a step for every row. */
+karma_status karma_i_training_take(karma_i_training *out, const karma_table *table, int joins, const karma_hooks *hooks,
                                    karma_error *err);
+void karma_i_training_clear(karma_i_training *training);
 
 #endif

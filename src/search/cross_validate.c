@@ -34,14 +34,15 @@ void karma_cv_clear(karma_cv *cv) {
 typedef struct fold_visitor {
     karma_cv_fold_fn each; /* NULL: nothing */
     void *payload;
-    size_t *numbers; /* of the used rows, in the whole table */
-    size_t *rows;    /* scratch */
+    const size_t *index; /* of the rows that are used, in the whole table; NULL: all are used */
+    size_t *rows;        /* scratch */
 } fold_visitor;
 
 static karma_status visit_fold(const fold_visitor *v, const karma_model *model, const karma_i_fold *fold,
                                const double *scores, karma_error *err) {
     if (!v->each) return KARMA_OK;
-    for (size_t i = 0; i < fold->test->n_rows; i++) v->rows[i] = v->numbers[fold->test_rows[i]];
+    for (size_t i = 0; i < fold->test->n_rows; i++)
+        v->rows[i] = v->index ? v->index[fold->test_rows[i]] : fold->test_rows[i];
     return v->each(v->payload, model, fold->test, v->rows, scores, err);
 }
 
@@ -306,25 +307,18 @@ static karma_status validate_rows(karma_cv *cv, const fold_visitor *visitor, con
     return st;
 }
 
-/* Indices of the labelled rows, and room for those of a fold. */
-static karma_status start_visits(fold_visitor *v, const karma_table *table, karma_error *err) {
-    size_t *numbers = karma_i_alloc(table->n_rows, 2 * sizeof *numbers), n = 0;
-    if (!numbers) return karma_i_fail_memory(err);
-    for (size_t i = 0; i < table->n_rows; i++) {
-        int any = 0;
-        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
-        if (any) numbers[n++] = i;
-    }
-    v->numbers = numbers;
-    v->rows = numbers + table->n_rows;
-    return KARMA_OK;
+/* Room for the rows of a fold. */
+static karma_status start_visits(fold_visitor *v, const karma_i_training *training, karma_error *err) {
+    v->index = training->index;
+    v->rows = karma_i_alloc(training->rows->n_rows, sizeof *v->rows);
+    return v->rows ? KARMA_OK : karma_i_fail_memory(err);
 }
 
 karma_status karma_cross_validate_with(karma_cv *out, const karma_table *table, const karma_fit_options *fit,
                                        const karma_search_options *search, size_t folds, size_t repeats,
                                        karma_cv_fold_fn each, void *payload, const karma_hooks *hooks,
                                        karma_error *err) {
-    karma_table *labelled = NULL;
+    karma_i_training training;
     karma_cv cv = {0};
     karma_fit_options own_fit;
     karma_search_options own_search;
@@ -334,17 +328,17 @@ karma_status karma_cross_validate_with(karma_cv *out, const karma_table *table, 
     KARMA_TRY(karma_i_options_accept(karma_search_option_table(), &own_search, search, err));
     if (folds < 2 || repeats < 1)
         return karma_i_fail(err, KARMA_ERR_OPTION, "cross-validation takes at least 2 folds and 1 repeat");
-    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
-    const karma_table *rows = labelled ? labelled : table;
+    KARMA_TRY(karma_i_training_take(&training, table, own_fit.solver != KARMA_SOLVER_ONLINE, hooks, err));
+    const karma_table *rows = training.rows;
     cv.n_folds = folds < rows->n_rows ? folds : rows->n_rows;
     cv.n_repeats = repeats;
-    karma_status st = start_visits(&visitor, table, err);
+    karma_status st = start_visits(&visitor, &training, err);
     if (st == KARMA_OK && rows->n_rows < 2)
         st = karma_i_fail(err, KARMA_ERR_DATA, "cross-validation needs at least two labelled rows");
     else if (st == KARMA_OK)
         st = validate_rows(&cv, &visitor, rows, &own_fit, &own_search, hooks, err);
-    karma_i_free(visitor.numbers);
-    karma_table_free(labelled);
+    karma_i_free(visitor.rows);
+    karma_i_training_clear(&training);
     if (st == KARMA_OK)
         *out = cv;
     else

@@ -147,6 +147,7 @@ static double estimate(const karma_table *table, const karma_fit_options *fit, c
     int is_searched = effort != KARMA_EFFORT_OFF;
     double n = (double)table->n_rows, threads = karma_i_threads(fit->threads);
     double encodings = is_searched ? SEARCHED_ENCODINGS : STATED_ENCODINGS, copies = is_searched ? 2.0 : 1.0;
+    if (table->row_weight) copies += 1.0; /* rows that are given in parts are put together in another table */
     double s = is_searched ? fmin(n, (double)karma_i_sample_rows(fit, effort)) : 0.0;
     double scores = s * outputs_of(table) * (sizeof(float) * tried_machines[effort] + 16.0 * PATH_MACHINES * threads);
     double trying = (SHARED_MATRICES + OWN_MATRICES * threads) * s * s * sizeof(float);

@@ -14,14 +14,10 @@
 #include "search/without_search.h"
 #include "table/table_split.h"
 
-/* Turns indices among the labelled rows into indices of the table. Both ascend. */
-static void number_rows(karma_model *model, const karma_table *table) {
-    size_t labelled = 0, used = 0;
-    for (size_t i = 0; i < table->n_rows && used < model->n_left_out; i++) {
-        int any = 0;
-        for (size_t t = 0; t < table->n_targets; t++) any |= !isnan(table->targets[t].value[i]);
-        if (any && labelled++ == model->left_out_rows[used]) model->left_out_rows[used++] = i;
-    }
+/* Turns indices among the rows that were learned from into indices of the table. */
+static void number_rows(karma_model *model, const karma_i_training *training) {
+    for (size_t i = 0; training->index && i < model->n_left_out; i++)
+        model->left_out_rows[i] = training->index[model->left_out_rows[i]];
 }
 
 size_t karma_search_left_out(const karma_model *model, const size_t **rows, const double **scores) {
@@ -70,21 +66,22 @@ static karma_status search_labelled(karma_model **out, const karma_table *table,
                                     const karma_search_options *options, const karma_hooks *hooks, karma_error *err) {
     static const karma_hooks silent;
     const karma_ranks *ranks = karma_i_table_ranks(table);
-    karma_table *labelled = NULL;
+    karma_i_training training;
     size_t most = karma_i_sample_rows(fit, options->effort); /* machines may have different memory */
     KARMA_TRY(check_split(table, options, err));
     KARMA_TRY(karma_i_ranks_broadcast(&most, sizeof most, ranks, err));
-    KARMA_TRY(karma_i_labelled_rows(&labelled, table, hooks, err));
-    const karma_table *rows = labelled ? labelled : table;
+    KARMA_TRY(karma_i_training_take(&training, table, fit->solver != KARMA_SOLVER_ONLINE, hooks, err));
+    const karma_table *rows = training.rows;
     karma_status st = ranks->size == 1 ? karma_i_search_rows(out, rows, most, fit, options, hooks, err)
                                        : search_split(out, rows, most, fit, options, hooks ? hooks : &silent, err);
-    if (st == KARMA_OK && labelled && ranks->size == 1) number_rows(*out, table);
     if (st == KARMA_OK) {
-        (*out)->info.n_unlabelled = karma_i_table_n_all(table) - karma_i_table_n_all(rows);
+        number_rows(*out, &training);
+        (*out)->info.n_unlabelled = training.n_unlabelled;
+        (*out)->info.n_joined = training.n_joined;
         (*out)->task.options.step = NULL;
         (*out)->task.options.step_payload = NULL;
     }
-    karma_table_free(labelled);
+    karma_i_training_clear(&training);
     return st;
 }
 

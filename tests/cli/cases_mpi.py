@@ -114,6 +114,25 @@ class Together(Case):
         run = self.good(self.run_mpi(2, "train", "t.arff", "--target", "y", "--effort", "quick", "-o", "some.karma"))
         self.assertIn("only CSV files are split", run.err)
 
+    def test_halves_of_rows_are_found_in_other_processes(self):
+        """Two halves of every row, far apart; weights that make no row a part of another; and rows without a label."""
+        header, *rows = [line for line in table(900).replace('"a\nb"', "ab").splitlines() if line]
+        draw = random.Random(3)
+        labelled = [row for row in rows if row.split(",")[-2]]  # a model knows how many rows had no label
+        for name, lines in (("whole.csv", [row + ",1" for row in labelled]), ("halves.csv", [row + ",0.5" for _ in range(2) for row in labelled]),
+                            ("other.csv", [f"{row},{draw.choice((0, 1, 0.7, 0.3))}" for row in rows for _ in range(2)])):
+            self.write(name, "\n".join([header + ",w", *lines]) + "\n")
+        search = ["--effort", "quick", "--folds", "3"]
+        for words in (FIT + ["--kernel", "rank", "--probabilities", "sigmoid"], search):
+            args = ["--id", "id", "--ignore", "size", "--target", "kind", "--row-weight", "w", "--threads", "1", *words, "-o"]
+            for name in ("halves.csv", "other.csv"):
+                wanted = self.good(self.run_karma("train", "whole.csv" if name == "halves.csv" else name, *args, "one.karma"))
+                for ranks in RANKS if words is not search else (3,):
+                    run = self.good(self.run_mpi(ranks, "train", name, *args, "some.karma"))
+                    self.assertEqual(self.read("some.karma"), self.read("one.karma"), f"{ranks} processes, {name}, {words}")
+                    self.assertEqual(sum("rows are given in parts" in line for line in self.said(run)), int(name == "halves.csv"), str(run))
+                self.assertNotIn("in parts", wanted.err)
+
     def test_predictions_are_in_the_order_of_the_rows(self):
         self.write("t.csv", table(1200))
         self.write("new.csv", table(1100, 2))

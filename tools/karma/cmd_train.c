@@ -53,12 +53,12 @@ static json_t *summary_json(const tool *t, double missing, const karma_model *mo
         (void)json_array_append_new(targets, own);
     }
     if (karma_model_is_precomputed(model)) missing = NAN;
-    json_t *o =
-        json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:o}", "model", t->options.output, "rows",
-                  (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "attributes",
-                  (json_int_t)karma_model_n_attributes(model), "missing", json_number_or_null(missing), "options",
-                  options_json(karma_fit_option_table(), karma_model_options(model)), "seconds", seconds,
-                  "estimated_bytes", t->estimated_bytes, "peak_bytes", peak_bytes(), "targets", targets);
+    json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:o}", "model", t->options.output, "rows",
+                          (json_int_t)info->n_rows, "rows_without_label", (json_int_t)info->n_unlabelled, "rows_joined",
+                          (json_int_t)info->n_joined, "attributes", (json_int_t)karma_model_n_attributes(model),
+                          "missing", json_number_or_null(missing), "options",
+                          options_json(karma_fit_option_table(), karma_model_options(model)), "seconds", seconds,
+                          "estimated_bytes", t->estimated_bytes, "peak_bytes", peak_bytes(), "targets", targets);
     (void)json_object_update_new(o, solver_json(model));
     if (karma_model_search_info(model)) (void)json_object_set_new(o, "cv", search_json(karma_model_search_info(model)));
     add_target_json(o, "target", model, 0);

@@ -161,7 +161,7 @@ class KarmaEstimator(AllowsMissing, Reports, BaseEstimator):
         return self
 
     def _weighted_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple:
-        """Rows of weight 0 are left out; equal weights count as none."""
+        """Rows of weight 0 are left out; equal weights count as none, unless they may be those of rows in parts."""
         from sklearn.utils import _safe_indexing, check_array
 
         if is_arrow(X):  # the library counts the rows and leaves those of weight 0 without influence
@@ -172,7 +172,8 @@ class KarmaEstimator(AllowsMissing, Reports, BaseEstimator):
         keep = np.flatnonzero(weights > 0)
         if len(keep) < len(weights):
             X, y, weights = _safe_indexing(X, keep), _safe_indexing(np.asarray(y), keep), weights[keep]
-        return X, y, (np.ascontiguousarray(weights) if len(weights) and np.ptp(weights) > 0 else None)
+        is_needed = len(weights) and (np.ptp(weights) > 0 or weights[0] < 1)
+        return X, y, (np.ascontiguousarray(weights) if is_needed else None)
 
     def _scores(self, X: Any) -> np.ndarray:
         return self.model_.scores(self._new_data(X).table, int(self.threads or 0), self.verbose)

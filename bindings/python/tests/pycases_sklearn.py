@@ -250,6 +250,15 @@ class Weights(unittest.TestCase):
         X, y = np.vstack([self.X, self.X[:30]]), np.concatenate([self.y, self.y[:30]])
         np.testing.assert_allclose(self.scores(self.X, self.y, sample_weight=weights), self.scores(X, y), atol=1e-4)
 
+    def test_two_halves_are_the_row(self):
+        """Trees count rows: two halves of a row, or all rows four times, are the rows."""
+        for part, weights in ((0.5, None), (1 / 4, np.arange(120) % 3 + 1)):
+            m = round(1 / part)
+            own = np.ones(120) if weights is None else weights.astype(float)
+            one, two = (clone(self.model).set_params(kernel="boost").fit(X, y, sample_weight=w).decision_function(self.X) for X, y, w in
+                        ((self.X, self.y, weights), (np.repeat(self.X, m, axis=0), np.repeat(self.y, m), np.repeat(own * part, m))))
+            np.testing.assert_allclose(two, one, rtol=1e-6)
+
     def test_order_of_rows_matters_by_the_tolerance_only(self):
         """What scikit-learn's check of weights asks for, at a tolerance that matches it."""
         order = np.random.default_rng(0).permutation(120)

@@ -112,7 +112,7 @@ learn <- function(make, y, weights, given, verbose, call, how, names) {
   keep <- used_rows(labels, weights)
   table <- make(keep)
   add_labels(table, free_name(how$response, names), labels, keep, call)
-  if (!is.null(weights) && length(unique(weights[keep])) > 1)
+  if (!is.null(weights) && (length(unique(weights[keep])) > 1 || any(weights[keep] < 1))) # below 1: rows in parts
     library_call(kr_set_weights, table, as.double(weights[keep]), call = call)
   found <- library_call(kr_search, table, options$fit, options$search, options$fixed, isTRUE(verbose), call = call)
   tell(found$notices)
