@@ -184,6 +184,7 @@ static void draw_rows(rows *out, karma_i_rng *rng) {
                 add_row(out, &first, i, floor(w / 3.0 * 1e6) / 1e6);
                 add_row(out, &first, i, floor(w / 3.0 * 1e6) / 1e6);
                 add_row(out, &first, i, floor(w / 3.0 * 1e6) / 1e6);
+                if (i % 7 == 3) add_row(out, &first, i, 1e-7); /* begins no row */
             } else
                 add_row(out, &first, i, w);
         }
@@ -300,10 +301,10 @@ static void rows_of_several_processes(void **state) {
 /* A survey: twelve different rows, each many times. Every row is evidence. */
 static void equal_rows_stay(void **state) {
     (void)state;
-    static const double weights[] = {1.0, 0.5, 1.0 / 240.0, 3.0};
+    static const double weights[] = {1.0, 0.5, 1.0 / 240.0, 3.0, 1e-9};
     karma_i_rng rng;
     karma_i_rng_init(&rng, 3);
-    for (size_t k = 0; k < 5; k++) {
+    for (size_t k = 0; k < 6; k++) {
         rows r = {.n = MOST_ROWS};
         outcome got;
         for (size_t i = 0; i < r.n; i++) {
@@ -311,7 +312,7 @@ static void equal_rows_stay(void **state) {
             r.cell[i][1] = (double)karma_i_rng_below(&rng, 3);
             r.cell[i][2] = NAN;
             r.label[i][0] = r.label[i][1] = (double)karma_i_rng_below(&rng, 2);
-            r.weight[i] = k < 4 ? weights[k] : 0.5 + 0.25 * (double)karma_i_rng_below(&rng, 4);
+            r.weight[i] = k < 5 ? weights[k] : 0.5 + 0.25 * (double)karma_i_rng_below(&rng, 4);
         }
         karma_table *table = table_of(&r);
         join(&got, table, 0);
@@ -334,22 +335,29 @@ static karma_model *searched(const karma_table *table) {
     return model;
 }
 
+/* 59 rows with a label, and one without, in uneven parts. */
+static void draw_parts(rows *whole, rows *parts) {
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 4);
+    whole->n = 60;
+    parts->n = 0;
+    for (size_t i = 0; i < whole->n; i++) {
+        double sum = 0.0;
+        for (size_t j = 0; j < COLUMNS; j++) sum += whole->cell[i][j] = karma_i_rng_normal(&rng);
+        whole->label[i][0] = whole->label[i][1] = i == 5 ? NAN : sum;
+        whole->weight[i] = 1.0;
+        add_row(parts, whole, i, 0.25);
+        add_row(parts, whole, i, 0.75);
+    }
+}
+
 /* Rows that were left out keep their numbers in the table that was given, those of their first parts. */
 static void left_out_rows_have_their_numbers(void **state) {
     (void)state;
-    rows whole = {.n = 60}, parts = {.n = 0};
-    karma_i_rng rng;
+    rows whole, parts;
     const size_t *one, *two;
     const double *wanted, *got;
-    karma_i_rng_init(&rng, 4);
-    for (size_t i = 0; i < whole.n; i++) {
-        double sum = 0.0;
-        for (size_t j = 0; j < COLUMNS; j++) sum += whole.cell[i][j] = karma_i_rng_normal(&rng);
-        whole.label[i][0] = whole.label[i][1] = i == 5 ? NAN : sum;
-        whole.weight[i] = 1.0;
-        add_row(&parts, &whole, i, 0.25);
-        add_row(&parts, &whole, i, 0.75);
-    }
+    draw_parts(&whole, &parts);
     karma_table *a = table_of(&whole), *b = table_of(&parts);
     karma_model *first = searched(a), *second = searched(b);
     assert_int_equal(karma_model_info(second)->n_rows, 59);
@@ -369,9 +377,61 @@ static void left_out_rows_have_their_numbers(void **state) {
     karma_table_free(b);
 }
 
+static karma_status mark_rows(void *payload, const karma_model *model, const karma_table *test, const size_t *index,
+                              const double *scores, karma_error *err) {
+    size_t *times = payload;
+    (void)model, (void)scores, (void)err;
+    for (size_t i = 0; i < karma_table_n_rows(test); i++) times[index[i]]++;
+    return KARMA_OK;
+}
+
+/* Each row is judged once, under the number of its first part. */
+static void folds_have_whole_rows(void **state) {
+    (void)state;
+    rows whole, parts;
+    size_t times[MOST_ROWS] = {0};
+    karma_cv cv;
+    karma_fit_options fit;
+    karma_search_options search;
+    karma_options_init(karma_fit_option_table(), &fit);
+    karma_options_init(karma_search_option_table(), &search);
+    search.effort = KARMA_EFFORT_OFF;
+    draw_parts(&whole, &parts);
+    karma_table *table = table_of(&parts);
+    assert_int_equal(karma_cross_validate_with(&cv, table, &fit, &search, 4, 1, mark_rows, times, NULL, NULL),
+                     KARMA_OK);
+    assert_int_equal(cv.n_rows, 59);
+    for (size_t i = 0; i < parts.n; i++) assert_int_equal(times[i], i % 2 == 0 && i / 2 != 5);
+    karma_cv_clear(&cv);
+    karma_table_free(table);
+}
+
+/* Rows of kernel values have no cells; every row is a step of the online solver. */
+static void rows_that_are_never_joined(void **state) {
+    (void)state;
+    rows whole, parts;
+    draw_parts(&whole, &parts);
+    for (int online = 0; online < 2; online++) {
+        static float gram[MOST_ROWS * MOST_ROWS];
+        karma_table *table = table_of(&parts);
+        karma_model *model = NULL;
+        karma_fit_options fit;
+        karma_options_init(karma_fit_option_table(), &fit);
+        fit.solver = online ? KARMA_SOLVER_ONLINE : KARMA_SOLVER_AUTO;
+        for (size_t i = 0; i < parts.n * parts.n; i++) gram[i] = i % (parts.n + 1) ? 0.5F : 1.0F;
+        if (!online) assert_int_equal(karma_table_set_gram(table, gram, parts.n, NULL), KARMA_OK);
+        assert_int_equal(karma_fit(&model, table, &fit, NULL, NULL), KARMA_OK);
+        assert_int_equal(karma_model_info(model)->n_rows, 118);
+        assert_int_equal(karma_model_info(model)->n_joined, 0);
+        karma_model_free(model);
+        karma_table_free(table);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_in_one_process),
-                                       cmocka_unit_test(rows_of_several_processes), cmocka_unit_test(equal_rows_stay),
-                                       cmocka_unit_test(left_out_rows_have_their_numbers)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_in_one_process),   cmocka_unit_test(rows_of_several_processes),
+        cmocka_unit_test(equal_rows_stay),       cmocka_unit_test(left_out_rows_have_their_numbers),
+        cmocka_unit_test(folds_have_whole_rows), cmocka_unit_test(rows_that_are_never_joined)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
