@@ -9,6 +9,7 @@
 
 #include "karma/base.h"
 #include "base/rng.h"
+#include "io/feed.h"
 #include "io/source.h"
 #include "readcase.h"
 
@@ -1023,6 +1024,45 @@ static void test_excerpts_stay_in_their_buffer(void **state) {
         }
 }
 
+/* A text without lines, and one with a line of half a GB now and then. */
+typedef struct endless_text {
+    size_t line, written; /* a line ends after so many bytes; 0: never */
+} endless_text;
+
+static karma_status write_text(void *self, size_t *got, char *to, size_t room, karma_error *err) {
+    endless_text *t = self;
+    (void)err;
+    memset(to, 'x', room);
+    if (t->line && t->written / t->line != (t->written + room) / t->line) to[0] = '\n';
+    t->written += room;
+    *got = room;
+    return KARMA_OK;
+}
+
+/* The text that was passed is forgotten, but not how long its line is: so this takes little memory. */
+static void test_lines_of_a_gigabyte(void **state) {
+    (void)state;
+    enum { STEP = 1 << 24 };
+    const size_t gigabyte = (size_t)1 << 30;
+    for (int has_lines = 0; has_lines < 2; has_lines++) {
+        endless_text text = {has_lines ? gigabyte / 2 : 0, 0};
+        karma_i_feed *feed = NULL;
+        karma_error err = {0};
+        karma_status st =
+            karma_i_feed_open_supply(&feed, "endless", (karma_i_supply){.read = write_text, .self = &text}, &err);
+        while (st == KARMA_OK && text.written < gigabyte + 8 * (size_t)STEP) {
+            size_t length = 0;
+            st = karma_i_feed_fill(feed, STEP, 1, &err);
+            if (st == KARMA_OK) (void)karma_i_feed_text(feed, &length);
+            karma_i_feed_pass(feed, length);
+        }
+        assert_int_equal(st, has_lines ? KARMA_OK : KARMA_ERR_FORMAT);
+        if (!has_lines) assert_string_equal(err.message, "endless: a line is longer than 1 GB: it is not a table");
+        if (!has_lines) assert_in_range(text.written, gigabyte, gigabyte + 4 * (size_t)STEP);
+        karma_i_feed_close(feed);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_simple),
@@ -1068,6 +1108,7 @@ int main(void) {
         cmocka_unit_test(test_write_error),
         cmocka_unit_test(test_excerpts_stay_in_their_buffer),
         cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_lines_of_a_gigabyte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
