@@ -106,6 +106,8 @@ stopifnot(near(predict(karma(z ~ ., odd, gamma = 2), odd), predict(one, d)))
 w <- rep(c(1, 0), n / 2)
 stopifnot(near(predict(karma(z ~ a + b, d, gamma = 2, weights = w), d), predict(karma(z ~ a + b, d[w > 0, ], gamma = 2), d)))
 stopifnot(near(predict(karma(z ~ a + b, d, gamma = 2, subset = w > 0), d), predict(karma(z ~ a + b, d[w > 0, ], gamma = 2), d)))
+halves <- karma(z ~ a + b, d[rep(seq_len(n), each = 2), ], kernel = "boost", weights = rep(0.5, 2 * n))
+stopifnot(near(predict(halves, d), predict(karma(z ~ a + b, d, kernel = "boost"), d)))
 heavy <- karma(y ~ a + b, d, gamma = 2, class_weight = c(yes = 20, no = 1))
 stopifnot(sum(predict(heavy, d) == "yes") > sum(predict(karma(y ~ a + b, d, gamma = 2), d) == "yes"))
 
