@@ -46,6 +46,10 @@ typedef struct karma_search_candidate {
     double C_factor; /* C as a multiple of its default */
     double score, error;
     int is_chosen;
+    /* If one factor of the kernel has a gamma of its own: that gamma, and the kernel without it, so that candidates
+     * that differ in nothing else have the same text. Otherwise 0 and NULL. */
+    double gamma;
+    char *without_gamma;
 } karma_search_candidate;
 
 /* The gain from an ingredient of kernels: the score of the choice minus that of the choice among the candidates without

@@ -8,7 +8,10 @@
 void karma_i_search_info_free(karma_search_info *info) {
     if (!info) return;
     for (size_t i = 0; info->gains && i < info->n_gains; i++) karma_i_free(info->gains[i].ingredient);
-    for (size_t i = 0; info->candidates && i < info->n_candidates; i++) karma_i_free(info->candidates[i].kernel);
+    for (size_t i = 0; info->candidates && i < info->n_candidates; i++) {
+        karma_i_free(info->candidates[i].kernel);
+        karma_i_free(info->candidates[i].without_gamma);
+    }
     for (size_t i = 0; info->members && i < info->n_members; i++) {
         karma_i_free(info->members[i].kernel);
         karma_i_free(info->members[i].C_factors);
@@ -124,7 +127,12 @@ static karma_status archive_candidate(karma_i_archive *a, void *item) {
     KARMA_TRY(karma_i_archive_measure(a, "C_factor", &c->C_factor));
     KARMA_TRY(karma_i_archive_measure(a, "score", &c->score));
     KARMA_TRY(karma_i_archive_measure(a, "error", &c->error));
-    return karma_i_archive_flag(a, "chosen", &c->is_chosen);
+    KARMA_TRY(karma_i_archive_flag(a, "chosen", &c->is_chosen));
+    int is_there = c->without_gamma != NULL; /* older files do not have it */
+    karma_i_archive_find(a, "without_gamma", &is_there);
+    if (!is_there) return KARMA_OK;
+    KARMA_TRY(karma_i_archive_text(a, "without_gamma", &c->without_gamma));
+    return karma_i_archive_number(a, "gamma", &c->gamma, 1.0, 1024.0);
 }
 
 static karma_status archive_member(karma_i_archive *a, void *item) {

@@ -200,6 +200,24 @@ static int by_value(const void *a, const void *b) {
     return (x->run > y->run) - (x->run < y->run);
 }
 
+/* The γ of the only factor that has one of its own, and the kernel without it. */
+static karma_status describe_gamma(karma_search_candidate *c, const karma_i_plan_kernel *kernel, karma_error *err) {
+    karma_i_plan_kernel plain = {0};
+    karma_i_plan_factor *only = NULL;
+    size_t n = 0;
+    karma_status st = karma_i_plan_kernel_copy(&plain, kernel, err);
+    for (size_t f = 0; st == KARMA_OK && f < plain.n_factors; f++)
+        if (plain.factors[f].own & KARMA_I_SETTING_GAMMA && ++n) only = &plain.factors[f];
+    if (st == KARMA_OK && n == 1) {
+        c->gamma = (double)only->gamma;
+        only->own &= ~(unsigned)KARMA_I_SETTING_GAMMA;
+        c->without_gamma = karma_i_plan_kernel_text(&plain);
+        if (!c->without_gamma) st = karma_i_fail_memory(err);
+    }
+    karma_i_plan_kernel_clear(&plain);
+    return st;
+}
+
 static karma_status add_candidate(karma_search_info *info, size_t run, const karma_i_search_facts *f,
                                   karma_error *err) {
     const karma_i_race_run *r = &f->race->runs[run];
@@ -208,7 +226,7 @@ static karma_status add_candidate(karma_search_info *info, size_t run, const kar
     summarise(&c->score, &c->error, r->values, f);
     for (size_t m = 0; m < f->choice->n; m++) c->is_chosen |= f->choice->runs[m] == run;
     c->kernel = karma_i_plan_kernel_text(kernel_of(f->race, run));
-    return c->kernel ? KARMA_OK : karma_i_fail_memory(err);
+    return c->kernel ? describe_gamma(c, kernel_of(f->race, run), err) : karma_i_fail_memory(err);
 }
 
 static karma_status add_candidates(karma_search_info *info, const karma_i_search_facts *f, karma_error *err) {

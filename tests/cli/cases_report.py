@@ -4,10 +4,11 @@ import hashlib
 import base64
 import html
 import html.parser
+import os
 import random
 import re
 
-from case import Case
+from case import SOURCE, Case
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 OPTIONAL_END = {"tr", "td", "th"}  # elements that HTML closes by itself
@@ -331,6 +332,25 @@ class Report(Case):
                 sizes.append(len(self.page()[0]))
             self.assertLess(sizes[1], 1.25 * sizes[0], f"{task}: {sizes}")
             self.assertLess(sizes[1], 500000)
+
+    def test_scores_by_gamma(self):
+        """The figure has the best score of every kernel for each gamma: those of the JSON, whose kernels are texts."""
+        clinic = os.path.join(SOURCE, "examples", "clinic.csv")
+        self.ok("train", clinic, "--target", "outcome", "--id", "patient", "--effort", "quick", "-o", "m.karma", "--quiet")
+        self.ok("report", "m.karma", clinic, "--id", "patient", "-o", "r.html", "--quiet")
+        page = self.read("r.html").decode()
+        figure = page[page.index("<strong>Score by \u03b3</strong>"):].partition("</figure>")[0]
+        drawn = re.findall(r"<tr><td>([^<]+)<td>([^<]+)<td>([^<\n]+)", figure)
+        best = {}
+        for candidate in self.ok("inspect", "m.karma", "--json").json()["cv"]["candidates"]:
+            gammas = re.findall(r"gamma=(\d+)", candidate["kernel"])
+            if len(gammas) == 1:
+                name = re.sub(r"\(,?\)", "", re.sub(r"gamma=\d+,?", "", candidate["kernel"]))
+                key = name, gammas[0]
+                best[key] = max(best.get(key, -1), candidate["score"])
+        self.assertGreater(len(drawn), 3)
+        for name, gamma, score in drawn:
+            self.assertAlmostEqual(float(score), best[name, gamma], delta=6e-4, msg=name)
 
     def test_report_of_other_commands(self):
         self.two_classes()

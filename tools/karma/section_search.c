@@ -32,17 +32,11 @@ static int by_C(const karma_search_candidate *c, char name[LONGEST], double *x) 
     return 1;
 }
 
-/* Kernels with one gamma: "linear(gamma=2)" is "linear()" at 2, at its best C. */
+/* Kernels with one gamma, at their best C. */
 static int by_gamma(const karma_search_candidate *c, char name[LONGEST], double *x) {
-    static const char key[] = "gamma=";
-    const char *at = strstr(c->kernel, key);
-    if (!at || strstr(at + 1, key)) return 0;
-    char *end;
-    *x = strtod(at + sizeof key - 1, &end);
-    if (*end == ',') end++;
-    (void)snprintf(name, LONGEST, "%.*s%s", (int)(at - c->kernel), c->kernel, end);
-    char *empty = strstr(name, "()");
-    if (empty) memmove(empty, empty + 2, strlen(empty + 2) + 1);
+    if (!c->without_gamma) return 0;
+    (void)snprintf(name, LONGEST, "%s", c->without_gamma);
+    *x = c->gamma;
     return 1;
 }
 
