@@ -1,4 +1,4 @@
-/* AVX2: bits of four words are counted at a time by looking up half bytes; up to 32 weights are picked from registers,
+/* AVX2: bits of four words are counted at a time by looking up half bytes; up to 64 weights are picked from registers,
  * more are gathered from memory, which is slow on many processors. */
 #define VECTOR_BYTES 32
 #define STRIP        6
@@ -36,8 +36,7 @@ static __m256i narrow(__m256i first, __m256i second) {
 static __m256i count_eight(const uint64_t *mask, const panel *p, size_t r, size_t n_words) {
     const uint64_t *masks = p->masks + r;
     if (p->is_narrow) {
-        __m256i others = narrow(_mm256_load_si256((const __m256i *)(const void *)masks),
-                                _mm256_load_si256((const __m256i *)(const void *)(masks + 4)));
+        __m256i others = _mm256_load_si256((const __m256i *)narrow_masks(p, r));
         return count_in_halves(_mm256_and_si256(others, _mm256_set1_epi32((int)(uint32_t)mask[0])));
     }
     __m256i first = _mm256_setzero_si256(), second = _mm256_setzero_si256();
@@ -67,19 +66,44 @@ static __m256 look_up(__m256i counts, const karma_i_pairs *pairs) {
     return _mm256_blendv_ps(low, pick(w + 16, counts), _mm256_castsi256_ps(_mm256_slli_epi32(counts, 27)));
 }
 
-static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs) {
+static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
     for (size_t r = 0; r < PANEL; r += 8)
-        _mm256_storeu_ps(out + r, look_up(count_eight(mask, p, r, pairs->n_words), pairs));
+        _mm256_storeu_si256((__m256i *)(void *)(out + r), count_eight(mask, p, r, n_words));
+}
+
+/* w[count] of counts below 64. Not inlined: beside it, the loops for fewer weights are slower. */
+static __attribute__((noinline)) void pick_of_many(float out[PANEL], const uint32_t counts[PANEL], const float *w) {
+    for (size_t r = 0; r < PANEL; r += 8) {
+        __m256i own = _mm256_loadu_si256((const __m256i *)(const void *)(counts + r));
+        __m256 bit_4 = _mm256_castsi256_ps(_mm256_slli_epi32(own, 27));
+        __m256 low = _mm256_blendv_ps(pick(w, own), pick(w + 16, own), bit_4);
+        __m256 high = _mm256_blendv_ps(pick(w + 32, own), pick(w + 48, own), bit_4);
+        _mm256_storeu_ps(out + r, _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(own, 26))));
+    }
+}
+
+static int has_many(const karma_i_pairs *pairs) {
+    return pairs->n_weights > 32 && pairs->n_weights <= KARMA_I_LEAST_WEIGHTS;
 }
 
 static void weights_at(float out[PANEL], const uint32_t counts[PANEL], const karma_i_pairs *pairs) {
+    if (has_many(pairs)) {
+        pick_of_many(out, counts, pairs->weight);
+        return;
+    }
     for (size_t r = 0; r < PANEL; r += 8)
         _mm256_storeu_ps(out + r, look_up(_mm256_loadu_si256((const __m256i *)(const void *)(counts + r)), pairs));
 }
 
-static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
+static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs) {
+    uint32_t counts[PANEL];
+    if (has_many(pairs)) {
+        counts_of(counts, mask, p, pairs->n_words);
+        pick_of_many(out, counts, pairs->weight);
+        return;
+    }
     for (size_t r = 0; r < PANEL; r += 8)
-        _mm256_storeu_si256((__m256i *)(void *)(out + r), count_eight(mask, p, r, n_words));
+        _mm256_storeu_ps(out + r, look_up(count_eight(mask, p, r, pairs->n_words), pairs));
 }
 
 /* vpsadbw adds up eight differences in each word: four rows of the panel at a time. */

@@ -13,8 +13,13 @@ static __m512i narrow(__m512i first, __m512i second) {
     return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi64_epi32(first)), _mm512_cvtepi64_epi32(second), 1);
 }
 
-/* Counts for sixteen neighbouring rows of the panel as sixteen 32-bit numbers. */
-static __m512i count_sixteen(const uint64_t *mask, const uint64_t *masks, size_t n_words) {
+/* Counts for sixteen neighbouring rows of the panel, from row r on, as sixteen 32-bit numbers. */
+static __m512i count_sixteen(const uint64_t *mask, const panel *p, size_t r, size_t n_words) {
+    const uint64_t *masks = p->masks + r;
+    if (p->is_narrow) {
+        __m512i others = _mm512_load_si512(narrow_masks(p, r));
+        return _mm512_popcnt_epi32(_mm512_and_si512(others, _mm512_set1_epi32((int)(uint32_t)mask[0])));
+    }
     __m512i first = _mm512_setzero_si512(), second = _mm512_setzero_si512();
     for (size_t w = 0; w < n_words; w++) {
         __m512i own = _mm512_set1_epi64((long long)mask[w]);
@@ -37,7 +42,7 @@ static __m512 look_up(__m512i counts, const karma_i_pairs *pairs) {
 
 static void weights_of(float out[PANEL], const uint64_t *mask, const panel *p, const karma_i_pairs *pairs) {
     for (size_t r = 0; r < PANEL; r += 16)
-        _mm512_storeu_ps(out + r, look_up(count_sixteen(mask, p->masks + r, pairs->n_words), pairs));
+        _mm512_storeu_ps(out + r, look_up(count_sixteen(mask, p, r, pairs->n_words), pairs));
 }
 
 static void weights_at(float out[PANEL], const uint32_t counts[PANEL], const karma_i_pairs *pairs) {
@@ -45,7 +50,7 @@ static void weights_at(float out[PANEL], const uint32_t counts[PANEL], const kar
 }
 
 static void counts_of(uint32_t out[PANEL], const uint64_t *mask, const panel *p, size_t n_words) {
-    for (size_t r = 0; r < PANEL; r += 16) _mm512_storeu_si512(out + r, count_sixteen(mask, p->masks + r, n_words));
+    for (size_t r = 0; r < PANEL; r += 16) _mm512_storeu_si512(out + r, count_sixteen(mask, p, r, n_words));
 }
 
 /* vpsadbw adds up eight differences in each word: eight rows of the panel at a time. */

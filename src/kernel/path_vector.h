@@ -30,7 +30,7 @@ typedef uint16_t code_vector __attribute__((vector_size(VECTOR_BYTES))); /* one 
 /* PANEL rows of b, packed. */
 typedef struct panel {
     float *values;   /* by column, then row; Q and O have changed places */
-    uint64_t *masks; /* by word, then row */
+    uint64_t *masks; /* by word, then row; if they are narrow, `PANEL` numbers of 32 bits */
     int is_narrow;   /* masks are one word, of which only the low half has bits */
     /* eight ranks of one row side by side, then of the next row; and 255 where a rank is not 0 */
     uint64_t *ranks, *has_rank;
@@ -103,6 +103,15 @@ static void pack_masks(panel *p, const karma_i_pairs *pairs, size_t j) {
         for (size_t r = 0; r < PANEL; r++)
             any |= p->masks[w * PANEL + r] = r < count ? pairs->masks_b[(j + r) * pairs->n_words + w] : 0;
     p->is_narrow = pairs->n_words == 1 && any <= UINT32_MAX;
+    if (!p->is_narrow) return;
+    uint32_t narrow[PANEL];
+    for (size_t r = 0; r < PANEL; r++) narrow[r] = (uint32_t)p->masks[r];
+    memcpy(p->masks, narrow, sizeof narrow);
+}
+
+/* The masks of a narrow panel, from row r on. */
+static const void *narrow_masks(const panel *p, size_t r) {
+    return (const char *)p->masks + r * sizeof(uint32_t);
 }
 
 /* 255 in every byte that is not 0. */
