@@ -100,6 +100,14 @@ static karma_status gather_rows(karma_table **out, const karma_i_last_fit *f, co
     return st;
 }
 
+/* Machines that a solver learns: boosted trees with their own values need none. */
+static size_t count_solved(const karma_i_plan *plan) {
+    size_t n = 0;
+    for (size_t m = 0; m < plan->n_members; m++)
+        for (size_t c = 0; c < plan->members[m].machines.n; c++) n += plan->members[m].machines.factors[c] != 0.0;
+    return n;
+}
+
 karma_status karma_i_choice_fit(karma_model **out, const karma_i_last_fit *f, const karma_table *table,
                                 const karma_i_fit_settings *how, karma_error *err) {
     timed_hooks timed = {f->hooks, how->deadline, 0, 0, f->is_interrupted};
@@ -107,9 +115,10 @@ karma_status karma_i_choice_fit(karma_model **out, const karma_i_last_fit *f, co
     karma_hooks encoding = {progress_of_encoding, notice, &timed}, solving = {progress_in_time, notice, &timed};
     karma_fit_options *options = &f->task->options;
     int solver = options->solver;
+    double tolerance = options->tolerance;
     options->subspace_rank = f->race->subspace_rank;
     options->solver = solver_of(f, table, how->solver);
-    if (karma_i_plan_n_machines(f->plan) == 1) options->tolerance = f->tolerance;
+    if (count_solved(f->plan) == 1) options->tolerance = f->tolerance;
     if (f->passes_are_ours) options->passes = count_passes(karma_i_table_n_all(table), how->solver);
     karma_table *all = NULL;
     karma_status st = gather_rows(&all, f, table, options->solver, err);
@@ -117,6 +126,7 @@ karma_status karma_i_choice_fit(karma_model **out, const karma_i_last_fit *f, co
         st = karma_i_fit_task(out, f->task, f->plan, all ? all : table, how->grown, &encoding, &solving, err);
     karma_table_free(all);
     options->solver = solver;
+    options->tolerance = tolerance;
     if (st != KARMA_OK) return st;
     (*out)->task.options.solver = solver;
     if (timed.ran_out && (*out)->info.stop == KARMA_STOP_CANCELLED) (*out)->info.stop = KARMA_STOP_LIMIT;

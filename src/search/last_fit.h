@@ -28,9 +28,9 @@ typedef struct karma_i_last_fit {
  * The check covers rows that candidates were not tried on. A first model is learned without the sample and
  * judged on the sample's rows against the cross-validated models of the search: it has seen more rows, so it
  * must not be worse. If it passes, its scores are used to fit the probabilities, and the final model is
- * learned from all rows; if the sample is a small share of all rows or time is short, the first model is
- * final. If it is worse, or far from its optimum, landmarks are tried instead of an exact solver, and then
- * the sample instead of all rows, with a warning.
+ * learned from all rows, up to 3.4 times as many; if the sample is a small share of all rows or time is short, the
+ * first model is final. If it is worse, or far from its optimum, landmarks are tried instead of an exact solver, and
+ * then the sample instead of all rows, with a warning.
  *
  * A sample favours kernels that need few rows. The contender is learned from and judged on the same rows as
  * the first model: if it does better, it becomes the model, and *contender_won is set. */

@@ -18,9 +18,9 @@ enum { MOST_FIRST_ROWS = 8000 };
 static const double TREE_SECONDS = 1e-7;
 /* From this multiple of the sample on, the sample is too small to be worth another fit. */
 static const double SMALL_SHARE = 25.0;
-/* Up to this many rows a choice that was tried on a sample is learned twice: without the sample, to be
- * checked, and with it. */
-enum { MOST_TWICE_ROWS = 20000 };
+/* Up to this many rows a choice that was tried on some of the rows is learned from all of them next, at most 3.4
+ * times as many. With more, it is learned from all but the sample, which judges it once more, and that is final. */
+enum { MOST_WHOLE_ROWS = 20000 };
 /* The share of the remaining time that the first model may take: alone, before trees, and for trees. And how
  * many times longer the second one may take. */
 static const double FIRST_SHARE = 0.6, SHARE_BEFORE_TREES = 0.4, TREE_SHARE = 0.85, SAFE_FACTOR = 1.3;
@@ -218,14 +218,15 @@ static karma_status fit_verdict(karma_model **model, int *is_better, karma_i_ver
 karma_status karma_i_verdict_learn(karma_model **out, karma_i_verdict *v, const karma_i_last_fit *f,
                                    const karma_table *rest, const karma_table *some, karma_error *err) {
     int is_small = SMALL_SHARE * (double)f->race->table->n_rows <= (double)karma_i_table_n_all(f->rows);
-    int is_unchecked = v->plan != f->contender && some != rest;
+    int is_whole = karma_i_table_n_all(f->rows) <= MOST_WHOLE_ROWS;
+    int is_unchecked = v->plan != f->contender && some != rest && !is_whole;
     karma_model *model = v->best->model;
     v->best->model = NULL;
     karma_status st = is_unchecked ? shorten(v, f, rest, err) : KARMA_OK;
     int passed = !is_unchecked || is_in_time(v, f, rest);
     if (st == KARMA_OK && is_unchecked && passed) st = fit_verdict(&model, &passed, v, f, rest, 1, err);
     v->how.grown = NULL; /* they do not know the sample's rows */
-    int is_last = passed && !is_small && !(is_unchecked && karma_i_table_n_all(f->rows) > MOST_TWICE_ROWS);
+    int is_last = passed && !is_small && !is_unchecked;
     if (st == KARMA_OK && is_last) st = shorten(v, f, f->rows, err);
     if (st == KARMA_OK && is_last && is_in_time(v, f, f->rows))
         st = fit_verdict(&model, &passed, v, f, f->rows, 0, err);

@@ -151,7 +151,7 @@ static void print_verdict(const karma_search_info *info, double missing) {
 static void print_check(const karma_search_info *info) {
     char remark[120];
     if (info->n_checked == 0) return;
-    (void)snprintf(remark, sizeof remark, "on %zu rows, by a model learned from the other %zu", info->n_checked,
+    (void)snprintf(remark, sizeof remark, "on %zu rows, by a model learned from %zu others", info->n_checked,
                    info->n_check_learned);
     fputs("  ", stdout);
     print_score_line("check", info->check_score, info->check_error, remark);

@@ -171,7 +171,7 @@ static void write_account(report *r, const karma_search_info *info) {
                    "The score of the choice is %.4f; it is optimistic, because the same folds made the choice. %s",
                    info->score, karma_goal_is_loss(info->goal) ? "Less is better." : "More is better.");
     if (info->n_checked)
-        page_paragraph(&r->page, "Learned from the other %zu rows and judged on the %zu rows of the sample: %.4f.",
+        page_paragraph(&r->page, "Learned from %zu other rows and judged on the %zu rows of the sample: %.4f.",
                        info->n_check_learned, info->n_checked, info->check_score);
 }
 
