@@ -14,6 +14,7 @@
 #include "search/candidates.h"
 #include "search/estimate.h"
 #include "search/last_fit.h"
+#include "search/shorten.h"
 #include "solve/nystrom.h"
 #include "table/table_split.h"
 
@@ -58,6 +59,9 @@ static const double MOST_COMMITTEE_PAIRS = 1e9, MOST_LANDMARK_PAIRS = 3e8;
 
 /* If candidates were tried on a sample, machines below this share of the weight are not learned. */
 static const double LEAST_LARGE_SHARE = 0.01;
+/* Of the others, those are learned that are needed to change squared errors by about this share, a tenth of the noise
+ * of such an error among 2000 rows. */
+static const double MOST_CHANGE = 0.002;
 
 /* Passes over the rows for one machine. A large C can take thousands of passes to reach the last digits of
  * its optimum, which make no difference to the scores; the last fit has the same limit. */
@@ -350,6 +354,8 @@ static karma_status plan_choice(planned_choice *out, search_state *s, karma_rule
     KARMA_TRY(
         karma_i_choose(&out->choice, rule, &s->race, allowed, karma_i_judge_row_loss(&s->judge), &s->judge, most, err));
     if (s->sample) karma_i_choice_drop_light(&out->choice, LEAST_LARGE_SHARE);
+    if (s->sample && rule == KARMA_RULE_COMMITTEE)
+        KARMA_TRY(karma_i_choice_shorten(&out->choice, &s->race, MOST_CHANGE, err));
     return karma_i_choice_plan(&out->plan, &out->choice, &s->race, err);
 }
 

@@ -17,6 +17,7 @@
 #include "search/candidates.h"
 #include "search/choose.h"
 #include "search/goal.h"
+#include "search/shorten.h"
 
 enum { FOLDS = 4 };
 
@@ -806,6 +807,97 @@ static void a_committee_of_numbers_fits_its_scores(void **state) {
     karma_table_free(table);
 }
 
+/* The mean squared change of scores from weights w to v, at the best scale of w, as a share of the squared error of w
+ * or of the square of its scores, whichever is smaller: straight from the scores. */
+static double change_of_scores(const racing *r, const double *w, const double *v) {
+    size_t n = r->race.table->n_rows * r->folds.n_repeats;
+    double shift = r->task.heads[0].labels.shift, cross = 0.0, square = 0.0, change = 0.0, error = 0.0, scaled = 0.0;
+    for (int turn = 0; turn < 2; turn++) /* the scale comes first */
+        for (size_t i = 0; i < n; i++) {
+            double before = 0.0, after = 0.0, y = r->race.table->targets[0].value[i % r->race.table->n_rows] - shift;
+            for (size_t k = 0; k < RUNS; k++) {
+                before += w[k] * ((double)r->race.runs[k].scores[i] - shift);
+                after += v[k] * ((double)r->race.runs[k].scores[i] - shift);
+            }
+            if (turn == 0) {
+                cross += before * y;
+                square += before * before;
+            } else {
+                change += pow(cross / square * (before - after), 2);
+                error += pow(cross / square * before - y, 2);
+                scaled += pow(cross / square * before, 2);
+            }
+        }
+    return change / fmin(error, scaled);
+}
+
+/* The least change by weights that are 0 where v is 0, and of the runs first to end: on a grid. */
+static double least_change_without(const racing *r, const double *w, const double *v, size_t first, size_t end) {
+    enum { STEPS = 40 };
+    double least = INFINITY;
+    for (size_t a = 0; a <= STEPS; a++)
+        for (size_t b = 0; a + b <= STEPS; b++)
+            for (size_t c = 0; a + b + c <= STEPS; c++) {
+                double other[RUNS] = {(double)a / STEPS, (double)b / STEPS, (double)c / STEPS,
+                                      (double)(STEPS - a - b - c) / STEPS};
+                int fits = 1;
+                for (size_t k = 0; k < RUNS; k++) fits &= other[k] == 0.0 || (v[k] > 0.0 && (k < first || k >= end));
+                if (fits) least = fmin(least, change_of_scores(r, w, other));
+            }
+    return least;
+}
+
+static size_t shorten(double v[RUNS], const racing *r, const double *w, double share) {
+    karma_i_choice choice = {RUNS, malloc(RUNS * sizeof(size_t)), malloc(RUNS * sizeof(double))};
+    double sum = 0.0;
+    assert_true(choice.runs && choice.weights);
+    for (size_t k = 0; k < RUNS; k++) {
+        choice.runs[k] = RUNS - 1 - k; /* any order */
+        choice.weights[k] = w[RUNS - 1 - k];
+        v[k] = 0.0;
+    }
+    assert_int_equal(karma_i_choice_shorten(&choice, &r->race, share, NULL), KARMA_OK);
+    size_t n = choice.n;
+    for (size_t m = 0; m < n; m++) sum += v[choice.runs[m]] = choice.weights[m];
+    assert_true(fabs(sum - 1.0) < 1e-12);
+    karma_i_choice_clear(&choice);
+    return n;
+}
+
+/* Run 2 has the scores of run 0, and either is left out if nothing may change. With a share the change stays within it,
+ * and without any other kernel it would not: the first kernel has the runs 0 and 1. With all of the error, one is left.
+ */
+static void a_shorter_committee_has_nearly_the_same_scores(void **state) {
+    (void)state;
+    static const karma_i_C_grid one = {1, {1}, {0}}, two = {2, {1, 10}, {0}};
+    static const double w[RUNS] = {0.4, 0.25, 0.2, 0.15}, shares[] = {1e-9, 1e-3, 0.03, 0.1, 0.3};
+    table_plan plan = {80, 3, 0, 0, 0.8, 0, 1.0};
+    karma_table *table = draw_labelled(&plan, 2);
+    karma_fit_options o = tight_options(1);
+    for (size_t repeats = 1; repeats <= 2; repeats++) {
+        racing r;
+        double v[RUNS];
+        karma_i_rng rng;
+        karma_i_rng_init(&rng, 7);
+        start(&r, table, &o, repeats, NULL, 0);
+        for (size_t k = 0; k < RUNS - 1; k++) add(&r, KERNELS[k], k == 0 ? &two : &one);
+        r.race.n_done = repeats * FOLDS;
+        draw_scores(&r, &rng);
+        for (size_t s = 0; s < sizeof shares / sizeof shares[0]; s++) {
+            size_t n = shorten(v, &r, w, shares[s]);
+            assert_true(n < RUNS);
+            assert_true(change_of_scores(&r, w, v) <= shares[s]);
+            for (size_t k = 0; n > 1 && k < RUNS; k++)
+                if (v[k] > 0.0) assert_true(least_change_without(&r, w, v, k, k + 1) > 0.9 * shares[s]);
+        }
+        assert_int_equal(shorten(v, &r, w, 1e-9), RUNS - 1);
+        assert_true(v[2] == 0.0 && fabs(v[0] - w[0] - w[2]) < 1e-6); /* its kernel goes, not the one of two runs */
+        assert_int_equal(shorten(v, &r, w, 10.0), 1);
+        finish(&r);
+    }
+    karma_table_free(table);
+}
+
 /* A candidate that is worse on nearly all rows is dropped after two folds, except for the one that all are compared
  * with. */
 static void hopeless_candidates_are_dropped(void **state) {
@@ -899,6 +991,7 @@ int main(void) {
         cmocka_unit_test(rules_choose_by_their_definition),
         cmocka_unit_test(stacking_finds_the_mix),
         cmocka_unit_test(a_committee_of_numbers_fits_its_scores),
+        cmocka_unit_test(a_shorter_committee_has_nearly_the_same_scores),
         cmocka_unit_test(hopeless_candidates_are_dropped),
         cmocka_unit_test(rows_are_scored_by_the_choice_of_other_folds),
     };
