@@ -155,9 +155,11 @@ karma_status karma_i_head_relearn(karma_i_head *head, const karma_i_target *targ
 
 karma_status karma_i_head_losses(karma_i_loss *losses, const karma_i_head *head, const karma_fit_options *options,
                                  karma_error *err) {
+    karma_fit_options own = *options; /* borrows its texts */
+    own.loss = (int)head->loss;
     for (size_t o = 0; o < head->n_outputs; o++)
-        KARMA_TRY(karma_i_loss_make(&losses[o], head->labels.task, options,
-                                    head->n_quantiles ? head->quantiles[o] : 0.5, err));
+        KARMA_TRY(
+            karma_i_loss_make(&losses[o], head->labels.task, &own, head->n_quantiles ? head->quantiles[o] : 0.5, err));
     return KARMA_OK;
 }
 

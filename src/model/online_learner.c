@@ -142,11 +142,9 @@ static karma_status prepare(karma_online *online, karma_error *err) {
     const karma_i_task *task = &online->model->task;
     online->losses = karma_i_alloc(task->n_outputs, sizeof *online->losses);
     if (!online->losses) return karma_i_fail_memory(err);
-    for (size_t t = 0; t < task->n_heads; t++) {
-        karma_fit_options options = task->options; /* borrows its texts */
-        options.loss = (int)task->heads[t].loss;   /* the value of auto for the first rows */
-        KARMA_TRY(karma_i_head_losses(online->losses + task->heads[t].first_output, &task->heads[t], &options, err));
-    }
+    for (size_t t = 0; t < task->n_heads; t++)
+        KARMA_TRY(
+            karma_i_head_losses(online->losses + task->heads[t].first_output, &task->heads[t], &task->options, err));
     for (size_t k = 0; k < task->n_outputs; k++)
         if (!online->losses[k].curvature)
             return karma_i_fail(err, KARMA_ERR_OPTION,

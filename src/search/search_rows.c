@@ -14,6 +14,7 @@
 #include "search/candidates.h"
 #include "search/estimate.h"
 #include "search/last_fit.h"
+#include "search/loss_choice.h"
 #include "search/shorten.h"
 #include "solve/nystrom.h"
 #include "table/table_split.h"
@@ -480,6 +481,15 @@ static karma_status start_task(search_state *s, karma_goal *goal, const karma_ta
     return karma_i_task_learn(&s->task, rows, &own, NULL, err);
 }
 
+/* Every process has learned from the same sample; machines that do not compute alike may still differ. */
+static karma_status choose_losses(search_state *s, const karma_table *rows, karma_error *err) {
+    KARMA_TRY(karma_i_choose_class_losses(&s->task, &s->race, err));
+    for (size_t t = 0; t < s->task.n_heads; t++)
+        KARMA_TRY(karma_i_ranks_broadcast(&s->task.heads[t].loss, sizeof s->task.heads[t].loss,
+                                          karma_i_table_ranks(rows), err));
+    return KARMA_OK;
+}
+
 /* Prepares a search of an effort, with at most `most` rows. The task is learned. */
 static karma_status prepare(search_state *s, karma_effort effort, size_t most, const karma_table *rows,
                             const karma_fit_options *fit, const karma_search_options *options, const karma_hooks *hooks,
@@ -494,7 +504,8 @@ static karma_status prepare(search_state *s, karma_effort effort, size_t most, c
     s->tolerance = s->task.options.tolerance;
     s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(take_sample(s, most, rows, err));
-    return start_race(s, goal, rows, err);
+    KARMA_TRY(start_race(s, goal, rows, err));
+    return fit->loss == KARMA_LOSS_AUTO ? choose_losses(s, rows, err) : KARMA_OK;
 }
 
 static void clear_state(search_state *s) {
