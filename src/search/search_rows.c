@@ -504,8 +504,7 @@ static karma_status prepare(search_state *s, karma_effort effort, size_t most, c
     s->tolerance = s->task.options.tolerance;
     s->task.options.tolerance = fmin(1.0, TRYING_TOLERANCE * s->tolerance);
     KARMA_TRY(take_sample(s, most, rows, err));
-    KARMA_TRY(start_race(s, goal, rows, err));
-    return fit->loss == KARMA_LOSS_AUTO ? choose_losses(s, rows, err) : KARMA_OK;
+    return start_race(s, goal, rows, err);
 }
 
 static void clear_state(search_state *s) {
@@ -587,6 +586,7 @@ static karma_status go_on(search_state **best, search_state *whole, search_state
                           const karma_table *rows, const karma_fit_options *fit, karma_error *err) {
     KARMA_TRY(prepare(whole, (karma_effort)quick->options->effort, most, rows, fit, quick->options, NULL, err));
     whole->hooks = quick->hooks; /* the notices on the table were already given */
+    for (size_t t = 0; t < whole->task.n_heads; t++) whole->task.heads[t].loss = quick->task.heads[t].loss;
     whole->began = quick->began;
     whole->deadline = quick->deadline;
     double now = karma_i_now();
@@ -615,6 +615,7 @@ karma_status karma_i_search_rows(karma_model **out, const karma_table *rows, siz
     karma_effort effort = is_more ? KARMA_EFFORT_QUICK : (karma_effort)options->effort;
     size_t least = is_more ? karma_i_sample_rows(fit, KARMA_EFFORT_QUICK) : most;
     karma_status st = prepare(&first, effort, least, rows, fit, options, hooks, err);
+    if (st == KARMA_OK && fit->loss == KARMA_LOSS_AUTO) st = choose_losses(&first, rows, err);
     if (st == KARMA_OK) st = run_race(&first, err);
     if (st == KARMA_OK && is_more && can_go_on(&first)) st = go_on(&best, &whole, &first, most, rows, fit, err);
     if (st == KARMA_OK) st = finish(out, best, rows, err);

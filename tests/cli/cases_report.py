@@ -336,7 +336,7 @@ class Report(Case):
     def test_scores_by_gamma(self):
         """The figure has the best score of every kernel for each gamma: those of the JSON, whose kernels are texts."""
         clinic = os.path.join(SOURCE, "examples", "clinic.csv")
-        self.ok("train", clinic, "--target", "outcome", "--id", "patient", "--effort", "quick", "-o", "m.karma", "--quiet")
+        self.ok("train", clinic, "--target", "outcome", "--id", "patient", "--effort", "normal", "-o", "m.karma", "--quiet")
         self.ok("report", "m.karma", clinic, "--id", "patient", "-o", "r.html", "--quiet")
         page = self.read("r.html").decode()
         figure = page[page.index("<strong>Score by \u03b3</strong>"):].partition("</figure>")[0]
