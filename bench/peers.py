@@ -194,14 +194,17 @@ def draw_low_rank(n_rows):
     return x
 
 
-def ppca_passes(x, rank, n_passes):
-    """Seconds of a pass of ppca in R's pcaMethods, several times (ppca.R); None without R or the package."""
+def ppca_passes(x, rank, n_passes, *, one_thread):
+    """Seconds of a pass of ppca in R's pcaMethods, several times (ppca.R), of processor time if with one thread; None
+    without R or the package."""
+    environment = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1") if one_thread else None
     with tempfile.NamedTemporaryFile(suffix=".bin") as file:
         x.T.tofile(file.name)  # column by column
         try:
             run = subprocess.run(["Rscript", os.path.join(os.path.dirname(os.path.abspath(__file__)), "ppca.R"), file.name,
-                                  *map(str, (*x.shape, rank, n_passes))], stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, check=True, text=True)
+                                  *map(str, (*x.shape, rank, n_passes)), *["processor"] * one_thread],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True,
+                                 env=environment)
         except (OSError, subprocess.CalledProcessError):
             return None
     return json.loads(run.stdout)
@@ -213,7 +216,9 @@ def subspace(n_rows, peer_rows):
     from sklearn.impute import IterativeImputer
     warnings.simplefilter("ignore")  # one round does not converge
     seconds, _ = timed(IterativeImputer(max_iter=1, random_state=0).fit_transform, draw_low_rank(peer_rows))
-    return {"round": [seconds * n_rows / peer_rows], "pass": ppca_passes(draw_low_rank(n_rows), 10, 3)}
+    x = draw_low_rank(n_rows)
+    return {"round": [seconds * n_rows / peer_rows], "pass": ppca_passes(x, 10, 3, one_thread=False),
+            "pass of one thread": ppca_passes(x, 10, 6, one_thread=True)}
 
 
 # ---- search ----

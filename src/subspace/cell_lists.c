@@ -5,22 +5,50 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-karma_status karma_i_cell_lists_init(karma_i_cell_lists *cells, size_t n_attributes, size_t most_rows, size_t n_ranges,
-                                     karma_error *err) {
+/* Attributes of a word of bits; the words of all attributes and the row itself, and one that may be read. */
+enum { WORD = 64, MOST_WORDS = (KARMA_I_MOST_PATTERN_ATTRIBUTES + 1) / WORD + 1 };
+
+static size_t min_size(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* The ranges end where groups end; the row itself, attribute n_attributes, is in the last. */
+static void set_ranges(karma_i_cell_lists *cells, size_t n_attributes) {
+    size_t n_groups = (n_attributes + cells->group_size) / cells->group_size;
+    for (size_t k = 0; k < cells->n_ranges; k++)
+        cells->range_end[k] =
+            (uint32_t)min_size(n_groups * (k + 1) / cells->n_ranges * cells->group_size, n_attributes + 1);
+}
+
+karma_status karma_i_cell_lists_init_grouped(karma_i_cell_lists *cells, size_t n_attributes, size_t most_rows,
+                                             size_t n_ranges, size_t group_size, karma_error *err) {
     if (n_attributes >= UINT32_MAX)
         return karma_i_fail(err, KARMA_ERR_DATA, "%zu attributes are more than can be counted", n_attributes);
-    *cells = (karma_i_cell_lists){.most_rows = most_rows, .n_ranges = n_ranges};
+    *cells = (karma_i_cell_lists){.most_rows = most_rows,
+                                  .n_ranges = n_ranges,
+                                  .group_size = group_size,
+                                  .most_groups = (n_attributes + group_size) / group_size};
     cells->range_end = karma_i_alloc(n_ranges, sizeof *cells->range_end);
     cells->attribute_cut = karma_i_alloc(most_rows, (n_ranges + 1) * sizeof *cells->attribute_cut);
     cells->feature_cut = karma_i_alloc(most_rows, (n_ranges + 1) * sizeof *cells->feature_cut);
     cells->run_start = karma_i_alloc(most_rows + 1, sizeof *cells->run_start);
-    if (!cells->range_end || !cells->attribute_cut || !cells->feature_cut || !cells->run_start) {
+    int is_grouped = group_size > 1;
+    if (is_grouped) {
+        cells->pattern = karma_i_alloc(most_rows, cells->most_groups * sizeof *cells->pattern);
+        cells->pattern_cut = karma_i_alloc(most_rows, (n_ranges + 1) * sizeof *cells->pattern_cut);
+    }
+    if (!cells->range_end || !cells->attribute_cut || !cells->feature_cut || !cells->run_start ||
+        (is_grouped && (!cells->pattern || !cells->pattern_cut))) {
         karma_i_cell_lists_clear(cells);
         return karma_i_fail_memory(err);
     }
-    /* the row itself, attribute n_attributes, is in the last range */
-    for (size_t k = 0; k < n_ranges; k++) cells->range_end[k] = (uint32_t)((n_attributes + 1) * (k + 1) / n_ranges);
+    set_ranges(cells, n_attributes);
     return KARMA_OK;
+}
+
+karma_status karma_i_cell_lists_init(karma_i_cell_lists *cells, size_t n_attributes, size_t most_rows, size_t n_ranges,
+                                     karma_error *err) {
+    return karma_i_cell_lists_init_grouped(cells, n_attributes, most_rows, n_ranges, 1, err);
 }
 
 void karma_i_cell_lists_clear(karma_i_cell_lists *cells) {
@@ -31,6 +59,8 @@ void karma_i_cell_lists_clear(karma_i_cell_lists *cells) {
     karma_i_free(cells->attribute_cut);
     karma_i_free(cells->feature_cut);
     karma_i_free(cells->run_start);
+    karma_i_free(cells->pattern);
+    karma_i_free(cells->pattern_cut);
     *cells = (karma_i_cell_lists){0};
 }
 
@@ -66,21 +96,55 @@ static size_t count_below(const uint32_t *list, size_t n, size_t bound) {
     return first;
 }
 
-/* Both lists cut where the ranges end; the last range ends after everything. */
-static void cut_lists(karma_i_cell_lists *cells, const karma_i_rows *rows, size_t row, karma_i_cell_range attributes,
-                      karma_i_cell_range features) {
+/* The list of attributes cut where the ranges end; the last range ends after everything. */
+static void cut_attributes(karma_i_cell_lists *cells, size_t row, karma_i_cell_range attributes) {
+    size_t *cut = cells->attribute_cut + row * (cells->n_ranges + 1);
+    cut[0] = attributes.first;
+    for (size_t k = 0; k + 1 < cells->n_ranges; k++)
+        cut[k + 1] =
+            attributes.first + count_below(cells->attribute + attributes.first, attributes.count, cells->range_end[k]);
+    cut[cells->n_ranges] = attributes.first + attributes.count;
+}
+
+/* The patterns of a row, and all cuts but those of features. Places of empty patterns are written and then
+ * overwritten, which is faster than a branch. */
+static void list_patterns(karma_i_cell_lists *cells, size_t row, karma_i_cell_range attributes) {
+    static const unsigned char n_in_set[1 << KARMA_I_MOST_GROUPED] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+    uint64_t words[MOST_WORDS];
+    size_t size = cells->group_size, all = karma_i_group_patterns(size), g = 0, before = attributes.first;
     size_t *attribute_cut = cells->attribute_cut + row * (cells->n_ranges + 1);
-    size_t *feature_cut = cells->feature_cut + row * (cells->n_ranges + 1);
-    attribute_cut[0] = attributes.first;
-    feature_cut[0] = features.first;
-    for (size_t k = 0; k + 1 < cells->n_ranges; k++) {
-        size_t end = cells->range_end[k], feature_end = rows->feature_start[end];
-        attribute_cut[k + 1] =
-            attributes.first + count_below(cells->attribute + attributes.first, attributes.count, end);
-        feature_cut[k + 1] = features.first + count_below(cells->feature + features.first, features.count, feature_end);
+    size_t *cut = cells->pattern_cut + row * (cells->n_ranges + 1);
+    uint32_t *to = cells->pattern + row * cells->most_groups;
+    memset(words, 0, (cells->most_groups * size / WORD + 1) * sizeof *words);
+    for (size_t c = attributes.first; c < attributes.first + attributes.count; c++)
+        words[cells->attribute[c] / WORD] |= UINT64_C(1) << cells->attribute[c] % WORD;
+    for (size_t k = 0; k < cells->n_ranges; k++) {
+        attribute_cut[k] = before;
+        cut[k] = (size_t)(to - cells->pattern);
+        for (size_t end = (cells->range_end[k] + size - 1) / size; g < end; g++) {
+            size_t set = (size_t)(words[g * size / WORD] >> g * size % WORD) & all;
+            *to = (uint32_t)(g * all + set - 1);
+            to += set > 0;
+            before += n_in_set[set];
+        }
     }
-    attribute_cut[cells->n_ranges] = attributes.first + attributes.count;
-    feature_cut[cells->n_ranges] = features.first + features.count;
+    attribute_cut[cells->n_ranges] = before;
+    cut[cells->n_ranges] = (size_t)(to - cells->pattern);
+}
+
+/* After the attributes. If each has one feature, both lists have the same cuts; the row itself has none. */
+static void cut_features(karma_i_cell_lists *cells, const karma_i_rows *rows, size_t row, karma_i_cell_range features) {
+    const size_t *attribute_cut = cells->attribute_cut + row * (cells->n_ranges + 1);
+    size_t *cut = cells->feature_cut + row * (cells->n_ranges + 1);
+    int is_one_each = features.count + 1 == attribute_cut[cells->n_ranges] - attribute_cut[0];
+    cut[0] = features.first;
+    for (size_t k = 0; k + 1 < cells->n_ranges; k++)
+        cut[k + 1] =
+            features.first +
+            (is_one_each ? min_size(attribute_cut[k + 1] - attribute_cut[0], features.count)
+                         : count_below(cells->feature + features.first, features.count,
+                                       rows->feature_start[min_size(cells->range_end[k], rows->n_attributes)]));
+    cut[cells->n_ranges] = features.first + features.count;
 }
 
 void karma_i_cell_lists_fill(karma_i_cell_lists *cells, karma_i_view batch, size_t row, const double *mean) {
@@ -92,7 +156,11 @@ void karma_i_cell_lists_fill(karma_i_cell_lists *cells, karma_i_view batch, size
     if (end.attribute > attribute) *end.attribute++ = (uint32_t)rows->n_attributes;
     attributes.count = (size_t)(end.attribute - attribute);
     features.count = (size_t)(end.feature - cells->feature) - features.first;
-    cut_lists(cells, rows, row, attributes, features);
+    if (cells->group_size > 1)
+        list_patterns(cells, row, attributes);
+    else
+        cut_attributes(cells, row, attributes);
+    cut_features(cells, rows, row, features);
 }
 
 static int observe_the_same(const karma_i_cell_lists *cells, size_t a, size_t b) {

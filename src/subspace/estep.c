@@ -13,8 +13,10 @@ static size_t scratch_size(size_t rank) {
 karma_status karma_i_estep_init(karma_i_estep *estep, const karma_i_rows *like, size_t rank, size_t most_rows,
                                 size_t n_ranges, int threads, karma_error *err) {
     *estep = (karma_i_estep){.path = karma_i_posterior_paths()[0], .scratch_stride = scratch_size(rank)};
-    karma_status st = karma_i_loadings_init(&estep->loadings, like, rank, err);
-    if (st == KARMA_OK) st = karma_i_cell_lists_init(&estep->cells, like->n_attributes, most_rows, n_ranges, err);
+    size_t group_size = karma_i_posterior_group_size(like->n_attributes, rank);
+    karma_status st = karma_i_loadings_init(&estep->loadings, like, rank, group_size, err);
+    if (st == KARMA_OK)
+        st = karma_i_cell_lists_init_grouped(&estep->cells, like->n_attributes, most_rows, n_ranges, group_size, err);
     if (st == KARMA_OK) st = karma_i_posterior_init(&estep->posterior, rank, most_rows, err);
     if (st == KARMA_OK) {
         estep->scratch = karma_i_alloc_aligned((size_t)threads, estep->scratch_stride * sizeof *estep->scratch);

@@ -23,16 +23,28 @@ const karma_i_posterior_path *const *karma_i_posterior_paths(void) {
 }
 #endif
 
-karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_rows *like, size_t rank,
+/* Tables of patterns are read and written at random, so they should stay in the second cache. */
+#define MOST_TABLE_BYTES ((size_t)1 << 20)
+
+size_t karma_i_posterior_group_size(size_t n_attributes, size_t rank) {
+    size_t size = KARMA_I_MOST_GROUPED, row = karma_i_padded(karma_i_packed_size(rank + 1)) * sizeof(double);
+    if (n_attributes > KARMA_I_MOST_PATTERN_ATTRIBUTES) return 1;
+    while (size > 1 && karma_i_n_patterns(n_attributes, size) * row > MOST_TABLE_BYTES) size /= 2;
+    return size;
+}
+
+karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_rows *like, size_t rank, size_t group_size,
                                    karma_error *err) {
     size_t d = like->n_features, n_attributes = like->n_attributes;
     *loadings = (karma_i_loadings){.rank = rank,
                                    .n_attributes = n_attributes,
                                    .n_features = d,
+                                   .group_size = group_size,
                                    .W_stride = karma_i_padded(rank),
                                    .outer_stride = karma_i_padded(karma_i_packed_size(rank))};
     loadings->W = karma_i_alloc_aligned(d, loadings->W_stride * sizeof *loadings->W);
-    loadings->outer = karma_i_alloc_aligned(n_attributes, loadings->outer_stride * sizeof *loadings->outer);
+    loadings->outer = karma_i_alloc_aligned(karma_i_n_patterns(n_attributes, group_size),
+                                            loadings->outer_stride * sizeof *loadings->outer);
     loadings->mean = karma_i_alloc(d, sizeof *loadings->mean);
     loadings->scale = karma_i_alloc(d, sizeof *loadings->scale);
     loadings->half_log = karma_i_alloc(d, sizeof *loadings->half_log);
@@ -62,6 +74,28 @@ static void add_outer(double *outer, const double *w, size_t rank, double sigma2
         for (size_t l = 0; l <= k; l++) *outer++ += w[k] * w[l] / sigma2;
 }
 
+/* Set by set, from a smaller set and its lowest attribute. The sets of one attribute are known. */
+static void add_up_sets(double *outer, size_t stride, size_t group_size) {
+    for (size_t set = 1; set <= karma_i_group_patterns(group_size); set++) {
+        size_t lowest = set & (~set + 1), rest = set - lowest;
+        if (rest == 0) continue;
+        for (size_t q = 0; q < stride; q++)
+            outer[(set - 1) * stride + q] = outer[(rest - 1) * stride + q] + outer[(lowest - 1) * stride + q];
+    }
+}
+
+static void set_outer(karma_i_loadings *loadings, const double *W, double sigma2, const double *noise) {
+    size_t r = loadings->rank, stride = loadings->outer_stride, size = loadings->group_size;
+    size_t n = karma_i_n_patterns(loadings->n_attributes, size), per_group = karma_i_group_patterns(size);
+    memset(loadings->outer, 0, n * stride * sizeof *W);
+    for (size_t j = 0; j < loadings->n_attributes; j++) {
+        size_t pattern = j / size * per_group + ((size_t)1 << j % size) - 1;
+        for (size_t f = loadings->feature_start[j]; f < loadings->feature_start[j + 1]; f++)
+            add_outer(loadings->outer + pattern * stride, W + f * r, r, noise ? sigma2 * noise[f] : sigma2);
+    }
+    for (size_t p = 0; p < n; p += per_group) add_up_sets(loadings->outer + p * stride, stride, size);
+}
+
 static void set_scales(karma_i_loadings *loadings, const double *noise) {
     loadings->is_scaled = 0;
     for (size_t f = 0; f < loadings->n_features; f++) {
@@ -79,13 +113,10 @@ void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const 
     loadings->sigma2 = sigma2;
     memcpy(loadings->mean, mean, loadings->n_features * sizeof *mean);
     memset(loadings->W, 0, loadings->n_features * loadings->W_stride * sizeof *W);
-    memset(loadings->outer, 0, loadings->n_attributes * loadings->outer_stride * sizeof *W);
     for (size_t f = 0; f < loadings->n_features; f++)
         for (size_t k = 0; k < r; k++)
             loadings->W[f * loadings->W_stride + k] = loadings->scale[f] * W[f * r + k] / sigma2;
-    for (size_t j = 0; j < loadings->n_attributes; j++)
-        for (size_t f = loadings->feature_start[j]; f < loadings->feature_start[j + 1]; f++)
-            add_outer(loadings->outer + j * loadings->outer_stride, W + f * r, r, noise ? sigma2 * noise[f] : sigma2);
+    set_outer(loadings, W, sigma2, noise);
 }
 
 karma_status karma_i_posterior_init(karma_i_posterior *posterior, size_t rank, size_t most_rows, karma_error *err) {

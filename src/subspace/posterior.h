@@ -36,9 +36,9 @@ static inline size_t karma_i_padded(size_t n) {
 /* The subspace in the layout of the loops. */
 typedef struct karma_i_loadings {
     size_t rank, n_attributes, n_features;
-    size_t W_stride, outer_stride;
+    size_t W_stride, outer_stride, group_size;
     double *W;             /* by feature: w_f / σ² */
-    double *outer;         /* by attribute: Σ over its features of w_f w_fᵀ / σ², packed */
+    double *outer;         /* by pattern: Σ over the features of its attributes of w_f w_fᵀ / σ², packed */
     double *mean;          /* by feature */
     double *scale;         /* by feature: 1/√v_f */
     double *half_log;      /* by feature: ½ ln v_f */
@@ -47,8 +47,9 @@ typedef struct karma_i_loadings {
     double sigma2;
 } karma_i_loadings;
 
-/* For rows with the columns of `like`. */
-karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_rows *like, size_t rank, karma_error *err);
+/* For rows with the columns of `like`, whose cells are listed in patterns of group_size attributes (cell_lists.h). */
+karma_status karma_i_loadings_init(karma_i_loadings *loadings, const karma_i_rows *like, size_t rank, size_t group_size,
+                                   karma_error *err);
 void karma_i_loadings_clear(karma_i_loadings *loadings);
 /* W: n_features × rank. noise: v, or NULL where all are 1. */
 void karma_i_loadings_set(karma_i_loadings *loadings, const double *mean, const double *W, double sigma2,
@@ -81,15 +82,17 @@ typedef struct karma_i_posterior_path {
      * once. */
     void (*estimate_runs)(karma_i_posterior *posterior, const karma_i_loadings *loadings,
                           const karma_i_cell_lists *cells, size_t first, size_t count, double *scratch);
-    /* After estimate_runs of runs first to end, for the attributes and the features of one range; their rows in order,
+    /* After estimate_runs of runs first to end, for the patterns and the features of one range; their rows in order,
      * each added to its current value:
-     *     second_j += Σ_{i observes j} E[z̃ z̃ᵀ]       (n_attributes + 1) × second_stride
+     *     second_p += Σ_{i has pattern p} E[z̃ z̃ᵀ]    karma_i_n_patterns × second_stride
      *     cross_f  += Σ_{i observes f} c_f (1, ẑ)     n_features × z_stride               */
     void (*accumulate)(double *second, double *cross, const karma_i_posterior *posterior,
                        const karma_i_cell_lists *cells, size_t first, size_t end, size_t range);
 } karma_i_posterior_path;
 
 size_t karma_i_posterior_scratch(size_t rank);
+/* How many attributes a group of patterns should have: as many as let the tables stay in the cache. */
+size_t karma_i_posterior_group_size(size_t n_attributes, size_t rank);
 /* The paths this machine can run, fastest first; NULL ends the list. */
 const karma_i_posterior_path *const *karma_i_posterior_paths(void);
 

@@ -214,8 +214,8 @@ static void log_determinants(double out[LANES], const lanes *s, size_t r) {
 
 /* ---- one row, before and after ---- */
 
-static listed attributes_of(const karma_i_cell_lists *cells, karma_i_cell_range run) {
-    return (listed){cells->attribute + run.first, NULL, run.count};
+static listed patterns_of(const karma_i_cell_lists *cells, karma_i_cell_range run) {
+    return (listed){karma_i_listed_patterns(cells) + run.first, NULL, run.count};
 }
 static listed features_of(const karma_i_cell_lists *cells, karma_i_cell_range run) {
     return (listed){cells->feature + run.first, cells->x + run.first, run.count};
@@ -246,9 +246,9 @@ static void set_matrices(lanes *s, const karma_i_loadings *loadings, const karma
                          const size_t *rows, size_t count) {
     size_t r = loadings->rank, packed = karma_i_packed_size(r);
     for (size_t l = 0; l < LANES; l++) {
-        karma_i_cell_range list = l < count ? karma_i_row_attributes(cells, rows[l]) : (karma_i_cell_range){0, 0};
+        karma_i_cell_range list = l < count ? karma_i_row_patterns(cells, rows[l]) : (karma_i_cell_range){0, 0};
         sum_cells(s->rows + l * loadings->outer_stride, loadings->outer, loadings->outer_stride,
-                  attributes_of(cells, list));
+                  patterns_of(cells, list));
     }
     turn(s->a, s->rows, loadings->outer_stride, packed);
     for (size_t i = 0; i < r; i++) s->a[karma_i_packed_size(i) + i] += 1.0;
@@ -420,7 +420,7 @@ static void accumulate(double *second, double *cross, const karma_i_posterior *p
     for (size_t done = 0; done < n; done += width * LANES)
         for (size_t run = first; run < end; run++)
             spread_piece(second + done, n, posterior->second + run * n + done,
-                         attributes_of(cells, karma_i_range_attributes(cells, cells->run_start[run], range)),
+                         patterns_of(cells, karma_i_range_patterns(cells, cells->run_start[run], range)),
                          width_at(done, n, width));
     n = posterior->z_stride;
     width = piece_width(n);

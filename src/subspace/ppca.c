@@ -43,8 +43,8 @@
 enum {
     MOST_BATCH = 8192, /* rows; sums depend on where batches end, so it must not depend on threads */
     LEAST_BATCH = 256,
-    BATCH_BYTES = 1 << 23, /* of moments and cells: they stay in cache until they are summed */
-    RANGE_BYTES = 1 << 15, /* of statistics that a thread adds to */
+    BATCH_BYTES = 1 << 20, /* of moments and cells: they stay in cache until they are summed */
+    RANGE_BYTES = 1 << 20, /* of statistics that a thread adds to */
     MOST_RANGES = 16       /* unless there are more threads */
 };
 
@@ -54,6 +54,7 @@ typedef struct stretch {
     size_t end_run;     /* the same of runs */
     double *sums;       /* where to */
     int is_first;       /* of a granule: the sums begin with 0 */
+    int waits;          /* sums by pattern wait for the end of the pass */
     size_t n_additions; /* after the last of a granule (karma_i_tree_pass) */
 } stretch;
 
@@ -71,10 +72,14 @@ struct karma_i_ppca_stats {
     size_t *group, n_groups; /* runs that are estimated together: from group[k] to group[k + 1] */
     layout at;
     double *sums;
+    /* Σ E[z̃ z̃ᵀ] by pattern (cell_lists.h), not yet in A_j; NULL if each attribute is its own pattern. In passes over
+     * parts of the rows they wait for the end, since the bits of a sum depend on its order. */
+    double *by_pattern;
+    int has_waiting;
     /* parts of the sums */
     double *second;     /* A_j; the last, n_attributes, is over all rows that observe anything */
     double *cross;      /* g_f */
-    double *own_square; /* Σ c² of each attribute */
+    double *own_square; /* Σ c² of each feature */
     double *explained;  /* (μ_f, w_f)·g_f; not a sum over rows */
 };
 
@@ -128,6 +133,7 @@ void karma_i_ppca_stats_free(karma_i_ppca_stats *stats) {
     karma_i_free(stats->stretches);
     karma_i_free(stats->group);
     karma_i_free(stats->sums);
+    karma_i_free(stats->by_pattern);
     karma_i_free(stats->explained);
     karma_i_free(stats);
 }
@@ -140,7 +146,9 @@ static size_t batch_rows(const karma_i_ppca_stats *stats, const karma_i_rows *li
     return karma_i_padded(max_size(rows, LEAST_BATCH));
 }
 static size_t n_ranges(const karma_i_ppca_stats *stats) {
-    size_t bytes = sizeof(double) * karma_i_packed_size(stats->rank + 1) * (stats->n_attributes + 1);
+    size_t size = karma_i_posterior_group_size(stats->n_attributes, stats->rank);
+    size_t bytes =
+        sizeof(double) * karma_i_packed_size(stats->rank + 1) * karma_i_n_patterns(stats->n_attributes, size);
     return max_size(min_size(bytes / RANGE_BYTES + 1, MOST_RANGES), (size_t)stats->threads);
 }
 
@@ -148,10 +156,15 @@ static size_t n_ranges(const karma_i_ppca_stats *stats) {
 static layout lay_out(const karma_i_ppca_stats *stats) {
     layout at = {.cross = (stats->n_attributes + 1) * stats->estep.posterior.second_stride};
     at.own_square = at.cross + stats->n_features * stats->estep.posterior.z_stride;
-    at.square = at.own_square + karma_i_padded(stats->n_attributes);
+    at.square = at.own_square + karma_i_padded(stats->n_features);
     at.log_likelihood = at.square + 1;
     at.width = at.square + KARMA_I_LANES;
     return at;
+}
+
+static size_t n_sums_by_pattern(const karma_i_ppca_stats *stats) {
+    return karma_i_n_patterns(stats->n_attributes, stats->estep.cells.group_size) *
+           stats->estep.posterior.second_stride;
 }
 
 static karma_status make_room(karma_i_ppca_stats *stats, const karma_i_rows *like, karma_error *err) {
@@ -162,6 +175,11 @@ static karma_status make_room(karma_i_ppca_stats *stats, const karma_i_rows *lik
     stats->group = karma_i_alloc(stats->estep.cells.most_rows + 1, sizeof *stats->group);
     stats->explained = karma_i_alloc(stats->n_features, sizeof *stats->explained);
     if (!stats->sums || !stats->group || !stats->explained) return karma_i_fail_memory(err);
+    if (stats->estep.cells.group_size > 1) {
+        stats->by_pattern = karma_i_alloc_aligned(n_sums_by_pattern(stats), sizeof *stats->by_pattern);
+        if (!stats->by_pattern) return karma_i_fail_memory(err);
+        memset(stats->by_pattern, 0, n_sums_by_pattern(stats) * sizeof *stats->by_pattern);
+    }
     stats->second = stats->sums;
     stats->cross = stats->sums + stats->at.cross;
     stats->own_square = stats->sums + stats->at.own_square;
@@ -187,25 +205,47 @@ karma_status karma_i_ppca_stats_new(karma_i_ppca_stats **out, const karma_i_rows
 void karma_i_ppca_begin(karma_i_ppca_stats *stats, const karma_i_subspace *subspace) {
     karma_i_estep_set(&stats->estep, subspace);
     memset(stats->sums, 0, stats->at.width * sizeof *stats->sums);
+    if (stats->has_waiting) memset(stats->by_pattern, 0, n_sums_by_pattern(stats) * sizeof *stats->by_pattern);
+    stats->has_waiting = 0;
 }
 
-/* Σ c² of the attributes of a range, over some rows of a batch in their order. */
+/* Σ c² of the features of a range, over some rows of a batch in their order. */
 static void add_squares(double *own_square, const karma_i_ppca_stats *stats, size_t first, size_t end, size_t range) {
     const karma_i_cell_lists *cells = &stats->estep.cells;
-    const size_t *start = stats->estep.loadings.feature_start;
     for (size_t i = first; i < end; i++) {
-        karma_i_cell_range attributes = karma_i_range_attributes(cells, i, range);
-        const double *x = cells->x + karma_i_range_features(cells, i, range).first;
-        for (size_t c = 0; c < attributes.count; c++) {
-            size_t j = cells->attribute[attributes.first + c];
-            if (j == stats->n_attributes) break; /* the row itself */
-            for (size_t f = start[j]; f < start[j + 1]; f++, x++) own_square[j] += *x * *x;
-        }
+        karma_i_cell_range features = karma_i_range_features(cells, i, range);
+        for (size_t c = features.first; c < features.first + features.count; c++)
+            own_square[cells->feature[c]] += cells->x[c] * cells->x[c];
     }
 }
 
 static void add_numbers(double *to, const double *from, size_t n) {
     for (size_t k = 0; k < n; k++) to[k] += from[k];
+}
+
+/* The sums of attributes first to end, a multiple of the size of a group, from those of their patterns, which become 0.
+ * The sums of the sets with the highest attribute of a group are added to it, and to the sets without it, until only
+ * sets of one attribute are left. */
+static void settle_attributes(karma_i_ppca_stats *stats, double *second, size_t first, size_t end) {
+    size_t size = stats->estep.cells.group_size, per_group = karma_i_group_patterns(size);
+    size_t stride = stats->estep.posterior.second_stride;
+    for (size_t j = first; j < end; j += size) {
+        double *sets = stats->by_pattern + j / size * per_group * stride; /* set s is at (s - 1) · stride */
+        for (size_t k = size; k-- > 0;) {
+            double *alone = sets + (((size_t)1 << k) - 1) * stride, *rest = sets, *both = alone + stride;
+            for (; rest < alone; rest += stride, both += stride) {
+                add_numbers(alone, both, stride);
+                add_numbers(rest, both, stride);
+            }
+            if (j + k < end) add_numbers(second + (j + k) * stride, alone, stride);
+        }
+        memset(sets, 0, per_group * stride * sizeof *sets);
+    }
+}
+
+static void settle(karma_i_ppca_stats *stats) {
+    if (stats->has_waiting) settle_attributes(stats, stats->second, 0, stats->n_attributes + 1);
+    stats->has_waiting = 0;
 }
 
 /* The sums [first, end): 0 at the start of a granule, ... */
@@ -229,12 +269,14 @@ static void add_range(karma_i_ppca_stats *stats, size_t range) {
     const size_t slices[3][2] = {
         {j0 * second_stride, j1 * second_stride},
         {stats->at.cross + f0 * z_stride, stats->at.cross + f1 * z_stride},
-        {stats->at.own_square + min_size(j0, d), stats->at.own_square + min_size(j1, d)},
+        {stats->at.own_square + f0, stats->at.own_square + f1},
     };
     for (size_t k = 0, row = 0, run = 0; k < stats->n_stretches; k++) {
         const stretch *s = &stats->stretches[k];
         for (int part = 0; part < 3; part++) open_slice(s, slices[part][0], slices[part][1]);
-        estep->path->accumulate(s->sums, s->sums + stats->at.cross, &estep->posterior, cells, run, s->end_run, range);
+        estep->path->accumulate(stats->by_pattern ? stats->by_pattern : s->sums, s->sums + stats->at.cross,
+                                &estep->posterior, cells, run, s->end_run, range);
+        if (stats->by_pattern && !s->waits) settle_attributes(stats, s->sums, j0, j1);
         add_squares(s->sums + stats->at.own_square, stats, row, s->end, range);
         for (int part = 0; part < 3; part++) close_slice(s, stats->at.width, slices[part][0], slices[part][1]);
         row = s->end;
@@ -306,9 +348,10 @@ static karma_status add_stretches(karma_i_ppca_stats *stats, karma_i_view batch,
 karma_status karma_i_ppca_add_rows(karma_i_ppca_stats *stats, karma_i_view rows, karma_error *err) {
     size_t most = stats->estep.cells.most_rows;
     stats->n_stretches = 0;
+    stats->has_waiting = stats->by_pattern != NULL;
     for (size_t i = 0; i < rows.count; i += most) {
         karma_i_view batch = {rows.rows, rows.first + i, min_size(most, rows.count - i)};
-        KARMA_TRY(add_stretch(stats, (stretch){.end = batch.count, .sums = stats->sums}, err));
+        KARMA_TRY(add_stretch(stats, (stretch){.end = batch.count, .sums = stats->sums, .waits = 1}, err));
         KARMA_TRY(add_stretches(stats, batch, err));
     }
     return KARMA_OK;
@@ -359,14 +402,21 @@ static const double *second_of(const karma_i_ppca_stats *stats, size_t attribute
     return stats->second + attribute * stats->estep.posterior.second_stride;
 }
 
-size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats) {
+static size_t count_values(const karma_i_ppca_stats *stats) {
     const size_t *start = stats->estep.loadings.feature_start;
     double n = 0.0;
     for (size_t j = 0; j < stats->n_attributes; j++) n += *second_of(stats, j) * (double)(start[j + 1] - start[j]);
     return (size_t)n;
 }
 
-void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *other) {
+size_t karma_i_ppca_n_values(karma_i_ppca_stats *stats) {
+    settle(stats);
+    return count_values(stats);
+}
+
+void karma_i_ppca_merge(karma_i_ppca_stats *stats, karma_i_ppca_stats *other) {
+    settle(stats);
+    settle(other);
     add_numbers(stats->sums, other->sums, stats->at.width);
 }
 
@@ -396,7 +446,7 @@ static void regress(karma_i_subspace *subspace, karma_i_ppca_stats *stats, size_
 static void set_equal_noise(karma_i_subspace *subspace, const karma_i_ppca_stats *stats) {
     double left = stats->sums[stats->at.square];
     for (size_t f = 0; f < stats->n_features; f++) left -= stats->explained[f];
-    size_t n = karma_i_ppca_n_values(stats);
+    size_t n = count_values(stats);
     if (n == 0) return;
     double sigma2 = left / (double)n;
     subspace->sigma2 = sigma2 > subspace->least_sigma2 ? sigma2 : subspace->least_sigma2;
@@ -406,10 +456,10 @@ static void set_equal_noise(karma_i_subspace *subspace, const karma_i_ppca_stats
 static double left_of(double *n_values, const karma_i_ppca_stats *stats, size_t j) {
     const karma_i_loadings *old = &stats->estep.loadings;
     size_t first = old->feature_start[j], end = old->feature_start[j + 1];
-    double left = stats->own_square[j];
+    double left = 0.0;
     *n_values = *second_of(stats, j) * (double)(end - first);
     if (!(*n_values > 0.0)) return 0.0;
-    for (size_t f = first; f < end; f++) left -= stats->explained[f];
+    for (size_t f = first; f < end; f++) left += stats->own_square[f] - stats->explained[f];
     return fmax(left, 0.0) / (old->scale[first] * old->scale[first]);
 }
 
@@ -455,6 +505,7 @@ static void absorb_latent(karma_i_subspace *subspace, const karma_i_ppca_stats *
 }
 
 void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, int has_own_noise) {
+    settle(stats);
 #pragma omp parallel for num_threads(stats->threads) schedule(static)
     for (size_t j = 0; j < stats->n_attributes; j++) regress(subspace, stats, j);
     if (has_own_noise)

@@ -99,9 +99,9 @@ typedef struct karma_i_ppca_part {
 karma_status karma_i_ppca_add_part(karma_i_ppca_stats *stats, const karma_i_ppca_part *part, karma_error *err);
 /* The log likelihood of the rows added since `begin`, under its subspace, and how many values they observe. */
 double karma_i_ppca_log_likelihood(const karma_i_ppca_stats *stats);
-size_t karma_i_ppca_n_values(const karma_i_ppca_stats *stats);
+size_t karma_i_ppca_n_values(karma_i_ppca_stats *stats);
 /* Adds the statistics of another pass under the same subspace, over other rows. */
-void karma_i_ppca_merge(karma_i_ppca_stats *stats, const karma_i_ppca_stats *other);
+void karma_i_ppca_merge(karma_i_ppca_stats *stats, karma_i_ppca_stats *other);
 /* The M-step: computes the next subspace. Its log likelihood is known only after the next pass. For factor
  * analysis `subspace` has an array for the noise. */
 void karma_i_ppca_finish(karma_i_subspace *subspace, karma_i_ppca_stats *stats, int has_own_noise);

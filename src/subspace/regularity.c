@@ -65,7 +65,7 @@ static karma_status init_survey(survey *s, const karma_i_basis *basis, const kar
     *s = (survey){.scratch_stride = karma_i_padded(2 * karma_i_packed_size(r) + r * r + 2 * r)};
     double *origin = karma_i_zalloc(basis->n_features, sizeof *origin);
     karma_status st = origin ? KARMA_OK : karma_i_fail_memory(err);
-    if (st == KARMA_OK) st = karma_i_loadings_init(&s->loadings, rows, r, err);
+    if (st == KARMA_OK) st = karma_i_loadings_init(&s->loadings, rows, r, 1, err);
     if (st == KARMA_OK) st = karma_i_cell_lists_init(&s->cells, rows->n_attributes, MOST_ROWS, 1, err);
     if (st == KARMA_OK) {
         karma_i_loadings_set(&s->loadings, origin, basis->U, 1.0, NULL);

@@ -219,23 +219,33 @@ static karma_i_cell_count most_cells_dense(const karma_i_rows *rows, size_t firs
     return (karma_i_cell_count){count * rows->n_attributes, count * rows->n_features};
 }
 
+/* Attributes first, without branches on what a row observes; then their features. */
 static karma_i_cell_writer list_cells_dense(karma_i_cell_writer to, const karma_i_rows *rows, size_t row,
                                             const double *mean) {
     const karma_i_dense *d = rows->data;
+    const size_t *start = d->feature_start;
     const float *values = karma_i_rows_values(rows, row);
     const uint64_t *mask = karma_i_rows_mask(rows, row);
+    const uint32_t *attribute = to.attribute;
+    size_t n = 0, n_features = 0;
     for (size_t w = 0; w < d->n_words; w++)
         for (uint64_t bits = mask[w]; bits; bits &= bits - 1) {
-            size_t j = 64 * w + karma_i_lowest_bit(bits);
-            size_t first = d->feature_start[j], end = d->feature_start[j + 1];
-            if (first == end) continue;
-            *to.attribute++ = (uint32_t)j;
-            for (size_t f = first; f < end; f++) {
-                *to.feature++ = (uint32_t)f;
-                *to.x++ = (double)values[f] - mean[f];
-            }
+            size_t j = 64 * w + karma_i_lowest_bit(bits), width = start[j + 1] - start[j];
+            to.attribute[n] = (uint32_t)j;
+            n += width > 0;
+            n_features += width;
         }
-    return to;
+    for (size_t c = 0; c < n && n_features == n; c++) { /* one each */
+        size_t f = start[attribute[c]];
+        to.feature[c] = (uint32_t)f;
+        to.x[c] = (double)values[f] - mean[f];
+    }
+    for (size_t c = 0, k = 0; c < n && n_features > n; c++)
+        for (size_t f = start[attribute[c]]; f < start[attribute[c] + 1]; f++, k++) {
+            to.feature[k] = (uint32_t)f;
+            to.x[k] = (double)values[f] - mean[f];
+        }
+    return (karma_i_cell_writer){to.attribute + n, to.feature + n_features, to.x + n_features};
 }
 
 static int same_holes_dense(const karma_i_rows *a, const karma_i_rows *b) {

@@ -11,7 +11,7 @@
 #include "table/rows_dense.h"
 #include "table/rows_sparse.h"
 
-enum { MOST_FEATURES = 48 };
+enum { MOST_FEATURES = 96 };
 
 static inline void check_close(double got, double wanted, double tolerance, const char *what) {
     if (!(fabs(got - wanted) <= tolerance * fmax(1.0, fabs(wanted))))

@@ -56,18 +56,27 @@ static void check_row(const karma_i_posterior *p, const karma_i_subspace *s, con
     }
 }
 
+/* The sum over the patterns of attribute j's group that contain it. */
+static double of_attribute(const double *second, size_t j, size_t group_size, size_t stride, size_t q) {
+    size_t per_group = ((size_t)1 << group_size) - 1;
+    double sum = 0.0;
+    for (size_t set = 1; set <= per_group; set++)
+        if (set >> j % group_size & 1) sum += second[(j / group_size * per_group + set - 1) * stride + q];
+    return sum;
+}
+
 /* The sums over rows, attribute by attribute, in plain loops. */
 static void check_sums(const double *second, const double *cross, const karma_i_posterior *p, const karma_i_rows *rows,
-                       const double *mean) {
+                       const double *mean, size_t group_size) {
     for (size_t j = 0; j <= rows->n_attributes; j++)
         for (size_t q = 0; q < p->second_stride; q++) {
-            double sum = 0.0;
+            double sum = 0.0, found = of_attribute(second, j, group_size, p->second_stride, q);
             for (size_t i = 0; i < rows->n_rows; i++) {
                 int counts = j < rows->n_attributes ? karma_i_mask_get(karma_i_rows_mask(rows, i), j)
                                                     : karma_i_rows_n_observed(rows, i) > 0;
                 if (counts) sum += p->second[i * p->second_stride + q];
             }
-            check_close(second[j * p->second_stride + q], sum, 1e-12, "sum of second moments");
+            check_close(found, sum, 1e-12, "sum of second moments");
         }
     for (size_t j = 0; j < rows->n_attributes; j++)
         for (size_t f = rows->feature_start[j]; f < rows->feature_start[j + 1]; f++)
@@ -118,17 +127,19 @@ static void check_rows_of_runs(const karma_i_posterior *of_runs, const karma_i_p
         }
 }
 
-static void check_path(const karma_i_posterior_path *path, const karma_i_subspace *s, const karma_i_rows *rows) {
+static void check_path(const karma_i_posterior_path *path, const karma_i_subspace *s, const karma_i_rows *rows,
+                       size_t group_size) {
     karma_i_loadings loadings;
     karma_i_cell_lists cells;
     karma_i_posterior p;
     karma_i_view all = karma_i_rows_all(rows);
     size_t n = rows->n_rows;
-    assert_int_equal(karma_i_loadings_init(&loadings, rows, s->rank, NULL), KARMA_OK);
-    assert_int_equal(karma_i_cell_lists_init(&cells, rows->n_attributes, n, 3, NULL), KARMA_OK);
+    assert_int_equal(karma_i_loadings_init(&loadings, rows, s->rank, group_size, NULL), KARMA_OK);
+    assert_int_equal(karma_i_cell_lists_init_grouped(&cells, rows->n_attributes, n, 3, group_size, NULL), KARMA_OK);
     assert_int_equal(karma_i_posterior_init(&p, s->rank, n, NULL), KARMA_OK);
     assert_int_equal(karma_i_cell_lists_reserve(&cells, all, NULL), KARMA_OK);
-    size_t scratch_size = karma_i_posterior_scratch(s->rank), second_size = (rows->n_attributes + 1) * p.second_stride;
+    size_t scratch_size = karma_i_posterior_scratch(s->rank);
+    size_t second_size = karma_i_n_patterns(rows->n_attributes, group_size) * p.second_stride;
     size_t cross_size = rows->n_features * p.z_stride;
     double *scratch = aligned_alloc(64, (scratch_size + second_size + cross_size + 8) * sizeof *scratch / 64 * 64 + 64);
     assert_non_null(scratch);
@@ -150,7 +161,7 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     check_rows_of_runs(&of_runs, &p, &cells, n);
     for (size_t range = 0; range < cells.n_ranges; range++)
         path->accumulate(second, cross, &of_runs, &cells, 0, cells.n_runs, range);
-    check_sums(second, cross, &p, rows, s->mean);
+    check_sums(second, cross, &p, rows, s->mean, group_size);
     karma_i_posterior_clear(&of_runs);
     free(scratch);
     karma_i_loadings_clear(&loadings);
@@ -158,7 +169,8 @@ static void check_path(const karma_i_posterior_path *path, const karma_i_subspac
     karma_i_posterior_clear(&p);
 }
 
-/* Ranks on both sides of every register width, attributes of several features, all shares of observed cells. */
+/* Ranks on both sides of every register width, attributes of several features, all shares of observed cells, groups of
+ * every size, and one table with more attributes than a word has bits. */
 static void every_path_equals_the_gaussian(void **state) {
     (void)state;
     static const size_t ranks[] = {0, 1, 2, 3, 5, 7, 8, 9, 12, 16, 23};
@@ -169,11 +181,12 @@ static void every_path_equals_the_gaussian(void **state) {
             for (int share = 0; share <= 2; share++) {
                 row_shape shape = {.n_rows = 11, .n_attributes = 13, .every = 4, .width = 3, .share = 0.5 * share};
                 if (share == 2) shape.n_rows = 60;
+                if (share == 1 && ranks[k] == 3) shape.n_attributes = 70, shape.every = 8;
                 karma_i_rows *rows = draw_rows(&shape, &rng);
                 for (size_t i = 40; i < rows->n_rows; i++) karma_i_rows_hide(rows, i, i < 45 ? 2 : i < 46 ? 5 : 7);
                 karma_i_subspace s;
                 set_subspace(&s, rows->n_features, ranks[k], 0.3, &rng);
-                check_path(*path, &s, rows);
+                for (size_t size = 1; size <= KARMA_I_MOST_GROUPED; size *= 2) check_path(*path, &s, rows, size);
                 clear_subspace(&s);
                 karma_i_rows_free(rows);
             }
@@ -374,6 +387,51 @@ static void a_pass_undoes_shift_and_length(void **state) {
         karma_i_subspace_free(best);
         karma_i_ppca_stats_free(stats);
         clear_subspace(&s);
+        free_low_rank(&p);
+    }
+}
+
+/* Tables too large for groups of four attributes: the size of the groups does not show. */
+static void large_tables_have_smaller_groups(void **state) {
+    (void)state;
+    static const size_t dims[] = {19, 41, 90}, sizes[] = {4, 2, 1};
+    enum { RANK = 50 };
+    karma_i_rng rng;
+    karma_i_rng_init(&rng, 13);
+    for (size_t k = 0; k < 3; k++) {
+        low_rank p = draw_low_rank(70, dims[k], 3, 0.3, 0.4, 50 + k);
+        karma_i_subspace s;
+        karma_i_ppca_stats *stats = NULL;
+        assert_int_equal(karma_i_posterior_group_size(dims[k], RANK), sizes[k]);
+        set_subspace(&s, p.d, RANK, 0.2, &rng);
+        double before = slow_log_likelihood(&s, p.rows);
+        assert_int_equal(karma_i_ppca_stats_new(&stats, p.rows, RANK, 1, NULL), KARMA_OK);
+        for (int pass = 0; pass < 3; pass++) {
+            karma_i_ppca_begin(stats, &s);
+            assert_int_equal(karma_i_ppca_add_rows(stats, karma_i_rows_all(p.rows), NULL), KARMA_OK);
+            check_close(karma_i_ppca_log_likelihood(stats), before, 1e-9, "log likelihood");
+            karma_i_ppca_finish(&s, stats, 0);
+            double after = slow_log_likelihood(&s, p.rows);
+            assert_true(after > before);
+            before = after;
+        }
+        karma_i_ppca_stats_free(stats);
+        clear_subspace(&s);
+        free_low_rank(&p);
+    }
+}
+
+/* As many attributes as patterns can have, and one more: too many for the slow twin, so only values are counted. */
+static void the_widest_tables_are_accepted(void **state) {
+    (void)state;
+    for (size_t d = KARMA_I_MOST_PATTERN_ATTRIBUTES; d <= KARMA_I_MOST_PATTERN_ATTRIBUTES + 1; d++) {
+        low_rank p = draw_low_rank(9, d, 1, 0.3, 0.5, 60);
+        size_t n_values = 0;
+        for (size_t i = 0; i < 9; i++) n_values += karma_i_rows_n_observed(p.rows, i);
+        assert_int_equal(karma_i_posterior_group_size(d, 1) > 1, d == KARMA_I_MOST_PATTERN_ATTRIBUTES);
+        karma_i_subspace *s = fitted_tightly(p.rows, 1, 3);
+        assert_int_equal(s->n_values, n_values);
+        karma_i_subspace_free(s);
         free_low_rank(&p);
     }
 }
@@ -871,6 +929,8 @@ int main(void) {
         cmocka_unit_test(a_noise_per_attribute_is_found),
         cmocka_unit_test(few_values_have_the_common_noise),
         cmocka_unit_test(a_pass_undoes_shift_and_length),
+        cmocka_unit_test(large_tables_have_smaller_groups),
+        cmocka_unit_test(the_widest_tables_are_accepted),
         cmocka_unit_test(the_gradient_vanishes_at_the_end),
         cmocka_unit_test(the_truth_is_less_likely_than_the_maximum),
         cmocka_unit_test(categories_enter_through_their_features),
