@@ -194,7 +194,7 @@ static karma_status learn_member(karma_model *model, size_t which, karma_fit_inf
                                .targets = outputs->targets,
                                .row_weights = outputs->weights,
                                .losses = outputs->losses,
-                               .skips_halves = which > 0,
+                               .is_repeat = which > 0,
                                .source = {fetch_rows, from}};
     if (from->split.ranks->size > 1) problem.split = from->split;
     problem.n_deciding = first->labels.task == KARMA_TASK_CLASSIFY ? first->n_outputs : 0;

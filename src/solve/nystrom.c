@@ -465,7 +465,7 @@ static karma_status compare_halves(reduced_solve *s, karma_fit_info *info, uint6
 
 /* Whether there are enough rows and landmarks to compare halves. */
 static int is_comparable(const karma_i_reduction *r, const karma_i_problem *problem) {
-    return !r->lower && !problem->start && !problem->skips_halves && r->n_landmarks >= 50 &&
+    return !r->lower && !problem->start && !problem->is_repeat && r->n_landmarks >= 50 &&
            karma_i_problem_split(problem).n_rows >= 1000;
 }
 

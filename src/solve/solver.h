@@ -28,12 +28,12 @@ typedef struct karma_i_problem {
     const double *row_weights;  /* s_i >= 0, row-major, n_outputs per row; NULL: all 1 */
     /* Coefficients near the solution; NULL: none are known. The solution is the same: they only save time. */
     const double *start;
-    /* Landmarks are not compared with half as many of them: another machine of the same model was. */
-    int skips_halves;
+    /* Another machine of the same model was solved before: what a solver finds out about its own accuracy was then. */
+    int is_repeat;
     /* The first n_deciding outputs decide together between classes; 0: the task is not to classify. */
     size_t n_deciding;
-    /* For rows split over processes, which only the solver nystrom supports: how they are split, and where to
-     * get others from. ranks NULL: all rows are here. */
+    /* For rows split over processes (model/splittable.h): how they are split, and where to get others from. ranks
+     * NULL: all rows are here. */
     karma_i_partition split;
     karma_i_row_source source;
 } karma_i_problem;
