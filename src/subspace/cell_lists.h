@@ -10,7 +10,7 @@
  * Patterns (the method of four Russians; Arlazarov, Dinic, Kronrod, Faradžev 1970). Sums over observed attributes of
  * something that each attribute has cost an addition per cell. Take four attributes at a time: a row observes one of 15
  * sets of them, or none, and with the sums of all 15 sets in a table it costs one addition per four attributes. The
- * same backwards: what a row adds to each of its attributes it adds to one place of 15, and in the end each attribute
+ * same backwards: a row adds its amount to one place of 15, and in the end each attribute
  * gets the places of the sets that it is in. */
 #ifndef KARMA_I_CELL_LISTS_H
 #define KARMA_I_CELL_LISTS_H

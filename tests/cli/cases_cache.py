@@ -121,7 +121,7 @@ class Cache(Case):
         self.assertEqual(self.age(), made, "threads change no table")
 
     def test_bad_files(self):
-        """Cut, altered and of another kind: it is said, the input is read, and the file is made again."""
+        """A file that was cut, altered or is of another kind has a note; the input is read, and the file is made again."""
         self.train("a.karma", "--cache", "on")
         good, model = self.read(CACHE), self.read("a.karma")
         middle = len(good) // 2

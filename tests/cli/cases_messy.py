@@ -373,7 +373,7 @@ class Messy(Case):
             self.ok("inspect", "d.csv", "--target", "label", notes=["numbers are read with decimal commas, " + re.escape(says)])
 
     def test_names_in_another_spelling(self):
-        """Columns are found by their exact names: that one is only written in another way is said."""
+        """Columns are found by their exact names: a note names one that is only spelt otherwise."""
         for new, says in (("AMOUNT", "'AMOUNT' may be the model's 'amount'"), ("Amount_", "'Amount_' may be"), ("amounts", None)):
             self.write("d.csv", self.plain.replace("amount", new))
             notes = ["that the model does not know are ignored", "count as missing: 'amount'"] + ([says + ".*rename it"] if says else [])
